@@ -160,16 +160,25 @@ class RetrievalWarning(UserWarning):
     """Something was left out or degraded; the message says how much of it, and what came first."""
 
 
+_MOST_LISTED = 100
+"""Names in a message."""
+
+
 def nearest(word: str, valid: Iterable[str]) -> str:
-    """Return a half-sentence for error messages: the valid names most like ``word``, then all of them.
+    """Return a half-sentence for error messages: the valid names most like ``word``, in any letter case, then all of them.
 
     Args:
         word: what the user wrote.
         valid: the names that would have been accepted.
     """
     names = sorted(valid)
-    close = get_close_matches(word, names, n=3, cutoff=0.5)
-    listed = ", ".join(names) if names else "none"
+    folded: dict[str, list[str]] = {}
+    for name in names:
+        folded.setdefault(name.casefold(), []).append(name)
+    close = [name for near in get_close_matches(word.casefold(), folded, n=3, cutoff=0.5) for name in folded[near]][:3]
+    listed = ", ".join(names[:_MOST_LISTED]) if names else "none"
+    if len(names) > _MOST_LISTED:
+        listed += f" and {len(names) - _MOST_LISTED:,} more"
     if close:
         return f"did you mean {' or '.join(repr(name) for name in close)}? (valid: {listed})"
     return f"valid: {listed}"

@@ -16,7 +16,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, Literal
+
+import numpy as np
 
 from nlp_retrieval.core.surrogates import half_of_pair, no_text
 from nlp_retrieval.errors import QueryError, nearest
@@ -29,6 +32,15 @@ Operator = Literal["eq", "in", "gt", "gte", "lt", "lte", "exists"]
 
 OPERATORS: tuple[Operator, ...] = ("eq", "in", "gt", "gte", "lt", "lte", "exists")
 COMBINING = ("and", "or", "not")
+
+_OTHERS = {
+    "=": "'eq'", "==": "'eq'", "equals": "'eq'", "ne": '{"not": {...}}', "!=": '{"not": {...}}', "<>": '{"not": {...}}',
+    "nin": '{"not": {"key": {"in": [...]}}}', "not in": '{"not": {"key": {"in": [...]}}}', "<": "'lt'", "<=": "'lte'",
+    ">": "'gt'", ">=": "'gte'", "le": "'lte'", "ge": "'gte'", "min": "'gte'", "max": "'lte'", "from": "'gte'", "to": "'lte'",
+    "any": "'in'", "or": "'in'", "between": "'gte' and 'lte'", "contains": "'eq': a list meets it if one of its elements does",
+    "not": '{"not": {"key": ...}}, around the key',
+}  # fmt: skip
+"""What operators of other languages are here."""
 
 _PREFIX = "metadata."
 _DEEPEST = 64
@@ -92,6 +104,13 @@ _ORDERED: dict[str, Callable[[Any, Any], bool]] = {
     "lt": lambda value, bound: value < bound,
     "lte": lambda value, bound: value <= bound,
 }
+
+
+def conditions_of(wanted: Filter) -> list[Condition]:
+    """Return the conditions of a filter, in order."""
+    if isinstance(wanted, Combination):
+        return [condition for part in wanted.parts for condition in conditions_of(part)]
+    return [wanted]
 
 
 def keys_of(wanted: Filter) -> set[str]:
@@ -161,9 +180,18 @@ def _conditions(key: str, value: object, place: str) -> list[Condition]:
     conditions = []
     for operator, wanted in value.items():
         if operator not in OPERATORS:
-            raise QueryError(f"{place}: there is no operator {operator!r}; {nearest(str(operator), OPERATORS)}")
+            raise QueryError(
+                f"{place}: there is no operator {operator!r}; {_meant(str(operator))} (a value inside a value cannot be "
+                "compared: keep it as a metadata key of its own)"
+            )
         conditions.append(Condition(key, operator, _operand(operator, wanted, f"{place}.{operator}")))
     return conditions
+
+
+def _meant(operator: str) -> str:
+    """Return the operator that another language's stands for, or those that look like it."""
+    meant = _OTHERS.get(operator.strip("$").casefold())
+    return f"write {meant}" if meant is not None else nearest(operator, OPERATORS)
 
 
 def _operand(operator: Operator, wanted: object, place: str) -> tuple[Scalar, ...]:
@@ -184,12 +212,16 @@ def _operand(operator: Operator, wanted: object, place: str) -> tuple[Scalar, ..
 
 
 def _scalar(value: object, place: str) -> Scalar:
+    if isinstance(value, np.generic):
+        value = value.item()
     if value is None:
         raise QueryError(f'{place}: null is not a value; {{"exists": false}} finds items without the key')
     if isinstance(value, float) and not math.isfinite(value):
         raise QueryError(f"{place}: {value} is not a number to compare with")
     if not isinstance(value, str | bool | int | float):
         hint = '; any of several: {"in": [...]}' if isinstance(value, list | tuple | set) else ""
+        if isinstance(value, date):
+            hint = f"; write a date as the items have it, such as {value.isoformat()!r}"
         raise QueryError(f"{place}: expected a text, a number or a truth value, found {_shown(value)}{hint}")
     if (half := half_of_pair(value)) is not None:
         raise QueryError(no_text(f"{place}: the value", half))

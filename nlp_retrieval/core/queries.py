@@ -11,6 +11,7 @@ from nlp_retrieval.core.surrogates import half_of_pair, no_text
 from nlp_retrieval.core.unicode_forms import normalize
 from nlp_retrieval.errors import QueryError
 
+_WORD_CHARACTER = re.compile(r"[^\W_]")
 _WORD = re.compile(r"\w+")
 STOP_WORDS = frozenset(
     """
@@ -21,9 +22,15 @@ STOP_WORDS = frozenset(
 """Lucene's English stop words."""
 
 
-def says_nothing(query: str) -> bool:
-    """Whether a query has no words, or only English stop words: no retriever answers such a query."""
-    return all(word in STOP_WORDS for word in _WORD.findall(normalize("NFC", query).lower()))
+def has_no_words(text: str) -> bool:
+    """Return whether a text has neither a letter nor a digit: no retriever searches for it, and none finds it."""
+    return _WORD_CHARACTER.search(text) is None
+
+
+def has_stop_words_alone(query: str) -> bool:
+    """Return whether a query has words, and all of them are English stop words."""
+    words = _WORD.findall(query.lower())
+    return bool(words) and all(word in STOP_WORDS for word in words)
 
 
 def first_repeated(names: Iterable[str]) -> str | None:

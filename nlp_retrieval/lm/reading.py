@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from nlp_retrieval.core.files.json_text import is_deeper
-from nlp_retrieval.core.queries import says_nothing
+from nlp_retrieval.core.queries import has_no_words
 
 _FENCE = re.compile(r"^[^\S\n]*```\w*[^\S\n]*$", re.MULTILINE)
 _BULLET = re.compile(
@@ -159,7 +159,7 @@ def read_phrases(answer: object, claim: str, most: int, max_words: int) -> list[
     for part in _parts(answer):
         phrase = _trimmed(part, max_words)
         words = _words(phrase)
-        if says_nothing(phrase) or words == taken or phrase.casefold() in _NOTHING:
+        if has_no_words(phrase) or words == taken or phrase.casefold() in _NOTHING:
             continue
         phrases.setdefault(words, phrase)
         if len(phrases) == most:
@@ -176,7 +176,7 @@ def read_passage(answer: object, query: str, max_words: int) -> str | None:
     if not isinstance(answer, str):
         return None
     text = _trimmed(_FENCE.sub("", _text_of(answer)), max_words)
-    return None if says_nothing(text) or _words(text) == _words(query) else text
+    return None if has_no_words(text) or _words(text) == _words(query) else text
 
 
 def read_line(answer: object, max_words: int) -> str | None:

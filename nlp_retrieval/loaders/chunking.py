@@ -11,6 +11,7 @@ import re
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from functools import cache
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -20,14 +21,36 @@ from nlp_retrieval.core.components.registry import ByName, with_parts_made
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ConfigurationError, ItemError
 from nlp_retrieval.text.sentences import CLOSERS, ENDS
+from nlp_retrieval.text.words.scripts import marks
 
 __all__ = ["ChunkingLoader"]
 
 _LONGEST_WORD = 50
-_UNSPACED = "\u2e80-\u303f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uff65\U00020000-\U0003ffff"
-"""Scripts whose characters count as one word each: Han, kana and their punctuation."""
+_PIECE = 10
+"""Characters of something longer that count as a word: links, encoded data."""
 
-_HAS_UNSPACED = re.compile(f"[{_UNSPACED}]")
+_UNSPACED = (
+    "\u2e80-\u312f\u31a0-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\uf900-\ufaff\uff00-\uff9f"
+    "\U00016fe0-\U00018dff\U0001aff0-\U0001b2ff\U00020000-\U0003ffff"
+)
+"""Scripts whose characters count as one word each: Han, kana, Bopomofo, Yi, Tangut and their punctuation."""
+
+_UNSPACED_LETTERS = (
+    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e50-\u0e59\u0e81-\u0eff\u1000-\u1049\u1050-\u109f\u1780-\u17d3\u17d7\u17dc-\u17ff"
+    "\u1950-\u19df\u1a20-\u1aad\u1b00-\u1b59\ua980-\ua9c0\ua9cf-\ua9ff\uaa60-\uaadd"
+)
+"""Scripts of letters that put no space between words: Thai, Lao, Burmese, Khmer, Tai, Balinese, Javanese."""
+
+_TIBETAN = "\u0f15-\u0f33\u0f35-\u0fff"
+"""Tibetan without the marks between syllables, which count as words."""
+
+_CLUSTERS = 3
+"""Letters with their marks that count as a word: in Thai, Lao, Burmese and Khmer a word has about three."""
+
+_LONGEST_CLUSTER = 28
+"""Characters of a letter with its marks, and of a syllable of Tibetan."""
+
+_HAS_UNSPACED = re.compile(f"[{_UNSPACED}{_UNSPACED_LETTERS}{_TIBETAN}]")
 _KEYS = ("parent_id", "chunk", "start", "end")
 
 
@@ -44,8 +67,9 @@ class ChunkingLoader(BaseLoader):
         source: the loader of the items.
         size: the greatest length of a passage, in ``unit``.
         overlap: the most that a passage repeats of the end of the one before, in ``unit``; less than ``size``.
-        unit: what lengths count. In ``words``, a Chinese or Japanese character counts as a word, and so does each piece of
-            50 characters of something longer, such as a link or encoded data.
+        unit: what lengths count. In ``words``, a Chinese or Japanese character counts as a word, and so do three letters with
+            their marks of Thai, Lao, Burmese and other scripts without spaces, a syllable of Tibetan, and each piece of 10
+            characters of something longer than 50, such as a link or encoded data.
     """
 
     name = "chunker"
@@ -106,19 +130,43 @@ class ChunkingLoader(BaseLoader):
         if self.unit == "characters":
             return len(text.strip()) <= self.size
         # an upper bound: long words and long white space count more than once
-        most = len(text.split()) + len(text) // _LONGEST_WORD
+        words = text.split()
+        most = len(words) + len(text) // (_LONGEST_WORD if max(map(len, words), default=0) <= _LONGEST_WORD else _PIECE)
         return most <= self.size and not _HAS_UNSPACED.search(text)
+
+
+@cache
+def _pattern(longest: int, letters_per_word: int) -> re.Pattern[str]:
+    """Return the pattern of a word, or of white space that is as long as the longest word.
+
+    Args:
+        longest: the most characters of a word that is not of a script without spaces.
+        letters_per_word: how many letters of such a script count as a word; 0 for no such rule.
+    """
+    parts, apart = [f"[{_UNSPACED}]"], _UNSPACED
+    if letters_per_word:
+        mark, apart = marks() + "\u0e30\u0e32\u0e33\u0e45\u0eb0\u0eb2\u0eb3", _UNSPACED + _UNSPACED_LETTERS + _TIBETAN
+        # a vowel that is written before its consonant, the consonant with its marks, and consonants stacked below it
+        stacked = f"(?:(?<=[\u1039\u17d2\u1a60])[{_UNSPACED_LETTERS}][{mark}]{{0,8}}){{0,2}}"
+        cluster = f"[\u0e40-\u0e44\u0ec0-\u0ec4]?[{_UNSPACED_LETTERS}][{mark}]{{0,8}}{stacked}"
+        parts.append(f"(?:{cluster}){{1,{letters_per_word}}}")
+        parts.append(f"[{_TIBETAN}]{{1,{_LONGEST_CLUSTER - 1}}}[\u0f0b-\u0f14]?")
+        parts.append(rf"[^\s{apart}]{{1,{longest}}}+(?![^\s{apart}])")
+        longest_piece = _PIECE if letters_per_word == _CLUSTERS else longest
+        parts.append(rf"[^\s{apart}]{{1,{longest_piece}}}")
+    else:
+        parts.append(rf"[^\s{apart}]{{1,{longest}}}")
+    return re.compile("|".join([*parts, rf"\s{{{longest}}}"]))
 
 
 class _Words:
     """The words of a text as spans, and lengths in words or characters. Boundary i lies before word i."""
 
     def __init__(self, text: str, characters: int | None) -> None:
-        longest = min(_LONGEST_WORD, characters or _LONGEST_WORD)
-        pattern = rf"[{_UNSPACED}]|[^\s{_UNSPACED}]{{1,{longest}}}|\s{{{longest}}}"
         self.text = text
         self.begins, self.ends = array("q"), array("q")
-        for match in re.finditer(pattern, text):
+        letters = _CLUSTERS if characters is None else int(characters >= _LONGEST_CLUSTER)
+        for match in _pattern(min(_LONGEST_WORD, characters or _LONGEST_WORD), letters).finditer(text):
             begin, end = match.span()
             self.begins.append(begin)
             self.ends.append(end)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from nlp_retrieval.core.candidates import Scores
 from nlp_retrieval.core.index.generation import Generation, open_generation
 from nlp_retrieval.core.models import Gold, Query
-from nlp_retrieval.core.queries import says_nothing
+from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.errors import DependencyError, GoldError
 from nlp_retrieval.evaluation.bootstrap import bootstrap_interval, family_numbers
 from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator
@@ -180,7 +180,7 @@ def listwise_loss(
 
 
 def _pools(opened: LinkGraphRetriever, texts: Sequence[str], at_least: int) -> list[GraphCandidates]:
-    asked = [text for text in dict.fromkeys(texts) if not says_nothing(text)]
+    asked = [text for text in dict.fromkeys(texts) if not has_no_words(text)]
     found = dict(zip(asked, opened.pools(asked, at_least=at_least), strict=True))
     nothing = np.zeros(0)
     empty = GraphCandidates(np.zeros(0, np.int64), nothing, nothing, dict.fromkeys(_KINDS, nothing), {})

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
-from nlp_retrieval.core.queries import says_nothing
+from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.lm.programs import CompiledProgram, load_program, read_program
 
@@ -59,7 +59,7 @@ class CompiledProcessor(BaseUserQueryProcessor, Generic[AnswerT]):
         Raises:
             DependencyError: DSPy is not installed.
         """
-        asked = [nlq for nlq in nlqs if not says_nothing(nlq)]
+        asked = [nlq for nlq in nlqs if not has_no_words(nlq)]
         if not asked:
             return {}
         from nlp_retrieval.lm.asking import ask_all

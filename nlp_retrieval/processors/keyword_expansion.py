@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
-from nlp_retrieval.core.queries import says_nothing
+from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.text.mentions import normalize
 
@@ -53,7 +53,7 @@ class KeywordExpansion(BaseUserQueryProcessor):
         return [self._sub_queries(nlq) for nlq in nlqs]
 
     def _sub_queries(self, nlq: str) -> list[str]:
-        if says_nothing(nlq):
+        if has_no_words(nlq):
             return [nlq]
         present = f" {normalize(nlq)} "
         added: dict[str, str] = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from pathlib import Path
 
@@ -10,12 +9,12 @@ import numpy as np
 
 from nlp_retrieval.core.candidates import Hits, Mask, Rows
 from nlp_retrieval.core.index.items import ItemTable
+from nlp_retrieval.core.notes import ENCODER_LIMIT, warn_of_cut
 from nlp_retrieval.core.progress import tracked
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.stages import current_stages
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors, checked_vectors
 from nlp_retrieval.encoders.passages import write_passages
-from nlp_retrieval.errors import RetrievalWarning
 
 __all__ = ["VectorRetriever"]
 
@@ -72,11 +71,5 @@ def write_vectors(retriever: VectorRetriever, items: ItemTable, path: Path, dime
     """
     batches = tracked(f"{retriever.name}: encoding", items.texts(_BATCH), len(items))
     written, n_cut = write_passages(retriever.encoder, batches, len(items), path, dimension)
-    if n_cut:
-        warnings.warn(
-            f"{retriever.name}: {n_cut:,} of {len(items):,} passages are longer than the encoder reads; the rest of each is "
-            "left out (where the model can read more, raise max_length; or index smaller chunks)",
-            RetrievalWarning,
-            stacklevel=2,
-        )
+    warn_of_cut(retriever.name, n_cut, len(items), *ENCODER_LIMIT)
     return written or 0

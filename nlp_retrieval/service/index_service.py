@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints,
 from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE
 from nlp_retrieval.core.models import RetrievalResult
+from nlp_retrieval.core.notes import collected_notes
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.service.endpoints import BaseService, Endpoint, RequestBody, ResultCount
 from nlp_retrieval.service.refusal import RefusedError
@@ -60,6 +61,7 @@ class SearchResults(BaseModel):
     """What was found: one list per query, best first, all in the same generation of the index."""
 
     results: list[list[RetrievalResult]]
+    notes: list[str] = Field(default=[], description="What was left out or found nothing, and what to do.")
 
 
 class RetrieverFigures(BaseModel):
@@ -123,8 +125,9 @@ class IndexService(BaseService):
 
     def _search(self, body: SearchBody) -> bytes:
         self._refresh()
-        found = self._searcher.search(body.texts, body.k, body.where)
-        return SearchResults.model_construct(results=found).model_dump_json().encode()
+        with collected_notes() as notes:
+            found = self._searcher.search(body.texts, body.k, body.where)
+        return SearchResults.model_construct(results=found, notes=notes).model_dump_json().encode()
 
     def _stats(self, _: None) -> bytes:
         self._refresh()

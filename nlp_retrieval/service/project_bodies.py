@@ -104,6 +104,7 @@ class PassagesAnswer(BaseModel):
     """Passages, best first, or in the order of their source."""
 
     passages: list[EvidencePassage]
+    notes: list[str] = Field(default=[], description="What was left out or found nothing, and what to do.")
 
 
 _FIGURES: Any = {name: (kind, ...) for name, kind in get_type_hints(IndexStatistics).items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from nlp_retrieval.core.notes import collected_notes
 from nlp_retrieval.errors import InputError, QueryError
 from nlp_retrieval.evidence.citations.audit_json import audit_json
 from nlp_retrieval.evidence.citations.auditor import CitationAuditor
@@ -97,8 +98,9 @@ class ProjectService(BaseService):
         return answer.model_dump_json().encode()
 
     def _search(self, body: PassageSearchBody) -> bytes:
-        found = self._index.search(body.query, body.k, body.min_quality, body.where)
-        return PassagesAnswer.model_construct(passages=found).model_dump_json().encode()
+        with collected_notes() as notes:
+            found = self._index.search(body.query, body.k, body.min_quality, body.where)
+        return PassagesAnswer.model_construct(passages=found, notes=notes).model_dump_json().encode()
 
     def _verify(self, body: VerifyBody) -> bytes:
         verdict = self._claims.verify(body.claim, body.claim_type)

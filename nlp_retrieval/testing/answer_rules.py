@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from nlp_retrieval.testing.retriever_base import RetrieverChecks
-from nlp_retrieval.testing.samples import SILENT, TWINS, UNKNOWN
+from nlp_retrieval.testing.samples import SILENT, STOP_WORDS_ALONE, TWINS, UNKNOWN, WITHOUT_TEXT
 from nlp_retrieval.testing.verdict import broken, difference, ids_of, in_threads, pairs_of, shown
 
 
@@ -105,7 +105,7 @@ class AnswerRules(RetrieverChecks):
         for subqueries, results in zip(processed, found, strict=True):
             if results and subqueries and subqueries[0] in SILENT:
                 broken(
-                    "an empty query, or one of stop words alone, gets an empty list",
+                    "an empty query gets an empty list",
                     self.opened,
                     f"{subqueries}: {pairs_of(results)}",
                 )
@@ -118,6 +118,23 @@ class AnswerRules(RetrieverChecks):
             )
         if ids_of(found[0]) != ids_of(self.ask([[speaking[0]]])[0]):
             broken("queries that say nothing change no other list", self.opened, f"{speaking[0]!r}: {ids_of(found[0])}")
+
+    def test_a_query_of_stop_words_alone_is_searched_or_the_setting_that_keeps_them_named(self) -> None:
+        for query in STOP_WORDS_ALONE:
+            (found,), told = self.ask_warned([[query]])
+            note = self.searching().ignored(query)
+            if not found and (note is None or len(told) != 1 or note not in told[0]):
+                broken(
+                    "a query of stop words alone is searched, or the warning says by ignored() which setting keeps them",
+                    self.opened,
+                    f"{query!r}: nothing; ignored() says {note!r}; warned of: {told}",
+                )
+
+    def test_items_without_text_are_never_found(self) -> None:
+        for where in (None, {"country": {"exists": True}}):
+            for query, found in self.ask_each(where=where).items():
+                if silent := [item_id for item_id in ids_of(found) if item_id in WITHOUT_TEXT]:
+                    broken("an item without a letter or digit is never found", self.opened, f"{query!r}, {where}: {silent}")
 
     def test_text_survives_in_any_script(self) -> None:
         by_id = {item.item_id: item for item in self.items}

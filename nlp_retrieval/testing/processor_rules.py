@@ -7,7 +7,7 @@ from functools import partial
 from typing import ClassVar
 
 from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
-from nlp_retrieval.core.queries import says_nothing
+from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.testing.component_rules import ComponentRules
 from nlp_retrieval.testing.samples import QUERIES, SILENT
 from nlp_retrieval.testing.verdict import broken, in_threads, shown, without_warnings
@@ -59,13 +59,13 @@ class ProcessorRules(ComponentRules):
     def test_a_query_that_says_something_is_searched_for_something(self) -> None:
         processor = self.make()
         for query, subqueries in zip(self.queries, self.process(processor, self.queries), strict=True):
-            if all(map(says_nothing, subqueries)):
+            if all(map(has_no_words, subqueries)):
                 broken("no query that says something is lost, in any script", processor, f"{query!r}: {subqueries}")
 
     def test_a_query_that_says_nothing_asks_nothing(self) -> None:
         processor = self.make()
         for query, subqueries in zip(SILENT, self.process(processor, list(SILENT)), strict=True):
-            if not all(map(says_nothing, subqueries)):
+            if not all(map(has_no_words, subqueries)):
                 broken(
                     "an empty query, or one of stop words alone, becomes no question that nobody asked",
                     processor,

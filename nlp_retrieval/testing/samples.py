@@ -1,7 +1,8 @@
 """The kit's own corpus, queries and filters: small, and with what engines stumble over.
 
-Three passages are alike to the last letter, so that scores tie; one has no text at all and one a title alone; one is long; some
-are in other scripts. A word that names a passage stands in no other, so that a reader can check every expectation by hand.
+Three passages are alike to the last letter, so that scores tie; three have no text (nothing, white space, punctuation) and one
+has a title alone; one is long; some are in other scripts. A word that names a passage stands in no other, so that a reader can
+check every expectation by hand.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ ITEMS: tuple[SearchableItem, ...] = (
     _item("ids/../odd id", "The odd pepper merchant sold saffron.", country="Peru", year=-5, verified=True),
     _item("twin-b", _TWIN, country="Peru", year=1990, tags=["metal"]),
     _item("syntax", 'Write title:"saffron" AND (mill) OR 1=1; -- %s {x} \\ * ~', country="O'Hara", year=1970),
+    _item("blank", " \n\t\u3000\u200b", country="Peru"),
+    _item("marks", "?! … *** — ___", country="Norway"),
 )
 """In the order of their rows."""
 
@@ -64,8 +67,14 @@ QUERIES: Mapping[str, str | None] = {
 UNKNOWN = "zyzzyva qoxwhutl"
 """A query of words that stand nowhere."""
 
-SILENT = ("", "   ", "?! …", "the", "Of the AND")
-"""Queries that say nothing: empty, without a word, or of stop words alone."""
+SILENT = ("", "   ", "?! …", "___")
+"""Queries that say nothing: without a letter or a digit."""
+
+STOP_WORDS_ALONE = ("the", "Of the AND", "To be, or not to be?")
+"""Queries of words that some engines leave out."""
+
+WITHOUT_TEXT = ("empty", "blank", "marks")
+"""Items that are never found."""
 
 TWINS = ("twin-c", "twin-a", "twin-b")
 """Items that are alike but for their ids, in the order of their rows."""

@@ -205,9 +205,9 @@ for form in ("NFC", "NFD", "NFKC", "NFKD"):
         normalize(form, text)
 """,
     "core/queries.py": """
-from nlp_retrieval.core.queries import says_nothing
+from nlp_retrieval.core.queries import has_no_words
 for text in (" " * N, "'" * N, "_" * N):
-    says_nothing(text)
+    has_no_words(text)
 """,
     "core/files/json_text.py": """
 from nlp_retrieval.core.files.json_text import parse_json

@@ -9,7 +9,7 @@ import zlib
 import numpy as np
 
 from nlp_retrieval import BaseReranker
-from nlp_retrieval.core.queries import says_nothing
+from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.testing import RerankerRules
 
 from .breaking import breaks
@@ -89,7 +89,7 @@ class FillsEmptyLists(Shared):
 @breaks(RerankerRules, "test_queries_that_say_nothing_are_survived", "''")
 class NothingForNothing(Shared):
     def rerank(self, nlqs, results, k):
-        return super().rerank(nlqs, [[] if says_nothing(q) else one for q, one in zip(nlqs, results, strict=True)], k)
+        return super().rerank(nlqs, [[] if has_no_words(q) else one for q, one in zip(nlqs, results, strict=True)], k)
 
 
 @breaks(RerankerRules, "test_the_same_call_twice_gives_the_same_answer", "scored")

@@ -45,6 +45,9 @@ class Words(BaseRetriever):
     def search_batch(self, queries, k, allowed):
         return Hits.from_lists([self.best(self.scores(self.words(query)), k, allowed) for query in queries])
 
+    def ignored(self, query):
+        return None if self.words(query) else f"words that are too short for shortest={self.shortest}; shortest=1 keeps them"
+
     def words(self, text):
         return {word for word in _WORD.findall(text.lower()) if len(word) >= self.shortest or not word.isascii()}
 
@@ -69,6 +72,24 @@ class Changed(Words):
 
 
 # answers
+
+
+@breaks(
+    RetrieverRules,
+    "test_a_query_of_stop_words_alone_is_searched_or_the_setting_that_keeps_them_named",
+    "'the': nothing; ignored() says None",
+)
+class LeavesOutShortWords(Words):
+    def ignored(self, query):
+        return None
+
+
+@breaks(RetrieverRules, "test_items_without_text_are_never_found", "'blank', 'marks'")
+class FindsWhatHasNoText(Words):
+    by_words = True  # so that the framework does not leave it out
+
+    def scores(self, wanted):
+        return 1 + super().scores(wanted)
 
 
 @breaks(RetrieverRules, "test_the_lists_line_up_with_the_queries", "lists for")
@@ -116,7 +137,7 @@ class TiesAtTheCut(Words):
         return rows, scores[rows]
 
 
-@breaks(RetrieverRules, "test_nothing_is_found_that_does_not_match", "empty")
+@breaks(RetrieverRules, "test_nothing_is_found_that_does_not_match", "titled")
 class Pads(Words):
     def best(self, scores, k, allowed):
         return super().best(scores + 1e-9, k, allowed)

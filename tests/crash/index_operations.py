@@ -33,8 +33,8 @@ from nlp_retrieval import (
 )
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import IndexMismatchError, IndexMissingError
+from nlp_retrieval.retrievers import vectors as vectors_room
 from nlp_retrieval.retrievers.colbert import retriever as colbert_room
-from nlp_retrieval.retrievers.faiss import retriever as faiss_room
 from nlp_retrieval.retrievers.splade import retriever as splade_room
 from nlp_retrieval.retrievers.splade.retriever import SpladeRetriever
 
@@ -176,7 +176,7 @@ def _in_batches(run: Callable[[Path], None]) -> Callable[[Path], None]:
     """Do something with at most 5 texts in a batch of an encoder; every process of a trial does one thing at a time."""
 
     def run_so(world: Path) -> None:
-        rooms = faiss_room, colbert_room, splade_room
+        rooms = vectors_room, colbert_room, splade_room
         before = [room._BATCH for room in rooms]
         try:
             for room in rooms:

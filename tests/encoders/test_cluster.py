@@ -25,14 +25,14 @@ from nlp_retrieval.encoders.workers.pool import WorkerPool
 from nlp_retrieval.encoders.workers.signals import handlers_kept
 from nlp_retrieval.encoders.workers.task import PassageTask
 from nlp_retrieval.errors import ConfigurationError, DependencyError, WorkerError
-from nlp_retrieval.retrievers.faiss import retriever as faiss_room
+from nlp_retrieval.retrievers import vectors as vectors_room
 
 TEXTS = [f"passage {row} of the {row * 7} rivers" + (" now" if row == 13 else "") for row in range(60)]
 
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(faiss_room, "_BATCH", 4)
+    monkeypatch.setattr(vectors_room, "_BATCH", 4)
 
 
 @pytest.fixture(scope="module")

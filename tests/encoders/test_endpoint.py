@@ -486,7 +486,7 @@ def test_a_benchmark_counts_and_prices_the_queries_that_it_sent(make, tmp_path):
 
 
 def test_an_interrupted_index_asks_only_for_what_is_missing(make, server, tmp_path, monkeypatch):
-    monkeypatch.setattr("nlp_retrieval.retrievers.faiss.retriever._BATCH", 4)
+    monkeypatch.setattr("nlp_retrieval.retrievers.vectors._BATCH", 4)
     server.answer = lambda body: 400 if TEXTS[9] in body["input"] else embedded(body)
     with pytest.raises(ModelError):
         FaissRetriever(make()).index(items_of(TEXTS), tmp_path / "index")

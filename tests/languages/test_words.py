@@ -14,7 +14,7 @@ from hashed_words import items_of, rows_of
 
 from languages.passages import SAMPLES
 from nlp_retrieval import Bm25sRetriever, PyseriniRetriever, RetrievalWarning
-from nlp_retrieval.core.queries import says_nothing
+from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError
 from nlp_retrieval.retrievers.pyserini.analysis import LANGUAGES as ANSERINI
 from nlp_retrieval.text.words.languages import LANGUAGES
@@ -57,7 +57,7 @@ def words_of(code: str) -> list[tuple[str, int]]:
         (word, row)
         for row, of_text in enumerate(SAMPLES[code].words())
         for word in of_text
-        if not says_nothing(word) and any(words.term(part) is not None for part in words.split(word))
+        if not has_no_words(word) and any(words.term(part) is not None for part in words.split(word))
     ]
 
 

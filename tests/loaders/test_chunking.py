@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+import unicodedata
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
@@ -137,6 +138,36 @@ def test_chinese_is_cut_by_characters_and_at_full_stops() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("word", "most"),
+    [
+        ("การท่องเที่ยวแห่งประเทศไทยเป็นหน่วยงานของรัฐ", 1800),
+        ("ປະເທດລາວເປັນປະເທດທີ່ບໍ່ມີທາງອອກສູ່ທະເລ", 1800),
+        ("ប្រទេសកម្ពុជាគឺជាប្រទេសមួយស្ថិតនៅក្នុងតំបន់", 1800),
+        ("မြန်မာနိုင်ငံသည်အရှေ့တောင်အာရှတွင်တည်ရှိသည်", 1800),
+        ("བོད་ནི་ཨེ་ཤ་ཡའི་ས་ཁུལ་ཞིག་ཡིན།", 1800),
+        ("ꦲꦏ꧀ꦱꦫꦗꦮ", 1800),
+        ("中国是一个历史悠久的国家", 200),
+        ("ひらがなとｶﾀｶﾅ", 200),
+        ("ꀉꀊꀋ", 200),
+        ("aGVsbG8gd29ybGQ", 2000),
+        ("https://example.org/a/b?c=d&e=", 2000),
+    ],
+)
+def test_a_text_without_spaces_is_cut_as_one_with_words_is(word: str, most: int) -> None:
+    text = (word * 8400)[:8400]
+    found = chunks(text)
+    assert max(len(chunk.content) for chunk in found) <= most
+    assert len(found) <= 60
+    parts = texts(text, 30, 0)
+    assert "".join(parts) == text
+    for part in parts[1:]:
+        assert unicodedata.category(part[0]) not in ("Mn", "Mc"), "a mark stays with its letter"
+        assert part[0] not in "ะาำະາຳ"
+    for part in parts[:-1]:
+        assert part[-1] not in "เแโใไເແໂໃໄ\u17d2\u1039", "what belongs to the next letter stays with it"
+
+
 @pytest.mark.parametrize("unit", ["words", "characters"])
 @pytest.mark.parametrize("text", ["QUJD" * 5000, "漢" * 20_000, "a" + " " * 20_000 + "b", "." * 20_000, "\n" * 20_000 + "b"])
 def test_text_without_spaces_or_with_nothing_else_is_cut_to_a_bounded_size(text: str, unit: Any) -> None:
@@ -149,7 +180,7 @@ def test_text_without_spaces_or_with_nothing_else_is_cut_to_a_bounded_size(text:
     )
 
 
-@pytest.mark.parametrize("piece", ["word ", "x", "漢", ". ", ' "', "a\n"])
+@pytest.mark.parametrize("piece", ["word ", "x", "漢", ". ", ' "', "a\n", "ก", "เ", "\u17d2ក", "\u0e34", "་"])
 def test_the_work_grows_with_the_length_of_the_text_and_no_faster(piece: str) -> None:
     def seconds(count: int) -> float:
         begin = time.process_time()

@@ -29,7 +29,7 @@ def test_it_finds_what_the_library_finds(served):
     _, client, searcher = served
     answer = client.post("/search", json={"query": "dog number3", "k": 4})
     assert answer.status_code == 200
-    assert answer.json() == {"results": as_library(searcher, ["dog number3"], 4)}
+    assert answer.json() == {"results": as_library(searcher, ["dog number3"], 4), "notes": []}
     assert answer.json()["results"][0][0]["item"]["item_id"] == "p3"
 
 
@@ -41,6 +41,13 @@ def test_several_queries_are_answered_in_their_order_and_filtered(served):
     with pytest.warns(RetrievalWarning, match="found nothing for 2 of 4"):
         assert found == as_library(searcher, queries, 3, where)
     assert [len(hits) for hits in found] == [3, 1, 0, 0]
+
+
+def test_what_finds_nothing_is_noted_in_the_answer(served):
+    _, client, _ = served
+    answer = client.post("/search", json={"query": "dog", "where": {"year": {"gte": 9999}}}).json()
+    assert answer["results"] == [[]]
+    assert "no item of this index fulfils the filter" in answer["notes"][0]
 
 
 def test_an_integer_may_be_written_as_a_number_with_nothing_behind_its_point(served):
@@ -195,7 +202,7 @@ def test_what_other_processes_do_to_the_index_is_followed_without_a_restart(tmp_
     make_index(folder, 5)
     (tmp_path / "more.jsonl").write_text('{"id": "p99", "content": "a walrus"}')
     with running([folder]) as service, service.client() as client:
-        assert client.post("/search", json={"query": "walrus"}).json() == {"results": [[]]}
+        assert client.post("/search", json={"query": "walrus"}).json()["results"] == [[]]
         subprocess.run([COMMAND, "add", str(tmp_path / "more.jsonl"), str(folder)], check=True, capture_output=True)
         (found,) = client.post("/search", json={"query": "walrus"}).json()["results"]
         assert [hit["item"]["item_id"] for hit in found] == ["p99"]

@@ -24,7 +24,7 @@ from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.index.manifest import RetrieverRecord
 from nlp_retrieval.core.measure import PeakMemory, record_stages
 from nlp_retrieval.core.models import RetrievalResult
-from nlp_retrieval.core.queries import says_nothing
+from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.lm.counting import CallCounts, record_calls, summed
 
@@ -85,7 +85,7 @@ class Sample:
         """
         positions = random.Random(seed).sample(range(len(texts)), min(count, len(texts)))  # noqa: S311 -- a sample
         drawn = {texts[position] for position in positions}  # a model asked about these would leave its answers on disk
-        others = (position for position, text in enumerate(texts) if text not in drawn and not says_nothing(text))
+        others = (position for position, text in enumerate(texts) if text not in drawn and not has_no_words(text))
         warm_up = list(islice(others, _WARM_UP)) or positions[:_WARM_UP]
         return cls(texts, positions, warm_up, list(filters) or [None] * len(texts))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nlp_retrieval.core.components.component import Component, canonical_json
-from nlp_retrieval.core.queries import says_nothing
+from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.processors.compiled import CompiledProcessor
@@ -26,7 +26,7 @@ def asking_parts(searcher: Component) -> dict[str, Component]:
 
 def queries_that_ask(texts: Sequence[str]) -> int:
     """Return how many different queries have something to say; the others are not asked about."""
-    return len({text for text in texts if not says_nothing(text)})
+    return len({text for text in texts if not has_no_words(text)})
 
 
 def _questions_of(part: Component, searcher: Component) -> str:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.progress import progress
+from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.errors import ItemError
 
 ITEMS_FILE = "items.arrow"
@@ -34,6 +35,9 @@ TYPES: dict[str, pa.DataType] = {
     "json": pa.string(),
 }
 """Column types by the kind of their values."""
+
+WITHOUT_TEXT = b"without_text"
+"""In the metadata of the file: the rows of items that have neither a letter nor a digit, as a JSON list."""
 
 _SPOOL_FILE = "spool.arrows"
 _BATCH = 8192
@@ -122,6 +126,7 @@ def write_items(items: Iterable[SearchableItem], folder: Path) -> tuple[int, str
     spool = folder / _SPOOL_FILE
     schema = pa.schema([("item_id", pa.string()), ("content", pa.string()), ("metadata", pa.string())])
     n_items = 0
+    without_text: list[int] = []
     with (
         pa.OSFile(str(spool), "wb") as sink,
         pa.ipc.new_stream(sink, schema) as writer,
@@ -133,6 +138,8 @@ def write_items(items: Iterable[SearchableItem], folder: Path) -> tuple[int, str
                 _check_item(item, n_items + len(columns[0]))
                 metadata = _metadata_json(item)
                 digest.add(item, metadata)
+                if has_no_words(item.content) and has_no_words(item.title):
+                    without_text.append(n_items + len(columns[0]))
                 for key, value in item.metadata.items():
                     kinds[key] = joint_kind(kinds.get(key), _kind(value))
                 for column, value in zip(columns, (item.item_id, item.content, metadata), strict=True):
@@ -144,7 +151,7 @@ def write_items(items: Iterable[SearchableItem], folder: Path) -> tuple[int, str
     if n_items == 0:
         raise ItemError("the corpus is empty: the loader gave no items; check its path and its filters")
     _check_unique(np.concatenate(hashes), spool)
-    _type_columns(spool, folder / ITEMS_FILE, kinds)
+    _type_columns(spool, folder / ITEMS_FILE, kinds, without_text)
     spool.unlink()
     return n_items, digest.hexdigest()
 
@@ -213,11 +220,11 @@ def _same_numbers(item: SearchableItem, metadata: str) -> str:
     return canonical_json({**item.metadata, **whole}) if whole else metadata
 
 
-def _type_columns(spool: Path, target: Path, kinds: dict[str, str]) -> None:
+def _type_columns(spool: Path, target: Path, kinds: dict[str, str], without_text: list[int]) -> None:
     keys = sorted(kinds)
     fields = [pa.field("item_id", pa.string()), pa.field("content", pa.string())]
     fields += [pa.field(PREFIX + key, TYPES[kinds[key]], metadata={"kind": kinds[key]}) for key in keys]
-    schema = pa.schema(fields)
+    schema = pa.schema(fields, metadata={WITHOUT_TEXT: json.dumps(without_text)})
     with (
         pa.OSFile(str(spool), "rb") as source,
         pa.ipc.open_stream(source) as reader,

@@ -10,6 +10,8 @@ import json
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +21,15 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Mask, Rows
+from nlp_retrieval.core.files.columns import CURE
 from nlp_retrieval.core.files.limits import enough_files
 from nlp_retrieval.core.filters import Where, keys_of, parse_filter
 from nlp_retrieval.core.forks import Lock
-from nlp_retrieval.core.index.filter_masks import check_filter, mask_of
-from nlp_retrieval.core.index.item_writing import ITEMS_FILE, PREFIX, TYPES, joint_kind, write_items
+from nlp_retrieval.core.index.filter_masks import check_filter, mask_of, note_of
+from nlp_retrieval.core.index.item_writing import ITEMS_FILE, PREFIX, TYPES, WITHOUT_TEXT, joint_kind, write_items
 from nlp_retrieval.core.models import SearchableItem, join_title
+from nlp_retrieval.core.notes import add_note
+from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.errors import IndexDamagedError, QueryError
 
 __all__ = ["ITEMS_FILE", "ItemTable", "write_items"]
@@ -45,6 +50,7 @@ class _ItemFile:
                 reader = pa.ipc.open_file(pa.memory_map(str(path)))
             self.batches = [reader.get_batch(number) for number in range(reader.num_record_batches)]
             schema = reader.schema
+            self.without_text = (schema.metadata or {}).get(WITHOUT_TEXT)
             self.kinds = {name[len(PREFIX) :]: schema.field(name).metadata[b"kind"].decode() for name in schema.names[2:]}
         except (pa.ArrowException, OSError, TypeError, KeyError, ValueError) as error:
             raise IndexDamagedError(f"{path} is not an items file ({error}); index again with replace=True") from error
@@ -83,6 +89,19 @@ class _ItemFile:
             metadata = _metadata_of(chosen, [part.column(number + 2).to_pylist() for number in wanted], len(part))
             yield from map(SearchableItem.trusted, part.column(0).to_pylist(), part.column(1).to_pylist(), metadata)
 
+    def rows_without_text(self) -> Rows:
+        """The rows of this file's items that have neither a letter nor a digit; files of earlier versions are read for them."""
+        if self.without_text is None:
+            texts = chain.from_iterable(map(self.texts_of, self.read()))
+            return np.array([row for row, text in enumerate(texts) if has_no_words(text)], np.int64)
+        try:
+            rows = np.array(json.loads(self.without_text), np.int64).reshape(-1)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise IndexDamagedError(f"{self.path}: its list of items without text cannot be read; {CURE}") from error
+        if len(rows) and not 0 <= rows.min() <= rows.max() < sum(map(len, self.batches)):
+            raise IndexDamagedError(f"{self.path}: its list of items without text names rows that it has not; {CURE}")
+        return rows
+
     def column(self, number: int, key: str, kind: str) -> tuple[str, pa.Array]:
         """The metadata of a key in a batch, with its kind; all null where this file has none."""
         position = next((position for position, (known, _) in enumerate(self.keys) if known == key), None)
@@ -116,8 +135,19 @@ class ItemTable:
             self.live = np.ones(len(self), np.bool_)
             self.live[deleted] = False
             self.live.flags.writeable = False
-        self._masks: OrderedDict[str, Mask] = OrderedDict()
+        self._masks: OrderedDict[str, tuple[Mask, str | None]] = OrderedDict()
         self._keeping = Lock()
+
+    @cached_property
+    def findable(self) -> Mask | None:
+        """``[rows]``, which items are not deleted and have a letter or a digit; None if all are and have."""
+        findable = np.ones(len(self), np.bool_) if self.live is None else self.live.copy()
+        first = 0
+        for file in self._files:
+            findable[first + file.rows_without_text()] = False
+            first += sum(map(len, file.batches))
+        findable.flags.writeable = False
+        return None if findable.all() else findable
 
     def __len__(self) -> int:
         """How many rows there are, including those of deleted items."""
@@ -179,13 +209,32 @@ class ItemTable:
         Raises:
             QueryError: it is not a filter, or does not fit the metadata of these items.
         """
-        if where is None:
-            return self.live
+        return self.live if where is None else self._filtered(where)[0]
+
+    def allowed(self, where: Where | None) -> Mask | None:
+        """Return the :meth:`mask` of a user's filter, and add its note to those of the search.
+
+        Args:
+            where: as of :meth:`mask`.
+        """
+        if (note := self.filter_note(where)) is not None:
+            add_note(note, stacklevel=4)
+        return self.mask(where)
+
+    def filter_note(self, where: Where | None) -> str | None:
+        """Return what a user should know of a filter: why no item meets it, or which values it leaves out by their type.
+
+        Args:
+            where: as of :meth:`mask`.
+        """
+        return None if where is None else self._filtered(where)[1]
+
+    def _filtered(self, where: Where) -> tuple[Mask, str | None]:
         wanted = parse_filter(where)
         key = repr(wanted)
         with self._keeping:
-            mask = self._masks.get(key)
-        if mask is None:
+            filtered = self._masks.get(key)
+        if filtered is None:
             check_filter(wanted, self._kinds)
             columns = {
                 name: (kind, [file.column(number, name, kind) for file, number in self._batches])
@@ -195,12 +244,13 @@ class ItemTable:
             mask = mask_of(wanted, columns, len(self))
             mask = mask if self.live is None else mask & self.live
             mask.flags.writeable = False
+            filtered = mask, note_of(wanted, columns, mask)
         with self._keeping:
-            self._masks[key] = mask
+            self._masks[key] = filtered
             self._masks.move_to_end(key)
             while len(self._masks) > _MASKS_KEPT:
                 self._masks.popitem(last=False)
-        return mask
+        return filtered
 
     def texts(self, batch_size: int) -> Iterator[list[str]]:
         """Yield the texts (title, then content) of all rows in order, ``batch_size`` at a time, including deleted items.

@@ -53,6 +53,9 @@ class BaseRetriever(Component, ABC):
     survives_fork: ClassVar[bool] = True
     """Whether a child that this process forks can search what was opened: not with threads, connections, virtual machines."""
 
+    by_words: ClassVar[bool] = False
+    """Whether it finds an item only by words that the item has: it never finds one without text, and need not leave it out."""
+
     _process: int = 0
     _files: OpenedFiles | None = None
     _opened: tuple[Generation, BaseRetriever] | None = None
@@ -123,24 +126,37 @@ class BaseRetriever(Component, ABC):
 
     @abstractmethod
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
-        """Search for distinct queries, none of them blank or made of stop words alone; safe to call from several threads.
+        """Search for distinct queries, each with a letter or a digit; safe to call from several threads.
 
         Args:
-            queries: what to search for.
+            queries: what to search for. A query of stop words alone is one of them.
             k: at most this many hits per query. No padding with items that do not match; where scores tie at the cut,
                 the lowest rows stay.
             allowed: ``[items]``; only rows where it is True may be returned. None allows all.
         """
+
+    def ignored(self, query: str) -> str | None:
+        """Return why an index has none of a query's words, and which setting keeps them; None where it may have some.
+
+        By default that is so where all parts ignore the query.
+
+        Args:
+            query: found nothing.
+        """
+        notes = [part.ignored(query) for part in self.parts()]
+        return None if None in notes or not notes else notes[0]
 
     def parts(self) -> Sequence[BaseRetriever]:
         """The retrievers that this one searches with, each with an index that others share; opened in ``_opened_parts``."""
         return ()
 
     def find(self, queries: list[str], k: int, n_rows: int, allowed: Mask | None = None) -> Hits:
-        """Search an opened index for distinct queries, as :meth:`search_batch` does: all segments, and no deleted item.
+        """Search an opened index for distinct queries, as :meth:`search_batch` does: all segments, without deleted items.
+
+        Items without a letter or a digit are not found either.
 
         Args:
-            queries: none of them blank or made of stop words alone.
+            queries: each with a letter or a digit.
             k: at most this many hits per query.
             n_rows: of the index.
             allowed: ``[rows]``; None allows all.
@@ -234,7 +250,7 @@ class BaseRetriever(Component, ABC):
         processed, depth = check_processed(processed_queries), check_k(k)
         generation, opened = self._current(index_directory(output_path).absolute())
         generation.item_files.check()
-        allowed = generation.items.mask(where)
+        allowed = generation.items.allowed(where)
         batch = opened.candidates(processed, depth, len(generation.items), allowed=allowed)
         return to_results(batch, generation.items)
 
@@ -259,7 +275,7 @@ class BaseRetriever(Component, ABC):
         opened._process = os.getpid()
         opened._opened = None  # or each copy would hold the generation before it, and that the one before
         opened._opened_parts = tuple(part.open(generation) for part in self.parts())
-        opened._live = generation.items.live
+        opened._live = generation.items.live if self.by_words else generation.items.findable
         opened._segments = ()
         opened._files = OpenedFiles(generation.path, record.segments)
         with enough_files(generation.path):
@@ -280,7 +296,7 @@ class BaseRetriever(Component, ABC):
         """
         find = partial(self.find, k=min(k, n_items), n_rows=n_items, allowed=allowed)
         with encoding_once():
-            return merge_candidates(find, processed, min(k, n_items), self.merge, label or self.name, self.name)
+            return merge_candidates(find, processed, min(k, n_items), self.merge, label or self.name, self.name, self.ignored)
 
     def _current(self, path: Path) -> tuple[Generation, BaseRetriever]:
         """The newest generation at a path, and this retriever opened on it; kept until it is superseded."""

@@ -7,7 +7,6 @@ throughout; ``refresh`` switches to a newer one.
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
@@ -21,7 +20,7 @@ from nlp_retrieval.core.explanation import Explanations
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.measure import stage
 from nlp_retrieval.core.models import RetrievalResult
-from nlp_retrieval.core.queries import check_k, check_processed, check_queries, check_results, says_nothing
+from nlp_retrieval.core.queries import check_k, check_processed, check_queries, check_results, has_no_words
 from nlp_retrieval.core.search.base_searcher import BaseSearcher, OpenedRetrievers
 from nlp_retrieval.core.search.composition import labelled
 from nlp_retrieval.core.search.joining.fusion import BaseFusion, RawScore, ReciprocalRankFusion
@@ -31,7 +30,7 @@ from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.results import to_results
 from nlp_retrieval.core.search.retriever import BaseRetriever, with_parts
 from nlp_retrieval.core.search.stages import current_stages
-from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
+from nlp_retrieval.errors import ConfigurationError
 
 Scope = Literal["pooled", "per_subquery"]
 
@@ -141,9 +140,8 @@ class Searcher(BaseSearcher):
         nlqs, cut = check_queries(queries), check_k(k)
         opened = self.open_retrievers()
         opened.generation.item_files.check()
-        allowed = opened.generation.items.mask(where)
+        allowed = opened.generation.items.allowed(where)
         if allowed is not None and not allowed.any():
-            warnings.warn("no item of this index fulfils the filter; nothing is found", RetrievalWarning, stacklevel=2)
             return RankedLists(nlqs, ([] for _ in nlqs))
         with stage("process"):
             if subqueries is not None:
@@ -192,7 +190,7 @@ class Searcher(BaseSearcher):
         for label, retriever in opened.retrievers.items():
             retriever.check_opened()
             for subquery in subqueries:
-                if says_nothing(subquery):
+                if has_no_words(subquery):
                     continue
                 for by_label, explanation in zip(
                     explanations, retriever.explain(subquery, rows, opened.generation.items), strict=True

@@ -189,6 +189,8 @@ class EvidenceIndex(SourceArchive):
         """
         grades = at_least(min_quality)
         filters = [by_source(where, self._store.newest_at)] if where is not None and parse_filter(where) else []
+        for own in filters:
+            self._passages.note_filter(own)
         filters += [{"quality": {"in": grades}}] if grades else []
         texts: dict[str, StoredText] = {}
 

@@ -20,8 +20,8 @@ from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.core.index.generation import Generation, open_generation
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
+from nlp_retrieval.core.notes import add_note, suppress_empty_notes
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
-from nlp_retrieval.core.search.joining.merge import nothing_expected
 from nlp_retrieval.errors import IndexDamagedError, IndexMismatchError, IndexMissingError
 from nlp_retrieval.evidence.index.store import EvidenceStore, StoredText
 
@@ -114,12 +114,22 @@ class SearchablePassages:
             return []
         depth = k
         while True:
-            with nothing_expected():
+            with suppress_empty_notes():
                 (found,) = searcher.search([query], depth, where)
             kept = [result for result in found if wanted(result)]
             if len(kept) >= k or len(found) < depth:
                 return kept[:k]
             depth *= 4
+
+    def note_filter(self, where: Where) -> None:
+        """Add a note where a user's filter is met by no passage, or leaves out values by their type.
+
+        Args:
+            where: as of :meth:`find`.
+        """
+        searcher = self.current()
+        if searcher is not None and (note := searcher.opened.items.filter_note(where)) is not None:
+            add_note(note, stacklevel=4)
 
     def bring_up(self, store: EvidenceStore) -> None:
         """Make the index hold the passages of all live texts, and no others.

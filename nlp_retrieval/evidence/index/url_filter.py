@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from nlp_retrieval.core.filters import Where
+from nlp_retrieval.core.notes import add_note
 from nlp_retrieval.errors import InputError
 from nlp_retrieval.evidence.index.urls import canonical_url
 
@@ -30,18 +31,24 @@ def by_source(where: Where, texts_at: Callable[[Sequence[str]], list[str]]) -> W
             replaced[key] = by_source(value, texts_at)
         elif key in _KEYS:
             conditions = dict(value) if isinstance(value, Mapping) else {"eq": value}
-            named = [conditions.pop(operator) for operator in ("eq", "in") if operator in conditions]
-            urls = [[one] if isinstance(one, str) else one for one in named]
-            sources += [{"source": {"in": texts_at(_canonical(some))}} for some in urls]
+            for operator in ("eq", "in"):
+                wanted = conditions.get(operator)
+                urls = [wanted] if isinstance(wanted, str) else wanted
+                if isinstance(urls, Sequence | set | frozenset) and all(isinstance(url, str) for url in urls):
+                    del conditions[operator]
+                    found = texts_at(_canonical(urls))
+                    sources.append({"source": {"in": found}})
+                    if not found:
+                        add_note(f"where: no source has the URL {', '.join(map(repr, list(urls)[:3]))}", stacklevel=4)
             replaced |= {key: conditions} if conditions else {}
         else:
             replaced[key] = value
     return replaced | {"and": [*replaced.get("and", []), *sources]} if sources else replaced
 
 
-def _canonical(urls: object) -> list[str]:
+def _canonical(urls: Iterable[str]) -> list[str]:
     found = []
-    for url in urls if isinstance(urls, Sequence | set | frozenset) else ():
+    for url in urls:
         try:
             found.append(canonical_url(url))
         except InputError:  # what is not a URL is that of no source

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nlp_retrieval.core.progress import progress
-from nlp_retrieval.core.queries import check_k, says_nothing
+from nlp_retrieval.core.queries import check_k, has_no_words
 from nlp_retrieval.errors import (
     DependencyError,
     FetchError,
@@ -83,7 +83,7 @@ def research(
         DependencyError: a package is missing.
         IndexStateError: the index cannot be written to, or is damaged.
     """
-    if not isinstance(subquestion, str) or says_nothing(subquestion):
+    if not isinstance(subquestion, str) or has_no_words(subquestion):
         raise QueryError("the subquestion says nothing; write one question in words")
     for value, name in ((results, "results"), (pages, "pages"), (k, "k")):
         check_k(value, name)

@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import Field, ValidationError
 
 from nlp_retrieval.core.files.json_text import parse_json
-from nlp_retrieval.core.queries import says_nothing
+from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.evidence.verifiers.base import ABSTAINED, Judgement
 from nlp_retrieval.evidence.verifiers.calibrated import CalibratedVerifier
 from nlp_retrieval.evidence.verifiers.signals.checks import Checks, check
@@ -187,7 +187,7 @@ def _answer(judgement: PassageJudgement, passage: str) -> _Answer:
 
 
 def _is_read(claim: str) -> bool:
-    return len(claim) <= _MOST_CLAIM and not says_nothing(claim)
+    return len(claim) <= _MOST_CLAIM and not has_no_words(claim)
 
 
 def _signals(answer: _Answer, checks: Checks) -> dict[str, float]:

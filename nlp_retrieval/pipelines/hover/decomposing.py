@@ -13,7 +13,7 @@ from typing import Any, Self
 from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.index.build import IndexReport
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.core.queries import says_nothing
+from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.core.search.joining.fusion import BaseFusion, RawScore
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever
@@ -151,7 +151,7 @@ class HoverMultiHopPipeline(dspy.Module):  # type: ignore[misc]  # DSPy has no t
             IndexMissingError: no index was opened.
         """
         phrases = [claim]
-        if not says_nothing(claim):
+        if not has_no_words(claim):
             processor = self.parts.processor
             (read,) = ask_all(processor.lm, self.decompose, [{"claim": claim}], "phrases", processor.read, processor.name)
             phrases = processor.subqueries(claim, read)

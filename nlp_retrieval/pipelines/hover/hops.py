@@ -13,7 +13,7 @@ from typing import Any
 
 from nlp_retrieval.core.measure import stage
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
-from nlp_retrieval.core.queries import says_nothing
+from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.lm.asking import ask_all
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.lm.reading import read_passage
@@ -131,7 +131,7 @@ def _summarize(walks: list[Walk], program: Any, lm: LanguageModel | None, hop: i
 
 
 def _ask(walks: list[Walk], program: Any, lm: LanguageModel | None, hop: int) -> None:
-    asked = [one for one in walks if one.context and not says_nothing(one.claim)]
+    asked = [one for one in walks if one.context and not has_no_words(one.claim)]
     questions = [{"claim": one.claim, "context": list(one.context)} for one in asked]
     for one, query in zip(asked, _answers(lm, program, questions, "query", _QUERY_WORDS, hop), strict=True):
         one.queries.append(query if query is not None else one.claim)

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from nlp_retrieval.core.answer import Answer
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.core.queries import says_nothing
+from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.pipelines.qa.answerer import BaseAnswerer
 from nlp_retrieval.pipelines.qa.prompt import ShownPassage, shown_passage, written
@@ -59,7 +59,7 @@ class LanguageModelAnswerer(BaseAnswerer):
 
         shown = [[shown_passage(item, self.passage_characters) for item in found] for found in passages]
         asked = [
-            number for number, question in enumerate(questions) if not says_nothing(question) and self._readable(shown[number])
+            number for number, question in enumerate(questions) if not has_no_words(question) and self._readable(shown[number])
         ]
         answers = [Answer(text="")] * len(questions)
         if not asked:

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from nlp_retrieval.core.candidates import CandidateBatch
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.core.queries import says_nothing
+from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.core.search.list_reranker import BaseListReranker
 from nlp_retrieval.core.search.reranker import Blend
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
@@ -83,7 +83,7 @@ class ListwiseReranker(BaseListReranker):
         orders = [list(range(begin, begin + count)) for begin, count in zip(begins, counts, strict=True)]
         shown = [fenced(query[:_MOST_QUERY]) for query in queries]
         windows = [
-            [] if says_nothing(query) or count < 2 else self._windows(min(count, self.depth))
+            [] if has_no_words(query) or count < 2 else self._windows(min(count, self.depth))
             for query, count in zip(shown, counts, strict=True)
         ]
         lines: dict[int, str] = {}

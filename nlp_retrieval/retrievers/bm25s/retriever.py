@@ -67,7 +67,8 @@ class Bm25sRetriever(BaseRetriever):
     """
 
     name = "bm25s"
-    format_version = 3
+    by_words = True
+    format_version = 4
     search_only = frozenset({"k1", "b", "feedback", "fb_docs", "fb_terms", "original_query_weight", "merge", "backend"})
 
     _expander: QueryExpander | None = None
@@ -132,6 +133,13 @@ class Bm25sRetriever(BaseRetriever):
         self._analyzer = Analyzer(self._words(), self._scorer.vocabulary)
         if self.feedback is not None:
             self._expander = QueryExpander(segments, self._scorer, self.feedback)
+
+    def ignored(self, query: str) -> str | None:
+        """Return that a query has stop words alone, and how they are kept."""
+        words = self._words()
+        if self.stopwords is None or any(words.term(word) is not None for word in words.split(query)):
+            return None
+        return f"stop words alone, which an index with stopwords={self.stopwords!r} leaves out, and one with null keeps"
 
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
         counts, terms = self._analyzer.analyze(queries)

@@ -9,7 +9,6 @@ join an index are compressed by its codec, unless that was trained on far fewer 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
@@ -24,6 +23,7 @@ from nlp_retrieval.core.files.column_streams import Stream
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.measure import stage
+from nlp_retrieval.core.notes import ENCODER_LIMIT, warn_of_cut
 from nlp_retrieval.core.progress import tracked
 from nlp_retrieval.core.search.joining.merge import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
@@ -31,7 +31,7 @@ from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.encoders.colbert import ColbertEncoder
 from nlp_retrieval.encoders.passages import encoded_tokens
 from nlp_retrieval.encoders.token_base import BaseTokenEncoder, checked_tokens
-from nlp_retrieval.errors import ConfigurationError, ModelError, RetrievalWarning
+from nlp_retrieval.errors import ConfigurationError, ModelError
 from nlp_retrieval.retrievers.colbert.build import TOKENS, sample_tokens, write_compressed
 from nlp_retrieval.retrievers.colbert.codec import Bits, Codec, Compressor, compressor_of, train_compressor
 from nlp_retrieval.retrievers.colbert.exact import ExactIndex
@@ -248,14 +248,10 @@ class ColbertRetriever(BaseRetriever):
         return n_tokens == 0 or (count >= _FEW_CENTROIDS and _OUTGROWN * count >= self._n_centroids(n_tokens))
 
     def _warn_of_cut(self, n_cut: int, n_all: int, what: str) -> None:
-        if n_cut:
-            cure = "query_length" if what == "queries" else "max_length, or index smaller chunks"
-            warnings.warn(
-                f"{self.name}: {n_cut} of {n_all} {what} are longer than the encoder reads; the rest of each is left out "
-                f"(where the model can read more, raise {cure})",
-                RetrievalWarning,
-                stacklevel=2,
-            )
+        limit, cure = ENCODER_LIMIT
+        if what == "queries":
+            cure = "where the model can read more, raise query_length"
+        warn_of_cut(self.name, n_cut, n_all, limit, cure, what)
 
 
 def _part_of(items: ItemTable, first: int, end: int) -> Iterator[list[str]]:

@@ -17,6 +17,7 @@ from nlp_retrieval.core.files.column_streams import Stream, read_blocks
 from nlp_retrieval.core.files.columns import mapped
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.core.notes import ENCODER_LIMIT, warn_of_cut
 from nlp_retrieval.core.progress import progress, tracked
 from nlp_retrieval.encoders.base import BaseEncoder
 from nlp_retrieval.encoders.passages import write_passages
@@ -56,13 +57,7 @@ def write_sentences(
     batches = iter(lambda: list(islice(texts, _BATCH)), [])
     tracking = tracked("entity_sentences: encoding sentences", batches, n_sentences)
     n_cut = write_passages(encoder, tracking, n_sentences, folder / _VECTORS, dimension, "sentences").n_cut
-    if n_cut:
-        warnings.warn(
-            f"entity_sentences: {n_cut:,} of {n_sentences:,} sentences are longer than the encoder reads; the rest of each is "
-            "left out (where the model can read more, raise max_length)",
-            RetrievalWarning,
-            stacklevel=3,
-        )
+    warn_of_cut("entity_sentences", n_cut, n_sentences, *ENCODER_LIMIT, "sentences")
 
 
 def join_sentences(segments: Sequence[SegmentFolder], folder: Path) -> None:

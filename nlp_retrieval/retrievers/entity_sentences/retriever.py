@@ -139,7 +139,7 @@ class EntitySentencesRetriever(BaseRetriever):
         self.load_segments([SegmentFolder(folder, 0, NamedSentences.n_passages_in(folder))])
 
     def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
-        self._n_live = int(live_of(segments).sum())
+        self._n_live = int((live_of(segments) if self._live is None else self._live).sum())
         self._graph = SentenceGraph.of(NamedSentences.open_all(segments), self._n_live)
         self._vectors: Stack = open_vectors(segments)
         self._open_seeds = dict(zip(self.seeds, self._opened_parts, strict=True))

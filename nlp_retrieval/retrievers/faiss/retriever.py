@@ -9,7 +9,6 @@ type are stored flat: they are too few to train on, and comparing them all costs
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
@@ -22,13 +21,9 @@ from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.measure import stage
-from nlp_retrieval.core.progress import tracked
 from nlp_retrieval.core.search.joining.merge import MergeRule
-from nlp_retrieval.core.search.stages import current_stages
-from nlp_retrieval.encoders.base import BaseEncoder, Vectors, checked_vectors
-from nlp_retrieval.encoders.passages import write_passages
+from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
-from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.retrievers.faiss.build import build_ann_index, has_outgrown, join_codes, join_vectors
 from nlp_retrieval.retrievers.faiss.exact import products_of
 from nlp_retrieval.retrievers.faiss.index import (
@@ -39,12 +34,10 @@ from nlp_retrieval.retrievers.faiss.index import (
     open_index,
     open_segments,
 )
-from nlp_retrieval.retrievers.vectors import VectorRetriever
+from nlp_retrieval.retrievers.vectors import VectorRetriever, encoded_queries, write_vectors
 
 FLAT_BELOW = 200_000
 """Up to this many items ``auto`` searches exactly; above, with an HNSW graph."""
-
-_BATCH = 1024
 
 
 class FaissRetriever(VectorRetriever):
@@ -123,12 +116,12 @@ class FaissRetriever(VectorRetriever):
         return {key: value for key, value in identity.items() if key in keep}
 
     def build(self, items: ItemTable, folder: Path) -> None:
-        self._write_vectors(items, folder / VECTORS_FILE)
+        write_vectors(self, items, folder / VECTORS_FILE, None)
         self._make_chosen(len(items), folder)
 
     def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
         del everything
-        self._write_vectors(items, folder / VECTORS_FILE, dimension_of(segments[0]))
+        write_vectors(self, items, folder / VECTORS_FILE, dimension_of(segments[0]))
 
     def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
         whole_index = segments[0].first_row == 0
@@ -159,18 +152,7 @@ class FaissRetriever(VectorRetriever):
         return self._index.dimension
 
     def encode(self, queries: list[str]) -> Vectors:
-        """Return the vectors of queries, ``[queries, dimension]``; for an opened retriever."""
-        if not queries:
-            return np.zeros((0, self._index.dimension), np.float32)
-        return current_stages().encoded(self.encoder, queries, self._encode)
-
-    def _encode(self, queries: list[str]) -> Vectors:
-        slices = [queries[first : first + _BATCH] for first in range(0, len(queries), _BATCH)]
-        parts = [
-            checked_vectors(self.encoder.encode_queries(part), part, self.encoder, self._index.dimension)
-            for part in tracked("faiss: encoding queries", slices, len(queries))
-        ]
-        return np.concatenate(parts)
+        return encoded_queries(self, queries)
 
     def search_vectors(self, vectors: Vectors, k: int, allowed: Mask | None) -> Hits:
         """Search for queries that :meth:`encode` encoded, as :meth:`search_batch` does."""
@@ -195,24 +177,6 @@ class FaissRetriever(VectorRetriever):
         if self.index_type != "auto":
             return self.index_type
         return "flat" if n_items < FLAT_BELOW else "hnsw"
-
-    def _write_vectors(self, items: ItemTable, path: Path, dimension: int | None = None) -> None:
-        """Encode all items into a ``.npy`` file.
-
-        Args:
-            items: the items to encode.
-            path: path of the file.
-            dimension: what the vectors must have; None where any will do.
-        """
-        batches = tracked("faiss: encoding", items.texts(_BATCH), len(items))
-        n_cut = write_passages(self.encoder, batches, len(items), path, dimension).n_cut
-        if n_cut:
-            warnings.warn(
-                f"{self.name}: {n_cut:,} of {len(items):,} passages are longer than the encoder reads; the rest of each is "
-                "left out (where the model can read more, raise max_length; or index smaller chunks)",
-                RetrievalWarning,
-                stacklevel=2,
-            )
 
 
 def _without_silent(hits: Hits, vectors: Vectors) -> Hits:

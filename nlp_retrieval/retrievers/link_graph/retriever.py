@@ -135,7 +135,7 @@ class LinkGraphRetriever(BaseRetriever):
         graph, self._title_table, self._terms = open_files(segments)
         self._graph: WeightedGraph = graph.weighted(kinds)
         self._undirected = {kind for kind, extractor in self._kinds().items() if not extractor.directed}
-        self._n_live = int(live_of(segments).sum())
+        self._n_live = int((live_of(segments) if self._live is None else self._live).sum())
         self._max_shared = self._titles().max_shared
         self._open_seeds = dict(zip(self.seeds, self._opened_parts, strict=False))
         opened = self._opened_parts[self.parts().index(self._dense)] if self._dense else None

@@ -16,6 +16,7 @@ import numpy as np
 
 from nlp_retrieval.core.candidates import Rows
 from nlp_retrieval.core.index.items import ItemTable
+from nlp_retrieval.core.notes import warn_of_cut
 from nlp_retrieval.core.progress import tracked
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import ConfigurationError, EngineError, IndexDamagedError
@@ -32,6 +33,7 @@ CHECKED_WHOLE = 10_000
 
 _MOST_DIMENSIONS = 32_768
 _SAMPLED = 1000
+_LIMIT = f"the {MOST_BYTES:,} bytes of a text that Milvus holds"
 _SENT, _READ = 8 * 2**20, 8 * 2**20
 _MOST_ROWS = 4096
 _MOST_TEXTS = 2**26 // MOST_BYTES
@@ -248,27 +250,30 @@ def _batches(
     items: ItemTable, vectors: Iterable[Vectors] | None, *, with_text: bool
 ) -> Iterator[tuple[list[dict[str, Any]], int]]:
     """The rows of a segment in batches of a few megabytes, each with the checksum of its content."""
-    texts = map(cut_to_bytes, chain.from_iterable(items.texts(1000))) if with_text else repeat(None)
+    whole = chain.from_iterable(items.texts(1000)) if with_text else repeat(None)
+    n_cut = 0
     each = repeat(None) if vectors is None else chain.from_iterable(vectors)
     batch: list[dict[str, Any]] = []
     size = content = 0
     ids = items.ids()
     parts = tracked("milvus: writing", (ids[first : first + 1000] for first in range(0, len(ids), 1000)), len(ids))
-    for row, (item_id, vector, text) in enumerate(zip(chain.from_iterable(parts), each, texts, strict=False)):
+    for row, (item_id, vector, text) in enumerate(zip(chain.from_iterable(parts), each, whole, strict=False)):
         made: dict[str, Any] = {"row": row, "id_sum": _id_sum(row, item_id)}
         if vector is not None:
             made[VECTORS] = vector
             size += 4 * len(vector)
         if text is not None:
-            made["text"] = text
+            made["text"] = kept = cut_to_bytes(text)
+            n_cut += len(kept) < len(text)
             size += len(text)
-        content += _content_sum(row, vector, text)
+        content += _content_sum(row, vector, made.get("text"))
         batch.append(made)
         if size >= _SENT or len(batch) == _MOST_ROWS:
             yield batch, content
             batch, size, content = [], 0, 0
     if batch:
         yield batch, content
+    warn_of_cut("milvus", n_cut, len(ids), _LIMIT, "index smaller chunks, as the loader 'chunker' makes them", "texts for BM25")
 
 
 def cut_to_bytes(text: str) -> str:

@@ -22,6 +22,7 @@ from nlp_retrieval.core.files.column_streams import read_blocks
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.measure import stage
+from nlp_retrieval.core.queries import has_stop_words_alone
 from nlp_retrieval.core.ranking import best_of, joined_hits
 from nlp_retrieval.core.search.joining.merge import MergeRule
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
@@ -52,7 +53,8 @@ class MilvusRetriever(ServerRetriever[CollectionRecord, MilvusConnections], Vect
 
     The index directory keeps the name of a collection and what must be in it, and no URL or token. A collection that is
     missing or was changed is an error. Without a URL, Milvus Lite runs in the folder ``.milvus`` of the index directory while
-    it is used. For BM25 the server holds the texts, of each at most 65,535 bytes; ids and metadata it never sees.
+    it is used. For BM25 the server holds the texts, of each at most 65,535 bytes (a warning counts longer ones); ids and
+    metadata it never sees.
 
     Filters and deleted items are left out by the server before a list is cut, so that k items are found whenever k match. BM25
     is Milvus's own, with the weights of words that each segment has until segments are joined. ``both`` fuses the two lists,
@@ -132,6 +134,12 @@ class MilvusRetriever(ServerRetriever[CollectionRecord, MilvusConnections], Vect
             return super().index_identity()
         of_words = {"mode", "analyzer", "k1", "b"}
         return {"name": self.name, "format": self.format_version} | {key: self._arguments[key] for key in of_words}
+
+    def ignored(self, query: str) -> str | None:
+        """Return that a query has stop words alone, and how they are kept."""
+        if self.mode != "bm25" or self.analyzer == "standard" or not has_stop_words_alone(query):
+            return None
+        return f"stop words alone, which analyzer={self.analyzer!r} leaves out, and an index with analyzer=standard keeps"
 
     # building
 

@@ -16,6 +16,7 @@ from pydantic import Field
 from nlp_retrieval.core.candidates import Hits, Mask
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.core.notes import warn_of_cut
 from nlp_retrieval.core.progress import tracked
 from nlp_retrieval.core.search.joining.merge import MergeRule
 from nlp_retrieval.errors import ConfigurationError, nearest
@@ -35,6 +36,10 @@ if TYPE_CHECKING:
 _AT_ONCE = 1000
 _MOST_CHARACTERS = 200_000
 """Of a text; the server's list of the words of one text has at most a megabyte."""
+
+_LIMIT = f"the {_MOST_CHARACTERS:,} characters of which the server keeps words"
+
+_HAS_WORDS = "SELECT to_tsvector(%(language)s::regconfig, %(query)s) <> ''"
 
 _SEARCH = """
 SELECT asked.number::integer, hit.row, hit.score::float8
@@ -56,7 +61,8 @@ class PostgresTextRetriever(PostgresRetriever):
     An item matches where it has any word of the query. Its score is ``ts_rank_cd``: words that stand near one another count
     more, and a long text less, by the logarithm of its length. There is no weight for rare words, as BM25 has. The server keeps
     the words of the items with their positions, from which their texts can be guessed. At most 200,000 characters of an item
-    are indexed. See :class:`~nlp_retrieval.PgvectorRetriever` for the server and the index directory.
+    are indexed, and a warning counts longer ones. See :class:`~nlp_retrieval.PgvectorRetriever` for the server and the index
+    directory.
 
     Args:
         url: ``env:NAME``, an environment variable with the URL of a server, or that URL (``postgresql://user@host/name``),
@@ -69,6 +75,7 @@ class PostgresTextRetriever(PostgresRetriever):
     """
 
     name = "postgres_text"
+    by_words = True
     search_only = frozenset({"url", "schema", "statement_timeout", "connections", "merge"})
 
     def __init__(
@@ -110,7 +117,7 @@ class PostgresTextRetriever(PostgresRetriever):
         return fill
 
     def _batches(self, items: ItemTable) -> Iterator[dict[str, Any]]:
-        ids, first = items.ids(), 0
+        ids, first, n_cut = items.ids(), 0, 0
         for texts in tracked("postgres_text: writing", items.texts(_AT_ONCE), len(items)):
             stored = [stored_id(item_id) for item_id in ids[first : first + len(texts)]]
             rows = list(range(first, first + len(texts)))
@@ -121,6 +128,8 @@ class PostgresTextRetriever(PostgresRetriever):
                 "texts": [_storable(text) for text in texts],
             }
             first += len(texts)
+            n_cut += sum(len(text) > _MOST_CHARACTERS for text in texts)
+        warn_of_cut(self.name, n_cut, len(items), _LIMIT, "index smaller chunks, as the loader 'chunker' makes them")
 
     def _require_language(self, connection: PostgresConnection) -> None:
         names = [name for (name,) in connection.execute("SELECT cfgname FROM pg_ts_config ORDER BY cfgname")]
@@ -129,11 +138,24 @@ class PostgresTextRetriever(PostgresRetriever):
                 f"{self.name}: the server has no text-search configuration {self.language!r}; {nearest(self.language, names)}"
             )
 
+    def ignored(self, query: str) -> str | None:
+        """Return that a query has stop words alone, and how they are kept."""
+
+        def has_words(connection: PostgresConnection) -> bool:
+            (row,) = connection.execute(_HAS_WORDS, {"language": self.language, "query": _storable(query)})
+            return bool(row[0])
+
+        if self.reading(has_words):
+            return None
+        return f"stop words alone, which language={self.language!r} leaves out, and an index with language=simple keeps"
+
     def search_table(
         self, connection: PostgresConnection, record: TableRecord, queries: Sequence[str], k: int, allowed: Mask | None
     ) -> Hits:
         from psycopg.sql import SQL
 
+        n_cut = sum(len(query) > _MOST_CHARACTERS for query in queries)
+        warn_of_cut(self.name, n_cut, len(queries), _LIMIT, "shorten them", "queries")
         condition, values = condition_of(allowed)
         statement = SQL(_SEARCH).format(table=table_of(record), condition=condition)
         asked = {"queries": [_storable(query) for query in queries], "language": self.language, "k": k}

@@ -13,7 +13,7 @@ LANGUAGES = (
 )
 
 
-def check_analysis(language: str, stemmer: str) -> None:
+def check_analysis(language: str, stemmer: str, keep_stopwords: bool = False) -> None:
     """Raise :class:`ConfigurationError` unless Lucene has an analyzer for them; does not start Java."""
     if language not in LANGUAGES:
         raise ConfigurationError(f"language={language!r} has no analyzer; {nearest(language, LANGUAGES)}")
@@ -23,14 +23,21 @@ def check_analysis(language: str, stemmer: str) -> None:
         raise ConfigurationError(
             f"stemmer={stemmer!r} is for English; the analyzer of language={language!r} has its own: leave it out"
         )
+    if language != "en" and keep_stopwords:
+        raise ConfigurationError(
+            f"keep_stopwords is for English; the analyzer of language={language!r} has its own stop words: leave it out"
+        )
 
 
-def make_analyzer(language: str, stemmer: str) -> Java:
-    """Return Anserini's analyzer of a language; the stemmer matters only for English."""
-    check_analysis(language, stemmer)
+def make_analyzer(language: str, stemmer: str, keep_stopwords: bool = False) -> Java:
+    """Return Anserini's analyzer of a language; stemmer and stop words matter only for English."""
+    check_analysis(language, stemmer, keep_stopwords)
     if language == "en":
         analyzers = java_class("io.anserini.analysis.DefaultEnglishAnalyzer")
-        return analyzers.newNonStemmingInstance() if stemmer == "none" else analyzers.newStemmingInstance(stemmer)
+        no_words = [java_class("org.apache.lucene.analysis.CharArraySet").EMPTY_SET] if keep_stopwords else []
+        if stemmer == "none":
+            return analyzers.newNonStemmingInstance(*no_words)
+        return analyzers.newStemmingInstance(stemmer, *no_words)
     if language in _WHITESPACE:
         return java_class("org.apache.lucene.analysis.core.WhitespaceAnalyzer")()
     return java_class("io.anserini.analysis.AnalyzerMap").getLanguageSpecificAnalyzer(language)

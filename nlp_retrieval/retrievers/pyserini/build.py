@@ -35,6 +35,7 @@ def build_index(
     language: str,
     stemmer: str,
     document_vectors: bool,
+    keep_stopwords: bool = False,
     first_row: int = 0,
 ) -> None:
     """Index texts into an empty folder. Memory is bounded by a batch and Lucene's buffer of 64 MB.
@@ -44,6 +45,7 @@ def build_index(
         folder: where Lucene writes; its files are final when this returns.
         language: one of :data:`~nlp_retrieval.retrievers.pyserini.analysis.LANGUAGES`.
         stemmer: one of :data:`~nlp_retrieval.retrievers.pyserini.analysis.STEMMERS`; for English.
+        keep_stopwords: make terms of English stop words.
         document_vectors: also store each document's terms, which RM3 needs.
         first_row: row of the first text in the whole index, for texts that join one; Lucene counts documents from 0.
 
@@ -54,7 +56,7 @@ def build_index(
     with _writing(folder):
         with calls.calling:
             directory = open_directory(folder)
-            writer = _open_writer(directory, make_analyzer(language, stemmer))
+            writer = _open_writer(directory, make_analyzer(language, stemmer, keep_stopwords))
             content_type = _content_type(document_vectors)
         try:
             _add_all(texts, writer, content_type, first_row)

@@ -82,17 +82,18 @@ class LuceneIndex:
         folders: folders written by :func:`build_index`, in the order of their rows.
         language: the language that they were built with.
         stemmer: the stemmer that they were built with.
+        keep_stopwords: whether English stop words are terms, as when they were built.
 
     Raises:
         IndexDamagedError: there is no Lucene index in a folder, or it cannot be read.
         ForkError: Java ran when this process was forked.
     """
 
-    def __init__(self, *folders: Path, language: str, stemmer: str) -> None:
+    def __init__(self, *folders: Path, language: str, stemmer: str, keep_stopwords: bool = False) -> None:
         start()
         with calls.calling:
             _close_left()
-            self._analyzer = make_analyzer(language, stemmer)
+            self._analyzer = make_analyzer(language, stemmer, keep_stopwords)
             # a query of 100,000 characters has more than the 1,024 terms that Lucene allows by default
             java_class(_SEARCHER).setMaxClauseCount(2**31 - 1)
             readers = [_opened(folder) for folder in folders]
@@ -107,6 +108,11 @@ class LuceneIndex:
 
     def __len__(self) -> int:
         return sum(self.sizes)
+
+    def has_terms(self, text: str) -> bool:
+        """Return whether the analyzer leaves any term of a text."""
+        with calls.calling:
+            return bool(java_class("io.anserini.analysis.AnalyzerUtils").analyze(self._analyzer, text).size())
 
     def search(
         self,

@@ -44,6 +44,7 @@ class PyseriniRetriever(BaseRetriever):
         b: normalisation by length, 0 to 1; 0.4 is Anserini's default.
         language: its analyzer splits texts and queries into terms: ``"en"``, ``"de"``, ``"zh"``, ...
         stemmer: ``"porter"``, ``"krovetz"`` or ``"none"``; only for English.
+        keep_stopwords: index words such as "to", "be" and "not", which are left out otherwise; only for English.
         rm3: expand queries by pseudo-relevance feedback. It needs document vectors, so ``rm3=True`` implies
             ``document_vectors=True``; an index built without them has to be built again.
         rm3_terms: how many terms feedback adds.
@@ -58,6 +59,7 @@ class PyseriniRetriever(BaseRetriever):
     """
 
     name = "pyserini"
+    by_words = True
     format_version = 2
     survives_fork = False
     search_only: ClassVar[frozenset[str]] = frozenset(
@@ -72,6 +74,7 @@ class PyseriniRetriever(BaseRetriever):
         b: Annotated[float, Field(ge=0, le=1)] = 0.4,
         language: str = "en",
         stemmer: str = "porter",
+        keep_stopwords: bool = False,
         rm3: bool = False,
         rm3_terms: Annotated[int, Field(ge=1, le=10_000)] = 10,
         rm3_documents: Annotated[int, Field(ge=1, le=50)] = 10,
@@ -80,11 +83,12 @@ class PyseriniRetriever(BaseRetriever):
         threads: Annotated[int, Field(ge=1, le=1024)] | None = None,
         merge: MergeRule = "alternate",
     ) -> None:
-        check_analysis(language, stemmer)
+        check_analysis(language, stemmer, keep_stopwords)
         self.k1 = k1
         self.b = b
         self.language = language
         self.stemmer = stemmer
+        self.keep_stopwords = keep_stopwords
         self.document_vectors = document_vectors or rm3
         self.rm3 = Rm3(rm3_terms, rm3_documents, rm3_query_weight) if rm3 else None
         self.threads = threads
@@ -92,7 +96,10 @@ class PyseriniRetriever(BaseRetriever):
 
     def index_identity(self) -> Config:
         """What determines the content of the index; document vectors count the same, requested or implied by RM3."""
-        return super().index_identity() | {"document_vectors": self.document_vectors}
+        identity = super().index_identity() | {"document_vectors": self.document_vectors}
+        if not self.keep_stopwords:
+            del identity["keep_stopwords"]  # indexes that were built before there was this setting
+        return identity
 
     def build(self, items: ItemTable, folder: Path) -> None:
         """Index the items' texts with Lucene."""
@@ -109,16 +116,19 @@ class PyseriniRetriever(BaseRetriever):
 
     def load(self, folder: Path) -> None:
         """Open a Lucene index."""
-        self._index = LuceneIndex(folder, language=self.language, stemmer=self.stemmer)
+        self._index = self._opened_index([folder])
 
     def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
         """Open the Lucene indexes of all segments as one."""
-        self._index = LuceneIndex(*(part.folder for part in segments), language=self.language, stemmer=self.stemmer)
+        self._index = self._opened_index([part.folder for part in segments])
         for segment, size in zip(segments, self._index.sizes, strict=True):
             if size != len(segment):
                 raise IndexDamagedError(
                     f"{segment.folder} holds {size:,} documents, and the manifest says {len(segment):,}; {CURE}"
                 )
+
+    def _opened_index(self, folders: Sequence[Path]) -> LuceneIndex:
+        return LuceneIndex(*folders, language=self.language, stemmer=self.stemmer, keep_stopwords=self.keep_stopwords)
 
     def _build(self, items: ItemTable, folder: Path, first_row: int) -> None:
         build_index(
@@ -127,8 +137,17 @@ class PyseriniRetriever(BaseRetriever):
             language=self.language,
             stemmer=self.stemmer,
             document_vectors=self.document_vectors,
+            keep_stopwords=self.keep_stopwords,
             first_row=first_row,
         )
+
+    def ignored(self, query: str) -> str | None:
+        """Return that a query has stop words alone, and how they are kept."""
+        if self._index is None or self._index.has_terms(query):
+            return None
+        if self.language == "en":
+            return "stop words alone, which this index leaves out, and one with keep_stopwords=true keeps"
+        return f"stop words alone, which language={self.language!r} leaves out; bm25s with stopwords null keeps them"
 
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
         """Search a batch on several Java threads."""

@@ -7,7 +7,6 @@ are searched side by side, and joined without encoding anything.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -20,6 +19,7 @@ from nlp_retrieval.core.explanation import Explanation, TermScore
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.measure import stage
+from nlp_retrieval.core.notes import ENCODER_LIMIT, warn_of_cut
 from nlp_retrieval.core.progress import tracked
 from nlp_retrieval.core.ranking import search_parts
 from nlp_retrieval.core.search.joining.merge import MergeRule
@@ -27,7 +27,7 @@ from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders.passages import encoded_terms
 from nlp_retrieval.encoders.sparse_base import BaseSparseEncoder, TermWeights, checked_terms
 from nlp_retrieval.encoders.splade import SpladeEncoder
-from nlp_retrieval.errors import ModelError, RetrievalWarning
+from nlp_retrieval.errors import ModelError
 from nlp_retrieval.retrievers.bm25s.scoring import Scorer
 from nlp_retrieval.retrievers.splade.files import WeightedPostings, build_files, join_files, open_files
 
@@ -136,10 +136,4 @@ class SpladeRetriever(BaseRetriever):
         for batch in encoded_terms(self.encoder, tracked("splade: encoding", items.texts(_BATCH), len(items)), len(items)):
             n_cut += batch.n_cut
             yield batch.weights
-        if n_cut:
-            warnings.warn(
-                f"{self.name}: {n_cut:,} of {len(items):,} passages are longer than the encoder reads; the rest of each is "
-                "left out (where the model can read more, raise max_length; or index smaller chunks)",
-                RetrievalWarning,
-                stacklevel=2,
-            )
+        warn_of_cut(self.name, n_cut, len(items), *ENCODER_LIMIT)

@@ -50,6 +50,7 @@ class ItemsFound(BaseModel):
     """What was found, best first."""
 
     results: list[RetrievalResult]
+    notes: list[str] = Field(default=[], description="What was left out or found nothing, and what to do.")
 
 
 class ItemArguments(RequestBody):
@@ -125,8 +126,8 @@ def tools_of(service: BaseService) -> list[McpTool]:
 def _index_tools(service: IndexService, by_path: dict[str, Endpoint]) -> list[McpTool]:
     def search(given: ItemSearchArguments) -> bytes:
         body = {"query": given.query, "k": given.k} | ({} if given.where is None else {"where": given.where})
-        (results,) = json.loads(by_path["/search"].run(SearchBody.model_validate(body)))["results"]
-        return json.dumps({"results": results}).encode()
+        found = json.loads(by_path["/search"].run(SearchBody.model_validate(body)))
+        return json.dumps({"results": found["results"][0], "notes": found["notes"]}).encode()
 
     return [
         McpTool(

@@ -1,6 +1,8 @@
 """The words of a text as a lexical index holds them: the same rules for passages and queries, in every script.
 
-A word is a run of letters, digits and the marks on them; one character is enough ("vitamin C", "C++"). A letter that an
+A word is a run of letters, digits and the marks on them; one character is enough ("vitamin C"). A name that punctuation is part
+of (C++, C#, .NET, node.js, AT&T, R&D, U.S., I/O) is a word beside its parts, so that "C++" finds C++ before vitamin C, and "AT"
+and "T" find AT&T as before. A letter that an
 apostrophe joins to a word is none (John's, don't, l'amour, O'Neill). Texts are normalised by Unicode's NFKC and case
 folding (UAX 15; chapter 3.13), so that full-width, composed and capital forms are one; Hebrew points, Arabic short vowels
 and soft hyphens, which texts have or leave out, are left out. Accents are kept, unless they are to be folded.
@@ -16,7 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cache, lru_cache
-from itertools import pairwise
+from itertools import filterfalse, pairwise
 from typing import Literal, NamedTuple
 
 from nlp_retrieval.core.unicode_forms import normalize
@@ -36,12 +38,18 @@ _JOINED = r"(?:'(?:\w\b|(?=\w\w)))?"
 
 _WORD = re.compile(rf"\w+{_JOINED}")
 _ASCII_WORD = re.compile(_WORD.pattern, re.ASCII)
+_HAS_NAME = re.compile(r"\.[^\W\d_]|[&#/]|\+[+\W]|\+\Z")
+"""What a name with punctuation has; few texts have it but for the first."""
+
 _SPACED = "".join(c if c.isalnum() or c == "_" else " " for c in map(chr, range(128)))
 """For each ASCII character itself, or the space that a word does not hold: three times as fast as a pattern."""
 _LEFT_OUT = re.compile(f"[\u00ad\u034f{POINTS}\u200d-\u200f\u2060\ufe00-\ufe0f\ufeff]")
 _PAIRED = re.compile(f"[{UNSPACED}{HANGUL}]")
 _HAN_OR_NOT = re.compile(f"([{HAN}]+)")
 _STRETCH = 256
+_OF_NAMES = frozenset("+#&./")
+"""Punctuation of names, which are not stemmed."""
+
 _NEVER_STEMMED = 2
 """Words of so many characters are left as they are, as Lucene's Porter stemmer does, or "us" would be "u"."""
 
@@ -56,6 +64,24 @@ class _Patterns(NamedTuple):
     """Words, and runs of scripts without spaces."""
     character: re.Pattern[str]
     """A letter of such a run with its marks."""
+    names: re.Pattern[str]
+    """Names with punctuation beside such runs."""
+
+
+def _names(letter: str, word: str) -> re.Pattern[str]:
+    """Return the pattern of names with punctuation.
+
+    Args:
+        letter: the pattern of a letter.
+        word: that of a letter or digit.
+    """
+    short = rf"(?<![\w/]){word}{{1,4}}/{word}{{1,4}}(?![\w/])"
+    joined = rf"(?:&{word}++|\.{letter}{word}*+)+"
+    return re.compile(rf"{short}|(?<!{word}){word}++(?:\+\+|[+#](?!\w)|{joined})|(?<![\w.])\.{letter}{word}*+")
+
+
+_NAMES = _names(r"[^\W\d_]", r"\w")
+_ASCII_NAMES = re.compile(_NAMES.pattern, re.ASCII)
 
 
 @cache
@@ -68,6 +94,7 @@ def _patterns() -> _Patterns:
         re.compile(rf"\w[\w{mark}]*{_JOINED}"),
         re.compile(rf"(?:{character})+|(?![{unspaced}])\w(?:(?![{unspaced}])[\w{mark}])*{_JOINED}"),
         re.compile(character),
+        _names(rf"[^\W\d_{unspaced}]", rf"[^\W{unspaced}]"),
     )
 
 
@@ -132,7 +159,13 @@ class Words:
         if text.isascii():
             return text.lower()
         folded = normalize("NFKC", text).casefold()
-        folded = _LEFT_OUT.sub("", folded).replace("i\u0307", "i").replace("\u2019", "'").replace("\u02bc", "'")
+        folded = (
+            _LEFT_OUT.sub("", folded)
+            .replace("i\u0307", "i")
+            .replace("\u266f", "#")
+            .replace("\u2019", "'")
+            .replace("\u02bc", "'")
+        )
         if self._folds:
             folded = _ACCENT.sub("", normalize("NFD", folded))
         return normalize("NFKC", folded)
@@ -150,12 +183,15 @@ class Words:
                 stretch[begin : begin + _STRETCH] for stretch in text.split() for begin in range(0, len(stretch), _STRETCH)
             )
             return [word for part in parts for word in self._matched(part)]
+        has_name = _HAS_NAME.search(text) is not None
         if text.isascii():
-            return _ASCII_WORD.findall(text) if "'" in text else text.translate(_SPACED).split()
+            words = _ASCII_WORD.findall(text) if "'" in text else text.translate(_SPACED).split()
+            return words + _ASCII_NAMES.findall(_punctuated(text)) if has_name else words
         patterns = _patterns()
         if _PAIRED.search(text) is None:
-            return (patterns.word if patterns.mark.search(text) else _WORD).findall(text)
-        words: list[str] = []
+            words = (patterns.word if patterns.mark.search(text) else _WORD).findall(text)
+            return words + _NAMES.findall(_punctuated(text)) if has_name else words
+        words = patterns.names.findall(_punctuated(text)) if has_name else []
         for word in patterns.mixed.findall(text):
             if not _PAIRED.match(word):
                 words.append(word)
@@ -177,6 +213,8 @@ class Words:
             word, apostrophe, letter = word.partition("'")
             if apostrophe and not letter and len(word) == 1:
                 return None
+            if not _OF_NAMES.isdisjoint(word):
+                return word
         if word in self._stop:
             return None
         return self._stem(word) if len(word) > _NEVER_STEMMED else word
@@ -191,6 +229,11 @@ def _matcher(pattern: LinearPattern) -> Callable[[str], list[str]]:
         return [data[begin:end].decode("utf-8") for begin, end in pattern.spans(data)]
 
     return matched
+
+
+def _punctuated(text: str) -> str:
+    """Return the parts of a text between spaces that are not words alone: a quarter of most texts."""
+    return " ".join(filterfalse(str.isalnum, text.split()))
 
 
 def _pairs(characters: list[str], *, singles: bool) -> list[str]:

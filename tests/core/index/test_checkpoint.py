@@ -33,6 +33,7 @@ from nlp_retrieval.core.index import checkpoint
 from nlp_retrieval.core.index.checkpoint import PREFIX
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import IndexLockedError, ModelError, RetrievalWarning
+from nlp_retrieval.retrievers import vectors as vectors_room
 from nlp_retrieval.retrievers.colbert import retriever as colbert_room
 from nlp_retrieval.retrievers.faiss import retriever as faiss_room
 
@@ -121,7 +122,7 @@ KINDS = [flat, hnsw, exact, compressed]
 
 @pytest.fixture(autouse=True)
 def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(faiss_room, "_BATCH", 2)
+    monkeypatch.setattr(vectors_room, "_BATCH", 2)
     monkeypatch.setattr(colbert_room, "_BATCH", 2)
 
 
@@ -186,7 +187,7 @@ def test_a_killed_build_is_taken_up_and_gives_the_same_bytes(make, at, tmp_path)
 
 @pytest.mark.parametrize("at", [4, 8])
 def test_a_model_whose_vectors_depend_on_the_batch_gives_the_same_bytes(at, tmp_path, monkeypatch):
-    monkeypatch.setattr(faiss_room, "_BATCH", 4)
+    monkeypatch.setattr(vectors_room, "_BATCH", 4)
     texts = [" ".join(["fox", "whale", "river"][: 1 + row % 3] * (1 + row % 5)) for row in range(11)]
     save_bert(tmp_path / "model")
 
@@ -448,7 +449,7 @@ def left(tmp_path_factory) -> dict[str, tuple[str, bytes, dict[str, bytes]]]:
     """Of a dense and a token encoder: the name of a checkpoint, its content, and the files of a whole index."""
     found = {}
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(faiss_room, "_BATCH", 2)
+        patched.setattr(vectors_room, "_BATCH", 2)
         patched.setattr(colbert_room, "_BATCH", 2)
         for make in (flat, exact):
             folder = tmp_path_factory.mktemp("left")

@@ -16,6 +16,7 @@ from nlp_retrieval import FaissRetriever
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, ModelError
+from nlp_retrieval.retrievers import vectors as vectors_room
 from nlp_retrieval.retrievers.faiss import retriever as faiss_room
 
 WORDS = [f"word{number}" for number in range(120)]
@@ -234,7 +235,7 @@ def test_an_encoder_whose_dimension_changes_is_an_error_that_says_both(tmp_path:
     retriever.index(items_of(["red fox", "blue whale"]), tmp_path / "one")
     with pytest.raises(ModelError, match=r"shape \(1, 17\); 1 vectors of dimension 16 were expected"):
         retriever.retrieve([["red"]], tmp_path / "one", 1)
-    monkeypatch.setattr(faiss_room, "_BATCH", 2)
+    monkeypatch.setattr(vectors_room, "_BATCH", 2)
     with pytest.raises(ModelError, match=r"shape \(2, 18\); 2 vectors of dimension 17 were expected"):
         FaissRetriever(Growing()).index(items_of(["red", "blue", "green", "grey"]), tmp_path / "two")
 

@@ -8,18 +8,15 @@ itself finds. ``rrf`` adds reciprocal ranks (Cormack et al., SIGIR 2009).
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import CandidateBatch, Hits, Rows, Scores, offsets_of
-from nlp_retrieval.core.queries import says_nothing
-from nlp_retrieval.errors import RetrievalWarning
+from nlp_retrieval.core.notes import add_note, warns_of_empty
+from nlp_retrieval.core.queries import has_no_words
 
 MergeRule = Literal["alternate", "max", "rrf", "round_robin"]
 
@@ -27,52 +24,56 @@ RRF_K = 60
 """The constant of reciprocal rank fusion, from Cormack et al., SIGIR 2009."""
 
 
-_expected: ContextVar[bool] = ContextVar("nlp_retrieval_nothing_expected", default=False)
-
-
-@contextmanager
-def nothing_expected() -> Iterator[None]:
-    """Let searches inside the block find nothing without a warning: the caller tells it in its own way."""
-    token = _expected.set(True)
-    try:
-        yield
-    finally:
-        _expected.reset(token)
-
-
 def merge_candidates(
-    find: Callable[[list[str]], Hits], processed: list[list[str]], k: int, rule: MergeRule, label: str, retriever: str
+    find: Callable[[list[str]], Hits],
+    processed: list[list[str]],
+    k: int,
+    rule: MergeRule,
+    label: str,
+    retriever: str,
+    ignored: Callable[[str], str | None] = lambda _: None,
 ) -> CandidateBatch:
     """Search for every distinct sub-query of a batch once, and merge those of each query.
 
     Args:
-        find: searches for distinct queries, none of them blank or only stop words.
+        find: searches for distinct queries, each with a letter or a digit.
         processed: for each query its sub-queries.
         k: length of the lists after merging.
         rule: see the module.
         label: the names of the signals begin with it.
         retriever: its registry name, for the warning if a query finds nothing.
+        ignored: why the index has none of a query's words, and which setting keeps them; None where it may have some.
     """
     unrepeated = [list(dict.fromkeys(subqueries)) for subqueries in processed]  # a repeated sub-query counts once
     flat = [subquery for subqueries in unrepeated for subquery in subqueries]
-    distinct = {query: place for place, query in enumerate(dict.fromkeys(q for q in flat if not says_nothing(q)))}
+    distinct = {query: place for place, query in enumerate(dict.fromkeys(q for q in flat if not has_no_words(q)))}
     hits = find(list(distinct)) if distinct else Hits.from_lists([])
-    # sub-queries without content words share one empty list after those that were searched
+    # sub-queries without words share one empty list after those that were searched
     hits = Hits(np.append(hits.offsets, hits.offsets[-1]), hits.rows, hits.scores, hits.signals)
     places = np.fromiter((distinct.get(query, len(distinct)) for query in flat), np.int64, len(flat))
     counts = np.fromiter(map(len, unrepeated), np.int64, len(unrepeated))
     batch = merge_subqueries(hits, places, counts, rule, label, k)
     empty = np.flatnonzero(np.diff(batch.offsets) == 0)
-    if len(empty) and not _expected.get():
-        first = unrepeated[int(empty[0])]
-        shown = repr(first[0][:60]) if first else "no sub-queries"
-        warnings.warn(
-            f"{retriever} found nothing for {len(empty)} of {len(processed)} queries (the first: {shown}): they are empty, "
-            "made of stop words alone, or share no term with the items that may be found",
-            RetrievalWarning,
-            stacklevel=2,
-        )
+    if len(empty) and warns_of_empty():
+        reasons = _why_empty([unrepeated[number] for number in empty.tolist()], ignored)
+        add_note(f"{retriever} found nothing for {len(empty)} of {len(processed)} queries: {reasons}")
     return batch
+
+
+def _why_empty(processed: list[list[str]], ignored: Callable[[str], str | None]) -> str:
+    """Count why queries, each with its sub-queries, found nothing, with the first query of each reason."""
+    counted: dict[str, tuple[int, str]] = {}
+    for subqueries in processed:
+        asked = [subquery for subquery in subqueries if not has_no_words(subquery)]
+        notes = list(map(ignored, asked))
+        reason = "empty or without a letter or digit"
+        if None in notes:
+            reason = "no item that may be found matches"
+        elif notes:
+            reason = str(notes[0])
+        count, first = counted.get(reason, (0, repr((asked or subqueries)[0][:60]) if subqueries else "no sub-queries"))
+        counted[reason] = count + 1, first
+    return "; ".join(f"{count}: {reason} (the first: {first})" for reason, (count, first) in counted.items())
 
 
 def merge_subqueries(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import JsonValue
 
-from nlp_retrieval.core.queries import says_nothing
+from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.graph.knowledge.from_json import ReadKnowledge, knowledge_from_json
 from nlp_retrieval.graph.knowledge.statements import PassageKnowledge
@@ -118,7 +118,7 @@ class KnowledgeExtractor:
             texts: at most ``passages_per_call``.
         """
         shown = [fenced(text[: self.passage_characters]) for text in texts]
-        read = {place: _SAYS_NOTHING for place, text in enumerate(shown) if says_nothing(text)}
+        read = {place: _SAYS_NOTHING for place, text in enumerate(shown) if has_no_words(text)}
         without_call = set(read)
         tries, error, asked = 0, "", True
         while len(read) < len(shown) and tries <= self.lm.retries and asked:

@@ -1,0 +1,42 @@
+"""Names with punctuation find themselves first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hashed_words import items_of
+
+from nlp_retrieval import Bm25sRetriever
+from nlp_retrieval.text.words.words import Words
+
+PAIRS = [
+    ("C++", "Templates of C++ are long.", "Vitamin C, vitamin C and again vitamin C."),
+    ("C#", "A class of C# is sealed.", "The key of C is plain; C, C, C."),
+    ("F#", "We like F#.", "The note F and the note F."),
+    ("G++", "Compile it with g++ now.", "Force is 5 g, or 6 g."),
+    (".NET", "It runs on .NET today.", "Net income is net of tax, net of all."),
+    ("node.js", "A server in Node.js listens.", "The js of a node, a node, a js."),
+    ("R&D", "Their R&D grew.", "Vitamin D and R; vitamin D, R, R."),
+    ("AT&T", "A bill of AT&T came.", "At T we stop; T, T."),
+    ("I/O", "Blocking I/O is slow.", "I owe I an o, o."),
+    ("U.S.A.", "Born in the U.S.A. long ago.", "A u and an s, u, s."),
+    ("Q&A", "After the Q&A we left.", "A q is a letter; q, q."),
+    ("Objective-C++", "Written in Objective-C++ once.", "The objective C is an objective C."),
+    ("\uff23\uff0b\uff0b", "Templates of C++ are long.", "Vitamin C, vitamin C and again vitamin C."),
+    ("C\u266f", "A class of C# is sealed.", "The key of C is plain; C, C, C."),
+    ("C++", "\u4ed6\u7528C++\u7f16\u7a0b", "\u7ef4\u751f\u7d20C\u548cC"),
+]
+
+
+@pytest.mark.parametrize(("query", "named", "other"), PAIRS)
+def test_a_name_with_punctuation_finds_its_passage_first(tmp_path: Path, query: str, named: str, other: str) -> None:
+    retriever = Bm25sRetriever()
+    retriever.index(items_of([other, named]), tmp_path)
+    (hits,) = retriever.retrieve([[query]], tmp_path, 2)
+    assert hits[0].item.content == named
+
+
+@pytest.mark.parametrize("text", ["page#part", "1+1", "3.5", "Stop. Go on", "#tag", "a & b", "Yahoo! said", "a - b", "..."])
+def test_other_punctuation_makes_no_terms(text: str) -> None:
+    assert all(word.isalnum() for word in Words().split(text))
