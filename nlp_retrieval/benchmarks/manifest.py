@@ -61,6 +61,8 @@ def manifest_of(
         "baseline": settings.baseline_among(settings.searchers),
         "group_by": settings.group_by,
         "where": settings.where,
+        "gold_missing": settings.gold_missing,
+        "ignore_identical_ids": settings.ignore_identical_ids,
         "where_from": dict(settings.where_from) if settings.where_from is not None else None,
         "filters": _hash(_filters(settings)) if any(settings.filters) else None,
         "prices": settings.prices.config if settings.prices is not None else None,

@@ -99,6 +99,55 @@ def comparison_notes(report: BenchmarkReport) -> list[str]:
     return [note for note in (corpora_note(corpora_of(report)), *cautions_in(report)) if note]
 
 
+def counting_note(report: BenchmarkReport) -> str:
+    """Return in one line which queries were counted and which were not; ``""`` where that is not known.
+
+    Args:
+        report: a finished benchmark, or runs that are compared.
+    """
+    one = report.counted
+    if one is None:
+        return ""
+    empty = {result.name: result.empty_queries for result in report.configurations if result.empty_queries}
+    said = [f"Counted: {counted(one.queries, 'query', 'queries')}"]
+    if one.without_relevant:
+        said.append(f"{one.without_relevant:,} of them without a relevant document score 0{_first(report, 'without_relevant')}")
+    if empty:
+        said.append(f"queries without results score 0 ({listed([f'{name}: {number:,}' for name, number in empty.items()])})")
+    if one.missing_documents and one.gold_missing != "drop":
+        of = counted(one.missing_queries, "query", "queries")
+        documents = counted(one.missing_documents, "relevant document")
+        said.append(f"{documents} of {of} that the corpus lacks count as not found{_first(report, 'missing_documents')}")
+    if one.own_gold:
+        said.append(f"{counted(one.own_gold, 'query', 'queries')} found by their own id, which is among their gold")
+    if one.same_ids:
+        said.append(f"items that have the id of their query ({one.same_ids:,} queries), because they are not the query itself")
+    left_out = []
+    if one.unjudged:
+        left_out.append(f"{counted(one.unjudged, 'query', 'queries')} without judgements{_first(report, 'unjudged')}")
+    if one.unasked:
+        judged = counted(one.unasked, "judged query", "judged queries")
+        left_out.append(f"{judged} that {'is' if one.unasked == 1 else 'are'} not asked{_first(report, 'unasked')}")
+    if one.missing_documents and one.gold_missing == "drop":
+        documents = counted(one.missing_documents, "relevant document")
+        left_out.append(f"{documents} that the corpus lacks{_first(report, 'missing_documents')}")
+    if one.dropped:
+        whose = counted(one.dropped, "query", "queries")
+        left_out.append(f"{whose} of whose relevant documents the corpus has none{_first(report, 'dropped')}")
+    if one.own_ids:
+        left_out.append(f"the hit that is the query itself, of {counted(one.own_ids, 'query', 'queries')} (same id)")
+    if one.ungrouped:
+        whose = counted(one.ungrouped, "query", "queries")
+        left_out.append(f"in any group {whose} without {one.group_by!r}{_first(report, 'ungrouped')}")
+    counted_line = "; ".join(said) + "."
+    return printable(f"{counted_line} Not counted: {'; '.join(left_out)}." if left_out else counted_line)
+
+
+def _first(report: BenchmarkReport, what: str) -> str:
+    first = report.counted.first.get(what) if report.counted is not None else None
+    return f" (first: {first!r})" if first is not None else ""
+
+
 def small_sample_note(report: BenchmarkReport) -> str:
     """Return that figures are of few queries, or latencies of few; ``""`` where they are not.
 

@@ -30,7 +30,7 @@ class TopicsLoader(BaseQueryLoader):
     """Queries from a file, and their gold from another: TREC topics with qrels, CSV, TSV or JSON lines.
 
     The suffix says the form: ``.csv``, ``.tsv``, ``.jsonl``, anything else TREC's (the classic form with ``<top>``, or XML with
-    ``<topic number="1">``), plain or gzip. Queries without a relevant item are left out. A field ``family`` is the
+    ``<topic number="1">``), plain or gzip. Queries that are not judged are left out. A field ``family`` is the
     query's family.
 
     Args:
@@ -65,7 +65,7 @@ class TopicsLoader(BaseQueryLoader):
         self.columns = columns
 
     def queries(self) -> list[Query]:
-        """Return the queries that have a relevant item, in the order of the file.
+        """Return the queries that are judged, in the order of the file.
 
         Raises:
             SourceError: a file is missing or malformed, two queries have one id, or none is judged.

@@ -61,6 +61,7 @@ def runs_of(report: BenchmarkReport | ReportView) -> list[LoggedRun]:
     view = view_of(report)
     report, configs = view.report, configs_of(view)
     notes = {"notes": " ".join(view.cautions)} if view.cautions else {}
+    notes |= {"counted": view.counted} if view.counted else {}
     ran = [_of_configuration(row, view, configs[row.result.name] | notes) for row in view.groups[0].rows]
     failed = [
         LoggedRun(
