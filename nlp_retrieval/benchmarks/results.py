@@ -6,11 +6,11 @@ table, the page, Weights & Biases and the JSON files are all written from these 
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from nlp_retrieval.benchmarks.cost.figures import Cost
+from nlp_retrieval.benchmarks.cost.figures import Cost, comparable_figures
 from nlp_retrieval.benchmarks.cost.prices import Prices, price_per_1000_queries
 from nlp_retrieval.core.candidates import Scores
 from nlp_retrieval.core.components.component import Config
@@ -315,7 +315,7 @@ def _cost(cost: Cost | None, prices: Prices | None) -> dict[str, object]:
     if cost is None:
         return {}
     row: dict[str, object] = {}
-    for name, value in asdict(cost).items():
+    for name, value in comparable_figures(cost).items():
         nested = value if isinstance(value, dict) else {}
         row |= {f"{name}.{part}": figure for part, figure in nested.items() if not isinstance(figure, dict)}
         row |= {} if isinstance(value, dict) or value is None else {name: value}

@@ -10,6 +10,7 @@ configuration that cannot be run does not keep the others from it; the report sa
 from __future__ import annotations
 
 import math
+import os
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,9 +37,12 @@ from nlp_retrieval.benchmarks.stages.store import StageStore
 from nlp_retrieval.benchmarks.stages.timing import measure_by_stages
 from nlp_retrieval.benchmarks.trec_run import TrecRun
 from nlp_retrieval.core.blocks.workers import working
-from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.components.component import Component, Config, with_held
 from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.files.output import check_folder_for_output
 from nlp_retrieval.core.index.generation import Generation
+from nlp_retrieval.core.index.manifest import MANIFEST_FILE
+from nlp_retrieval.core.measure import OtherProcesses
 from nlp_retrieval.core.models import Query, RetrievalResult, SearchableItem
 from nlp_retrieval.core.search.results import no_collection
 from nlp_retrieval.core.search.stages import Stages, using_stages
@@ -114,7 +118,7 @@ def run_searchers(settings: BenchmarkSettings, on_progress: Callable[[str], None
     baseline = settings.baseline_among(entrants)
     ran = {name: settings.searchers[name] for name in entrants}
     with using_stages(running.stages):
-        explained = explained_queries(ran, evaluations, settings, qrels, baseline, pinned.check)
+        explained = explained_queries(ran, evaluations, settings, qrels, baseline, pinned.check, running.own.ids)
     running.close()
     report = BenchmarkReport(
         configurations=[],
@@ -161,6 +165,7 @@ class _Running:
         self._shared = SharedStages(StageStore(folder)) if folder is not None else None
         self.pinned = PinnedCorpus(settings.corpus_fingerprint)
         self.spread = Spread()
+        self._others = OtherProcesses()
 
     @property
     def stages(self) -> Stages:
@@ -196,6 +201,7 @@ class _Running:
         Raises:
             GoldError: the corpus lacks gold, and that is an error: before anything is encoded.
         """
+        self._check_ready()
         with using_stages(self.stages), working(self.settings.workers):
             for name, searcher in self.left().items():
                 if isinstance(searcher, TrecRun):
@@ -213,6 +219,30 @@ class _Running:
             self._judge_by(self.pinned.corpus(self.settings.loader))
             if self.settings.workers.elsewhere and self._shared is not None and self.pinned.generation is not None:
                 self._spread(self._shared, self.pinned.generation)
+
+    def _check_ready(self) -> None:
+        """Leave out what cannot be run before anything is computed: what is not installed, a key or a model that is not there.
+
+        Raises:
+            OutputError: the index or the results of stages cannot be written.
+        """
+        settings = self.settings
+        if not os.path.lexists(settings.index_path / MANIFEST_FILE):  # an index that is there need not be writable
+            check_folder_for_output(settings.index_path)
+        if settings.stage_folder is not None:
+            check_folder_for_output(settings.stage_folder)
+        for part in with_held(settings.answerer) if settings.answerer is not None else ():
+            part.check_ready()
+        for name, searcher in self.left().items():
+            if not isinstance(searcher, Component):
+                continue
+            try:
+                for part in with_held(searcher):
+                    part.check_ready()
+                searcher.fingerprint  # noqa: B018 -- of the files of all its models, so that these are found now
+            except Exception as error:
+                self.fail(name, error)
+        self.refuse_nothing()
 
     def _judge_by(self, corpus: Corpus) -> None:
         """Settle what is judged, once the corpus is known: the gold that it lacks, and the queries that are its passages."""
@@ -289,6 +319,7 @@ class _Running:
     def _spread(self, shared: SharedStages, generation: Generation) -> None:
         """Have workers compute what the configurations will search with."""
         self.spread = spread(self.left(), self._sample, self.depth, shared, generation, self._say)
+        self._others = OtherProcesses()  # the workers were others
         for stage, reason in self.spread.here.items():
             self._say(f"{stage}: computed by this process: {reason}")
 
@@ -320,9 +351,9 @@ class _Running:
         sample = self._sample(searcher)
         with record_calls() as asked:
             if self._shared is None:
-                measured = measure_alone(searcher, sample, depth)
+                measured = measure_alone(searcher, sample, depth, self._others)
             else:
-                measured = measure_by_stages(searcher, self._shared, sample, depth)
+                measured = measure_by_stages(searcher, self._shared, sample, depth, self._others)
             if self.own.ignored:
                 results = [
                     self._cut(own, hits, [hit.item.item_id for hit in hits])

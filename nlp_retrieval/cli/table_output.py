@@ -33,8 +33,8 @@ IdenticalIds = Annotated[
     bool | None,
     typer.Option(
         "--ignore-identical-ids/--count-identical-ids",
-        help="Whether a hit with the id of its query is the query itself and does not count, as in BEIR and MTEB. Default: it is "
-        "where texts are equal or, without texts, where most queries that find such a hit find it first.",
+        help="Whether a hit with the id of its query is the query itself and does not count, as in BEIR and MTEB. Default: it "
+        "is where texts are equal or, without texts, where most queries that find such a hit find it first.",
     ),
 ]
 

@@ -18,6 +18,9 @@ from nlp_retrieval.text.printable import printable
 _FEW = 50
 """Queries."""
 
+_BUSY = 0.1
+"""Share of the cores."""
+
 CALLS_AND_TOKENS = "Calls and tokens are what this run sent; tokens per query count answers from disk too."
 
 
@@ -165,11 +168,29 @@ def small_sample_note(report: BenchmarkReport) -> str:
 
 
 def timing_note(report: BenchmarkReport) -> str:
-    """Return where latencies were timed, and why throughputs were not; ``""`` where one process searched alone.
+    """Return what must be known of times: that the machine was busy, where they were taken; ``""`` where nothing must.
 
     Args:
         report: a finished benchmark.
     """
+    return " ".join(filter(None, [_busy_note(report), _beside_note(report)]))
+
+
+def _busy_note(report: BenchmarkReport) -> str:
+    """That other processes kept the machine busy while something was timed."""
+    busy = max((one.cost.other_cores or 0.0 for one in report.configurations if one.cost is not None), default=0.0)
+    cores = (report.manifest.get("hardware") or {}).get("cores")
+    if busy < _BUSY * (cores if isinstance(cores, int) and cores > 0 else 1):
+        return ""
+    of = f" of {cores}" if isinstance(cores, int) and cores > 0 else ""
+    return (
+        f"The machine was busy: other processes used {busy:.1f}{of} cores on average while times were taken, so latencies may "
+        "be too long and queries per second too few."
+    )
+
+
+def _beside_note(report: BenchmarkReport) -> str:
+    """Where latencies were timed, and why throughputs were not; ``""`` where one process searched alone."""
     beside = [one.name for one in report.configurations if one.cost is not None and one.cost.queries_per_second is None]
     if not beside:
         return ""

@@ -13,6 +13,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from nlp_retrieval.benchmarks.cost.figures import comparable_figures
 from nlp_retrieval.benchmarks.results import BenchmarkReport, BenchmarkRun
 from nlp_retrieval.benchmarks.runs.folder import PER_QUERY, REPORT, report_bytes
 from nlp_retrieval.core.files.json_text import read_json_file
@@ -157,7 +158,9 @@ def _write_answers(run: BenchmarkRun, target: Path, before: set[str]) -> None:
 
 def _costs(view: ReportView) -> dict[str, Any]:
     other = _other_corpora(view)
-    return {one.name: asdict(one.cost) | other[one.name] for one in view.report.configurations if one.cost is not None}
+    return {
+        one.name: comparable_figures(one.cost) | other[one.name] for one in view.report.configurations if one.cost is not None
+    }
 
 
 def _other_corpora(view: ReportView) -> dict[str, dict[str, Any]]:

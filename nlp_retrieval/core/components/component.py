@@ -126,6 +126,14 @@ class Component:
             sources |= part.provenance()
         return sources
 
+    def check_ready(self) -> None:
+        """Raise what this component would raise at first use, as far as finding out costs nothing: packages, keys.
+
+        Raises:
+            DependencyError: a package is not installed.
+            ConfigurationError: a key is not set.
+        """
+
     def calls_per_query(self) -> int | None:
         """How often language models are asked for one query at most, retries not counted; None where that is not known."""
         return None if any(part.kind == "language_models" for part in with_held(self)) else 0

@@ -94,6 +94,13 @@ class PyseriniRetriever(BaseRetriever):
         """What determines the content of the index; document vectors count the same, requested or implied by RM3."""
         return super().index_identity() | {"document_vectors": self.document_vectors}
 
+    def check_ready(self) -> None:
+        """Require pyserini's jar, and a Java that runs it."""
+        from nlp_retrieval.retrievers.pyserini.jvm import find_jar, find_java
+
+        find_jar()
+        find_java()
+
     def build(self, items: ItemTable, folder: Path) -> None:
         """Index the items' texts with Lucene."""
         self._build(items, folder, 0)
