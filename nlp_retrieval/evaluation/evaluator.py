@@ -92,8 +92,8 @@ class RetrievalEvaluator:
         item_ids: row r of the corpus is ``item_ids[r]``.
         titles: by row, empty where an item has none; None where the corpus has no titles.
         k_values: the cutoffs, in any order.
-        gold_missing: what is done about relevant documents that the corpus lacks. ``"count"``: they count as not found.
-            ``"error"``: they are refused. ``"drop"``: they are taken out of the gold; a query that has no others scores 0.
+        gold_missing: what is done about relevant documents that the corpus lacks. ``"error"``: they are refused. ``"count"``:
+            they count as not found. ``"drop"``: they are taken out of the gold; a query that has no others scores 0.
 
     Raises:
         GoldError: no gold, two of one query, no relevant gold at all, gold that is not in the corpus where that is an error,
@@ -108,7 +108,7 @@ class RetrievalEvaluator:
         item_ids: Sequence[str],
         titles: Sequence[str] | None,
         k_values: Sequence[int],
-        gold_missing: GoldMissing = "count",
+        gold_missing: GoldMissing = "error",
     ) -> None:
         self.k_values = _cutoffs(k_values)
         if titles is not None and len(titles) != len(item_ids):

@@ -114,7 +114,13 @@ def missing_gold(
         return None
     number, key = unknown[0]
     by, name = key[0], wanted[number][key][1]
-    cure, confused = "use the corpus that the gold was made for, or gold_missing='count' or 'drop'", not places
+    cure, confused = (
+        (
+            "use the corpus that the gold was made for, or leave these queries out (gold_missing: drop takes such documents out of "
+            "the gold, count counts them as not found)"
+        ),
+        not places,
+    )
     if by == "item_id" and titles is not None and name in titles:
         cure = f"{name!r} is a title of the corpus: make such gold with by='title'"
     elif by == "title" and name in item_ids:

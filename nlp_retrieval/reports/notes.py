@@ -120,9 +120,9 @@ def counting_note(report: BenchmarkReport) -> str:
     if one.missing_documents and one.gold_missing != "drop":
         of = counted(one.missing_queries, "query", "queries")
         documents = counted(one.missing_documents, "relevant document")
-        said.append(f"{documents} of {of} that the corpus lacks count as not found{_first(report, 'missing_documents')}")
+        said.append(f"as not found {documents} of {of} that the corpus lacks{_first(report, 'missing_documents')}")
     if one.own_gold:
-        said.append(f"{counted(one.own_gold, 'query', 'queries')} found by their own id, which is among their gold")
+        said.append(f"the hit that is the query itself, of {counted(one.own_gold, 'query', 'queries')} that have it as gold")
     if one.same_ids:
         said.append(f"items that have the id of their query ({one.same_ids:,} queries), because they are not the query itself")
     left_out = []
