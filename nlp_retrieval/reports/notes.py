@@ -124,7 +124,8 @@ def counting_note(report: BenchmarkReport) -> str:
     if one.own_gold:
         said.append(f"the hit that is the query itself, of {counted(one.own_gold, 'query', 'queries')} that have it as gold")
     if one.same_ids:
-        said.append(f"items that have the id of their query ({one.same_ids:,} queries), because they are not the query itself")
+        whose = counted(one.same_ids, "query", "queries")
+        said.append(f"hits that have the id of their query, of {whose}: they count as other items")
     left_out = []
     if one.unjudged:
         left_out.append(f"{counted(one.unjudged, 'query', 'queries')} without judgements{_first(report, 'unjudged')}")

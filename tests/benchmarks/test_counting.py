@@ -90,7 +90,7 @@ def test_gold_that_the_corpus_lacks(tmp_path: Path, gold_missing: str, queries: 
 
 
 def test_gold_that_is_to_be_complete_is_checked_before_anything_is_indexed(tmp_path: Path) -> None:
-    with pytest.raises(GoldError, match="'gone'.*gold_missing"):
+    with pytest.raises(GoldError, match=r"'gone'.*gold_missing"):
         ran(tmp_path, PLAIN, gold(q1={"gone": 1}, q2={"c": 1}, q3={"d": 1}), gold_missing="error")
     assert not (tmp_path / "index" / "manifest.json").exists()
 
@@ -220,7 +220,7 @@ def test_a_place_that_cannot_hold_the_output_is_refused(tmp_path: Path) -> None:
     for place in ("/proc/x", tmp_path / "file", tmp_path / "file" / "x", tmp_path / "link", tmp_path / ("x" * 300), "a\0b"):
         with pytest.raises(OutputError):
             check_folder_for_output(Path(place))
-    with pytest.raises(OutputError, match="results.json"):
+    with pytest.raises(OutputError, match=r"results\.json"):
         check_run_output(tmp_path / "run")
     check_run_output(tmp_path / "new" / "deep")
     assert not (tmp_path / "new").exists()
