@@ -99,7 +99,7 @@ def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
         files |= {"answers": target / ANSWERS, "ragas": target / RAGAS}
     report = replace(run.report, files={kind: str(path) for kind, path in files.items()})
     view = view_of(report)
-    names, notes = list(run.lists.listings), [*filter(None, [view.counted]), *view.cautions]
+    names, notes = list(run.lists.listings), view.cautions
     before = _trec_files(files["results"])
     remove_output(target / REPORT)  # until all is written the folder is not a finished run
     for name, stem in zip(names, file_names(names), strict=True):
