@@ -89,7 +89,7 @@ def _passages(data: Data, eight: BaseEncoder, static: StaticEncoder) -> list[Row
     ):
         calls |= {"theirs": kept("theirs", whole), "their eight": kept("their eight", narrow)}
         seconds = dict(zip(calls, best_of_each(3, *calls.values()), strict=True))
-    budget = 4 if wide.get("avx512_vnni") or wide.get("amx_int8") else 2
+    budget = 3 if wide.get("amx_int8") else 2
     cosine, their_cosine = ((found[name] * found["torch"]).sum(axis=1) for name in ("eight", "their eight"))
     rate = _PASSAGES / seconds["eight"]
     rows = [

@@ -39,12 +39,12 @@ def _check_list(given: object, kind: type, name: str, error: type[QueryError | G
             raise error(f"{name}[{place}] is {type(one).__name__}, not {kind.__name__}; a loader of queries gives both")
 
 
-def lined_up(queries: Sequence[Query], gold: Sequence[Gold]) -> list[Gold]:
-    """Return the gold in the order of the queries.
+def lined_up(queries: Sequence[Query], gold: Sequence[Gold]) -> tuple[list[Query], list[Gold]]:
+    """Return the queries that are judged, and their gold in the same order.
 
     Raises:
         QueryError: no queries, two of one id, or one that is not text.
-        GoldError: gold that does not line up with the queries.
+        GoldError: two golds of one query, or no query that is judged.
     """
     if not queries:
         raise QueryError("there are no queries; check the path and the filters of their loader")
@@ -56,9 +56,10 @@ def lined_up(queries: Sequence[Query], gold: Sequence[Gold]) -> list[Gold]:
     for query in queries:
         if (half := half_of_pair([query.query_id, query.text, query.family])) is not None:
             raise QueryError(no_text(f"query {query.query_id!r}", half))
-    without = [query.query_id for query in queries if query.query_id not in by_id]
-    if without:
+    judged = [query for query in queries if query.query_id in by_id]
+    if not judged:
         raise GoldError(
-            f"{len(without)} of {len(queries)} queries have no gold (the first: {without[0]!r}); leave them out, or add it"
+            f"none of the {len(queries):,} queries has gold (the first: {queries[0].query_id!r}; gold is of "
+            f"{', '.join(map(repr, list(by_id)[:3])) or 'none'}); are both of the same collection?"
         )
-    return [by_id[query.query_id] for query in queries]
+    return judged, [by_id[query.query_id] for query in judged]

@@ -22,6 +22,7 @@ from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.manifest import index_directory
 from nlp_retrieval.core.models import Gold, Query
+from nlp_retrieval.evaluation.gold import GoldMissing
 from nlp_retrieval.pipelines.qa.answerer import BaseAnswerer
 
 
@@ -55,13 +56,18 @@ class Benchmarker:
         workers: how many processes encode the passages of what is indexed, as in ``Searcher.index``, and compute the stages
             of the searches, where there is a folder for these. Latency is timed in this process in any case.
         ray: address of a Ray cluster that does, as in ``Searcher.index``; its nodes see index and stages at the same paths.
+        gold_missing: what is done about relevant documents that the corpus lacks: they ``"count"`` as not found, are an
+            ``"error"`` before anything is encoded, or are taken out of the gold (``"drop"``), with the queries that have no
+            others.
+        ignore_identical_ids: whether a hit with the id of its query is the query itself and does not count, as in BEIR and
+            MTEB (ArguAna, Quora); None: it is where most of such queries have the text of that item. What is gold counts.
 
     Raises:
         ConfigurationError: no searchers, components of one name and different classes, an unknown baseline, a seed below 0, or
             an argument of another kind.
         QueryError: no queries, two of one id, a cutoff that is not a positive integer, a filter that is none, or a query that
             lacks what its filter is made of.
-        GoldError: gold that does not line up with the queries.
+        GoldError: two golds of one query, or no query with gold. Queries without gold do not count, and the report says so.
     """
 
     def __init__(
@@ -87,6 +93,8 @@ class Benchmarker:
         where_from: Mapping[str, str] | None = None,
         workers: int | None = None,
         ray: str | None = None,
+        gold_missing: GoldMissing = "count",
+        ignore_identical_ids: bool | None = None,
     ) -> None:
         self.settings = BenchmarkSettings(
             searchers=searchers,
@@ -107,6 +115,8 @@ class Benchmarker:
             where=where,
             where_from=where_from,
             workers=Workers(workers, ray),
+            gold_missing=gold_missing,
+            ignore_identical_ids=ignore_identical_ids,
         )
         self._on_progress = on_progress
 

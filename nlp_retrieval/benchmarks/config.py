@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from nlp_retrieval.benchmarks.benchmarkable import Entry
 from nlp_retrieval.benchmarks.cost.prices import read_prices
@@ -21,12 +21,20 @@ from nlp_retrieval.core.files.yaml_text import check_keys, read_yaml
 from nlp_retrieval.core.filters import parse_filter
 from nlp_retrieval.core.queries import first_repeated
 from nlp_retrieval.core.search.searcher import Searcher
-from nlp_retrieval.errors import ConfigurationError, InputError
+from nlp_retrieval.errors import ConfigurationError, InputError, nearest
+from nlp_retrieval.evaluation.gold import GoldMissing
 from nlp_retrieval.pipelines.qa.answerer import BaseAnswerer
 
 _REQUIRED = ("corpus", "queries", "index")
-_OPTION_TYPES: dict[str, type] = {"baseline": str, "group_by": str, "latency_queries": int, "seed": int}
-_TYPE_NAMES = {str: "text", int: "an integer"}
+_OPTION_TYPES: dict[str, type] = {
+    "baseline": str,
+    "group_by": str,
+    "latency_queries": int,
+    "seed": int,
+    "gold_missing": str,
+    "ignore_identical_ids": bool,
+}
+_TYPE_NAMES = {str: "text", int: "an integer", bool: "true or false"}
 _SEARCHERS = ("searchers", "grid")
 _TRACKERS = ("wandb", "mlflow", "tensorboard")
 _OPTIONAL = (
@@ -41,6 +49,8 @@ _OPTIONAL = (
     "prices",
     "answerer",
     "where",
+    "gold_missing",
+    "ignore_identical_ids",
 )
 
 
@@ -113,9 +123,11 @@ def read_benchmark_config(path: str | Path) -> BenchmarkConfig:
     options: dict[str, Any] = {}
     for key, kind in _OPTION_TYPES.items():
         if key in settings:
-            if not isinstance(settings[key], kind) or isinstance(settings[key], bool):
+            if type(settings[key]) is not kind:
                 raise ConfigurationError(f"{where}: {key}: expected {_TYPE_NAMES[kind]}, found {settings[key]!r}")
             options[key] = settings[key]
+    if (chosen := options.get("gold_missing", "count")) not in get_args(GoldMissing):
+        raise ConfigurationError(f"{where}: gold_missing: {chosen!r}; {nearest(chosen, get_args(GoldMissing))}")
     if "k" in settings:
         options["k_values"] = _cutoffs(settings["k"], where)
     if settings.get("prices") is not None:

@@ -41,6 +41,7 @@ def explained_queries(
     qrels: Mapping[str, Mapping[str, int]],
     baseline: str,
     check: Callable[[Searching], None],
+    own: Sequence[str | None],
 ) -> list[ExplainedQuery]:
     """Explain, for each searcher that can, the queries at which it gains most recall over the baseline.
 
@@ -51,6 +52,7 @@ def explained_queries(
         qrels: grades by query and item id.
         baseline: name of the searcher to compare with.
         check: raises where a searcher does not search what it was measured on.
+        own: per query, the item that is the query itself and no hit; None where there is none.
 
     Returns:
         At most five queries per searcher; only those where a link led to one of the hits.
@@ -61,7 +63,7 @@ def explained_queries(
             continue
         try:
             check(searcher)
-            queries_of_searcher = _explained(name, searcher, evaluations, settings, qrels, baseline)
+            queries_of_searcher = _explained(name, searcher, evaluations, settings, qrels, baseline, own)
             check(searcher)
             explained += queries_of_searcher
         except Exception as error:
@@ -76,6 +78,7 @@ def _explained(
     settings: BenchmarkSettings,
     qrels: Mapping[str, Mapping[str, int]],
     baseline: str,
+    own: Sequence[str | None],
 ) -> list[ExplainedQuery]:
     queries, k = settings.queries, settings.k_values[0]
     measure = f"recall@{k}"
@@ -87,9 +90,10 @@ def _explained(
         warnings.simplefilter("ignore", RetrievalWarning)  # the search over all queries has said it
         filters = filters_for(searcher, settings.filters)
         texts = [queries[position].text for position in chosen]
-        results = search_each(searcher, texts, k, [filters[position] for position in chosen])
-    for position, hits in zip(chosen, results, strict=True):
+        results = search_each(searcher, texts, k + any(own), [filters[position] for position in chosen])
+    for position, found in zip(chosen, results, strict=True):
         query = queries[position]
+        hits = [hit for hit in found if hit.item.item_id != own[position]][:k]
         explanations = searcher.explain(query.text, hits)
         if any(explanation.steps for by_retriever in explanations for explanation in by_retriever.values()):
             relevant = qrels.get(query.query_id, {})

@@ -36,7 +36,7 @@ class Entrant:
 
 
 def masks_of(labels: Sequence[str | None], order: Sequence[str] = ()) -> dict[str, Mask]:
-    """Return which queries belong to each group; empty where there are fewer than two groups.
+    """Return which queries belong to each group; empty where there is none, or one that holds all queries.
 
     Args:
         labels: the group of each query; None where it belongs to none.
@@ -44,7 +44,7 @@ def masks_of(labels: Sequence[str | None], order: Sequence[str] = ()) -> dict[st
     """
     present = set(labels)
     names = [name for name in dict.fromkeys([*order, *(label for label in labels if label is not None)]) if name in present]
-    if len(names) < 2:
+    if len(present) < 2:
         return {}
     return {name: np.array([label == name for label in labels]) for name in names}
 

@@ -6,6 +6,7 @@ Nothing that looks like a key stands in it.
 from __future__ import annotations
 
 import hashlib
+import math
 import platform
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -61,6 +62,8 @@ def manifest_of(
         "baseline": settings.baseline_among(settings.searchers),
         "group_by": settings.group_by,
         "where": settings.where,
+        "gold_missing": settings.gold_missing,
+        "ignore_identical_ids": settings.ignore_identical_ids,
         "where_from": dict(settings.where_from) if settings.where_from is not None else None,
         "filters": _hash(_filters(settings)) if any(settings.filters) else None,
         "prices": settings.prices.config if settings.prices is not None else None,
@@ -97,6 +100,7 @@ def _parts(settings: BenchmarkSettings, qrels: Mapping[str, Mapping[str, int]]) 
     """Fingerprints of what a benchmark asks and expects, part by part, whatever the order of the queries."""
     queries = sorted(settings.queries, key=lambda query: query.query_id)
     groups = [query.metadata.get(settings.group_by) for query in queries]
+    groups = [None if isinstance(group, float) and not math.isfinite(group) else group for group in groups]
     return {
         "texts": _hash([[query.query_id, query.text] for query in queries]),
         "gold": _hash(qrels),

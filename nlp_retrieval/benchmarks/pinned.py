@@ -9,7 +9,7 @@ corpus, with the text that they have there.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -144,6 +144,21 @@ class PinnedCorpus:
             return {}
         items = self.generation.items.items(np.array([row_of[item_id] for item_id in known], np.int64))
         return {item.item_id: item.content for item in items}
+
+    def texts(self, item_ids: Iterable[str], row_of: Mapping[str, int], loader: BaseLoader) -> dict[str, tuple[str, str]]:
+        """Return the content of items of the corpus, and their whole text, by id.
+
+        Args:
+            item_ids: of the corpus.
+            row_of: item rows by id.
+            loader: of the corpus; read where there is no index.
+        """
+        wanted = list(item_ids)
+        if self.generation is None:
+            ids = set(wanted)
+            return {item.item_id: (item.content, item.text) for item in loader.stream() if item.item_id in ids}
+        items = self.generation.items.items(np.array([row_of[item_id] for item_id in wanted], np.int64))
+        return {item.item_id: (item.content, item.text) for item in items}
 
     def warn_of_changes(self) -> None:
         """Say that the index was changed meanwhile, if it was; what was measured was measured on what it held before."""

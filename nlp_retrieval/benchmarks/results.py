@@ -6,11 +6,11 @@ table, the page, Weights & Biases and the JSON files are all written from these 
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from nlp_retrieval.benchmarks.cost.figures import Cost
+from nlp_retrieval.benchmarks.cost.figures import Cost, comparable_figures
 from nlp_retrieval.benchmarks.cost.prices import Prices, price_per_1000_queries
 from nlp_retrieval.core.candidates import Scores
 from nlp_retrieval.core.components.component import Config
@@ -58,6 +58,43 @@ class ConfigurationResult:
     def __repr__(self) -> str:
         measures = ", ".join(f"{name} {value:.3f}" for name, value in self.measures.items())
         return f"<{self.name!r}: {measures}>"
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Which queries and judgements figures are of, and which they are not; a query that is named is the first of its kind.
+
+    Args:
+        queries: that count.
+        without_relevant: queries of those that have no relevant document; they score 0, as in trec_eval.
+        unjudged: queries, of the benchmark or of a run, that have no judgements; they do not count.
+        unasked: judged queries that are not asked; they do not count.
+        missing_documents: relevant documents that the corpus lacks.
+        missing_queries: the queries that they are relevant to.
+        gold_missing: what was done about these documents.
+        dropped: queries that do not count because the corpus has none of their relevant documents.
+        own_ids: queries that are passages themselves, whose own passage does not count as a hit.
+        own_gold: queries whose own passage counts, because it is among their gold.
+        same_ids: queries that have the id of an item and are not that item, so that it counts.
+        ungrouped: queries that count in no group, because they have no value to group by.
+        group_by: that key.
+        first: an id by the name of a field above.
+    """
+
+    queries: int
+    without_relevant: int = 0
+    unjudged: int = 0
+    unasked: int = 0
+    missing_documents: int = 0
+    missing_queries: int = 0
+    gold_missing: str = "count"
+    dropped: int = 0
+    own_ids: int = 0
+    own_gold: int = 0
+    same_ids: int = 0
+    ungrouped: int = 0
+    group_by: str = ""
+    first: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -132,6 +169,7 @@ class BenchmarkReport:
         failed: configurations that could not be run to their end, in the order in which they were named.
         prices: of language models; None where nothing is priced.
         files: where the run's files are, by what they are (``"report"``, ``"results"``, ``"trec"``, ...).
+        counted: which queries and judgements the figures are of; None in the report of an earlier version.
     """
 
     configurations: list[ConfigurationResult]
@@ -146,6 +184,7 @@ class BenchmarkReport:
     failed: list[FailedConfiguration] = field(default_factory=list)
     prices: Prices | None = None
     files: dict[str, str] = field(default_factory=dict)
+    counted: Counted | None = None
 
     @property
     def main_measure(self) -> str:
@@ -276,7 +315,7 @@ def _cost(cost: Cost | None, prices: Prices | None) -> dict[str, object]:
     if cost is None:
         return {}
     row: dict[str, object] = {}
-    for name, value in asdict(cost).items():
+    for name, value in comparable_figures(cost).items():
         nested = value if isinstance(value, dict) else {}
         row |= {f"{name}.{part}": figure for part, figure in nested.items() if not isinstance(figure, dict)}
         row |= {} if isinstance(value, dict) or value is None else {name: value}

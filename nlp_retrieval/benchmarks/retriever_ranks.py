@@ -25,12 +25,14 @@ class RetrieverRanks:
         gold_queries: ``[gold documents]``, the number of the query of each.
         gold_rows: ``[gold documents]``, item rows.
         n_items: of the corpus.
+        own_rows: ``[queries]``, the item that is the query itself and takes up no rank; -1 where there is none.
     """
 
-    def __init__(self, n_queries: int, gold_queries: Rows, gold_rows: Rows, n_items: int) -> None:
+    def __init__(self, n_queries: int, gold_queries: Rows, gold_rows: Rows, n_items: int, own_rows: Rows | None = None) -> None:
+        self._own_rows = np.full(n_queries, -1, np.int64) if own_rows is None else own_rows
         self._n_queries = n_queries
-        self._gold = gold_queries * n_items + gold_rows
-        self._n_items = n_items
+        self._n_items = n_items + 1  # and the row of gold that the corpus lacks
+        self._gold = gold_queries * self._n_items + gold_rows
         self._ranks: dict[str, Ranks] = {}
         self._names: dict[str, list[str]] = {}
 
@@ -73,13 +75,16 @@ class RetrieverRanks:
         offsets, rows = retrieved.batch.offsets, retrieved.batch.rows
         list_of_hit = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
         owner_of_list = np.repeat(np.arange(self._n_queries), np.diff(lists))
-        hits = owner_of_list[list_of_hit] * self._n_items + rows
-        ranks = np.arange(len(rows)) - offsets[list_of_hit] + 1
-        return joined(self._gold, hits, ranks)
+        owner = owner_of_list[list_of_hit]
+        counts = rows != self._own_rows[owner]
+        before = np.concatenate([[0], np.cumsum(counts)])  # hits that count, up to each
+        ranks = before[1:] - before[offsets[list_of_hit]]
+        return joined(self._gold, (owner * self._n_items + rows)[counts], ranks[counts])
 
 
 def gold_rows_of(qrels: Mapping[str, Mapping[str, int]], row_of: Mapping[str, int]) -> tuple[Rows, Rows]:
     """Return the number of the query, and the item row, of every gold document, in the order of the judgements."""
-    pairs = [(number, row_of[item_id]) for number, grades in enumerate(qrels.values()) for item_id in grades]
+    nowhere = len(row_of) and max(row_of.values()) + 1  # the row of gold that the corpus lacks; no list has it
+    pairs = [(number, row_of.get(item_id, nowhere)) for number, grades in enumerate(qrels.values()) for item_id in grades]
     columns = np.array(pairs, np.int64).reshape(-1, 2).T
     return columns[0], columns[1]

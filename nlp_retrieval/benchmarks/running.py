@@ -9,9 +9,15 @@ configuration that cannot be run does not keep the others from it; the report sa
 
 from __future__ import annotations
 
+import math
+import os
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
 
 from nlp_retrieval.benchmarks.benchmarkable import Benchmarkable, Entry
 from nlp_retrieval.benchmarks.cost.figures import Cost
@@ -20,8 +26,8 @@ from nlp_retrieval.benchmarks.explained import explained_queries
 from nlp_retrieval.benchmarks.filters.searching import filters_for, warn_of_filters
 from nlp_retrieval.benchmarks.judging import Entrant, judged, masks_of
 from nlp_retrieval.benchmarks.manifest import manifest_of, run_identity
-from nlp_retrieval.benchmarks.pinned import PinnedCorpus
-from nlp_retrieval.benchmarks.results import BenchmarkReport, BenchmarkRun, FailedConfiguration
+from nlp_retrieval.benchmarks.pinned import Corpus, PinnedCorpus
+from nlp_retrieval.benchmarks.results import BenchmarkReport, BenchmarkRun, Counted, FailedConfiguration
 from nlp_retrieval.benchmarks.retriever_ranks import RetrieverRanks, gold_rows_of
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings
 from nlp_retrieval.benchmarks.spread.spreading import Spread, spread
@@ -31,18 +37,26 @@ from nlp_retrieval.benchmarks.stages.store import StageStore
 from nlp_retrieval.benchmarks.stages.timing import measure_by_stages
 from nlp_retrieval.benchmarks.trec_run import TrecRun
 from nlp_retrieval.core.blocks.workers import working
-from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.components.component import Component, Config, with_held
+from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.files.output import check_folder_for_output
 from nlp_retrieval.core.index.generation import Generation
-from nlp_retrieval.core.models import Query, RetrievalResult
+from nlp_retrieval.core.index.manifest import MANIFEST_FILE
+from nlp_retrieval.core.measure import OtherProcesses
+from nlp_retrieval.core.models import Query, RetrievalResult, SearchableItem
 from nlp_retrieval.core.search.results import no_collection
 from nlp_retrieval.core.search.stages import Stages, using_stages
 from nlp_retrieval.core.secrets import without_secrets
-from nlp_retrieval.errors import IndexMismatchError, IndexMissingError, RetrievalError
+from nlp_retrieval.errors import GoldError, IndexMismatchError, IndexMissingError, RetrievalError, RetrievalWarning
 from nlp_retrieval.evaluation.answers.evaluator import AnswerEvaluator
 from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator
+from nlp_retrieval.evaluation.gold import without_missing
+from nlp_retrieval.evaluation.own_ids import OwnIds, own_ids, same_text
 from nlp_retrieval.evaluation.rankings import ListsBuilder, Ranking
 from nlp_retrieval.lm.counting import added, record_calls
 from nlp_retrieval.pipelines.qa.question_answering import AnsweredQuestion
+
+T = TypeVar("T")
 
 
 def run_searchers(settings: BenchmarkSettings, on_progress: Callable[[str], None] | None = None) -> BenchmarkRun:
@@ -62,17 +76,16 @@ def run_searchers(settings: BenchmarkSettings, on_progress: Callable[[str], None
     """
     running = _Running(settings, on_progress or (lambda _: None))
     running.index()
-    queries, pinned = settings.queries, running.pinned
-    corpus = pinned.corpus(settings.loader)
-    row_of = corpus.rows()
-    evaluator = RetrievalEvaluator(settings.gold, corpus.item_ids, corpus.titles, settings.k_values)
-    labels = _labels(queries, settings.group_by)
+    settings, corpus, evaluator = running.settings, running.corpus, running.evaluator
+    queries, pinned, row_of = settings.queries, running.pinned, corpus.rows()
+    labels = group_labels(queries, settings.group_by)
     families = [query.family for query in queries]
     qrels = evaluator.qrels()
     titles = dict(zip(corpus.item_ids, corpus.titles, strict=True))
     warn_of_filters(pinned.generation, dict(zip(evaluator.query_ids, settings.filters, strict=True)), qrels, row_of)
     lists = ListsBuilder(evaluator.query_ids, [query.text for query in queries], families, labels, qrels, titles)
-    alone = RetrieverRanks(len(queries), *gold_rows_of(qrels, row_of), len(corpus.item_ids))
+    own_rows = np.array([-1 if own is None else row_of[own] for own in running.own.ids], np.int64)
+    alone = RetrieverRanks(len(queries), *gold_rows_of(qrels, row_of), len(corpus.item_ids), own_rows)
     right = settings.right_answers
     answer_evaluator = AnswerEvaluator(right) if right else None
     answers: dict[str, list[AnsweredQuestion]] = {}
@@ -105,7 +118,7 @@ def run_searchers(settings: BenchmarkSettings, on_progress: Callable[[str], None
     baseline = settings.baseline_among(entrants)
     ran = {name: settings.searchers[name] for name in entrants}
     with using_stages(running.stages):
-        explained = explained_queries(ran, evaluations, settings, qrels, baseline, pinned.check)
+        explained = explained_queries(ran, evaluations, settings, qrels, baseline, pinned.check, running.own.ids)
     running.close()
     report = BenchmarkReport(
         configurations=[],
@@ -117,8 +130,9 @@ def run_searchers(settings: BenchmarkSettings, on_progress: Callable[[str], None
         explained=explained,
         prices=settings.prices,
         failed=running.failed(),
+        counted=running.counted(labels, qrels),
     )
-    groups = masks_of(labels, _ordered(queries, settings.group_by))
+    groups = masks_of(labels, group_order(queries, settings.group_by))
     report = judged(report, entrants, evaluations, families, groups, settings.seed)
     return BenchmarkRun(
         report, lists.built(), {name: evaluations[name].per_query for name in entrants}, alone.ranks(), answers, right
@@ -142,13 +156,16 @@ class _Running:
     """What all configurations of a run share: the stages, the corpus, and which of them have failed so far."""
 
     def __init__(self, settings: BenchmarkSettings, say: Callable[[str], None]) -> None:
-        self._settings = settings
+        self.settings = settings
+        self.own = OwnIds([None] * len(settings.queries))
+        self._dropped: list[str] = []
         self._say = say
         self._errors: dict[str, Exception] = {}
         folder = settings.stage_folder
         self._shared = SharedStages(StageStore(folder)) if folder is not None else None
         self.pinned = PinnedCorpus(settings.corpus_fingerprint)
         self.spread = Spread()
+        self._others = OtherProcesses()
 
     @property
     def stages(self) -> Stages:
@@ -157,11 +174,11 @@ class _Running:
 
     def left(self) -> dict[str, Entry]:
         """The configurations that have not failed."""
-        return {name: searcher for name, searcher in self._settings.searchers.items() if name not in self._errors}
+        return {name: searcher for name, searcher in self.settings.searchers.items() if name not in self._errors}
 
     def failed(self) -> list[FailedConfiguration]:
         """Those that have, in the order in which they were named."""
-        searchers = self._settings.searchers
+        searchers = self.settings.searchers
         return [_failed(name, searchers[name], self._errors[name]) for name in searchers if name in self._errors]
 
     def reasons(self) -> dict[str, str]:
@@ -176,58 +193,173 @@ class _Running:
     def refuse_nothing(self) -> None:
         """Where nothing could be run there is no report, and the first reason is the reason."""
         if not self.left():
-            raise next(self._errors[name] for name in self._settings.searchers)
+            raise next(self._errors[name] for name in self.settings.searchers)
 
     def index(self) -> None:
-        """Bring the index to hold what every configuration needs, and open it; workers then compute what is searched with."""
-        with using_stages(self.stages), working(self._settings.workers):
+        """Bring the index to hold what every configuration needs, and open it; workers then compute what is searched with.
+
+        Raises:
+            GoldError: the corpus lacks gold, and that is an error: before anything is encoded.
+        """
+        self._check_ready()
+        with using_stages(self.stages), working(self.settings.workers):
             for name, searcher in self.left().items():
                 if isinstance(searcher, TrecRun):
                     continue
                 try:
                     if self.pinned.generation is None or not self._opens(searcher):
                         self._say(f"{name}: indexing")
-                        searcher.index(self._settings.loader, self._settings.index_path)
+                        searcher.index(_CheckedLoader(self.settings), self.settings.index_path)
                     self.pinned.check(searcher)
+                except GoldError:
+                    raise
                 except Exception as error:
                     self.fail(name, error)
             self.refuse_nothing()
-            if self._settings.workers.elsewhere and self._shared is not None and self.pinned.generation is not None:
+            self._judge_by(self.pinned.corpus(self.settings.loader))
+            if self.settings.workers.elsewhere and self._shared is not None and self.pinned.generation is not None:
                 self._spread(self._shared, self.pinned.generation)
+
+    def _check_ready(self) -> None:
+        """Leave out what cannot be run before anything is computed: what is not installed, a key or a model that is not there.
+
+        Raises:
+            OutputError: the index or the results of stages cannot be written.
+        """
+        settings = self.settings
+        if not os.path.lexists(settings.index_path / MANIFEST_FILE):  # an index that is there need not be writable
+            check_folder_for_output(settings.index_path)
+        if settings.stage_folder is not None:
+            check_folder_for_output(settings.stage_folder)
+        for part in with_held(settings.answerer) if settings.answerer is not None else ():
+            part.check_ready()
+        for name, searcher in self.left().items():
+            if not isinstance(searcher, Component):
+                continue
+            try:
+                for part in with_held(searcher):
+                    part.check_ready()
+                searcher.fingerprint  # noqa: B018 -- of the files of all its models, so that these are found now
+            except Exception as error:
+                self.fail(name, error)
+        self.refuse_nothing()
+
+    def _judge_by(self, corpus: Corpus) -> None:
+        """Settle what is judged, once the corpus is known: the gold that it lacks, and the queries that are its passages."""
+        settings = self.settings
+        self.corpus = corpus
+        self.evaluator = RetrievalEvaluator(
+            settings.gold, corpus.item_ids, corpus.titles, settings.k_values, settings.gold_missing
+        )
+        self.missing = self.evaluator.missing
+        if self.missing is not None:
+            done = "are taken out of the gold" if settings.gold_missing == "drop" else "count as not found"
+            warnings.warn(f"{self.missing.said}; they {done}", RetrievalWarning, stacklevel=4)
+        if self.missing is not None and settings.gold_missing == "drop":
+            kept = without_missing(settings.gold, corpus.item_ids, corpus.titles)
+            if not any(grade > 0 for one in kept for grade in one.relevance.values()):
+                raise GoldError(f"{self.missing.said}; none is left, so nothing can be measured: {self.missing.cure}")
+            left = {one.query_id for one in kept}
+            self._dropped = [query.query_id for query in settings.queries if query.query_id not in left]
+            queries = [query for query in settings.queries if query.query_id in left]
+            self.settings = replace(settings, queries=queries, gold=kept)
+            self.evaluator = RetrievalEvaluator(kept, corpus.item_ids, corpus.titles, settings.k_values)
+        self.own = self._own_ids(corpus)
+        if self.own.ignored:
+            self._say(f"{self.own.ignored:,} queries are items of the corpus; a hit that is the query itself does not count")
+
+    def _own_ids(self, corpus: Corpus) -> OwnIds:
+        queries, row_of = self.settings.queries, corpus.rows()
+        ignore = self.settings.ignore_identical_ids
+        alike = {query.query_id: query.text for query in queries if query.query_id in row_of}
+        if ignore is None and alike:
+            texts = self.pinned.texts(alike, row_of, self.settings.loader)
+            same = sum(any(same_text(alike[query_id], text) for text in both) for query_id, both in texts.items())
+            ignore = 2 * same >= len(alike)
+        ids = [query.query_id for query in queries]
+        return own_ids(ids, alike, self.evaluator.qrels(), ignore=bool(ignore))
+
+    def counted(self, labels: Sequence[str | None], qrels: Mapping[str, Mapping[str, int]]) -> Counted:
+        """Return which queries and judgements the figures are of, and which not."""
+        settings, missing = self.settings, self.missing
+        grouped = any(label is not None for label in labels)
+        ids = {
+            "without_relevant": [query_id for query_id, grades in qrels.items() if not grades],
+            "unjudged": settings.unjudged,
+            "unasked": settings.unasked,
+            "dropped": self._dropped,
+            "ungrouped": [
+                one.query_id for one, label in zip(settings.queries, labels, strict=True) if grouped and label is None
+            ],
+        }
+        first = {what: several[0] for what, several in ids.items() if several}
+        return Counted(
+            queries=len(settings.queries),
+            missing_documents=missing.documents if missing is not None else 0,
+            missing_queries=missing.queries if missing is not None else 0,
+            gold_missing=settings.gold_missing,
+            own_ids=self.own.ignored,
+            own_gold=self.own.gold,
+            same_ids=self.own.alike,
+            group_by=settings.group_by,
+            first=first | ({"missing_documents": missing.first} if missing is not None else {}),
+            **{what: len(several) for what, several in ids.items()},
+        )
+
+    @property
+    def depth(self) -> int:
+        """How many hits are searched for: one more than the largest cutoff where one may be the query itself."""
+        return self.settings.k_values[-1] + (self.own.ignored > 0)
+
+    def _cut(self, own: str | None, hits: Sequence[T], ids: Sequence[str]) -> list[T]:
+        """The hits of a query that count, to the largest cutoff."""
+        kept = [*hits] if own is None else [hit for hit, item_id in zip(hits, ids, strict=True) if item_id != own]
+        return kept[: self.settings.k_values[-1]]
 
     def _spread(self, shared: SharedStages, generation: Generation) -> None:
         """Have workers compute what the configurations will search with."""
-        self.spread = spread(self.left(), self._sample, self._settings.k_values[-1], shared, generation, self._say)
+        self.spread = spread(self.left(), self._sample, self.depth, shared, generation, self._say)
+        self._others = OtherProcesses()  # the workers were others
         for stage, reason in self.spread.here.items():
             self._say(f"{stage}: computed by this process: {reason}")
 
     def _sample(self, searcher: Benchmarkable) -> Sample:
-        settings = self._settings
+        settings = self.settings
         texts = [query.text for query in settings.queries]
         return Sample.draw(texts, settings.latency_queries, settings.seed, filters_for(searcher, settings.filters))
 
     def _opens(self, searcher: Benchmarkable) -> bool:
         try:
-            searcher.open(self._settings.index_path)
+            searcher.open(self.settings.index_path)
         except (IndexMissingError, IndexMismatchError):
             return False
         return True
 
     def searched(self, name: str, searcher: Entry, row_of: Mapping[str, int], alone: RetrieverRanks) -> _Found:
         """Search with a configuration, and answer; what retrievers gave on the way is added to ``alone``."""
-        queries, depth = self._settings.queries, self._settings.k_values[-1]
+        queries, depth = self.settings.queries, self.depth
         if isinstance(searcher, TrecRun):
             self._say(f"{name}: reading {searcher.path}")
             rankings = searcher.rankings([query.query_id for query in queries], row_of, depth)
+            rankings = [
+                self._cut(own, ranking, [item_id for item_id, _ in ranking])
+                for own, ranking in zip(self.own.ids, rankings, strict=True)
+            ]
             return _Found(None, rankings, None, self._answered(name, self.pinned.results(rankings, row_of)))
         self._say(f"{name}: searching {len(queries):,} queries")
         self.pinned.check(searcher)
         sample = self._sample(searcher)
         with record_calls() as asked:
             if self._shared is None:
-                measured = measure_alone(searcher, sample, depth)
+                measured = measure_alone(searcher, sample, depth, self._others)
             else:
-                measured = measure_by_stages(searcher, self._shared, sample, depth)
+                measured = measure_by_stages(searcher, self._shared, sample, depth, self._others)
+            if self.own.ignored:
+                results = [
+                    self._cut(own, hits, [hit.item.item_id for hit in hits])
+                    for own, hits in zip(self.own.ids, measured.results, strict=True)
+                ]
+                measured = replace(measured, results=results)
             answered = self._answered(name, measured.results)
         answering = (answered.cost, answered.calls) if answered is not None else ()
         everything = added(asked.by_model, self.spread.asked.get(name, {}))
@@ -240,7 +372,7 @@ class _Running:
         return _Found(cost, rankings, measured.results, answered)
 
     def _answered(self, name: str, results: Sequence[Sequence[RetrievalResult]]) -> Answered | None:
-        answerer, queries = self._settings.answerer, self._settings.queries
+        answerer, queries = self.settings.answerer, self.settings.queries
         if answerer is None:
             return None
         self._say(f"{name}: answering {len(queries):,} questions")
@@ -255,6 +387,23 @@ class _Running:
             self._say(f"results of stages: {store.folder}, {store.bytes() / 1e6:,.1f} MB")
 
 
+class _CheckedLoader(BaseLoader):
+    """The corpus as it is indexed: an index takes in all items before it encodes any, so gold is checked at their end."""
+
+    name = "checked"
+
+    def __init__(self, settings: Any) -> None:
+        self._settings: BenchmarkSettings = settings
+
+    def stream(self) -> Iterator[SearchableItem]:
+        settings, item_ids, titles = self._settings, list[str](), list[str]()
+        for item in settings.loader.stream():
+            item_ids.append(item.item_id)
+            titles.append(item.title)
+            yield item
+        RetrievalEvaluator(settings.gold, item_ids, titles, settings.k_values, settings.gold_missing)
+
+
 def _reason(error: Exception) -> str:
     text = str(error) or type(error).__name__
     return str(without_secrets(text if isinstance(error, RetrievalError) else f"{type(error).__name__}: {text}"))
@@ -266,14 +415,30 @@ def _failed(name: str, searcher: Entry, error: Exception) -> FailedConfiguration
     return FailedConfiguration(name, config, type(error).__name__, _reason(error), without_secrets(raised))
 
 
-def _labels(queries: Sequence[Query], key: str) -> list[str | None]:
-    """The group of each query; None where it has none."""
-    values = [query.metadata.get(key) for query in queries]
-    return [f"{key}={value}" if isinstance(value, str | int) else None for value in values]
+def group_labels(queries: Sequence[Query], key: str) -> list[str | None]:
+    """The group of each query; None where it has none.
+
+    A float that is a whole number is that number, as pandas writes 2 as 2.0 beside values that are missing.
+    """
+    return [_group(query.metadata.get(key), key) for query in queries]
 
 
-def _ordered(queries: Sequence[Query], key: str) -> list[str]:
-    """The groups as they are shown: numbers in order, then texts."""
-    values = [query.metadata.get(key) for query in queries]
-    distinct = {value for value in values if isinstance(value, str | int)}
-    return [f"{key}={value}" for value in sorted(distinct, key=lambda value: (str(type(value)), value))]
+def _group(value: object, key: str) -> str | None:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None  # how pandas writes that there is none
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return f"{key}={value}" if isinstance(value, str | int | float) else None
+
+
+def group_order(queries: Sequence[Query], key: str) -> list[str]:
+    """The groups as they are shown: numbers in order, also those that are written as text, then texts."""
+
+    def place(label: str) -> tuple[bool, float, str]:
+        try:
+            number = float(label.removeprefix(f"{key}="))
+        except ValueError:
+            number = math.nan
+        return (not math.isfinite(number), number if math.isfinite(number) else 0.0, label)
+
+    return sorted({label for label in group_labels(queries, key) if label is not None}, key=place)

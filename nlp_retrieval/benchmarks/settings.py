@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from nlp_retrieval.benchmarks.arguments import check_kinds, lined_up
 from nlp_retrieval.benchmarks.benchmarkable import Entry
@@ -22,6 +22,7 @@ from nlp_retrieval.errors import ConfigurationError, QueryError, nearest
 from nlp_retrieval.evaluation.answers.evaluator import AnswerEvaluator
 from nlp_retrieval.evaluation.answers.gold import GoldAnswer, gold_answers
 from nlp_retrieval.evaluation.evaluator import measure_names
+from nlp_retrieval.evaluation.gold import GoldMissing
 from nlp_retrieval.pipelines.qa.answerer import BaseAnswerer
 
 WandbMode = Literal["online", "offline"]
@@ -51,13 +52,20 @@ class BenchmarkSettings:
         where_from: what each query may find: the key of its own metadata by the key of the items', which has to be equal.
         workers: who encodes the passages of what is indexed, and computes stages of searches; latency is this process's in any
             case.
+        gold_missing: what is done about relevant documents that the corpus lacks: they ``"count"`` as not found, are an
+            ``"error"`` before anything is encoded, or are taken out of the gold (``"drop"``), with the queries that have no
+            others.
+        ignore_identical_ids: whether a hit with the id of its query is the query itself and does not count, as in BEIR and
+            MTEB; None: it is where most of such queries have the text of that item.
+        unjudged: ids of queries that are left out because they have no gold; those among ``queries`` are added.
+        unasked: ids of gold that is left out because its query is not asked; those among ``gold`` are added.
 
     Raises:
         ConfigurationError: no searchers, components of one name and different classes, an unknown baseline, a seed below 0, or
             a value of another kind.
         QueryError: no queries, two of one id, a cutoff that is not a positive integer, a filter that is none, or a query that
             lacks what its filter is made of.
-        GoldError: gold that does not line up with the queries, or right answers that some of them lack.
+        GoldError: two golds of one query, no query with gold, or right answers that some of them lack.
     """
 
     searchers: Mapping[str, Entry]
@@ -78,11 +86,25 @@ class BenchmarkSettings:
     where: Where | None = None
     where_from: Mapping[str, str] | None = None
     workers: Workers = THIS_PROCESS
+    gold_missing: GoldMissing = "count"
+    ignore_identical_ids: bool | None = None
+    unjudged: Sequence[str] = ()
+    unasked: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         check_kinds(self.searchers, self.loader, self.queries, self.gold, self.k_values)
         require_distinct_names(searcher for searcher in self.searchers.values() if isinstance(searcher, Component))
-        gold = lined_up(self.queries, self.gold)
+        if self.gold_missing not in get_args(GoldMissing):
+            raise ConfigurationError(
+                f"gold_missing={self.gold_missing!r}; {nearest(str(self.gold_missing), get_args(GoldMissing))}"
+            )
+        if self.ignore_identical_ids not in (None, True, False):
+            raise ConfigurationError(f"ignore_identical_ids={self.ignore_identical_ids!r}; take true or false, or leave it out")
+        queries, gold = lined_up(self.queries, self.gold)
+        asked, judged = {query.query_id for query in self.queries}, {query.query_id for query in queries}
+        unjudged = [*self.unjudged, *(query.query_id for query in self.queries if query.query_id not in judged)]
+        unasked = [*self.unasked, *(one.query_id for one in self.gold if one.query_id not in asked)]
+        object.__setattr__(self, "queries", queries)
         k_values = sorted({check_k(k, "a cutoff") for k in self.k_values})
         if not k_values:
             raise QueryError("k_values is empty; pass at least one cutoff")
@@ -94,7 +116,8 @@ class BenchmarkSettings:
             raise ConfigurationError(f"seed={self.seed}; take 0 or more")
         self._check_answerer(k_values[-1])
         filters_of(self.queries, check_where_from(self.where_from), self.where)
-        given = {"searchers": dict(self.searchers), "queries": list(self.queries), "latency_queries": latency_queries}
+        given = {"searchers": dict(self.searchers), "latency_queries": latency_queries}
+        given |= {"unjudged": unjudged, "unasked": unasked}
         for name, value in (given | {"gold": gold, "k_values": k_values, "baseline": baseline}).items():
             object.__setattr__(self, name, value)
 

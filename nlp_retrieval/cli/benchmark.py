@@ -106,9 +106,9 @@ def refuse_failures(report: BenchmarkReport) -> None:
 
 def _check_output(folder: Path, loggers: Sequence[RunLogger]) -> None:
     """Find out before the work whether what comes of it can be put where it is wanted, and say where runs are logged."""
-    from nlp_retrieval.core.files.output import check_folder_for_output
+    from nlp_retrieval.reports.write import check_run_output
 
-    check_folder_for_output(folder)
+    check_run_output(folder)
     for logger in loggers:
         say(logger.check(folder))
 

@@ -9,7 +9,14 @@ from typing import Annotated
 import typer
 
 from nlp_retrieval.cli.console import say
-from nlp_retrieval.cli.table_output import ColumnsOption, FormatOption, TableFormat, print_comparison, refuse_columns
+from nlp_retrieval.cli.table_output import (
+    ColumnsOption,
+    FormatOption,
+    IdenticalIds,
+    TableFormat,
+    print_comparison,
+    refuse_columns,
+)
 from nlp_retrieval.errors import SourceError
 
 NAME = "compare"
@@ -32,6 +39,7 @@ def command(
     across_corpora: Annotated[
         bool, typer.Option("--across-corpora", help="Corpora are what is compared: runs may be of different ones.")
     ] = False,
+    ignore_identical_ids: IdenticalIds = None,
     form: FormatOption = TableFormat.TABLE,
     columns: ColumnsOption = None,
 ) -> None:
@@ -42,9 +50,11 @@ def command(
     """
     from nlp_retrieval.benchmarks.runs.compare import compare_runs
     from nlp_retrieval.benchmarks.runs.sources import read_sources
-    from nlp_retrieval.reports.write import write_run_files
+    from nlp_retrieval.reports.write import check_run_output, write_run_files
 
-    sources = read_sources(runs, qrels, across_corpora=across_corpora)
+    if output is not None:
+        check_run_output(output)
+    sources = read_sources(runs, qrels, across_corpora=across_corpora, ignore_identical_ids=ignore_identical_ids)
     if output is not None and realpath(output) in {realpath(one.folder) for one in sources.saved}:
         raise SourceError(f"{output} holds one of the runs; choose another folder with --output")
     run = compare_runs(sources, k, baseline)

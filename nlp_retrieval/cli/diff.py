@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nlp_retrieval.cli.console import say
+from nlp_retrieval.cli.table_output import IdenticalIds
 
 if TYPE_CHECKING:
     from nlp_retrieval.evaluation.rankings import RunLists
@@ -40,6 +41,7 @@ def command(
     across_corpora: Annotated[
         bool, typer.Option("--across-corpora", help="Corpora are what is compared: the runs may be of different ones.")
     ] = False,
+    ignore_identical_ids: IdenticalIds = None,
     text: Annotated[
         Shown, typer.Option("--text", help="How much of each passage to show, where the run has its texts.")
     ] = Shown.SNIPPET,
@@ -58,15 +60,23 @@ def command(
     from nlp_retrieval.reports.snippets import common_words
     from nlp_retrieval.reports.terminal.difference import difference_view, queries_view
 
-    sources = read_sources([run_a, run_b], qrels, across_corpora=across_corpora)
+    sources = read_sources([run_a, run_b], qrels, across_corpora=across_corpora, ignore_identical_ids=ignore_identical_ids)
     lists = sources.lists
     one, other = _two(lists, run_a, run_b)
     for note in sources.notes:
         say(f"note: {note}")
+    if sources.own.ignored:
+        say(f"note: of {sources.own.ignored:,} queries the hit that is the query itself (same id) is left out")
     console = Console(highlight=False)
     if query is None:
         changed = changed_queries(lists, one, other, k, measure)
         console.print(queries_view(lists, one, other, changed[:limit], f"{measure}@{k}", len(changed)))
+        hopeless = len(lists.query_ids) - len(sources.unjudged) - len(changed)
+        if hopeless:
+            say(f"note: {hopeless:,} judged queries have no relevant document and are not listed; name one with --query")
+        if sources.unjudged:
+            first = f"the first: {sources.unjudged[0]!r}"
+            say(f"note: {len(sources.unjudged):,} queries without judgements ({first}) are not listed; name one with --query")
         return
     passages = lists.passages if text is not Shown.NONE else {}
     common = common_words(list(passages.values()), lists.texts)

@@ -33,11 +33,12 @@ def command(
     """
     from nlp_retrieval.benchmarks.runs.compare import judged_again
     from nlp_retrieval.benchmarks.runs.folder import read_run_folder
-    from nlp_retrieval.reports.write import write_run_files
+    from nlp_retrieval.reports.write import check_run_output, write_run_files
 
     target = output or folder / "report"
     if realpath(target) == realpath(folder):
         raise SourceError(f"{target} holds the run itself; choose another folder with --output")
+    check_run_output(target)
     run = judged_again(read_run_folder(folder), only or (), baseline)
     refuse_columns(run.report, columns)
     report = write_run_files(run, target)

@@ -33,7 +33,7 @@ def command(
     from nlp_retrieval.benchmarks.running import run_searchers
     from nlp_retrieval.benchmarks.runs.rerun import benchmark_of, differences, moved_results, read_manifest
     from nlp_retrieval.core.files.json_text import read_json_file
-    from nlp_retrieval.reports.write import results_of, write_run_files
+    from nlp_retrieval.reports.write import check_run_output, results_of, write_run_files
 
     before = read_manifest(manifest)
     folder = manifest if manifest.is_dir() else manifest.parent
@@ -41,6 +41,7 @@ def command(
     target = output or whole.with_name(f"{whole.name}-rerun")
     if realpath(target) == realpath(folder):
         raise SourceError(f"{target} holds the run that is repeated; choose another folder with --output")
+    check_run_output(target)
     run = run_searchers(benchmark_of(before, index=index, trust=trust, source=str(manifest)), say)
     if "halving" in before:
         manifest_now = run.report.manifest | {"halving": before["halving"]}

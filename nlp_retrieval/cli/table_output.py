@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from nlp_retrieval.cli.console import say
+
 if TYPE_CHECKING:
     from nlp_retrieval.benchmarks.results import BenchmarkReport
 
@@ -27,6 +29,15 @@ class TableFormat(StrEnum):
 FormatOption = Annotated[
     TableFormat, typer.Option("--format", help="How to print the table; csv and json give every figure as measured.")
 ]
+IdenticalIds = Annotated[
+    bool | None,
+    typer.Option(
+        "--ignore-identical-ids/--count-identical-ids",
+        help="Whether a hit with the id of its query is the query itself and does not count, as in BEIR and MTEB. Default: it "
+        "is where texts are equal or, without texts, where most queries that find such a hit find it first.",
+    ),
+]
+
 ColumnsOption = Annotated[
     str | None,
     typer.Option(
@@ -81,6 +92,8 @@ def print_comparison(report: BenchmarkReport, form: TableFormat, columns: str | 
     if form in (TableFormat.CSV, TableFormat.JSON):
         write = csv_table if form is TableFormat.CSV else json_table
         typer.echo(write(view, chosen_columns(view, names_of(columns) or [ALL])), nl=False)
+        if view.counted:
+            say(view.counted)  # beside the table: its rows are for programs
         return
     view = replace(view, summary=chosen_columns(view, names_of(columns)))
     if form is TableFormat.MARKDOWN:

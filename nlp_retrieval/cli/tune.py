@@ -44,11 +44,13 @@ def command(
     worth, the weights fitted to all queries as a line for the configuration, and whether they should be taken.
     """
     from nlp_retrieval.benchmarks.config import read_benchmark_config
-    from nlp_retrieval.core.files.output import write_output
+    from nlp_retrieval.core.files.output import check_file_for_output, write_output
     from nlp_retrieval.errors import ConfigurationError
     from nlp_retrieval.pipelines.link_graph_tuning import tune
     from nlp_retrieval.pipelines.signal_tuning import tune_signals
 
+    if output is not None:
+        check_file_for_output(output)
     settings = read_benchmark_config(config)
     name, composed, retriever = _chosen(settings.searchers, searcher, str(config))
     if by is not None and retriever is not None:

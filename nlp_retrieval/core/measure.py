@@ -6,6 +6,7 @@ caller's thread and context, so measuring never changes a searcher.
 
 from __future__ import annotations
 
+import os
 import resource
 import sys
 import threading
@@ -70,6 +71,36 @@ class PeakMemory:
     def _sample(self) -> None:
         while not self._stop.wait(0.02):
             self.bytes = max(self.bytes, resident_bytes())
+
+
+class OtherProcesses:
+    """How many cores other processes keep busy, on average since this was made."""
+
+    def __init__(self) -> None:
+        self._begin = _processor_seconds()
+
+    @property
+    def cores(self) -> float | None:
+        """None where the system does not tell (only Linux does), or too little time has passed to say."""
+        now = _processor_seconds()
+        if now is None or self._begin is None or now[0] - self._begin[0] < _LEAST_SECONDS:
+            return None
+        elapsed, busy, own = (after - before for after, before in zip(now, self._begin, strict=True))
+        return max(0.0, (busy - own) / elapsed)
+
+
+_LEAST_SECONDS = 0.1
+"""The system counts hundredths of a second."""
+
+
+def _processor_seconds() -> tuple[float, float, float] | None:
+    """The time, and the seconds that all processors have worked so far: for whichever process, and for this one."""
+    try:
+        user, nice, system, _, _, interrupts, soft_interrupts = map(int, Path("/proc/stat").read_text().split()[1:8])
+    except (OSError, ValueError):
+        return None
+    ticks = user + nice + system + interrupts + soft_interrupts
+    return time.perf_counter(), ticks / os.sysconf("SC_CLK_TCK"), sum(os.times()[:4])
 
 
 def resident_bytes() -> int:

@@ -1,7 +1,8 @@
 """What a ranking is worth: seven measures at every cutoff, from one search at the largest.
 
 Definitions are those of trec_eval and ir-measures, which the tests hold them against. Gold with a grade of 0 or less is
-not relevant and gives no gain. A query that found nothing scores 0 and counts. What is looked up is where each gold
+not relevant and gives no gain. A query that found nothing, or that has no relevant document, scores 0 and counts. What is
+looked up is where each gold
 document stands, not what each hit is worth: there are far fewer of the former.
 """
 
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from nlp_retrieval.core.candidates import Mask, Rows, Scores, offsets_of
 from nlp_retrieval.core.models import Gold
 from nlp_retrieval.errors import EngineError, GoldError, ItemError, QueryError
-from nlp_retrieval.evaluation.gold import refuse_unknown, relevant_documents, rows_of
+from nlp_retrieval.evaluation.gold import GoldMissing, missing_gold, relevant_documents, rows_of
 from nlp_retrieval.evaluation.measure import Measure
 
 __all__ = ["MEASURES", "Evaluation", "RetrievalEvaluator", "measure_names"]
@@ -91,23 +92,37 @@ class RetrievalEvaluator:
         item_ids: row r of the corpus is ``item_ids[r]``.
         titles: by row, empty where an item has none; None where the corpus has no titles.
         k_values: the cutoffs, in any order.
+        gold_missing: what is done about relevant documents that the corpus lacks. ``"error"``: they are refused. ``"count"``:
+            they count as not found. ``"drop"``: they are taken out of the gold; a query that has no others scores 0.
 
     Raises:
-        GoldError: no gold, two of one query, a query without relevant gold, or gold that is not in the corpus.
+        GoldError: no gold, two of one query, no relevant gold at all, gold that is not in the corpus where that is an error,
+            or of which none is in it because it names titles where ids are meant, or the reverse.
         QueryError: ``k_values`` is empty or holds something else than integers above 0.
         ItemError: there are not as many titles as items.
     """
 
     def __init__(
-        self, gold: Sequence[Gold], item_ids: Sequence[str], titles: Sequence[str] | None, k_values: Sequence[int]
+        self,
+        gold: Sequence[Gold],
+        item_ids: Sequence[str],
+        titles: Sequence[str] | None,
+        k_values: Sequence[int],
+        gold_missing: GoldMissing = "error",
     ) -> None:
         self.k_values = _cutoffs(k_values)
         if titles is not None and len(titles) != len(item_ids):
             raise ItemError(f"{len(titles)} titles for {len(item_ids)} items; give one for each row, empty where there is none")
         wanted = relevant_documents(gold)
         places = rows_of(set(chain.from_iterable(wanted)), item_ids, titles)
-        refuse_unknown(gold, wanted, places, item_ids, titles)
-        found = [places[key] for key in chain.from_iterable(wanted)]
+        self.missing = missing_gold(gold, wanted, places, item_ids, titles)
+        if self.missing is not None and (gold_missing == "error" or self.missing.confused):
+            raise GoldError(f"{self.missing.said}; {self.missing.cure}")
+        if gold_missing == "drop":
+            wanted = [{key: one for key, one in documents.items() if key in places} for documents in wanted]
+        nowhere = len(item_ids)  # the row of what is not in the corpus; no ranking has it
+        found = [places.get(key, [nowhere]) for key in chain.from_iterable(wanted)]
+        self._names = [name for documents in wanted for _, name in documents.values()]
         self.query_ids = [one.query_id for one in gold]
         self._item_ids = item_ids
 
@@ -176,20 +191,21 @@ class RetrievalEvaluator:
         return Evaluation(list(self.query_ids), self._measures(positions), int((lengths == 0).sum()))
 
     def qrels(self) -> dict[str, dict[str, int]]:
-        """Return the relevant gold as grades by item id, for other tools.
+        """Return the relevant gold as grades by item id, for other tools; what the corpus lacks is called as in the gold.
 
         A title that several rows carry is one document here and several to a tool that knows ids only.
         """
         units = np.repeat(np.arange(len(self._owner)), np.diff(self._row_offsets))
         qrels: dict[str, dict[str, int]] = {query_id: {} for query_id in self.query_ids}
         for unit, row in zip(units.tolist(), self._rows.tolist(), strict=True):
-            qrels[self.query_ids[self._owner[unit]]][self._item_ids[row]] = int(self._grades[unit])
+            name = self._item_ids[row] if row < len(self._item_ids) else self._names[unit]
+            qrels[self.query_ids[self._owner[unit]]][name] = int(self._grades[unit])
         return qrels
 
     def _positions(self, offsets: NDArray[np.integer], rows: NDArray[np.integer]) -> Rows:
         """Per unit, where in its query's ranking it stands first, from 0; ``_nowhere`` if beyond the cutoffs."""
         place = np.arange(len(rows))
-        last_place = np.full(len(self._item_ids), -1, np.int64)
+        last_place = np.full(len(self._item_ids) + 1, -1, np.int64)  # the last is of what is not in the corpus
         seen = np.empty(len(rows), np.int64)
         gold_place = np.empty(len(self._rows), np.int64)
         # One table for all queries stays in the processor's cache: seven times as fast as numpy.isin over pairs of
@@ -226,18 +242,20 @@ class RetrievalEvaluator:
         position = positions[order]
         gain = self._grades[order] * self._discount[position]
         precision_there = (self._nth + 1) / (position + 1)
-        first = position[self._unit_offsets[:-1]]
+        judged, relevant = self._relevant > 0, np.maximum(self._relevant, 1)  # without relevant gold: 0 of 1
+        first = np.full(len(judged), self._nowhere)
+        first[judged] = position[self._unit_offsets[:-1][judged]]
         measures: dict[str, Scores] = {}
         for k, cut in self._cuts.items():
             inside = position < cut
             hits = self._sums(inside, inside)
             values = (
                 hits / k,
-                hits / self._relevant,
-                2 * hits / (k + self._relevant),
-                (hits == self._relevant).astype(np.float64),
-                self._sums(inside, gain) / self._ideal[k],
-                self._sums(inside, precision_there) / self._relevant,
+                hits / relevant,
+                2 * hits / (k + relevant),
+                (hits == relevant).astype(np.float64),
+                self._sums(inside, gain) / np.where(self._ideal[k] > 0, self._ideal[k], 1),
+                self._sums(inside, precision_there) / relevant,
                 np.where(first < cut, 1 / (first + 1), 0.0),
             )
             measures.update((str(Measure(family, k)), value) for family, value in zip(MEASURES, values, strict=True))

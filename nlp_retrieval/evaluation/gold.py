@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -12,6 +14,9 @@ from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.core.queries import first_repeated
 from nlp_retrieval.errors import GoldError
 from nlp_retrieval.text.titles import normalize_title
+
+GoldMissing = Literal["error", "count", "drop"]
+"""What is done about relevant documents that the corpus lacks: an error, counted as not found, or taken out of the gold."""
 
 Key = tuple[str, str]
 """What a relevant document is known by: ``("item_id", id)`` or ``("title", normalised title)``."""
@@ -34,7 +39,11 @@ def gold_of(queries: Sequence[Query], gold: Sequence[Gold]) -> list[Gold]:
 
 
 def relevant_documents(gold: Sequence[Gold]) -> list[dict[Key, tuple[int, str]]]:
-    """Per query, the grade of each relevant document, and its name as the gold has it."""
+    """Per query, the grade of each relevant document, and its name as the gold has it; empty where none is relevant.
+
+    Raises:
+        GoldError: no gold, two of one query, or no relevant document in any.
+    """
     if not gold:
         raise GoldError("there is no gold, so nothing can be measured; give one Gold per query")
     repeated = [query_id for query_id, count in Counter(one.query_id for one in gold).items() if count > 1]
@@ -49,11 +58,9 @@ def relevant_documents(gold: Sequence[Gold]) -> list[dict[Key, tuple[int, str]]]
             if grade > 0:
                 key = (one.by, normalize_title(name) if one.by == "title" else name)
                 documents[key] = max((grade, name), documents.get(key, (0, "")))
-    hopeless = [one.query_id for one, documents in zip(gold, wanted, strict=True) if not documents]
-    if hopeless:
+    if not any(wanted):
         raise GoldError(
-            f"{len(hopeless)} of {len(gold)} queries have no gold with a grade above 0 (first: {hopeless[0]!r}); "
-            "no ranking can find anything for them: leave these queries out"
+            f"none of the {len(gold)} queries has gold with a grade above 0, so nothing can be measured; check the judgements"
         )
     return wanted
 
@@ -73,29 +80,73 @@ def rows_of(keys: set[Key], item_ids: Sequence[str], titles: Sequence[str] | Non
     return places
 
 
-def refuse_unknown(
+@dataclass(frozen=True)
+class MissingGold:
+    """Relevant documents that are not in the corpus.
+
+    Args:
+        documents: how many there are.
+        queries: how many queries they are relevant to.
+        first: the name of the first of them.
+        said: how many of how many, and the first of them, in half a sentence.
+        cure: what may be the reason, and what to do.
+        confused: whether none at all is in the corpus, and they would be by the other kind of key (ids, titles).
+    """
+
+    documents: int
+    queries: int
+    first: str
+    said: str
+    cure: str
+    confused: bool
+
+
+def missing_gold(
     gold: Sequence[Gold],
     wanted: Sequence[dict[Key, tuple[int, str]]],
     places: dict[Key, list[int]],
     item_ids: Sequence[str],
     titles: Sequence[str] | None,
-) -> None:
-    """Raise :class:`GoldError` for relevant documents that are not in the corpus, with what may be the reason."""
+) -> MissingGold | None:
+    """Return which relevant documents are not in the corpus, with what may be the reason; None where all are."""
     unknown = [(number, key) for number, documents in enumerate(wanted) for key in documents if key not in places]
     if not unknown:
-        return
+        return None
     number, key = unknown[0]
     by, name = key[0], wanted[number][key][1]
-    cure = "use the corpus that the gold was made for, or leave these queries out"
+    cure, confused = (
+        (
+            "use the corpus that the gold was made for, or leave these queries out (gold_missing: drop takes such documents out of "
+            "the gold, count counts them as not found)"
+        ),
+        not places,
+    )
     if by == "item_id" and titles is not None and name in titles:
         cure = f"{name!r} is a title of the corpus: make such gold with by='title'"
     elif by == "title" and name in item_ids:
         cure = f"{name!r} is an item id of the corpus: make such gold with by='item_id'"
-    raise GoldError(
-        f"{len(unknown)} of {sum(map(len, wanted))} relevant documents, of {len({query for query, _ in unknown})} of "
-        f"{len(gold)} queries, are not in the corpus of {len(item_ids)} items "
-        f"(first: {by.replace('_', ' ')} {name!r} of query {gold[number].query_id!r}); {cure}"
+    else:
+        confused = False
+    queries = {query for query, _ in unknown}
+    said = (
+        f"{len(unknown):,} of {sum(map(len, wanted)):,} relevant documents, of {len(queries):,} of {len(gold):,} queries, are "
+        f"not in the corpus of {sum(map(bool, item_ids)):,} items (first: {by.replace('_', ' ')} {name!r} of query "
+        f"{gold[number].query_id!r})"
     )
+    return MissingGold(len(unknown), len(queries), name, said, cure, confused)
+
+
+def without_missing(gold: Sequence[Gold], item_ids: Sequence[str], titles: Sequence[str] | None) -> list[Gold]:
+    """Return gold without the relevant documents that are not in the corpus; queries that had no others are left out."""
+    wanted = relevant_documents(gold)
+    places = rows_of({key for documents in wanted for key in documents}, item_ids, titles)
+    kept = []
+    for one, documents in zip(gold, wanted, strict=True):
+        names = {name: normalize_title(name) if one.by == "title" else name for name in one.relevance}
+        relevance = {name: grade for name, grade in one.relevance.items() if grade <= 0 or (one.by, names[name]) in places}
+        if not documents or any(grade > 0 for grade in relevance.values()):
+            kept.append(one.model_copy(update={"relevance": relevance}))
+    return kept
 
 
 def joined(wanted: Rows, keys: Rows, values: Rows) -> Rows:

@@ -7,7 +7,7 @@ of a large sweep take a few bytes a hit and need no corpus. Nothing is rounded.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
@@ -124,6 +124,30 @@ class RunLists:
             query_id: {self.item_ids[item]: grade for item, grade in self.gold_of(number).items()}
             for number, query_id in enumerate(self.query_ids)
         }
+
+    def first(self, number: int) -> RunLists:
+        """Return the lists of the first queries alone.
+
+        Args:
+            number: of queries.
+        """
+        listings = {}
+        for name, one in self.listings.items():
+            end = int(one.offsets[number])
+            signals = {signal: values[:end] for signal, values in one.signals.items()}
+            listings[name] = Listing(one.offsets[: number + 1], one.items[:end], one.scores[:end], signals)
+        end = int(self.gold_offsets[number])
+        return replace(
+            self,
+            query_ids=self.query_ids[:number],
+            texts=self.texts[:number],
+            families=self.families[:number],
+            groups=self.groups[:number],
+            gold_offsets=self.gold_offsets[: number + 1],
+            gold_items=self.gold_items[:end],
+            gold_grades=self.gold_grades[:end],
+            listings=listings,
+        )
 
     def is_gold(self, configuration: str) -> Mask:
         """Return ``[hits]``: which hits of a configuration are gold of their query."""

@@ -144,6 +144,12 @@ class LanguageModel(Component):
         key = self._key()
         return str(without_secrets(message.replace(key, HIDDEN) if key else message))
 
+    def check_ready(self) -> None:
+        """Require DSPy and the key."""
+        from nlp_retrieval.lm.dspy_package import dspy  # noqa: F401
+
+        self._key()
+
     def _key(self) -> str | None:
         """The key, or None where none is sent."""
         variable = self.api_key_env

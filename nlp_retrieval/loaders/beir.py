@@ -36,7 +36,7 @@ class BeirLoader(BaseLoader, BaseQueryLoader):
 
     Args:
         path: the folder; or only a corpus file, without queries.
-        split: which judgements: ``train``, ``dev``, ``test``. Queries without a relevant item in it are left out.
+        split: which judgements: ``train``, ``dev``, ``test``. Queries that are not judged in it are left out.
     """
 
     name = "beir"
@@ -58,7 +58,7 @@ class BeirLoader(BaseLoader, BaseQueryLoader):
             yield make_item(place, item_id, content, with_title(place, title, metadata))
 
     def queries(self) -> list[Query]:
-        """Return the queries that have a relevant item in the split, in the order of the file.
+        """Return the queries that are judged in the split, in the order of the file.
 
         Raises:
             SourceError: a file is missing or malformed, two queries have one id, or none is judged.

@@ -196,8 +196,8 @@ def _golden(
     golden, unreachable = [], 0
     for one, pool in zip(documents, pools, strict=True):
         rows = pool.rows[: len(pool.evidence["pagerank"])]
-        golden.append(np.isin(rows, [row for key in one for row in places[key]]))
-        unreachable += sum(not np.isin(places[key], rows).any() for key in one)
+        golden.append(np.isin(rows, [row for key in one for row in places.get(key, [])]))
+        unreachable += sum(not np.isin(places.get(key, []), rows).any() for key in one)
     return golden, unreachable
 
 

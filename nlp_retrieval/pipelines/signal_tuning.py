@@ -263,4 +263,6 @@ def _unreachable(judged: Sequence[Gold], item_ids: Sequence[str], titles: Sequen
     """How many gold documents are not among the candidates of their query."""
     documents = relevant_documents(judged)
     places = rows_of({key for one in documents for key in one}, item_ids, titles)
-    return sum(not np.isin(places[key], pool.rows).any() for one, pool in zip(documents, pools, strict=True) for key in one)
+    return sum(
+        not np.isin(places.get(key, []), pool.rows).any() for one, pool in zip(documents, pools, strict=True) for key in one
+    )

@@ -89,8 +89,6 @@ COST_COLUMNS = [
     Column("queries_per_second", COST, "queries/s", False, lambda cost: cost.queries_per_second),
     Column("index_seconds", COST, "index s", True, lambda cost: cost.index_seconds),
     Column("index_bytes", COST, "index MB", True, lambda cost: cost.index_bytes / 1e6),
-    Column("index_peak_bytes", COST, "peak MB indexing", True, lambda cost: cost.index_peak_bytes / 1e6),
-    Column("search_peak_bytes", COST, "peak MB searching", True, lambda cost: cost.search_peak_bytes / 1e6),
 ]
 
 

@@ -18,6 +18,9 @@ from nlp_retrieval.text.printable import printable
 _FEW = 50
 """Queries."""
 
+_BUSY = 0.1
+"""Share of the cores."""
+
 CALLS_AND_TOKENS = "Calls and tokens are what this run sent; tokens per query count answers from disk too."
 
 
@@ -99,6 +102,56 @@ def comparison_notes(report: BenchmarkReport) -> list[str]:
     return [note for note in (corpora_note(corpora_of(report)), *cautions_in(report)) if note]
 
 
+def counting_note(report: BenchmarkReport) -> str:
+    """Return in one line which queries were counted and which were not; ``""`` where that is not known.
+
+    Args:
+        report: a finished benchmark, or runs that are compared.
+    """
+    one = report.counted
+    if one is None:
+        return ""
+    empty = {result.name: result.empty_queries for result in report.configurations if result.empty_queries}
+    said = [f"Counted: {counted(one.queries, 'query', 'queries')}"]
+    if one.without_relevant:
+        said.append(f"{one.without_relevant:,} of them without a relevant document score 0{_first(report, 'without_relevant')}")
+    if empty:
+        said.append(f"queries without results score 0 ({listed([f'{name}: {number:,}' for name, number in empty.items()])})")
+    if one.missing_documents and one.gold_missing != "drop":
+        of = counted(one.missing_queries, "query", "queries")
+        documents = counted(one.missing_documents, "relevant document")
+        said.append(f"as not found {documents} of {of} that the corpus lacks{_first(report, 'missing_documents')}")
+    if one.own_gold:
+        said.append(f"the hit that is the query itself, of {counted(one.own_gold, 'query', 'queries')} that have it as gold")
+    if one.same_ids:
+        whose = counted(one.same_ids, "query", "queries")
+        said.append(f"hits that have the id of their query, of {whose}: they count as other items")
+    left_out = []
+    if one.unjudged:
+        left_out.append(f"{counted(one.unjudged, 'query', 'queries')} without judgements{_first(report, 'unjudged')}")
+    if one.unasked:
+        judged = counted(one.unasked, "judged query", "judged queries")
+        left_out.append(f"{judged} that {'is' if one.unasked == 1 else 'are'} not asked{_first(report, 'unasked')}")
+    if one.missing_documents and one.gold_missing == "drop":
+        documents = counted(one.missing_documents, "relevant document")
+        left_out.append(f"{documents} that the corpus lacks{_first(report, 'missing_documents')}")
+    if one.dropped:
+        whose = counted(one.dropped, "query", "queries")
+        left_out.append(f"{whose} of whose relevant documents the corpus has none{_first(report, 'dropped')}")
+    if one.own_ids:
+        left_out.append(f"the hit that is the query itself, of {counted(one.own_ids, 'query', 'queries')} (same id)")
+    if one.ungrouped:
+        whose = counted(one.ungrouped, "query", "queries")
+        left_out.append(f"in any group {whose} without {one.group_by!r}{_first(report, 'ungrouped')}")
+    counted_line = "; ".join(said) + "."
+    return printable(f"{counted_line} Not counted: {'; '.join(left_out)}." if left_out else counted_line)
+
+
+def _first(report: BenchmarkReport, what: str) -> str:
+    first = report.counted.first.get(what) if report.counted is not None else None
+    return f" (first: {first!r})" if first is not None else ""
+
+
 def small_sample_note(report: BenchmarkReport) -> str:
     """Return that figures are of few queries, or latencies of few; ``""`` where they are not.
 
@@ -116,11 +169,29 @@ def small_sample_note(report: BenchmarkReport) -> str:
 
 
 def timing_note(report: BenchmarkReport) -> str:
-    """Return where latencies were timed, and why throughputs were not; ``""`` where one process searched alone.
+    """Return what must be known of times: that the machine was busy, where they were taken; ``""`` where nothing must.
 
     Args:
         report: a finished benchmark.
     """
+    return " ".join(filter(None, [_busy_note(report), _beside_note(report)]))
+
+
+def _busy_note(report: BenchmarkReport) -> str:
+    """That other processes kept the machine busy while something was timed."""
+    busy = max((one.cost.other_cores or 0.0 for one in report.configurations if one.cost is not None), default=0.0)
+    cores = (report.manifest.get("hardware") or {}).get("cores")
+    if busy < _BUSY * (cores if isinstance(cores, int) and cores > 0 else 1):
+        return ""
+    of = f" of {cores}" if isinstance(cores, int) and cores > 0 else ""
+    return (
+        f"The machine was busy: other processes used {busy:.1f}{of} cores on average while times were taken, so latencies may "
+        "be too long and queries per second too few."
+    )
+
+
+def _beside_note(report: BenchmarkReport) -> str:
+    """Where latencies were timed, and why throughputs were not; ``""`` where one process searched alone."""
     beside = [one.name for one in report.configurations if one.cost is not None and one.cost.queries_per_second is None]
     if not beside:
         return ""

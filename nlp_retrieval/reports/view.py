@@ -18,6 +18,7 @@ from nlp_retrieval.reports.dataset import dataset_of
 from nlp_retrieval.reports.marks import ALPHA, DAGGERS, SIGNS, TRIANGLES, Marks, by_chance, by_figure, legend, out_of_reach
 from nlp_retrieval.reports.notes import (
     comparison_notes,
+    counting_note,
     degraded_note,
     failure_notes,
     latency_note,
@@ -141,6 +142,8 @@ class ReportView:
         unpriced: why a price is not known, by configuration.
         dataset: what was searched, and by which queries; empty where that is not known.
         small_sample: that little was measured; empty where it was not.
+        timing: what must be known of latencies; empty where nothing must.
+        counted: in one line, which queries were counted and which were not; empty where that is not known.
     """
 
     report: BenchmarkReport
@@ -166,6 +169,7 @@ class ReportView:
     dataset: str
     small_sample: str
     timing: str
+    counted: str
 
 
 def view_of(report: BenchmarkReport | ReportView) -> ReportView:
@@ -223,6 +227,7 @@ def view_of(report: BenchmarkReport | ReportView) -> ReportView:
         dataset=dataset_of(report),
         small_sample=small_sample_note(report),
         timing=timing_note(report),
+        counted=counting_note(report),
     )
 
 

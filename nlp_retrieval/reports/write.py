@@ -8,14 +8,22 @@ rest.
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from nlp_retrieval.benchmarks.cost.figures import comparable_figures
 from nlp_retrieval.benchmarks.results import BenchmarkReport, BenchmarkRun
 from nlp_retrieval.benchmarks.runs.folder import PER_QUERY, REPORT, report_bytes
 from nlp_retrieval.core.files.json_text import read_json_file
-from nlp_retrieval.core.files.output import file_names, remove_output, write_output
+from nlp_retrieval.core.files.output import (
+    check_file_for_output,
+    check_folder_for_output,
+    file_names,
+    remove_output,
+    write_output,
+)
 from nlp_retrieval.evaluation.answers.ragas import ragas_lines
 from nlp_retrieval.evaluation.ranking_files import (
     GOLD,
@@ -27,6 +35,7 @@ from nlp_retrieval.evaluation.ranking_files import (
     passages_table,
     queries_table,
 )
+from nlp_retrieval.evaluation.rankings import RunLists
 from nlp_retrieval.evaluation.trec import write_qrels, write_run
 from nlp_retrieval.evaluation.verdict import verdict
 from nlp_retrieval.reports.page.page import write_page
@@ -35,6 +44,38 @@ from nlp_retrieval.reports.tables.parquet import parquet_bytes, per_query_table
 from nlp_retrieval.reports.view import ReportView, view_of
 
 ANSWERS, RAGAS = "answers.jsonl", "ragas"
+
+
+_FILES = {
+    "report": "report.html",
+    "results": "results.json",
+    "costs": "costs.json",
+    "manifest": "manifest.json",
+    "markdown": "table.md",
+    "latex": "table.tex",
+    "per_query": PER_QUERY,
+    "report_data": REPORT,
+    "hits": HITS,
+    "queries": QUERIES,
+    "gold": GOLD,
+    "passages": PASSAGES,
+    "trec": "trec",
+}
+
+
+def check_run_output(folder: str | Path) -> None:
+    """Refuse a folder that a run could not be written into, before it is computed.
+
+    Raises:
+        OutputError: it, or a file in it, cannot be written.
+    """
+    target = Path(folder)
+    check_folder_for_output(target)
+    for kind, name in _FILES.items():
+        if kind == "trec":
+            check_folder_for_output(target / name)
+        elif os.path.lexists(target / name):
+            check_file_for_output(target / name)
 
 
 def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
@@ -53,21 +94,7 @@ def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
         OutputError: a file cannot be written.
     """
     target = Path(folder)
-    files = {
-        "report": target / "report.html",
-        "results": target / "results.json",
-        "costs": target / "costs.json",
-        "manifest": target / "manifest.json",
-        "markdown": target / "table.md",
-        "latex": target / "table.tex",
-        "per_query": target / PER_QUERY,
-        "report_data": target / REPORT,
-        "hits": target / HITS,
-        "queries": target / QUERIES,
-        "gold": target / GOLD,
-        "passages": target / PASSAGES,
-        "trec": target / "trec",
-    }
+    files = {kind: target / name for kind, name in _FILES.items()}
     if run.answers:
         files |= {"answers": target / ANSWERS, "ragas": target / RAGAS}
     report = replace(run.report, files={kind: str(path) for kind, path in files.items()})
@@ -77,7 +104,7 @@ def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
     remove_output(target / REPORT)  # until all is written the folder is not a finished run
     for name, stem in zip(names, file_names(names), strict=True):
         write_run(files["trec"] / f"{stem}.trec", run.query_ids, run.lists.rankings(name), tag=name)
-    write_qrels(files["trec"] / "qrels.txt", run.lists.qrels())
+    write_qrels(files["trec"] / "qrels.txt", _named_qrels(run.lists))
     for stem in before - set(file_names(names)):
         remove_output(files["trec"] / f"{stem}.trec")
     _write_answers(run, target, before)
@@ -94,6 +121,17 @@ def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
     write_page(view, files["report"], run.lists, run.per_query, run.retrievers)
     write_output(files["report_data"], report_bytes(report, target))
     return report
+
+
+def _named_qrels(lists: RunLists) -> dict[str, dict[str, int]]:
+    """The gold by query, with a document of grade 0 for queries without gold: trec_eval counts those that the file names."""
+    qrels = lists.qrels()
+    for number, query_id in enumerate(lists.query_ids):
+        hits = [one.items[one.of(number)] for one in lists.listings.values()]
+        first = next((int(items[0]) for items in hits if len(items)), None)
+        if not qrels[query_id] and first is not None:
+            qrels[query_id] = {lists.item_ids[first]: 0}
+    return qrels
 
 
 def _write_answers(run: BenchmarkRun, target: Path, before: set[str]) -> None:
@@ -120,7 +158,9 @@ def _write_answers(run: BenchmarkRun, target: Path, before: set[str]) -> None:
 
 def _costs(view: ReportView) -> dict[str, Any]:
     other = _other_corpora(view)
-    return {one.name: asdict(one.cost) | other[one.name] for one in view.report.configurations if one.cost is not None}
+    return {
+        one.name: comparable_figures(one.cost) | other[one.name] for one in view.report.configurations if one.cost is not None
+    }
 
 
 def _other_corpora(view: ReportView) -> dict[str, dict[str, Any]]:
@@ -140,6 +180,7 @@ def results_of(report: BenchmarkReport | ReportView) -> dict[str, Any]:
         "baseline": report.baseline,
         "k": report.k_values,
         "queries": report.query_counts[""],
+        "counted": asdict(report.counted) | {"note": view.counted} if report.counted is not None else None,
         "query_groups": {group: count for group, count in report.query_counts.items() if group},
         "items": report.n_items,
         "configurations": {

@@ -213,12 +213,12 @@ def test_queries_that_find_nothing_score_0_and_count_and_are_warned_about_once(t
 def test_gold_that_names_unknown_items_says_how_many_and_which_first(tmp_path: Path) -> None:
     gold = [Gold(query_id="q0", relevance={"d0": 1, "nowhere": 1, "neither": 1}), *GOLD[1:]]
     with pytest.raises(GoldError, match=r"2 .*nowhere"):
-        benchmarker(tmp_path, gold=gold).run()
+        benchmarker(tmp_path, gold=gold, gold_missing="error").run()
 
 
-def test_queries_without_gold_say_how_many_and_which_first(tmp_path: Path) -> None:
-    with pytest.raises(GoldError, match=r"2 of 20 queries have no gold .the first: 'q18'"):
-        benchmarker(tmp_path, gold=GOLD[:18])
+def test_gold_of_no_query_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(GoldError, match=r"none of the 20 queries has gold .the first: 'q0'; gold is of 'other'"):
+        benchmarker(tmp_path, gold=[Gold(query_id="other", relevance={"d0": 1})])
 
 
 def test_two_golds_for_one_query_are_an_error_and_not_the_last_of_them(tmp_path: Path) -> None:

@@ -313,10 +313,10 @@ def test_numbers_that_could_be_several_are_not_matched(write: Write) -> None:
         assert [query.query_id for query in loader.queries()] == ["8"]
 
 
-def test_a_query_without_a_relevant_item_is_left_out_and_counted(write: Write) -> None:
+def test_a_judged_query_without_a_relevant_item_counts_and_is_said(write: Write) -> None:
     loader = TopicsLoader(write("a.txt", CLASSIC), write("qrels.txt", QRELS.replace("d3 1", "d3 0")))
     with pytest.warns(RetrievalWarning, match="1 of 2 judged queries"):
-        assert [query.query_id for query in loader.queries()] == ["301"]
+        assert [query.query_id for query in loader.queries()] == ["301", "302"]
 
 
 def test_judged_queries_that_are_not_asked_are_counted_and_named_by_every_loader(write: Write, tmp_path: Path) -> None:

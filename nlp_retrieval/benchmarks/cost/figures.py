@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -94,17 +95,18 @@ class Cost:
             was found built (then it is what building it took at the time).
         index_bytes: size on disk of its part of the index, the items not counted.
         index_peak_bytes: largest resident memory of the process while its part of the index was built. It is of the whole
-            process, so what was loaded before counts too.
+            process, so what was loaded before counts too: it depends on the order of the configurations, and no table has it.
         stage_ms: median milliseconds by stage for one query at a time, in the order of the stages.
         latency_ms: median milliseconds for one query, all stages together.
         latency_p95_ms: 95th percentile of the same.
         queries_per_second: throughput of one ``search`` call over all queries; None where workers computed stages beside one
             another, which says little of what one search takes.
-        search_peak_bytes: largest resident memory of the process while the configuration was searched.
+        search_peak_bytes: largest resident memory of the process while the configuration was searched; as above.
         language_model: what its language models were asked; None where none was.
         answering: what answering took; None where nothing was answered.
         latency_low_ms: where the 95% interval of the median latency begins; None where fewer than six queries were timed.
         latency_high_ms: where it ends.
+        other_cores: how many cores other processes kept busy on average while the run was timed; None where that is not known.
     """
 
     index_seconds: float
@@ -119,3 +121,12 @@ class Cost:
     answering: AnsweringCost | None = None
     latency_low_ms: float | None = None
     latency_high_ms: float | None = None
+    other_cores: float | None = None
+
+
+_OF_THE_PROCESS = ("index_peak_bytes", "search_peak_bytes")
+
+
+def comparable_figures(cost: Cost) -> dict[str, Any]:
+    """Return the figures of a cost as plain values, without those that depend on what the process did before."""
+    return {name: value for name, value in asdict(cost).items() if name not in _OF_THE_PROCESS}

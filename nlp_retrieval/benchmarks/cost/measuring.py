@@ -22,7 +22,7 @@ from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.index.manifest import RetrieverRecord
-from nlp_retrieval.core.measure import PeakMemory, record_stages
+from nlp_retrieval.core.measure import OtherProcesses, PeakMemory, record_stages
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.errors import RetrievalWarning
@@ -117,6 +117,7 @@ class Measured:
         searched: what each of them was asked in the search over all queries.
         candidates: what each retriever gave for all queries, by label; empty where stages are not shared.
         lists: ``[queries + 1]``, where each query's lists begin in those: one each, or one for each of its sub-queries.
+        other_cores: how many cores other processes kept busy meanwhile; None where that is not known.
     """
 
     results: list[list[RetrievalResult]]
@@ -128,15 +129,17 @@ class Measured:
     searched: dict[str, CallCounts]
     candidates: dict[str, Retrieved] = field(default_factory=dict)
     lists: Rows | None = None
+    other_cores: float | None = None
 
 
-def measure_alone(searcher: Searching, sample: Sample, k: int) -> Measured:
+def measure_alone(searcher: Searching, sample: Sample, k: int, others: OtherProcesses | None = None) -> Measured:
     """Search one query at a time, then for all; whatever other configurations have in common with this one.
 
     Args:
         searcher: opened.
         sample: the queries.
         k: length of the lists.
+        others: the other processes on this machine.
     """
     with PeakMemory() as peak:
         seconds, by_stage, sampled = time_queries(searcher, sample, k)
@@ -145,7 +148,8 @@ def measure_alone(searcher: Searching, sample: Sample, k: int) -> Measured:
             results = search_each(searcher, sample.texts, k, sample.filters)
             elapsed = time.perf_counter() - begin
     rate = len(sample.texts) / elapsed
-    return Measured(results, seconds, by_stage, rate, peak.bytes, sampled, searched.by_model)
+    other_cores = others.cores if others is not None else None
+    return Measured(results, seconds, by_stage, rate, peak.bytes, sampled, searched.by_model, other_cores=other_cores)
 
 
 def time_queries(searcher: Searching, sample: Sample, k: int) -> tuple[Scores, dict[str, Scores], CallCounts]:
@@ -201,6 +205,7 @@ def cost_of(
         answering=answering,
         latency_low_ms=low,
         latency_high_ms=high,
+        other_cores=measured.other_cores,
     )
 
 

@@ -102,7 +102,9 @@ def warn_of_filters(
         if mask is not None and not mask.any():
             empty += theirs
         elif mask is not None:
-            outside += [(one, item) for one in theirs for item in qrels.get(one, {}) if not mask[row_of[item]]]
+            outside += [
+                (one, item) for one in theirs for item in qrels.get(one, {}) if item in row_of and not mask[row_of[item]]
+            ]
     if empty:
         warnings.warn(
             f"{len(empty):,} of {len(filters):,} queries have a filter that no item meets (the first: {empty[0]!r}, "

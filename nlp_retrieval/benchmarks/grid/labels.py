@@ -72,7 +72,7 @@ def _short(value: Any) -> str:
     if isinstance(value, dict):
         name = value.get("name")
         return name if isinstance(name, str) else "+".join(map(_short, value.values()))
-    return "+".join(map(_short, value)) if isinstance(value, list) else str(value)
+    return "+".join(map(_short, value)) if isinstance(value, list) else str(_normal(value))
 
 
 def _told_apart(values: list[Any]) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from nlp_retrieval.benchmarks.environment import describe_environment
 from nlp_retrieval.benchmarks.judging import Entrant, judged, masks_of
-from nlp_retrieval.benchmarks.results import BenchmarkReport, BenchmarkRun, Measures
+from nlp_retrieval.benchmarks.results import BenchmarkReport, BenchmarkRun, Counted, Measures
 from nlp_retrieval.benchmarks.runs.comparable import corpora_record
 from nlp_retrieval.benchmarks.runs.folder import SavedRun
 from nlp_retrieval.benchmarks.runs.sources import Sources
@@ -40,7 +40,7 @@ def compare_runs(
         ConfigurationError: fewer than two runs, or an unknown baseline.
         QueryError: a cutoff that is not a positive integer.
     """
-    lists = sources.lists
+    lists = sources.judged
     names = list(lists.listings)
     if len(names) < 2:
         raise ConfigurationError(f"there is one run, {names[0]!r}; name another one to compare it with")
@@ -81,10 +81,32 @@ def compare_runs(
         | describe_environment()
         | ({"hardware": hardware[0]} if saved and alike else {})
         | ({"halving": {"note": " ".join(chosen_on)}} if chosen_on else {}),
+        counted=_counted(sources),
         prices=saved[0].report.prices if saved and all(one.report.prices == saved[0].report.prices for one in saved) else None,
     )
     report = judged(report, entrants, evaluations, lists.families, masks_of(lists.groups, order), seed)
     return BenchmarkRun(report, lists, {name: one.per_query for name, one in evaluations.items()})
+
+
+def _counted(sources: Sources) -> Counted:
+    """Which queries figures are of; what the first folder says of its own queries holds here too."""
+    lists = sources.judged
+    hopeless = [query_id for query_id, grades in lists.qrels().items() if not grades]
+    before = next((one.report.counted for one in sources.saved if one.report.counted is not None), Counted(0))
+    labels = [query_id for query_id, label in zip(lists.query_ids, lists.groups, strict=True) if label is None]
+    ungrouped = labels if len(labels) < len(lists.query_ids) else []
+    ids = {"without_relevant": hopeless, "unjudged": sources.unjudged, "ungrouped": ungrouped}
+    return replace(
+        before,
+        queries=len(lists.query_ids),
+        without_relevant=len(hopeless),
+        unjudged=len(sources.unjudged) or before.unjudged,
+        own_ids=sources.own.ignored or before.own_ids,
+        own_gold=sources.own.gold or before.own_gold,
+        same_ids=sources.own.alike or before.same_ids,
+        ungrouped=len(ungrouped),
+        first=before.first | {what: several[0] for what, several in ids.items() if several},
+    )
 
 
 def _warn_of_other_gold(sources: Sources, means: Mapping[str, Measures]) -> None:

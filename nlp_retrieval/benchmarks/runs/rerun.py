@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Literal, Protocol, cast
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -66,6 +66,8 @@ class _Manifest(_ManifestPart):
     prices: dict[str, Any] | None
     answerer: dict[str, Any] | None = None
     where: dict[str, Any] | None = None
+    gold_missing: Literal["error", "count", "drop"] = "count"
+    ignore_identical_ids: bool | None = False
     where_from: dict[str, str] | None = None
     latency: _Latency
     searchers: dict[str, _Configured]
@@ -156,6 +158,8 @@ def benchmark_of(
         prices=read_prices(manifest["prices"], "manifest: prices") if manifest["prices"] is not None else None,
         answerer=make(BaseAnswerer, "answerer") if manifest.get("answerer") is not None else None,
         where=manifest.get("where"),
+        gold_missing=manifest.get("gold_missing", "count"),
+        ignore_identical_ids=manifest.get("ignore_identical_ids", False),  # before there was this setting, all hits counted
         where_from=manifest.get("where_from"),
     )
 

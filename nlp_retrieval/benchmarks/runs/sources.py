@@ -9,7 +9,7 @@ from __future__ import annotations
 import os.path
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os.path import realpath
 from pathlib import Path
 
@@ -30,6 +30,7 @@ from nlp_retrieval.benchmarks.runs.folder import SavedRun, is_run_folder, read_r
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.output import file_names
 from nlp_retrieval.errors import ConfigurationError, GoldError, RetrievalWarning, SourceError, nearest
+from nlp_retrieval.evaluation.own_ids import OwnIds, own_ids_of_lists, without_own
 from nlp_retrieval.evaluation.rankings import Listing, ListsBuilder, Ranking, RunLists
 from nlp_retrieval.evaluation.trec import Run, read_run
 from nlp_retrieval.loaders.queries.judgements import read_judgements, with_matched_numbers
@@ -48,6 +49,8 @@ class Sources:
         measured: of runs that came from a folder, the means that their own report gives.
         corpora: the corpus of each run; None where it is not known.
         cautions: what else must be known before figures are compared, in sentences.
+        unjudged: ids of queries of run files that have no judgements; their lists are the last of ``lists``.
+        own: the hits that do not count, because they are the query itself; they are not in ``lists``.
     """
 
     lists: RunLists
@@ -56,6 +59,13 @@ class Sources:
     measured: dict[str, Measures]
     corpora: dict[str, RunCorpus | None] = field(default_factory=dict)
     cautions: list[str] = field(default_factory=list)
+    unjudged: list[str] = field(default_factory=list)
+    own: OwnIds = field(default_factory=lambda: OwnIds([]))
+
+    @property
+    def judged(self) -> RunLists:
+        """The lists of the queries that are judged."""
+        return self.lists.first(len(self.lists.query_ids) - len(self.unjudged))
 
     @property
     def notes(self) -> list[str]:
@@ -73,7 +83,13 @@ class _Named:
     rankings: Run
 
 
-def read_sources(runs: Sequence[str], qrels: str | Path | None = None, *, across_corpora: bool = False) -> Sources:
+def read_sources(
+    runs: Sequence[str],
+    qrels: str | Path | None = None,
+    *,
+    across_corpora: bool = False,
+    ignore_identical_ids: bool | None = None,
+) -> Sources:
     """Read runs.
 
     Args:
@@ -81,6 +97,8 @@ def read_sources(runs: Sequence[str], qrels: str | Path | None = None, *, across
             A file that a benchmark wrote into ``<folder>/trec`` is that configuration, with its signals.
         qrels: the gold of TREC files that no benchmark wrote; by default ``qrels.txt`` beside the first of them.
         across_corpora: corpora are what is compared, so they may differ.
+        ignore_identical_ids: whether a hit with the id of its query is the query itself and does not count; None: it is where
+            texts are equal or, without texts, where most queries that find such a hit find it first.
 
     Raises:
         SourceError: a file or folder is missing or malformed, or two runs are known to be of different corpora.
@@ -93,15 +111,17 @@ def read_sources(runs: Sequence[str], qrels: str | Path | None = None, *, across
     saved = list(opened.values())
     gold = _gold(named, saved, qrels)
     refuse_other_texts(saved)
-    query_ids = list(gold)
+    unjudged = list(dict.fromkeys(query_id for one in named for query_id in one.rankings if query_id not in gold))
+    query_ids = [*gold, *unjudged]
     first = saved[0].lists if saved else None
     unknown: list[str | None] = [None] * len(query_ids)
     titles = _titles(saved)
-    builder = (
-        ListsBuilder(query_ids, first.texts, first.families, first.groups, gold, titles)
-        if first is not None
-        else ListsBuilder(query_ids, [""] * len(query_ids), unknown, unknown, gold, titles)
-    )
+    if first is not None:
+        none = unknown[: len(unjudged)]
+        about = [*first.texts, *[""] * len(unjudged)], [*first.families, *none], [*first.groups, *none]
+        builder = ListsBuilder(query_ids, *about, gold, titles)
+    else:
+        builder = ListsBuilder(query_ids, [""] * len(query_ids), unknown, unknown, gold, titles)
     entrants: dict[str, Entrant] = {}
     measured: dict[str, Measures] = {}
     corpora: dict[str, RunCorpus | None] = {}
@@ -110,7 +130,7 @@ def read_sources(runs: Sequence[str], qrels: str | Path | None = None, *, across
         name = f"{one.where}: {one.name}" if one.name in repeated else one.name
         if name in entrants:
             raise ConfigurationError(f"{name} is named twice; name each run once")
-        entrants[name] = _added(builder, name, one, query_ids, titles)
+        entrants[name] = _added(builder, name, one, list(gold), unjudged, titles)
         corpora[name] = None
         if one.saved is not None:
             measured[name] = _result(one.saved, one.name).measures
@@ -119,14 +139,21 @@ def read_sources(runs: Sequence[str], qrels: str | Path | None = None, *, across
         refuse_other_corpora(corpora)
     for folder in saved:
         builder.add_passages(folder.lists.passages)
-    return Sources(builder.built(), entrants, saved, measured, corpora, cautions_of(saved))
+    lists = builder.built()
+    own = own_ids_of_lists(lists, ignore_identical_ids)
+    if own.ignored:
+        lists = replace(lists, listings=without_own(lists, own))
+    return Sources(lists, entrants, saved, measured, corpora, cautions_of(saved), unjudged, own)
 
 
-def _added(builder: ListsBuilder, name: str, one: _Named, query_ids: list[str], titles: dict[str, str]) -> Entrant:
+def _added(
+    builder: ListsBuilder, name: str, one: _Named, query_ids: list[str], unjudged: list[str], titles: dict[str, str]
+) -> Entrant:
     if one.saved is None:
-        rankings = with_matched_numbers(one.rankings, query_ids, one.where)
-        lists: list[Ranking] = [rankings.get(query_id, []) for query_id in query_ids]
-        if not any(lists):
+        asked = [*query_ids, *unjudged]
+        rankings = with_matched_numbers(one.rankings, asked, one.where)
+        lists: list[Ranking] = [rankings.get(query_id, []) for query_id in asked]
+        if not any(lists[: len(query_ids)]):
             raise SourceError(f"{one.where}: none of the {len(query_ids):,} queries is in it; was it made for other queries?")
         missing = [query_id for query_id in query_ids if query_id not in rankings]
         if missing:
@@ -142,7 +169,8 @@ def _added(builder: ListsBuilder, name: str, one: _Named, query_ids: list[str], 
     found, own = one.saved.lists.rankings(one.name), one.saved.lists.listing(one.name)
     place = {query_id: number for number, query_id in enumerate(one.saved.lists.query_ids)}
     order = [place[query_id] for query_id in query_ids]
-    listing: Listing = builder.add_rankings(name, [found[number] for number in order], titles)
+    nothing: list[Ranking] = [[] for _ in unjudged]
+    listing: Listing = builder.add_rankings(name, [*(found[number] for number in order), *nothing], titles)
     hits = np.concatenate([np.arange(own.of(number).start, own.of(number).stop) for number in order])
     listing.signals.update({signal: values[hits] for signal, values in own.signals.items()})
     result = _result(one.saved, one.name)
@@ -215,10 +243,9 @@ def _gold(named: list[_Named], saved: list[SavedRun], qrels: str | Path | None) 
 def _relevant(path: Path) -> dict[str, dict[str, int]]:
     judged = read_judgements(path)
     gold = {query_id: {item: grade for item, grade in grades.items() if grade > 0} for query_id, grades in judged.items()}
-    relevant = {query_id: grades for query_id, grades in gold.items() if grades}
-    if not relevant:
+    if not any(gold.values()):
         raise GoldError(f"{path}: no query has gold with a grade above 0; nothing can be judged by it")
-    return relevant
+    return gold
 
 
 def _titles(saved: list[SavedRun]) -> dict[str, str]:

@@ -83,7 +83,9 @@ def index_of(generation: Generation, retriever: BaseRetriever) -> list[str]:
     Of the same items there may be several indexes: one whose segments were joined may keep what its first items trained.
     """
     manifest = generation.manifest
-    prints = {fingerprint_of(manifest.corpus.fingerprint, part.identity) for part in with_parts([retriever])}
+    prints = {
+        fingerprint_of(manifest.corpus.fingerprint, part.identity, manifest.retrievers) for part in with_parts([retriever])
+    }
     searched = [segment for record in manifest.retrievers if record.fingerprint in prints for segment in record.segments]
     return [file.sha256 for segment in searched for _, file in sorted(segment.files.items())]
 

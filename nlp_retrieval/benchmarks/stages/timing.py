@@ -32,7 +32,7 @@ from nlp_retrieval.benchmarks.stages.trace import Reranked, Retrieved, SearchTra
 from nlp_retrieval.core.candidates import CandidateBatch, Mask, Rows, Scores
 from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
 from nlp_retrieval.core.index.generation import Generation
-from nlp_retrieval.core.measure import PeakMemory, StageSeconds, record_stages
+from nlp_retrieval.core.measure import OtherProcesses, PeakMemory, StageSeconds, record_stages
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever
@@ -48,7 +48,9 @@ _GROUP = "latency"
 COMPOSED = (Searcher, Unfiltered)
 
 
-def measure_by_stages(searcher: Searching, stages: SharedStages, sample: Sample, k: int) -> Measured:
+def measure_by_stages(
+    searcher: Searching, stages: SharedStages, sample: Sample, k: int, others: OtherProcesses | None = None
+) -> Measured:
     """Search for all queries with stages that other configurations share, and sum up what the stages take.
 
     Args:
@@ -56,12 +58,13 @@ def measure_by_stages(searcher: Searching, stages: SharedStages, sample: Sample,
         stages: what is shared.
         sample: the queries, and those of them that are timed one at a time.
         k: length of the lists.
+        others: the other processes on this machine.
 
     Returns:
         Throughput and memory as if each stage had been computed for this configuration alone; no throughput where workers
         computed stages beside one another.
     """
-    clock = StageClock(stages, sample, k)
+    clock = StageClock(stages, sample, k, others)
     with PeakMemory() as peak:
         composed = searcher if isinstance(searcher, Searcher) and type(searcher) in COMPOSED else None
         timing = clock.whole(searcher) if composed is None else None
@@ -78,7 +81,7 @@ def measure_by_stages(searcher: Searching, stages: SharedStages, sample: Sample,
     took = max(float(elapsed + sum(part.trace.saved_seconds for part in parts)), 1e-9)
     peak_bytes = max([peak.bytes, *(part.trace.peak_bytes for part in parts)])
     rate = None if any(part.trace.beside for part in parts) else len(sample.texts) / took
-    measured = Measured(results, seconds, by_stage, rate, peak_bytes, sampled, searched.by_model)
+    measured = Measured(results, seconds, by_stage, rate, peak_bytes, sampled, searched.by_model, other_cores=clock.other_cores)
     if composed is None:
         return measured
     return replace(measured, candidates=trace.retrieved, lists=lists_of(composed, trace, len(sample.texts)))
@@ -87,7 +90,10 @@ def measure_by_stages(searcher: Searching, stages: SharedStages, sample: Sample,
 class StageClock:
     """Times stages, or finds that they were timed before."""
 
-    def __init__(self, stages: SharedStages, sample: Sample, k: int) -> None:
+    def __init__(self, stages: SharedStages, sample: Sample, k: int, others: OtherProcesses | None = None) -> None:
+        self._others = others
+        self.other_cores: float | None = None
+        """How many cores others kept busy while any of it was timed, in this run or in the one that timed it."""
         self._store = stages.store
         self._sample = sample
         self._k = k
@@ -233,9 +239,13 @@ class StageClock:
         entry = self._store.find(_GROUP, key)
         if entry is None:
             entry = measure()
+            cores = self._others.cores if self._others is not None else None
+            entry = replace(entry, about=entry.about | {"other_cores": cores})
             self._store.remember(_GROUP, key, entry)
             if not entry.about["calls"]["degraded"]:  # an endpoint that is down is fast
                 self._store.keep(_GROUP, key, entry)
+        busy = [cores for cores in (self.other_cores, entry.about.get("other_cores")) if cores is not None]
+        self.other_cores = max(busy, default=None)
         return entry
 
 

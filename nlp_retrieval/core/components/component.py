@@ -11,6 +11,7 @@ import copy
 import inspect
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from os import fspath
 from pathlib import Path
 from typing import Any, ClassVar, Self, get_type_hints
@@ -74,10 +75,11 @@ class Component:
             bound = inspect.signature(cls.__init__).bind_partial(self, *args, **kwargs)
         except TypeError:
             return self  # __init__ is about to raise Python's own message
-        for parameter, value in list(bound.arguments.items())[1:]:
-            check_parameter(cls, parameter, value)
+        given = {key: check_parameter(cls, key, value) for key, value in list(bound.arguments.items())[1:]}
         bound.apply_defaults()
-        self._arguments = dict(list(bound.arguments.items())[1:])
+        self._arguments = {
+            key: given[key] if key in given else _default(cls, key, value) for key, value in list(bound.arguments.items())[1:]
+        }
         return self
 
     @property
@@ -123,6 +125,14 @@ class Component:
         for part in held_components(self):
             sources |= part.provenance()
         return sources
+
+    def check_ready(self) -> None:
+        """Raise what this component would raise at first use, as far as finding out costs nothing: packages, keys.
+
+        Raises:
+            DependencyError: a package is not installed.
+            ConfigurationError: a key is not set.
+        """
 
     def calls_per_query(self) -> int | None:
         """How often language models are asked for one query at most, retries not counted; None where that is not known."""
@@ -277,14 +287,47 @@ def _adapters(cls: type[Component]) -> dict[str, TypeAdapter[Any]]:
     return _known_adapters[cls]
 
 
-def check_parameter(cls: type[Component], parameter: str, value: Any) -> None:
-    """Raise :class:`ConfigurationError` unless ``value`` fits the declared type and range of a parameter."""
+def check_parameter(cls: type[Component], parameter: str, value: Any) -> Any:
+    """Return the value of a parameter, with whole numbers as floats where its type is float: ``k1: 1`` and ``1.0`` are equal.
+
+    Raises:
+        ConfigurationError: it does not fit the declared type and range of the parameter.
+    """
     adapter = _adapters(cls).get(parameter)
     if adapter is None:
-        return
+        return value
     try:
-        adapter.validate_python(value)
+        checked = adapter.validate_python(value)
     except ValidationError as error:
         raise ConfigurationError(f"{cls.__name__}: {wrong_parameter(parameter, value, adapter, error)}") from None
     if (half := half_of_pair(value)) is not None:
         raise ConfigurationError(no_text(f"{cls.__name__}: {parameter}", half))
+    return _as_declared(value, checked)
+
+
+def _default(cls: type[Component], parameter: str, value: Any) -> Any:
+    """A default as it would be if it were given; one that its own type does not allow stays as it is."""
+    if isinstance(value, int | list | tuple | dict):
+        with suppress(ConfigurationError):
+            return check_parameter(cls, parameter, value)
+    return value
+
+
+def _as_declared(value: Any, checked: Any) -> Any:
+    """A value with those numbers as floats that are floats in what pydantic made of it; all else as it was given."""
+    if isinstance(checked, float) and isinstance(value, int | float) and value == checked:
+        return checked + 0.0  # -0.0 and 0.0 are equal, too
+    if type(value) in (list, tuple) and type(checked) is type(value) and len(value) == len(checked):
+        return type(value)(_as_declared(*pair) for pair in zip(value, checked, strict=True))
+    if type(value) is dict and type(checked) is dict and value.keys() == checked.keys():
+        return {key: _as_declared(inner, checked[key]) for key, inner in value.items()}
+    return value
+
+
+def equal_settings(one: Any, other: Any) -> bool:
+    """Return whether two plain values are equal; 1 and 1.0 are, 1 and true are not."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(equal_settings(value, other[key]) for key, value in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(equal_settings, one, other))
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import TemporaryDirectory
 
 from nlp_retrieval.core.files.atomic import clear_asides, make_folder, sync_folder, write_atomically
 from nlp_retrieval.errors import OutputError
@@ -15,22 +15,40 @@ _RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECAS
 
 
 def check_folder_for_output(folder: Path) -> None:
-    """Refuse a folder that cannot be written to; it is not created yet.
+    """Refuse a folder that cannot be written to; it is not created, but what is made in its place is tried and removed.
 
     Raises:
-        OutputError: it is a file or lies in one, or may not be written to.
+        OutputError: it is a file or lies in one, may not be written to, or its file system does not take files.
     """
-    existing = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
-    if not existing.is_dir():
-        raise OutputError(f"{folder} cannot be written ({existing} is a file); choose another path")
     try:
-        with TemporaryFile(dir=existing):  # permissions do not tell of a read-only disk, or of /proc
-            pass
-    except OSError as error:
-        reason = error.strerror or error
-        raise OutputError(
-            f"{folder} cannot be written ({existing} may not be written to: {reason}); choose another path"
-        ) from None
+        whole = folder.absolute()
+        place = next(path for path in (whole, *whole.parents) if os.path.lexists(path))
+        if not place.exists():
+            raise OutputError(f"{folder} cannot be written ({place} is a link that leads nowhere); choose another path")
+        if not place.is_dir():
+            raise OutputError(f"{folder} cannot be written ({place} is a file); choose another path")
+        with TemporaryDirectory(prefix=".nlp-retrieval-", dir=place) as tried:
+            inside = Path(tried, *whole.parts[len(place.parts) :])
+            inside.mkdir(parents=True, exist_ok=True)
+            (inside / "file").touch()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise OutputError(f"{folder} cannot be written ({reason}); choose another path") from None
+
+
+def check_file_for_output(path: Path) -> None:
+    """Refuse a file that cannot be written.
+
+    Raises:
+        OutputError: there is something else in its place, or its folder cannot be written to.
+    """
+    try:
+        in_the_way = os.path.lexists(path) and not path.is_file()
+    except (OSError, ValueError) as error:
+        raise OutputError(f"{str(path)!r} cannot be written ({getattr(error, 'strerror', None) or error})") from None
+    if in_the_way:
+        raise OutputError(f"{path} cannot be written (it exists and is not a file); choose another path")
+    check_folder_for_output(path.parent)
 
 
 def write_output(path: Path, content: bytes) -> None:

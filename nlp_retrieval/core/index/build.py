@@ -133,7 +133,7 @@ def build_index(
         keep_checkpoints(directory, corpus.fingerprint)
         resumed = shared = 0
         for builder in builders:
-            wanted = fingerprint_of(corpus.fingerprint, builder.identity)
+            wanted = fingerprint_of(corpus.fingerprint, builder.identity, kept)
             there = [record for record in kept if record.fingerprint == wanted]
             if there and _is_whole(builder, directory, there[0], replace):
                 found.append(builder.name)
@@ -169,7 +169,7 @@ def _found_whole(
     with TemporaryDirectory(prefix="nlp-retrieval-") as scratch:
         n_items, fingerprint = write_items(guarded(items), Path(scratch))
     indexed = {record.fingerprint for record in manifest.retrievers}
-    wanted = {fingerprint_of(fingerprint, builder.identity) for builder in builders}
+    wanted = {fingerprint_of(fingerprint, builder.identity, manifest.retrievers) for builder in builders}
     if manifest.corpus.fingerprint != fingerprint or not wanted <= indexed:
         raise refused
     names = [builder.name for builder in builders]

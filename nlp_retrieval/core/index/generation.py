@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from nlp_retrieval.core.components.component import Config, canonical_json
+from nlp_retrieval.core.components.component import Config, canonical_json, equal_settings, to_plain
 from nlp_retrieval.core.files.checksums import check_file
 from nlp_retrieval.core.files.columns import CURE
 from nlp_retrieval.core.files.limits import enough_files
@@ -37,9 +37,20 @@ from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.errors import IndexDamagedError, IndexMissingError
 
 
-def fingerprint_of(corpus: str, identity: Config) -> str:
-    """The fingerprint of a retriever's index over a corpus."""
-    return hashlib.sha256(canonical_json({"corpus": corpus, "retriever": identity}).encode()).hexdigest()
+def fingerprint_of(corpus: str, identity: Config, records: Sequence[RetrieverRecord] = ()) -> str:
+    """The fingerprint of a retriever's index over a corpus.
+
+    Args:
+        corpus: fingerprint of its items.
+        identity: of the retriever.
+        records: of the index. Where one of them has equal settings and another fingerprint, because earlier versions told 1
+            from 1.0, the index has that one.
+    """
+    own = hashlib.sha256(canonical_json({"corpus": corpus, "retriever": identity}).encode()).hexdigest()
+    if any(record.fingerprint == own for record in records):
+        return own
+    alike = (record.fingerprint for record in records if equal_settings(record.identity, to_plain(identity)))
+    return next(alike, own)
 
 
 class Generation:

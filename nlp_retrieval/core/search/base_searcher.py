@@ -246,7 +246,7 @@ class BaseSearcher(FromSettings, ABC):
 
     def _records(self, manifest: Manifest) -> list[RetrieverRecord]:
         needed = with_parts(self.retrievers.values())
-        prints = {fingerprint_of(manifest.corpus.fingerprint, r.identity) for r in needed}
+        prints = {fingerprint_of(manifest.corpus.fingerprint, r.identity, manifest.retrievers) for r in needed}
         return [record for record in manifest.retrievers if record.fingerprint in prints]
 
     def refresh(self) -> bool:

@@ -33,7 +33,7 @@ def resolver(retrievers: Iterable[BaseRetriever] = (), *, trust: bool = False) -
 
     def resolve(directory: Path, manifest: Manifest) -> list[Builder]:
         corpus = manifest.corpus.fingerprint
-        found = {fingerprint_of(corpus, retriever.identity): retriever for retriever in at_hand}
+        found = {fingerprint_of(corpus, retriever.identity, manifest.retrievers): retriever for retriever in at_hand}
         others = [record for record in manifest.retrievers if record.fingerprint not in found]
         plans = []
         for record in others:
@@ -43,7 +43,7 @@ def resolver(retrievers: Iterable[BaseRetriever] = (), *, trust: bool = False) -
         for record, described in zip(others, plans, strict=True):
             with _cannot_be_kept_up(record):
                 retriever = made_as_described(BaseRetriever, described, trust=trust)
-                if fingerprint_of(corpus, retriever.identity) != record.fingerprint:
+                if fingerprint_of(corpus, retriever.identity, [record]) != record.fingerprint:
                     raise ConfigurationError(
                         f"made from {record.config}, it is not the one that was indexed (another model, or a setting that is "
                         "a secret)"

@@ -267,7 +267,8 @@ class BaseRetriever(Component, ABC):
             IndexDamagedError: a file is not what its checksum says.
         """
         identity = self.identity_among([record.identity for record in generation.manifest.retrievers])
-        record = generation.manifest.retriever(fingerprint_of(generation.manifest.corpus.fingerprint, identity))
+        manifest = generation.manifest
+        record = manifest.retriever(fingerprint_of(manifest.corpus.fingerprint, identity, manifest.retrievers))
         if record is None:
             raise no_such_index(generation, self.name, without_secrets(identity))
         compute_alone()

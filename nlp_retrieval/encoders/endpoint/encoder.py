@@ -62,6 +62,10 @@ class EndpointEncoder(BaseEncoder):
         """The environment variable of the key; None where none is sent."""
         return self.api_key_env
 
+    def check_ready(self) -> None:
+        """Require httpx, and the key."""
+        self._calls.check_ready()
+
     @property
     def settings(self) -> dict[str, Any]:
         """What a request says besides its texts."""

@@ -221,11 +221,21 @@ class EndpointCalls:
         temporary = status in _TEMPORARY and "insufficient_quota" not in said
         return _FailedError(reason, temporary=temporary, wait=_asked_to_wait(response.headers.get("Retry-After")))
 
-    def _opened(self) -> httpx.Client:
+    def check_ready(self) -> None:
+        """Require httpx.
+
+        Raises:
+            DependencyError: it is not installed.
+        """
         try:
-            import httpx
+            import httpx  # noqa: F401
         except ImportError as error:
             raise DependencyError(f"models behind an endpoint need httpx: {install('endpoint')}") from error
+
+    def _opened(self) -> httpx.Client:
+        self.check_ready()
+        import httpx
+
         with self._lock:
             if self._client is None or self._process != os.getpid():  # a forked child must not use its parent's connections
                 self._client = httpx.Client(follow_redirects=False, timeout=httpx.Timeout(self._limits.timeout))

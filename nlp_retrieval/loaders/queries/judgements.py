@@ -264,10 +264,10 @@ def _by_number(names: Iterable[str]) -> dict[str, list[str]]:
 def judged_queries(
     source: str | Path, queries: Iterable[tuple[str, Query]], judgements: Judgements, judged_in: str | Path
 ) -> tuple[list[Query], list[Gold]]:
-    """Return the queries that have a relevant item, in their order, and the gold of each.
+    """Return the queries that are judged, in their order, and the gold of each.
 
-    A query whose number has other zeros in front than in the judgements ("051" and "51") has the id of the judgements. Warnings
-    count these, what is judged and not asked, and what has no relevant item.
+    A query whose number has other zeros in front than in the judgements ("051" and "51") has the id of the judgements. A judged
+    query without a relevant item counts, as in trec_eval, and scores 0. Warnings count these, and what is judged and not asked.
 
     Args:
         source: where the queries are from.
@@ -294,14 +294,14 @@ def judged_queries(
             numbered.append(query)
     if numbered:
         judged = _renamed(judged, {query.query_id for query in numbered}, places, judgements, source, judged_in)
-    kept = [query for query in judged if any(grade > 0 for grade in judgements[query.query_id].values())]
+    hopeless = sum(not any(grade > 0 for grade in judgements[query.query_id].values()) for query in judged)
     unknown = [query_id for query_id in judgements if query_id not in places]
     if not judged:
         raise SourceError(
             f"{judged_in}: none of its {len(judgements):,} judged queries ({quoted(unknown[:3])}) is among the {len(places):,} "
             f"of {source} ({quoted(list(places)[:3])}); are both of the same collection?"
         )
-    if not kept:
+    if hopeless == len(judged):
         raise SourceError(
             f"{judged_in}: none of its {len(judgements):,} judged queries has an item with a grade above 0; "
             "no ranking can find anything for them"
@@ -311,12 +311,12 @@ def judged_queries(
             f"{judged_in}: {len(unknown):,} of its {len(judgements):,} judged queries are not in {source} "
             f"(first {quoted(unknown[:3])}); they are left out: check that both are of the same collection"
         )
-    if len(kept) < len(judged):
+    if hopeless:
         _warn(
-            f"{judged_in}: {len(judged) - len(kept):,} of {len(judged):,} judged queries have no item with a grade above 0; "
-            "they are left out, because no ranking can find anything for them"
+            f"{judged_in}: {hopeless:,} of {len(judged):,} judged queries have no item with a grade above 0; they count and "
+            "score 0, as in trec_eval"
         )
-    return kept, [Gold(query_id=query.query_id, relevance=judgements[query.query_id]) for query in kept]
+    return judged, [Gold(query_id=query.query_id, relevance=judgements[query.query_id]) for query in judged]
 
 
 def _renamed(

@@ -93,7 +93,7 @@ class TopicsLoader(BaseQueryLoader):
 
     The suffix says the form: ``.csv``, ``.tsv``, ``.jsonl``, ``.json`` (a list), anything else TREC's (the classic form with
     ``<top>``, or XML with ``<topic number="1">``), plain or gzip; a file without tags and with a tab in its first line is TSV.
-    Queries without a relevant item are left out. A number with other zeros in front than in the judgements ("051" and "51") is
+    Queries that are not judged are left out. A number with other zeros in front than in the judgements ("051" and "51") is
     matched with a warning. A field ``family`` is the query's family.
 
     Args:
@@ -134,7 +134,7 @@ class TopicsLoader(BaseQueryLoader):
         self.quote = quote
 
     def queries(self) -> list[Query]:
-        """Return the queries that have a relevant item, in the order of the file.
+        """Return the queries that are judged, in the order of the file.
 
         Raises:
             SourceError: a file is missing or malformed, two queries have one id, or none is judged.

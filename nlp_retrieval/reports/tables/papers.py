@@ -8,8 +8,8 @@ one tied with it.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable
+from itertools import groupby
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.reports.columns import family_label
@@ -50,8 +50,8 @@ def latex_table(report: BenchmarkReport | ReportView) -> str:
         report: a finished benchmark, or what is shown of it.
     """
     view = view_of(report)
-    families = Counter(column.family for column in view.summary)
-    spans = [rf"\multicolumn{{{number}}}{{c}}{{{_latex(family_label(family))}}}" for family, number in families.items()]
+    families = [(family, len([*columns])) for family, columns in groupby(view.summary, lambda column: column.family)]
+    spans = [rf"\multicolumn{{{number}}}{{c}}{{{_latex(family_label(family))}}}" for family, number in families]
     lines = [
         r"% needs \usepackage{booktabs}",
         r"\begin{table}",
@@ -89,7 +89,7 @@ def _notes(view: ReportView) -> list[str]:
         f"{', '.join(map(_short, groups))}: {NOTHING_TO_FIND}: {reason}." for reason, groups in view.out_of_reach.items()
     ]
     notes = [view.legends[DAGGERS], view.chance, *hopeless, NO_VERDICT, view.front_legends[MARK], view.prices]
-    return [note for note in [*notes, view.timing, view.selection, *view.cautions, *view.failures] if note]
+    return [note for note in [view.counted, *notes, view.timing, view.selection, *view.cautions, *view.failures] if note]
 
 
 def _short(group: QueryGroup) -> str:

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
-from nlp_retrieval.reports.columns import ABSENT, Column
+from nlp_retrieval.reports.columns import ABSENT, Column, family_label
 from nlp_retrieval.reports.marks import NO_VERDICT, NOTHING_TO_FIND, SIGNS, TRIANGLES
 from nlp_retrieval.reports.notes import CALLS_AND_TOKENS
 from nlp_retrieval.reports.pareto import ASCII_MARK, ASCII_TIE, MARK, TIE
@@ -54,7 +54,11 @@ class SummaryTable:
             yield Text(view.front_legends[ASCII_MARK if options.ascii_only else MARK], style=dim)
         for reason, groups in view.out_of_reach.items():
             yield Text(f"{', '.join(printable(str(group)) for group in groups)}: {NOTHING_TO_FIND}: {reason}.")
-        for note in (*filter(None, [view.small_sample, view.timing]), *map(printable, view.cautions), *view.failures):
+        for note in (
+            *filter(None, [view.counted, view.small_sample, view.timing]),
+            *map(printable, view.cautions),
+            *view.failures,
+        ):
             yield Text(note)
         if view.model_columns:
             table, shown = self._fitted(console, options, view.model_columns, self._language_model_table, _first_left_out)
@@ -91,7 +95,8 @@ class SummaryTable:
         table = _empty_table([*names, *titles], width, options)
         for column in columns:
             head = "ms per\nquery" if column.key == "latency_ms" else column.label.replace(" ", "\n")
-            heading = f"{_SHORT[column.family]}\n{column.label}" if column.family in _SHORT else head
+            family = _SHORT.get(column.family, family_label(column.family))
+            heading = f"{family}\n{column.label}" if column.label.startswith("@") else head
             table.add_column(heading, justify="right", no_wrap=True)
         marked = {cell.column for group in groups for row in group.rows for cell in row.cells.values() if cell.verdict}
         for group in groups:

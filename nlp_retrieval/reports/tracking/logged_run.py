@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from nlp_retrieval.benchmarks.cost.figures import comparable_figures
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.output import file_names
@@ -61,6 +62,7 @@ def runs_of(report: BenchmarkReport | ReportView) -> list[LoggedRun]:
     view = view_of(report)
     report, configs = view.report, configs_of(view)
     notes = {"notes": " ".join(view.cautions)} if view.cautions else {}
+    notes |= {"counted": view.counted} if view.counted else {}
     ran = [_of_configuration(row, view, configs[row.result.name] | notes) for row in view.groups[0].rows]
     failed = [
         LoggedRun(
@@ -104,7 +106,7 @@ def cost_figures(row: Row) -> dict[str, float]:
     """
     if row.result.cost is None:
         return {}
-    figures = {key: value for key, value in asdict(row.result.cost).items() if isinstance(value, int | float)}
+    figures = {key: value for key, value in comparable_figures(row.result.cost).items() if isinstance(value, int | float)}
     asked: dict[str, float] = asdict(row.result.cost.language_model) if row.result.cost.language_model else {}
     asked.pop("models", None)
     answering: dict[str, float] = asdict(row.result.cost.answering) if row.result.cost.answering else {}

@@ -10,7 +10,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -63,7 +63,8 @@ class MlflowLogger(RunLogger):
         with _quiet(), _told(mlflow, folder):
             client = mlflow.MlflowClient(tracking_uri=uri)
             experiment = self._experiment(client, folder)
-            *children, parent = [_Logged(run, run_id(sweep, run.key)) for run in runs]
+            names = _names(key for run in runs for key in (*run.config, *run.figures, *run.curves, *run.words))
+            *children, parent = [_Logged(run, run_id(sweep, run.key), names) for run in runs]
             page = report.files.get("report")
             above = parent.begin(client, experiment, None)
             for child in children:
@@ -96,8 +97,9 @@ def _own_uri(folder: Path) -> str:
 class _Logged:
     """One run: begun, given its content, and ended; not touched where it was ended before."""
 
-    def __init__(self, run: LoggedRun, identity: str) -> None:
+    def __init__(self, run: LoggedRun, identity: str, names: Mapping[str, str]) -> None:
         self.run = run
+        self._names = names
         self.identity = identity
         self.is_finished = False
 
@@ -110,8 +112,8 @@ class _Logged:
                 return str(before.info.run_id)
             client.delete_run(before.info.run_id)
         above = {"mlflow.parentRunId": parent} if parent else {}
-        words = {_name(key): str(value)[:_LONGEST_VALUE] for key, value in self.run.words.items()}
-        tags = {f"tag/{_name(tag)}": "yes" for tag in self.run.tags}
+        words = {self._names[key]: str(value)[:_LONGEST_VALUE] for key, value in self.run.words.items()}
+        tags = {f"tag/{name}": "yes" for name in _names(self.run.tags).values()}
         own = {ID_TAG: self.identity, "job": self.run.job}
         begun = client.create_run(experiment, run_name=self.run.name, tags=tags | words | own | above)
         return str(begun.info.run_id)
@@ -122,11 +124,11 @@ class _Logged:
         from mlflow.entities import Metric, Param
 
         now = int(time.time() * 1000)
-        params = {_name(key): str(value)[:_LONGEST_VALUE] for key, value in self.run.config.items()}
+        params = {self._names[key]: str(value)[:_LONGEST_VALUE] for key, value in self.run.config.items()}
         for some in _some([Param(key, value) for key, value in params.items()]):
             client.log_batch(identity, params=some)
-        points = {(_name(key), 0): float(value) for key, value in self.run.figures.items()}
-        points |= {(_name(key), k): value for key, curve in self.run.curves.items() for k, value in curve.items()}
+        points = {(self._names[key], 0): float(value) for key, value in self.run.figures.items()}
+        points |= {(self._names[key], k): value for key, curve in self.run.curves.items() for k, value in curve.items()}
         for some in _some([Metric(key, value, now, step) for (key, step), value in points.items()]):
             client.log_batch(identity, metrics=some)
         for file in (*self.run.files, *more):
@@ -174,6 +176,21 @@ def _told(mlflow: Any, folder: Path) -> Iterator[None]:
 
 def _first_line(error: Exception) -> str:
     return str(without_secrets(first_line(error)))
+
+
+def _names(texts: Iterable[str]) -> dict[str, str]:
+    """Names as MLflow takes them, by what they stand for; equal ones get a number, also if only case differs."""
+    made: dict[str, str] = {}
+    used: set[str] = set()
+    for text in dict.fromkeys(texts):
+        name = candidate = _name(text)
+        number = 1
+        while candidate.casefold() in used:
+            number += 1
+            candidate = f"{name[: _LONGEST_KEY - 8]}-{number}"
+        used.add(candidate.casefold())
+        made[text] = candidate
+    return made
 
 
 def _name(text: str) -> str:

@@ -92,6 +92,10 @@ class HttpReranker(BaseReranker):
         endpoint = ModelEndpoint(base_url.rstrip("/"), "rerank", "a Cohere- or Jina-compatible API", key)
         self._calls = EndpointCalls(endpoint, self, self._counter)
 
+    def check_ready(self) -> None:
+        """Require httpx."""
+        self._calls.check_ready()
+
     @property
     def counts(self) -> CallCounts:
         """The requests so far."""

@@ -101,6 +101,13 @@ class PyseriniRetriever(BaseRetriever):
             del identity["keep_stopwords"]  # indexes that were built before there was this setting
         return identity
 
+    def check_ready(self) -> None:
+        """Require pyserini's jar, and a Java that runs it."""
+        from nlp_retrieval.retrievers.pyserini.jvm import find_jar, find_java
+
+        find_jar()
+        find_java()
+
     def build(self, items: ItemTable, folder: Path) -> None:
         """Index the items' texts with Lucene."""
         self._build(items, folder, 0)

@@ -1,0 +1,246 @@
+"""What counts: as in trec_eval, with one line in every table that says what was counted and what was not."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import ir_measures
+import numpy as np
+import pytest
+from ir_measures import AP, RR, R, nDCG
+from typer.testing import CliRunner
+
+from nlp_retrieval import Benchmarker, Bm25sRetriever, Gold, Query, SearchableItem, Searcher
+from nlp_retrieval.benchmarks.results import BenchmarkRun
+from nlp_retrieval.cli.app import app
+from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.files.output import check_folder_for_output
+from nlp_retrieval.core.measure import OtherProcesses
+from nlp_retrieval.errors import ConfigurationError, GoldError, OutputError, RetrievalWarning
+from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator
+from nlp_retrieval.evaluation.own_ids import same_text
+from nlp_retrieval.reports.tables.papers import latex_table, markdown_table
+from nlp_retrieval.reports.tracking.mlflow import _names
+from nlp_retrieval.reports.view import view_of
+from nlp_retrieval.reports.write import check_run_output, write_run_files
+
+TEXTS = {"a": "cats purr loudly", "b": "cats purr at night", "c": "dogs bark loudly", "d": "whales sing"}
+
+
+class Texts(BaseLoader):
+    """Texts by id."""
+
+    name = "texts"
+
+    def __init__(self, texts: dict[str, str]) -> None:
+        self.texts = texts
+
+    def stream(self):
+        for item_id, text in self.texts.items():
+            yield SearchableItem(item_id=item_id, content=text)
+
+
+def gold(**relevance: dict[str, int]) -> list[Gold]:
+    return [Gold(query_id=query_id, relevance=grades) for query_id, grades in relevance.items()]
+
+
+def ran(
+    tmp_path: Path, queries: list[Query], wanted: list[Gold], k: tuple[int, ...] = (1, 2), **changed: object
+) -> BenchmarkRun:
+    searchers = {"bm25": Searcher([Bm25sRetriever()]), "other": Searcher([Bm25sRetriever(k1=2)])}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RetrievalWarning)
+        return Benchmarker(searchers, Texts(TEXTS), queries, wanted, k, index_path=tmp_path / "index", **changed).run()  # type: ignore[arg-type]
+
+
+PLAIN = [Query(query_id="q1", text="cats"), Query(query_id="q2", text="dogs"), Query(query_id="q3", text="whales")]
+
+
+def test_judged_queries_without_relevant_documents_count_as_in_trec_eval() -> None:
+    qrels = {"q1": {"a": 2, "b": 0}, "q2": {"c": 0}, "q3": {"d": 1, "gone": 1}}
+    run = {"q1": {"b": 3.0, "a": 2.0}, "q2": {"c": 1.0}, "q3": {"d": 1.0}}
+    measures = {"ndcg@2": nDCG @ 2, "recall@2": R @ 2, "map@2": AP @ 2, "mrr@2": RR @ 2}
+    expected = ir_measures.calc_aggregate(list(measures.values()), qrels, run)
+    ids = list(TEXTS)
+    evaluator = RetrievalEvaluator(gold(**qrels), ids, None, [2], gold_missing="count")
+
+    found = evaluator.evaluate_lists([[1, 0], [2], [3]])
+
+    for name, measure in measures.items():
+        assert found.means()[name] == pytest.approx(expected[measure]), name
+    assert found.per_query["perfect_recall@2"].tolist() == [1, 0, 0]
+    assert evaluator.qrels() == {"q1": {"a": 2}, "q2": {}, "q3": {"d": 1, "gone": 1}}
+
+
+@pytest.mark.parametrize(
+    ("gold_missing", "queries", "recall"),
+    [("count", 3, (1 + 0.5 + 0) / 3), ("drop", 2, 1.0)],
+)
+def test_gold_that_the_corpus_lacks(tmp_path: Path, gold_missing: str, queries: int, recall: float) -> None:
+    wanted = gold(q1={"a": 1, "b": 1}, q2={"c": 1, "gone": 1}, q3={"gone too": 1})
+    run = ran(tmp_path, PLAIN, wanted, gold_missing=gold_missing)
+
+    assert run.report.configurations[0].measures["recall@2"] == pytest.approx(recall)
+    assert run.report.query_counts[""] == queries
+    assert "'gone'" in view_of(run.report).counted
+
+
+def test_gold_that_is_to_be_complete_is_checked_before_anything_is_indexed(tmp_path: Path) -> None:
+    with pytest.raises(GoldError, match=r"'gone'.*gold_missing"):
+        ran(tmp_path, PLAIN, gold(q1={"gone": 1}, q2={"c": 1}, q3={"d": 1}), gold_missing="error")
+    assert not (tmp_path / "index" / "manifest.json").exists()
+
+
+def test_every_table_says_what_was_counted(tmp_path: Path) -> None:
+    wanted = gold(q1={"a": 1}, q2={"c": 0}, elsewhere={"d": 1})
+    run = ran(tmp_path, PLAIN, wanted)
+    report = write_run_files(run, tmp_path / "out")
+    line = view_of(report).counted
+
+    assert line.startswith("Counted: 2 queries; 1 of them without a relevant document score 0 (first: 'q2')")
+    assert "1 query without judgements (first: 'q3')" in line
+    assert "1 judged query that is not asked (first: 'elsewhere')" in line
+    assert "Counted: 2 queries" in markdown_table(report)
+    assert "Counted: 2 queries" in latex_table(report)
+    assert "Counted: 2 queries" in (tmp_path / "out" / "report.html").read_text("utf-8")
+    results = json.loads((tmp_path / "out" / "results.json").read_text("utf-8"))
+    assert (results["counted"]["without_relevant"], results["counted"]["unjudged"], results["counted"]["note"]) == (1, 1, line)
+    written = ir_measures.read_trec_qrels(str(tmp_path / "out" / "trec" / "qrels.txt"))
+    assert {one.query_id for one in written} == {"q1", "q2"}
+
+
+PASSAGES = [Query(query_id=item_id, text=text) for item_id, text in TEXTS.items()]
+OTHERS = gold(a={"b": 1}, b={"a": 1}, c={"a": 1}, d={"d": 1})
+
+
+def test_a_query_that_is_a_passage_does_not_find_itself(tmp_path: Path) -> None:
+    run = ran(tmp_path, PASSAGES, OTHERS, k=(1,))
+
+    assert {hits[0][0] if hits else "" for hits in run.rankings["bm25"]} == {"b", "a", "d"}
+    assert [len(hits) for hits in run.rankings["bm25"]] == [1, 1, 1, 1]
+    assert "the hit that is the query itself, of 3 queries (same id)" in view_of(run.report).counted
+    counts = ran(tmp_path, PASSAGES, OTHERS, k=(1,), ignore_identical_ids=False)
+    assert [hits[0][0] for hits in counts.rankings["bm25"]] == ["a", "b", "c", "d"]
+
+
+def test_queries_and_passages_that_are_merely_numbered_alike_are_not_each_other(tmp_path: Path) -> None:
+    queries = [Query(query_id="a", text="dogs"), Query(query_id="c", text="loudly"), Query(query_id="b", text="sing")]
+    run = ran(tmp_path, queries, gold(a={"c": 1}, c={"a": 1}, b={"d": 1}), k=(2,))
+
+    assert {item_id for item_id, _ in run.rankings["bm25"][1]} == {"a", "c"}
+    assert "they count as other items" in view_of(run.report).counted
+
+
+@pytest.mark.parametrize(
+    ("query", "passage", "same"),
+    [("A  fox", "a fox", True), ("a fox", "Title\na fox", True), ("", "a fox", False), ("dogs", "cats", False)],
+)
+def test_texts_are_the_same_but_for_white_space_and_capitals(query: str, passage: str, same: bool) -> None:
+    assert same_text(query, passage) is same
+
+
+@pytest.mark.parametrize(
+    ("values", "groups"),
+    [
+        ([2.0, 2, 3.5], {"hops=2": 2, "hops=3.5": 1}),
+        ([2.0, float("nan"), None], {"hops=2": 1}),
+        ([True, False, None], {"hops=False": 1, "hops=True": 1}),
+        (["10", "9", "x"], {"hops=9": 1, "hops=10": 1, "hops=x": 1}),
+    ],
+)
+def test_groups_by_any_value(tmp_path: Path, values: list[object], groups: dict[str, int]) -> None:
+    queries = [one.model_copy(update={"metadata": {"hops": value}}) for one, value in zip(PLAIN, values, strict=True)]
+    report = ran(tmp_path, queries, gold(q1={"a": 1}, q2={"c": 1}, q3={"d": 1})).report
+    left_out = 3 - sum(groups.values())
+
+    assert dict(list(report.query_counts.items())[1:]) == groups
+    assert list(report.query_counts) == ["", *groups]
+    assert ("without 'hops'" in view_of(report).counted) == (left_out > 0)
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    (tmp_path / "qrels.txt").write_text("q1 0 a 1\nq2 0 b 1\nq2 0 c 1\nq3 0 a 0\n")
+    (tmp_path / "one.trec").write_text("q1 Q0 a 1 2 t\nq2 Q0 b 1 2 t\nq3 Q0 a 1 2 t\nq9 Q0 a 1 2 t\n")
+    (tmp_path / "two.trec").write_text("q1 Q0 b 1 2 t\nq2 Q0 b 1 2 t\nq2 Q0 c 2 1 t\nq3 Q0 a 1 2 t\nq9 Q0 b 1 2 t\n")
+    return tmp_path
+
+
+def test_compare_counts_as_trec_eval_does_and_diff_has_every_query(runs: Path) -> None:
+    files = [str(runs / "one.trec"), str(runs / "two.trec")]
+    done = CliRunner().invoke(app, ["compare", *files, "--k", "2", "--format", "json", "--columns", "recall@2,ndcg@2"])
+    assert done.exit_code == 0, done.output
+    rows = json.loads(done.stdout)
+    qrels = list(ir_measures.read_trec_qrels(str(runs / "qrels.txt")))
+    for row, file in zip(rows, files, strict=True):
+        expected = ir_measures.calc_aggregate([R @ 2, nDCG @ 2], qrels, ir_measures.read_trec_run(file))
+        assert row["recall@2"] == pytest.approx(expected[R @ 2])
+        assert row["ndcg@2"] == pytest.approx(expected[nDCG @ 2])
+    assert "1 query without judgements (first: 'q9')" in done.stderr
+    shown = CliRunner().invoke(app, ["diff", *files, "--query", "q9"])
+    assert shown.exit_code == 0, shown.output
+
+
+def test_run_files_of_queries_that_are_passages(tmp_path: Path) -> None:
+    (tmp_path / "qrels.txt").write_text("a 0 b 1\nb 0 a 1\n")
+    lines = "a Q0 a 1 3 t\na Q0 b 2 2 t\nb Q0 b 1 3 t\nb Q0 a 2 2 t\n"
+    for name in ("one.trec", "two.trec"):
+        (tmp_path / name).write_text(lines)
+    files = [str(tmp_path / "one.trec"), str(tmp_path / "two.trec")]
+    asked = ["compare", *files, "--k", "1", "--format", "json", "--columns", "recall@1"]
+
+    assert [row["recall@1"] for row in json.loads(CliRunner().invoke(app, asked).stdout)] == [1.0, 1.0]
+    counted = CliRunner().invoke(app, [*asked, "--count-identical-ids"])
+    assert [row["recall@1"] for row in json.loads(counted.stdout)] == [0.0, 0.0]
+
+
+def test_headings_name_their_measure(runs: Path) -> None:
+    done = CliRunner().invoke(
+        app, ["compare", str(runs / "one.trec"), str(runs / "two.trec"), "--k", "10", "--columns", "map@10,mrr@10"]
+    )
+    assert "MAP" in done.stdout
+    assert "MRR" in done.stdout
+
+
+def test_names_that_mlflow_would_make_equal_stay_apart() -> None:
+    texts = ["length=<10/recall", "length=>10/recall", "length=_10/recall", "x" * 300, "x" * 301, "A", "a"]
+    names = list(_names(texts).values())
+    assert len({name.casefold() for name in names}) == len(texts)
+    assert all(len(name) <= 250 for name in names)
+
+
+def test_a_place_that_cannot_hold_the_output_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "run" / "results.json").mkdir(parents=True)
+    for place in ("/proc/x", tmp_path / "file", tmp_path / "file" / "x", tmp_path / "link", tmp_path / ("x" * 300), "a\0b"):
+        with pytest.raises(OutputError):
+            check_folder_for_output(Path(place))
+    with pytest.raises(OutputError, match=r"results\.json"):
+        check_run_output(tmp_path / "run")
+    check_run_output(tmp_path / "new" / "deep")
+    assert not (tmp_path / "new").exists()
+    with pytest.raises(OutputError):
+        Benchmarker(
+            {"bm25": Searcher([Bm25sRetriever()])}, Texts(TEXTS), PLAIN, gold(q1={"a": 1}), [1], index_path="/proc/x"
+        ).run()
+
+
+def test_an_unknown_way_to_count_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="gold_missing='ignore'"):
+        ran(tmp_path, PLAIN, gold(q1={"a": 1}), gold_missing="ignore")
+
+
+def test_a_process_that_keeps_a_core_busy_is_seen() -> None:
+    others = OtherProcesses()
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy:
+        try:
+            while (cores := others.cores or 0.0) < 0.1:
+                np.sort(np.arange(1000))
+        finally:
+            busy.kill()
+    assert cores >= 0.1

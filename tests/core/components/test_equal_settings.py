@@ -1,0 +1,129 @@
+"""Settings that are equal are one, however their numbers are written: as an index, as a stage, as a configuration."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.engines import TermCount
+from nlp_retrieval import (
+    Bm25sRetriever,
+    ReciprocalRankFusion,
+    Searcher,
+    WeightedSum,
+)
+from nlp_retrieval.benchmarks.stages.keys import identity_of
+from nlp_retrieval.core.components.component import Component, canonical_json, equal_settings
+from nlp_retrieval.core.components.registry import build
+from nlp_retrieval.core.index.generation import fingerprint_of
+from nlp_retrieval.core.index.manifest import read_manifest, write_manifest
+from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.errors import IndexMismatchError
+
+ITEMS = [SearchableItem(item_id=f"d{n}", content=text) for n, text in enumerate(["a fox", "a whale", "a tree"])]
+
+
+class Settings(Component):
+    """Every way in which a parameter may hold numbers."""
+
+    kind, name = "processors", "settings"
+
+    def __init__(
+        self,
+        ratio: float = 1,
+        maybe: float | None = None,
+        count: int = 1,
+        either: int | float = 1,
+        switch: bool | float = True,
+        pair: tuple[float, int] = (1, 1),
+        many: list[float] = [1],  # noqa: B006
+        weights: dict[str, float] | None = None,
+        free: Any = 1,
+    ) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (Settings(), Settings(ratio=1.0)),
+        (Settings(ratio=0.0), Settings(ratio=-0.0)),
+        (Settings(maybe=2), Settings(maybe=2.0)),
+        (Settings(pair=(1, 1)), Settings(pair=(1.0, 1))),
+        (Settings(many=[1, 2.5]), Settings(many=[1.0, 2.5])),
+        (Settings(weights={"a": 1}), Settings(weights={"a": 1.0})),
+        (Bm25sRetriever(k1=1), Bm25sRetriever(k1=1.0)),
+        (WeightedSum({"a": 1, "b": 2}), WeightedSum({"a": 1.0, "b": 2.0})),
+        (ReciprocalRankFusion(), ReciprocalRankFusion(k=60)),
+        (build("retrievers", {"name": "bm25s", "b": 0}), build("retrievers", {"name": "bm25s", "b": 0.0})),
+        (Searcher([Bm25sRetriever(k1=2)]), Searcher([Bm25sRetriever(k1=2.0)])),
+    ],
+)
+def test_equal_numbers_are_one_setting(one: Component, other: Component) -> None:
+    assert one == other
+    assert canonical_json(one.config) == canonical_json(other.config)
+    assert canonical_json(identity_of(one)) == canonical_json(identity_of(other))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (Settings(either=1), Settings(either=1.0)),  # where both types are declared, they may mean different things
+        (Settings(switch=True), Settings(switch=1)),
+        (Settings(free=1), Settings(free=True)),
+        (Settings(pair=(1, 1)), Settings(pair=(1, 2))),
+        (Settings(ratio=2**53), Settings(ratio=2**53 + 2)),
+    ],
+)
+def test_other_numbers_are_other_settings(one: Component, other: Component) -> None:
+    assert canonical_json(one.config) != canonical_json(other.config)
+
+
+def test_a_tuple_stays_a_tuple_and_an_integer_an_integer() -> None:
+    held = Settings(pair=(1, 1), count=3)._arguments
+
+    assert held["pair"] == (1.0, 1)
+    assert isinstance(held["pair"], tuple)
+    assert [type(value) for value in held["pair"]] == [float, int]
+    assert type(held["count"]) is int
+
+
+def test_plain_values_are_equal_as_settings_are() -> None:
+    assert equal_settings({"a": [1, {"b": 2.0}]}, {"a": [1.0, {"b": 2}]})
+    assert not equal_settings({"a": 1}, {"a": True})
+    assert not equal_settings({"a": 1}, {"a": 1, "b": None})
+    assert not equal_settings([1], [1, 1])
+
+
+class Boosted(TermCount):
+    """Its boost belongs to the index."""
+
+    name = "boosted"
+    search_only = frozenset()
+
+
+def test_an_index_whose_manifest_has_the_integer_is_found_and_kept_up(tmp_path: Path) -> None:
+    """Earlier versions wrote ``boost: 2`` and ``boost: 2.0`` as two indexes."""
+    Searcher([Boosted(boost=2)]).index(ITEMS, tmp_path)
+    manifest = read_manifest(tmp_path)
+    assert manifest is not None
+    (record,) = manifest.retrievers
+    identity = json.loads(json.dumps(record.identity).replace('"boost": 2.0', '"boost": 2'))
+    earlier = fingerprint_of(manifest.corpus.fingerprint, identity)
+    assert earlier != record.fingerprint
+    before = record.model_copy(update={"identity": identity, "fingerprint": earlier})
+    write_manifest(tmp_path, manifest.model_copy(update={"generation": 2, "retrievers": [before]}))
+
+    searcher = Searcher([Boosted(boost=2.0)])
+    report = searcher.index(ITEMS, tmp_path)
+
+    assert report.built == []
+    assert searcher.search(["fox"])[0][0].item.item_id == "d0"
+    assert [one.fingerprint for one in searcher.index_records()] == [earlier]
+    searcher.add([SearchableItem(item_id="new", content="a river")])
+    assert Searcher([Boosted(boost=2)]).open(tmp_path).search(["river"])[0][0].item.item_id == "new"
+    with pytest.raises(IndexMismatchError):
+        Searcher([Boosted(boost=3)]).open(tmp_path)
