@@ -428,7 +428,9 @@ def colour_of(value: Sequence[Any] | str) -> Colour | None:
         found = parse_color(token)
         if found is None or isinstance(found, str):
             return _mixture(token) if getattr(token, "lower_name", "") == "color-mix" else None
-        if found.space in ("lab", "lch", "oklab", "oklch", "xyz-d65", "xyz-d50", "xyz"):
+        if found.space in ("lab", "lch"):  # relative to another white, which is a matter of a few parts in 255
+            red, green, blue = _from_xyz([x * y for x, y in zip(found.to("xyz-d50").coordinates, _OTHER_WHITE, strict=True)])
+        elif found.space in ("oklab", "oklch", "xyz-d65", "xyz"):
             red, green, blue = _from_xyz(found.to("xyz-d65").coordinates)
         else:
             red, green, blue = found.to("srgb").coordinates
@@ -437,6 +439,9 @@ def colour_of(value: Sequence[Any] | str) -> Colour | None:
     parts_of = [max(0.0, min(255.0, 255 * (one or 0.0))) for one in (red, green, blue)]
     alpha = max(0.0, min(1.0, float(found.alpha)))
     return (*parts_of, alpha) if all(map(math.isfinite, parts_of)) else None  # type: ignore[return-value]
+
+
+_OTHER_WHITE = (0.9856, 1.0, 1.3196)
 
 
 def _from_xyz(xyz: Sequence[float]) -> tuple[float, ...]:
