@@ -7,7 +7,7 @@ from typing import Any
 
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.errors import InputError
-from nlp_retrieval.evidence.index.urls import canonical_url
+from nlp_retrieval.evidence.index.urls import anchor_of, canonical_url
 
 __all__ = ["by_source"]
 
@@ -43,7 +43,7 @@ def _canonical(urls: object) -> list[str]:
     found = []
     for url in urls if isinstance(urls, Sequence | set | frozenset) else ():
         try:
-            found.append(canonical_url(url))
+            found += dict.fromkeys((canonical_url(url), canonical_url(url) + anchor_of(url)))
         except InputError:  # what is not a URL is that of no source
             continue
     return found
