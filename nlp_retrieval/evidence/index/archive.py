@@ -149,6 +149,14 @@ class SourceArchive:
             for version in versions
         ]
 
+    def doubtful(self, key: str) -> list[tuple[int, int]]:
+        """Return the spans of a stored text of which it is not known whether a reader of its page sees them.
+
+        Args:
+            key: of a result or a source, or the whole SHA-256.
+        """
+        return self._store.doubtful(self._sha256(key))
+
     def _place(self, url: str) -> str:
         """The URL under which the text of this URL is kept."""
         return self._store.at_place(canonical_url(url), anchor_of(url))

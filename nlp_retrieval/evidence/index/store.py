@@ -299,15 +299,7 @@ def _placed(connection: sqlite3.Connection, source: NewSource, text: int) -> New
     there = connection.execute(held, (source.canonical,)).fetchone()
     if there is None or there[0] == text:
         return source
-    other = anchor_of(there[1])
-    if other == source.anchor:
-        return source
-    if source.anchor:
-        return replace(source, canonical=own)
-    connection.execute(
-        "UPDATE versions SET canonical = ? WHERE canonical = ?", (source.canonical + other, source.canonical)
-    )
-    return source
+    return source if anchor_of(there[1]) == source.anchor or not source.anchor else replace(source, canonical=own)
 
 
 def _dated(connection: sqlite3.Connection, source: NewSource) -> NewSource:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 __all__ = ["SourceDocument"]
 
@@ -26,5 +26,5 @@ class SourceDocument:
     title: str = ""
     quality: str = "C"
     fetch_date: str = ""
-    given: frozenset[str] = frozenset()
-    doubtful: tuple[str, ...] = ()
+    given: frozenset[str] = field(default=frozenset(), compare=False)
+    doubtful: tuple[str, ...] = field(default=(), compare=False)
