@@ -56,9 +56,7 @@ def checked_source(
     given = {name for name, value in (("quality", source_quality), ("title", shown)) if value}
     moment = "" if fetch_date == "" else moment_of(fetch_date)
     anchor = anchor_of(url)
-    return NewSource(
-        normal_text(content), canonical, url.strip(), shown, grade, fetch_date, moment, frozenset(given), anchor
-    )
+    return NewSource(normal_text(content), canonical, url.strip(), shown, grade, fetch_date, moment, frozenset(given), anchor)
 
 
 def read_source(document: SourceDocument) -> NewSource:

@@ -307,12 +307,14 @@ def _dated(connection: sqlite3.Connection, source: NewSource) -> NewSource:
     if source.moment:
         return source
     (newest,) = connection.execute("SELECT max(moment) FROM versions WHERE canonical = ?", (source.canonical,)).fetchone()
-    return replace(source, moment=max(now(), newest and after(newest) or ""))
+    return replace(source, moment=max(now(), (newest and after(newest)) or ""))
 
 
 def _kept(connection: sqlite3.Connection, source: NewSource) -> NewSource:
     """Take over what a person gave for the version before."""
-    select = "SELECT title, quality, given FROM versions WHERE canonical = ? AND moment <= ? ORDER BY moment DESC, id DESC LIMIT 1"
+    select = (
+        "SELECT title, quality, given FROM versions WHERE canonical = ? AND moment <= ? ORDER BY moment DESC, id DESC LIMIT 1"
+    )
     before = connection.execute(select, (source.canonical, source.moment)).fetchone()
     given = set() if before is None else set(before[2].split())
     if "quality" in given - source.given:

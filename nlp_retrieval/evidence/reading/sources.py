@@ -64,7 +64,9 @@ def read_sources(
     if isinstance(rules, str | Path):
         rules = QualityRules.read(rules)
     several = [paths] if isinstance(paths, str | Path) else list(paths)
-    return _Reading(quality, rules, fetch_date, url_of, left_out or LeftOut()).read([Path(path).expanduser() for path in several])
+    return _Reading(quality, rules, fetch_date, url_of, left_out or LeftOut()).read(
+        [Path(path).expanduser() for path in several]
+    )
 
 
 def _is_date(text: str) -> bool:

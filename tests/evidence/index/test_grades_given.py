@@ -18,7 +18,7 @@ def test_a_source_without_a_grade_is_graded_by_the_rules(tmp_path):
     index = lexical(tmp_path)
     index.add_document(LAKE_TEXT, FORUM)
     index.add_documents([{"content": "Another text.", "url": "https://arxiv.org/abs/1"}])
-    assert [source.quality for source in index.sources()] == ["E", "B"]
+    assert [source.quality for source in index.sources()] == ["D", "B"]
 
 
 def test_a_grade_and_a_title_that_were_given_stay(tmp_path):

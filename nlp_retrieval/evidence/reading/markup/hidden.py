@@ -415,7 +415,7 @@ def _faded(style: Mapping[str, Tokens], look: _Look) -> _Look:
         elif name == "blur" and parts[0] and (length(parts[0], look.letter, 0) or 0.0) >= look.letter / 4:
             look = replace(look, is_gone=True)
         elif name in ("brightness", "contrast") and not 0.2 <= amount <= 5:
-            look = replace(look, is_gone=name == "contrast" and amount <= _FAINT or look.is_gone, is_doubtful=True)
+            look = replace(look, is_gone=(name == "contrast" and amount <= _FAINT) or look.is_gone, is_doubtful=True)
         elif (name == "invert" and 0.3 < amount < 0.7) or name == "url":
             look = replace(look, is_doubtful=True)
     return look
@@ -539,9 +539,9 @@ def _turned(style: Mapping[str, Tokens], look: _Look) -> _Look:
             if axis[2] == 0 and abs(math.cos(angle)) < _UPRIGHT:
                 scales.append(0.0)
             turned += angle if axis[2] == 0 else 0.0
-    scales += [share([one]) or 0.0 for one in words(style.get("scale", ())) if one.type in ("number", "percentage", "function")][
-        :2
-    ]
+    scales += [
+        share([one]) or 0.0 for one in words(style.get("scale", ())) if one.type in ("number", "percentage", "function")
+    ][:2]
     rotation = list(words(style.get("rotate", ())))
     axis_word = keyword(rotation[:1])
     numbers = [one.value for one in rotation if one.type == "number"]
@@ -595,4 +595,3 @@ def _boxed(style: Mapping[str, Tokens], look: _Look, position: str) -> _Look:
     elif look.indent >= 1000 and cuts[0]:
         look = replace(look, is_gone=True)
     return look
-

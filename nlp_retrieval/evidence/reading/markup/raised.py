@@ -26,9 +26,11 @@ _DIGITS = re.compile(rf"{_NUMBERS}")
 _IN_TEXT = re.compile(
     r"(?<=[\w.,;:?\"'\u201d\u2019)%])(?:\[(?:[0-9]{1,3}(?:\s?[,\u2013-]\s?[0-9]{1,3}){0,7}|note [0-9]{1,3})\])+"
 )
-_NOTE_NAMES = re.compile(r"(?:^|[-_ :])(?:fn|ftn|note|notes|footnote|footnotes|endnote|noteref|fnref|ref|refs|reference|references|cite|citation|bib)")
+_NOTE_NAMES = re.compile(
+    r"(?:^|[-_ :])(?:fn|ftn|note|notes|footnote|footnotes|endnote|noteref|fnref|ref|refs|reference|references|cite|citation|bib)"
+)
 _NOTE_PLACE = re.compile(
-    r"#(?:[-_:.]*(?:user-content-)?(?:fn|ftn|edn|note|foot|end|ref|cite|cit|bib|b|r|n|rf)[a-z]{0,12}[-_:.]?[a-z]{0,12}[-_:.]?[0-9]|[0-9]{1,3}$)",
+    r"#(?:[-_:.]*(?:user-content-)?(?:fn|ftn|edn|note|foot|end|ref|cite|cit|bib|b|r|n|rf)[a-z]{0,12}[-_:.]?[a-z]{0,12}[-_:.]?[0-9a-z]|[0-9]{1,3}$)",
     re.IGNORECASE,
 )
 _LETTERS = re.compile(r"[^\W\d_]+\Z")

@@ -84,9 +84,7 @@ _FUNCTIONS = {
         "matrix matrix3d translate translatex translatey translatez translate3d scale scalex scaley scalez scale3d rotate "
         "rotatex rotatey rotatez rotate3d skew skewx skewy perspective".split()
     ),
-    "filter": frozenset(
-        "blur brightness contrast drop-shadow grayscale hue-rotate invert opacity saturate sepia url".split()
-    ),
+    "filter": frozenset("blur brightness contrast drop-shadow grayscale hue-rotate invert opacity saturate sepia url".split()),
     "clip-path": frozenset("inset circle ellipse polygon path rect xywh shape url".split()),
     "clip": frozenset(("rect",)),
     "mask-image": frozenset(
@@ -197,7 +195,9 @@ def _mixed(name: str, parts: list[Any]) -> dict[str, tuple[Any, ...]]:
     if name == "font":
         sizes = [one for one in parts[:6] if one.type in ("dimension", "percentage", "function") or one.type == "number"]
         size = next((one for one in sizes if is_valid("font-size", (one,)) and not _is_weight(one)), None)
-        size = size or next((one for one in parts if keyword((one,)) in _SIZES or keyword((one,)) in ("larger", "smaller")), None)
+        size = size or next(
+            (one for one in parts if keyword((one,)) in _SIZES or keyword((one,)) in ("larger", "smaller")), None
+        )
         known = keyword(parts[:1]) in ("caption", "icon", "menu", "message-box", "small-caption", "status-bar")
         return {"font-size": (size,)} if size is not None else {"font-size": ()} if known else {}
     if name.endswith("animation"):
