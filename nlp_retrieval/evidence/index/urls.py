@@ -51,7 +51,7 @@ def canonical_url(url: str) -> str:
     Raises:
         InputError: it is none, holds a user name, or is longer than 8,192 characters, as it stands or percent-encoded.
         DependencyError: w3lib or idna is not installed.
-    """
+    """  # noqa: E501
     parts = _split(url)
     canonical = _file(parts, url) if parts.scheme == "file" else _page(parts, url)
     if len(canonical) > MAX_URL:  # or it would be none itself

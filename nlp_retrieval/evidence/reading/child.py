@@ -18,7 +18,7 @@ from nlp_retrieval.evidence.reading.pdf import read_pdf
 from nlp_retrieval.evidence.reading.read_text import ReadText
 
 LARGEST_REPLY = 5 * LARGEST_TEXT
-"""Bytes: a character has four at most, and few have to be escaped; a page is half as long as a text at most, so that what is left out of it fits too."""
+"""Bytes: a character has four at most, and few have to be escaped; what is left out of a page fits beside its text."""
 
 
 def read_as(kind: str, data: bytes, where: str) -> ReadText:

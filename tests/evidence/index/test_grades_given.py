@@ -78,8 +78,8 @@ def test_names_of_files_may_hold_line_ends_and_bytes(tmp_path):
     folder = tmp_path / "sources"
     folder.mkdir()
     for number, name in enumerate((b"a\nb.txt", b"a\xffb.txt", b"a\xfeb.txt", b"c\td.txt", "\u0663.txt".encode())):
-        with open(bytes(folder) + b"/" + name, "w") as file:
+        with open(bytes(folder) + b"/" + name, "w") as file:  # noqa: PTH123
             file.write(f"Text {number}.")
     index = lexical(tmp_path)
-    assert all([index.add_source(one) for one in read_sources(folder)])
+    assert all(index.add_source(one) for one in read_sources(folder))
     assert len(index.sources()) == 5

@@ -333,7 +333,7 @@ HIDDEN = [
 
 def page(sheet: str, element: str, text: str = TEXT) -> str:
     head = f"<title>t</title><style>{sheet}</style>" if sheet else "<title>t</title>"
-    return f"<!doctype html><html><head>{head}</head><body><p>Before it.</p>{element.replace('%s', text)}<p>After it.</p></body></html>"
+    return f"<!doctype html><html><head>{head}</head><body><p>Before it.</p>{element.replace('%s', text)}<p>After it.</p></body></html>"  # noqa: E501
 
 
 @pytest.mark.parametrize(("sheet", "element"), HIDDEN)

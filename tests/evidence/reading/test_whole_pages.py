@@ -1,4 +1,4 @@
-"""Nothing of a page's main text is lost: boxes between paragraphs, content for readers without scripts, marks and struck text."""
+"""Nothing of a page's main text is lost: boxes between paragraphs, content for readers without scripts, marks and struck text."""  # noqa: E501
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ _NEVER_SHOWN = frozenset(
 )
 _STRUCK = frozenset(("del", "s", "strike"))
 _INLINE = frozenset(
-    "a abbr acronym b bdi bdo big cite code data dfn em font i ins kbd label mark nobr q ruby rt samp small span strong sub sup "
+    "a abbr acronym b bdi bdo big cite code data dfn em font i ins kbd label mark nobr q ruby rt samp small span strong sub sup "  # noqa: E501
     "time tt u var".split()
 )
 _LEFT_OUT = "left-out-of-the-text"
@@ -137,7 +137,7 @@ def remove_hidden(page: Any) -> tuple[Removed, int, list[tuple[str, str]]]:
         What was removed; how many elements are doubtful; and the removed texts, each after what it was.
 
     Raises:
-        StylesTooCostly: the style sheets of the page take more work than those of a page for people.
+        StylesTooCostlyError: the style sheets of the page take more work than those of a page for people.
     """
     from lxml import etree
 
@@ -296,7 +296,7 @@ def _hidden_by_attributes(tag: str, attributes: Mapping[str, str]) -> bool:
     return "hidden" in attributes or "popover" in attributes or (tag == "dialog" and "open" not in attributes)
 
 
-def _inherited(tag: str, attributes: Mapping[str, str], style: Mapping[str, Tokens], look: _Look, around: _Look) -> _Look:
+def _inherited(tag: str, attributes: Mapping[str, str], style: Mapping[str, Tokens], look: _Look, around: _Look) -> _Look:  # noqa: PLR0912
     """The properties that what is inside takes over."""
     if "font-size" in style and keyword(style["font-size"]) not in ("inherit", "unset", "revert", "revert-layer"):
         look = replace(look, letter=font_size(style["font-size"], around.letter))
@@ -449,7 +449,7 @@ def _masked(style: Mapping[str, Tokens], look: _Look, is_placed: bool) -> _Look:
     return look
 
 
-def _cuts(name: str, parts: list[list[Any]]) -> bool | None:
+def _cuts(name: str, parts: list[list[Any]]) -> bool | None:  # noqa: PLR0911
     """Whether a shape leaves nothing of a box, whose sides are taken to be 100; None where that is not known."""
     if name == "polygon":
         points = [[length([one], 0.16, 100) for one in part if one.type != "ident"] for part in parts]

@@ -19,7 +19,7 @@ from nlp_retrieval.evidence.reading.markup.blocks import Line, lines_of, text_of
 from nlp_retrieval.evidence.reading.markup.hidden import DOUBT, DOUBT_ENDS, remove_hidden
 from nlp_retrieval.evidence.reading.markup.main_text import main_lines
 from nlp_retrieval.evidence.reading.markup.raised import read_raised
-from nlp_retrieval.evidence.reading.markup.styles import StylesTooCostly
+from nlp_retrieval.evidence.reading.markup.styles import StylesTooCostlyError
 from nlp_retrieval.evidence.reading.read_text import ReadText
 from nlp_retrieval.evidence.reading.removed import Removed
 
@@ -79,7 +79,7 @@ def _read(text: str, where: str, removed: Removed, main_text_only: bool) -> Read
     page = _parsed(text, where)
     try:
         hidden, doubtful, left_out = remove_hidden(page)
-    except StylesTooCostly:
+    except StylesTooCostlyError:
         raise SourceError(f"{where}: its style sheets take more work than a page needs; save it as plain text") from None
     count, marks = read_raised(page)
     left_out += [("footnote marks", " ".join(marks))] if marks else []

@@ -27,7 +27,7 @@ _IN_TEXT = re.compile(
     r"(?<=[\w.,;:?\"'\u201d\u2019)%])(?:\[(?:[0-9]{1,3}(?:\s?[,\u2013-]\s?[0-9]{1,3}){0,7}|note [0-9]{1,3})\])+"
 )
 _NOTE_NAMES = re.compile(
-    r"(?:^|[-_ :])(?:fn|ftn|note|notes|footnote|footnotes|endnote|noteref|fnref|ref|refs|reference|references|cite|citation|bib)"
+    r"(?:^|[-_ :])(?:fn|ftn|note|notes|footnote|footnotes|endnote|noteref|fnref|ref|refs|reference|references|cite|citation|bib)"  # noqa: E501
 )
 _NOTE_PLACE = re.compile(
     r"#(?:[-_:.]*(?:user-content-)?(?:fn|ftn|edn|note|foot|end|ref|cite|cit|bib|b|r|n|rf)[a-z]{0,12}[-_:.]?[a-z]{0,12}[-_:.]?[0-9a-z]|[0-9]{1,3}$)",
@@ -128,7 +128,7 @@ def _is_mark(element: Any, tag: str, text: str, before: str) -> bool:
     return _DIGITS.fullmatch(text) is not None and not _is_exponent(element, text, before)
 
 
-def _is_exponent(element: Any, text: str, before: str) -> bool:
+def _is_exponent(element: Any, text: str, before: str) -> bool:  # noqa: PLR0911
     """Whether a raised number belongs to what stands before it, or to the symbol behind it."""
     after = element.tail or ""
     if not before or before[-1].isspace() or before[-1] in "([":

@@ -21,7 +21,7 @@ from tinycss2.ast import Node
 
 from nlp_retrieval.evidence.reading.markup.values import CUSTOM, is_valid, longhands
 
-__all__ = ["Element", "Sheets", "StylesTooCostly", "Tokens", "style_of"]
+__all__ = ["Element", "Sheets", "StylesTooCostlyError", "Tokens", "style_of"]
 
 Tokens = tuple[Any, ...]
 """The component values of a declaration, without comments and white space around them."""
@@ -37,7 +37,7 @@ _DEEPEST_RULE = 20
 _WIDTH, _HEIGHT = 1280.0, 720.0
 
 
-class StylesTooCostly(Exception):
+class StylesTooCostlyError(Exception):
     """The style sheets of a page take more work than a page for people needs."""
 
 
@@ -85,11 +85,11 @@ class Element(ElementWrapper):  # type: ignore[misc]  # cssselect2 has no types
         """Count work.
 
         Raises:
-            StylesTooCostly: there was too much of it.
+            StylesTooCostlyError: there was too much of it.
         """
         self.steps[0] += steps
         if self.steps[0] > _MOST_STEPS:
-            raise StylesTooCostly
+            raise StylesTooCostlyError
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class Sheets:
         """Return the declarations that win for an element, by the name of their property; inherited ones are not among them.
 
         Raises:
-            StylesTooCostly: there was too much work on this page.
+            StylesTooCostlyError: there was too much work on this page.
         """
         style = element.etree_element.get("style")
         found = [] if self.is_empty else self._matching(element)
@@ -379,7 +379,7 @@ def _trimmed(tokens: Iterable[Any]) -> Tokens:
 def _selectors(prelude: list[Node]) -> list[Any]:
     """The selectors of a rule; none where a browser, or cssselect2, does not know one of them."""
     text = tinycss2.serialize(prelude)
-    if len(text) > _LONGEST_SELECTOR * 5:
+    if len(text) > _LONGEST_SELECTOR * 5:  # noqa: SIM108
         parts = []
     else:
         parts = [prelude] if len(text) <= _LONGEST_SELECTOR else _divided(prelude)
@@ -392,7 +392,7 @@ def _selectors(prelude: list[Node]) -> list[Any]:
 def _divided(prelude: list[Node]) -> list[list[Node]]:
     parts: list[list[Node]] = [[]]
     for token in prelude:
-        if token == ",":
+        if token == ",":  # noqa: S105
             parts.append([])
         else:
             parts[-1].append(token)
@@ -463,7 +463,7 @@ def _is_declaration(block: Any) -> bool:
     return any(one == ":" for one in block.content)
 
 
-def _feature(block: Any) -> bool:
+def _feature(block: Any) -> bool:  # noqa: PLR0911
     """Whether a feature of a medium is that of a screen of a usual size."""
     if block.type != "() block":
         return False

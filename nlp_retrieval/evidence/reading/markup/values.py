@@ -189,7 +189,7 @@ def longhands(name: str, value: Sequence[Any], pending: bool = False) -> dict[st
     return found if all(is_valid(one, part) for one, part in found.items()) else {}
 
 
-def _mixed(name: str, parts: list[Any]) -> dict[str, tuple[Any, ...]]:
+def _mixed(name: str, parts: list[Any]) -> dict[str, tuple[Any, ...]]:  # noqa: PLR0911
     if not parts:
         return {}
     if name == "font":
@@ -218,7 +218,7 @@ def _mixed(name: str, parts: list[Any]) -> dict[str, tuple[Any, ...]]:
 
 
 _IN_BACKGROUND = frozenset(
-    "none repeat repeat-x repeat-y no-repeat space round scroll fixed local left right top bottom center cover contain auto text "
+    "none repeat repeat-x repeat-y no-repeat space round scroll fixed local left right top bottom center cover contain auto text "  # noqa: E501
     "border-box padding-box content-box".split()
 )
 
@@ -227,7 +227,7 @@ def _is_weight(token: Any) -> bool:
     return token.type == "number" and token.value != 0
 
 
-def is_valid(name: str, value: Sequence[Any]) -> bool:
+def is_valid(name: str, value: Sequence[Any]) -> bool:  # noqa: PLR0911
     """Return whether a browser takes a value of a property; one that it does not take leaves the value before it in place.
 
     Args:
@@ -313,7 +313,7 @@ def share(value: Sequence[Any]) -> float | None:
     return length([token], 1, 1) if token.type == "function" else None
 
 
-def length(value: Sequence[Any], letter: float, whole: float, depth: int = 0) -> float | None:
+def length(value: Sequence[Any], letter: float, whole: float, depth: int = 0) -> float | None:  # noqa: PLR0911
     """Return a length in pixels; None where it is none.
 
     Args:
