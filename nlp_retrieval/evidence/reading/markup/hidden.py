@@ -141,13 +141,13 @@ def remove_hidden(page: Any) -> tuple[Removed, int, list[tuple[str, str]]]:
     """
     from lxml import etree
 
-    walk = _Walk(Sheets(page))
+    walk = _ShownPage(Sheets(page))
     walk.read()
     etree.strip_elements(page, _LEFT_OUT, etree.Comment, etree.ProcessingInstruction, with_tail=False)
     return walk.counted(), len(walk.doubtful), walk.listed
 
 
-class _Walk:
+class _ShownPage:
     """One walk over a page, which takes out what is not seen."""
 
     def __init__(self, sheets: Sheets) -> None:

@@ -93,7 +93,7 @@ class Element(ElementWrapper):  # type: ignore[misc]  # cssselect2 has no types
 
 
 @dataclass(frozen=True)
-class _Rule:
+class _StyleRule:
     """The declarations of a rule, by name, and the rank of its layer; a rule outside all layers has the highest."""
 
     layer: int
@@ -127,7 +127,7 @@ class Sheets:
         for selectors, layer, normal, important in self._pending:
             rank = len(self._layers) if layer is None else self._layers[layer]
             for selector in selectors:
-                self._matcher.add_selector(selector, _Rule(rank, normal, important))
+                self._matcher.add_selector(selector, _StyleRule(rank, normal, important))
         self.is_empty = not self._pending
         self._steps = [0]
         kind = type("Element", (Element,), {"steps": self._steps})
@@ -152,7 +152,7 @@ class Sheets:
             declared |= rule.important
         return declared | own_important
 
-    def _matching(self, element: Element) -> list[tuple[tuple[Any, int], _Rule]]:
+    def _matching(self, element: Element) -> list[tuple[tuple[Any, int], _StyleRule]]:
         matcher = self._matcher
         element.charge(8 + len(matcher.other_selectors))
         for name in element.classes:
@@ -263,7 +263,7 @@ class Sheets:
                 )[0]
 
 
-def _matches(matcher: Any, element: Element) -> list[tuple[Any, int, Any, _Rule]]:
+def _matches(matcher: Any, element: Element) -> list[tuple[Any, int, Any, _StyleRule]]:
     """What ``Matcher.match`` returns, without comparing rules with each other."""
     lists = [matcher.id_selectors.get(element.id, ())] if element.id else []
     lists += [matcher.class_selectors[name] for name in element.classes if name in matcher.class_selectors]
