@@ -39,7 +39,9 @@ class SourceToAdd(RequestBody):
     content: str = Field(min_length=1, description="Its text; characters that no reader sees are left out of it.")
     url: str = Field(min_length=1, max_length=8_192, description="Where it was read: http, https or file.")
     title: str = Field(default="", max_length=10_000, description="Of the page.")
-    quality: Grade = Field(default="C", description="Its grade, A (best) to E.")
+    quality: Grade | None = Field(
+        default=None, description="Its grade, A (best) to E; without it the one given before, else by the rules of grades."
+    )
     fetch_date: str = Field(
         default="", max_length=100, description="When it was fetched, ISO 8601; without it, it counts as fetched now."
     )

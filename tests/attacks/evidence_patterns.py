@@ -75,14 +75,13 @@ EVIDENCE = {
     "evidence/reading/quality.py": _each(
         "quality._NAME.fullmatch(text), quality._BAD_IN_URL.search(text)", "from nlp_retrieval.evidence.reading import quality"
     ),
-    "evidence/reading/markup/sheets.py": _each(
-        "hidden_names([text, '/*' * N, '.a{' * N, 'a.' * N])",
-        "from nlp_retrieval.evidence.reading.markup.sheets import hidden_names",
+    "evidence/reading/markup/page.py": _each(
+        "page._DOUBT_MARKS.split(text)", "from nlp_retrieval.evidence.reading.markup import page"
     ),
-    "evidence/reading/markup/styles.py": _each(
-        "[pattern.findall(one) for pattern in (styles._COMMENT, styles._ESCAPE, styles._LENGTH, styles._FUNCTION, styles._HEX)"
-        " for one in (text, '/*' * 5_000, chr(92) * N, '#' * N, 'a(' * N)]",
-        "from nlp_retrieval.evidence.reading.markup import styles",
+    "evidence/reading/markup/raised.py": _each(
+        "[pattern.search(one) for pattern in (raised._IN_TEXT, raised._NOTE_NAMES, raised._NOTE_PLACE) "
+        "for one in (text, 'x[1' * 5_000, 'x[' + '1,' * 5_000)]",
+        "from nlp_retrieval.evidence.reading.markup import raised",
     ),
     "evidence/research/full_text/answers.py": _each(
         "[read(one, range(9)) for read in (read_numbers, read_stances) for one in (text, '[' + text, [text], '1 ' * N)]",

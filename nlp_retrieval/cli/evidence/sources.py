@@ -32,6 +32,9 @@ def add(
     fetch_date: Annotated[
         str, typer.Option("--date", help="When they were fetched, ISO 8601; without it they count as fetched now.")
     ] = "",
+    list_left_out: Annotated[
+        bool, typer.Option("--left-out", help="List all that is left out: files, and texts of pages that readers do not see.")
+    ] = False,
     build: Annotated[bool, typer.Option(help="Make them searchable now.")] = True,
     retriever: Retrievers = None,
 ) -> None:
@@ -41,10 +44,11 @@ def add(
     new version.
     """
     from nlp_retrieval.core.progress import progress
-    from nlp_retrieval.errors import ConfigurationError, RetrievalError
-    from nlp_retrieval.evidence.reading.folder import is_json_lines
+    from nlp_retrieval.errors import ConfigurationError, InputError, RetrievalError
+    from nlp_retrieval.evidence.reading.folder import LeftOut, is_json_lines
     from nlp_retrieval.evidence.reading.sources import read_sources
     from nlp_retrieval.reports.notes import counted
+    from nlp_retrieval.text.printable import visible
 
     if url is not None and (len(sources) > 1 or sources[0].is_dir() or is_json_lines(sources[0])):
         raise ConfigurationError(
@@ -52,17 +56,27 @@ def add(
         )
     index = open_project(project, retriever)
     new = known = 0
+    left_out = LeftOut()
     url_of = None if url is None else lambda _: url
     try:
         with progress("reading", None) as advance:
-            for one in read_sources(sources, quality, rules, fetch_date, url_of):
-                added = index.add_document(one.content, one.url, one.title, one.quality, one.fetch_date)
+            for one in read_sources(sources, quality, rules, fetch_date, url_of, left_out):
+                try:
+                    added = index.add_source(one)
+                except InputError as error:
+                    if not any(path.is_dir() for path in sources):
+                        raise
+                    left_out.add("files left out, since they cannot be kept", f"{visible(one.url)[:200]}: {error}")
+                    continue
                 new, known = new + added, known + (not added)
                 advance(1)
     except RetrievalError:
         if new:
             say(f"note: {counted(new, 'source')} added before this error; what is added next makes them searchable too")
         raise
+    if list_left_out:
+        for line in left_out.lines():
+            typer.echo(visible(line))
     if build:
         index.build_index()
     stats = index.stats()

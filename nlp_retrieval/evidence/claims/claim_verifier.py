@@ -117,16 +117,20 @@ class ClaimVerifier:
         judged = judge_passages(self.verifier, claim, passages)
         texts = {key: self._text(key) for key in {one.passage.key for one in judged}}
         judged = [one for one in judged if _stands(one, texts[one.passage.key])]
-        likely = [one for one in judged if one.judgement.support >= self.threshold]
+        doubtful = [one for one in judged if self._is_doubtful(one)]
+        sure = [one for one in judged if one not in doubtful]
+        likely = [one for one in sure if one.judgement.support >= self.threshold]
         lacking = [_lacking(claim, one, texts[one.passage.key]) for one in likely]
         supporting = [one for one, lacks in zip(likely, lacking, strict=True) if not lacks]
-        contradicting = [one for one in judged if one.judgement.contradict >= self.threshold]
+        contradicting = [one for one in sure if one.judgement.contradict >= self.threshold]
         neutral = [one for one in judged if one not in supporting and one not in contradicting]
         neutral.sort(key=lambda one: one.judgement.neutral)
         supporting.sort(key=lambda one: -one.judgement.support)
         contradicting.sort(key=lambda one: -one.judgement.contradict)
         for_it, against_it = (_origins(self.index, found, texts) for found in (supporting, contradicting))
         status, rule = status_of(len(for_it), len(against_it))
+        if doubtful:
+            rule += f"; {len(doubtful)} of {len(judged)} passages do not count, since readers of their page may not see them"
         silent = [one.judgement for one in judged if not one.judgement.was_judged]
         if silent:
             why = "the claim is longer than it reads" if silent[0].unread else "there was no usable answer"
@@ -146,6 +150,14 @@ class ClaimVerifier:
             rule,
             len(silent),
         )
+
+    def _is_doubtful(self, judged: JudgedPassage) -> bool:
+        """Whether a passage holds text of which it is not known that readers of its page see it."""
+        try:
+            spans = self.index.doubtful(judged.passage.key)
+        except QueryError:
+            return False
+        return any(start < judged.passage.end and judged.passage.start < stop for start, stop in spans)
 
     def _text(self, key: str) -> str:
         """A stored text; empty where another process deleted it since it was searched."""

@@ -14,7 +14,7 @@ from nlp_retrieval.evidence.index.metadata import is_held
 from nlp_retrieval.evidence.index.records import EvidencePassage, SourceVersion
 from nlp_retrieval.evidence.index.searchable import SearchablePassages
 from nlp_retrieval.evidence.index.store import EvidenceStore, StoredVersion
-from nlp_retrieval.evidence.index.urls import canonical_url
+from nlp_retrieval.evidence.index.urls import anchor_of, canonical_url
 
 __all__ = ["GRAPH_FOLDER", "SourceArchive", "passage_of"]
 
@@ -46,7 +46,7 @@ class SourceArchive:
 
     def was_deleted(self, url: str) -> bool:
         """Whether there was a source under this URL that was deleted."""
-        return self._store.was_deleted(canonical_url(url))
+        return self._store.was_deleted(canonical_url(url)) or self._store.was_deleted(canonical_url(url) + anchor_of(url))
 
     @property
     def has_deleted(self) -> bool:
@@ -73,7 +73,7 @@ class SourceArchive:
             until: leave out those that were fetched after this date, ISO 8601.
         """
         limit = None if until is None else moment_of(until, last=True)
-        stored = self._store.versions(canonical_url(url))
+        stored = self._store.versions(self._place(url))
         return self._described([version for version in stored if limit is None or version.moment <= limit])
 
     def sources(self) -> list[SourceVersion]:
@@ -148,6 +148,18 @@ class SourceArchive:
             )
             for version in versions
         ]
+
+    def doubtful(self, key: str) -> list[tuple[int, int]]:
+        """Return the spans of a stored text of which it is not known whether a reader of its page sees them.
+
+        Args:
+            key: of a result or a source, or the whole SHA-256.
+        """
+        return self._store.doubtful(self._sha256(key))
+
+    def _place(self, url: str) -> str:
+        """The URL under which the text of this URL is kept."""
+        return self._store.at_place(canonical_url(url), anchor_of(url))
 
     def _sha256(self, key: str) -> str:
         sha256 = self._store.sha256_of(key) if isinstance(key, str) else None

@@ -29,14 +29,17 @@ Row = tuple[Any, ...]
 WAIT = 60.0
 """Seconds to wait for the transaction of another process."""
 
-_APPLICATION, _VERSION = 0x6E6C7265, 1
+_APPLICATION, _VERSION = 0x6E6C7265, 2
 _TABLES = {
     "texts": "CREATE TABLE texts (id INTEGER PRIMARY KEY, sha256 TEXT NOT NULL UNIQUE, key TEXT NOT NULL UNIQUE, "
     "content TEXT NOT NULL, passage_count INTEGER NOT NULL)",
     "passages": "CREATE TABLE passages (text_id INTEGER NOT NULL, number INTEGER NOT NULL, start INTEGER NOT NULL, "
     "stop INTEGER NOT NULL, PRIMARY KEY (text_id, number)) WITHOUT ROWID",
     "versions": "CREATE TABLE versions (id INTEGER PRIMARY KEY, canonical TEXT NOT NULL, moment TEXT NOT NULL, "
-    "text_id INTEGER NOT NULL, url TEXT NOT NULL, title TEXT NOT NULL, quality TEXT NOT NULL, fetch_date TEXT NOT NULL)",
+    "text_id INTEGER NOT NULL, url TEXT NOT NULL, title TEXT NOT NULL, quality TEXT NOT NULL, fetch_date TEXT NOT NULL, "
+    "given TEXT NOT NULL DEFAULT '')",
+    "doubtful": "CREATE TABLE doubtful (text_id INTEGER NOT NULL, start INTEGER NOT NULL, stop INTEGER NOT NULL, "
+    "PRIMARY KEY (text_id, start)) WITHOUT ROWID",
     "versions_by_url": "CREATE INDEX versions_by_url ON versions (canonical, moment, id)",
     "versions_by_text": "CREATE INDEX versions_by_text ON versions (text_id)",
     "deleted": "CREATE TABLE deleted (canonical TEXT PRIMARY KEY, moment TEXT NOT NULL) WITHOUT ROWID",
@@ -162,7 +165,7 @@ class EvidenceDatabase:
         return connection
 
     def _is_ready(self, connection: sqlite3.Connection) -> bool:
-        return _value(connection, "user_version") != 0 and _value(connection, "journal_mode") == "wal"
+        return _value(connection, "user_version") not in (0, 1) and _value(connection, "journal_mode") == "wal"
 
     def _create(self, connection: sqlite3.Connection) -> None:
         if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
@@ -173,7 +176,19 @@ class EvidenceDatabase:
             connection.execute(f"PRAGMA user_version={_VERSION}")
             connection.execute("COMMIT")
         if _value(connection, "application_id") == _APPLICATION:
+            if _value(connection, "user_version") == 1:
+                self._bring_up(connection)
             connection.execute("PRAGMA journal_mode=WAL")
+
+    def _bring_up(self, connection: sqlite3.Connection) -> None:
+        """Give a file of the first format what it lacks; its grades and titles count as given by hand."""
+        connection.execute("BEGIN IMMEDIATE")
+        if _value(connection, "user_version") == 1:
+            connection.execute("ALTER TABLE versions ADD COLUMN given TEXT NOT NULL DEFAULT ''")
+            connection.execute("UPDATE versions SET given = 'quality title'")
+            connection.execute(_TABLES["doubtful"])
+            connection.execute(f"PRAGMA user_version={_VERSION}")
+        connection.execute("COMMIT")
 
     def _check(self, connection: sqlite3.Connection) -> None:
         if _value(connection, "application_id") != _APPLICATION:

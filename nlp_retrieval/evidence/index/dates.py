@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 
 from nlp_retrieval.errors import InputError
 
-__all__ = ["moment_of", "now"]
+__all__ = ["after", "moment_of", "now"]
 
 
 def moment_of(text: str, *, last: bool = False) -> str:
@@ -34,6 +34,14 @@ def moment_of(text: str, *, last: bool = False) -> str:
 def now() -> str:
     """The present moment, in the form of :func:`moment_of`."""
     return _written(datetime.now(UTC))
+
+
+def after(moment: str) -> str:
+    """Return the moment after one in the form of :func:`moment_of`, or the same where there is none."""
+    try:
+        return _written(datetime.fromisoformat(moment) + timedelta(microseconds=1))
+    except (ValueError, OverflowError):
+        return moment
 
 
 def _is_date(text: str) -> bool:

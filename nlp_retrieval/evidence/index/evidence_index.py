@@ -18,11 +18,11 @@ from nlp_retrieval.core.models import RetrievalResult, join_title
 from nlp_retrieval.core.queries import check_k, check_queries
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.core.search.searcher import Searcher
-from nlp_retrieval.errors import IndexLockedError, InputError
+from nlp_retrieval.errors import ConfigurationError, IndexLockedError, InputError
 from nlp_retrieval.evidence.index.archive import GRAPH_FOLDER, SourceArchive, passage_of
 from nlp_retrieval.evidence.index.counters import QueryCounters, relevance_of
 from nlp_retrieval.evidence.index.grades import at_least
-from nlp_retrieval.evidence.index.incoming import checked_document, checked_source
+from nlp_retrieval.evidence.index.incoming import checked_document, checked_source, read_source
 from nlp_retrieval.evidence.index.metadata import (
     IndexMetadata,
     IndexStatistics,
@@ -35,7 +35,8 @@ from nlp_retrieval.evidence.index.records import EvidencePassage
 from nlp_retrieval.evidence.index.searchable import place_of
 from nlp_retrieval.evidence.index.store import StoredText, StoredVersion
 from nlp_retrieval.evidence.index.url_filter import by_source
-from nlp_retrieval.evidence.index.urls import canonical_url
+from nlp_retrieval.evidence.reading.document import SourceDocument
+from nlp_retrieval.evidence.reading.quality import QualityRules
 
 __all__ = ["EvidenceIndex"]
 
@@ -53,12 +54,28 @@ class EvidenceIndex(SourceArchive):
         project_path: folder of the project; sources are kept in ``10_graph`` below it.
         searcher: finds passages; by default BM25 and a dense retriever, fused, which needs the extra ``dense``. Pass
             ``Searcher([Bm25sRetriever()])`` to do without. Always open a project with the same one: ``build_index`` builds
-            an index of another searcher again.
-        index_name: folder of the searcher's index, below ``10_graph``.
+            an index of another searcher again. The name or folder of a ColBERT model stands for late interaction with it, as
+            in :meth:`colbert`.
+        index_name: folder of the searcher's index, below ``10_graph``; by default ``index``, and ``colbert_index`` for the
+            name of a model.
+        rules: of the grades of sources that are added without one, as
+            :func:`~nlp_retrieval.evidence.reading.quality.assess_source_quality` takes them; by default the built-in ones.
+
+    Raises:
+        ConfigurationError: the searcher is neither a searcher nor the name of a ColBERT model, or the rules are wrong.
     """
 
-    def __init__(self, project_path: str | Path, searcher: BaseSearcher | None = None, index_name: str = "index") -> None:
-        super().__init__(project_path, _default_searcher() if searcher is None else searcher, index_name)
+    def __init__(
+        self,
+        project_path: str | Path,
+        searcher: BaseSearcher | str | None = None,
+        index_name: str | None = None,
+        rules: QualityRules | str | Path | None = None,
+    ) -> None:
+        if isinstance(searcher, str):
+            index_name = "colbert_index" if index_name is None else index_name
+        super().__init__(project_path, _searcher(searcher), "index" if index_name is None else index_name)
+        self.rules = QualityRules.read(rules) if isinstance(rules, str | Path) else rules
         self.metadata_path = self.project_path / GRAPH_FOLDER / METADATA_FILE
         self._counters = QueryCounters(self._store.database)
 
@@ -70,22 +87,24 @@ class EvidenceIndex(SourceArchive):
             project_path: folder of the project.
             model: hub name or local folder of a ColBERT model.
         """
-        from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
+        return cls(project_path, model)
 
-        return cls(project_path, Searcher([ColbertRetriever(model)]), "colbert_index")
-
-    def add_document(self, content: str, url: str, title: str = "", source_quality: str = "C", fetch_date: str = "") -> bool:
+    def add_document(
+        self, content: str, url: str, title: str = "", source_quality: str | None = None, fetch_date: str = ""
+    ) -> bool:
         """Add a source; it is on the disk when this returns, and found after :meth:`build_index`.
 
         The same text under another URL makes that URL an alias: both can be cited. Another text under the same URL is a new
         version: the one fetched last is searched, the others can be cited by date. Where the URL has this text already,
-        nothing is added, and its title (unless empty), grade and date (unless empty or older) become those given now.
+        nothing is added, and its title, grade and date become those given now, where they are given. A title and a grade that
+        were given stay until others are given, for new versions too. A source without a date is newer than all that its URL
+        has, whatever the clock says.
 
         Args:
             content: the text of the page; see :func:`nlp_retrieval.evidence.index.passages.normal_text` for what is kept.
             url: where it was read; http, https or file.
             title: of the page; what is longer than 500 characters is cut.
-            source_quality: its grade, "A" (best) to "E".
+            source_quality: its grade, "A" (best) to "E"; None: the one that was given before, else by the rules.
             fetch_date: when it was fetched, ISO 8601; UTC without an offset. A source without one counts as fetched now.
 
         Returns:
@@ -98,7 +117,20 @@ class EvidenceIndex(SourceArchive):
             IndexWriteError: the project cannot be written to.
             IndexDamagedError: the stored sources cannot be read.
         """
-        added = self._store.add(checked_source(content, url, title, source_quality, fetch_date))
+        added = self._store.add(checked_source(content, url, title, source_quality, fetch_date, self.rules))
+        self.write_metadata()
+        return added
+
+    def add_source(self, source: SourceDocument) -> bool:
+        """Add a source that was read, as :meth:`add_document` does; what no person gave does not replace what one gave.
+
+        Args:
+            source: as :func:`~nlp_retrieval.evidence.reading.sources.read_sources` yields it.
+
+        Raises:
+            InputError: it cannot be used.
+        """
+        added = self._store.add(read_source(source))
         self.write_metadata()
         return added
 
@@ -118,7 +150,7 @@ class EvidenceIndex(SourceArchive):
         try:
             for number, document in enumerate(documents, start=1):
                 try:
-                    added.append(self._store.add(checked_document(document)))
+                    added.append(self._store.add(checked_document(document, self.rules)))
                 except InputError as error:
                     raise type(error)(f"document {number}: {error}") from None
         finally:
@@ -135,7 +167,7 @@ class EvidenceIndex(SourceArchive):
         Returns:
             How many versions were deleted; 0 where there was none.
         """
-        count = self._store.delete(canonical_url(url))
+        count = self._store.delete(self._place(url))
         self.write_metadata()  # also where nothing was left to delete: who did may have been killed before this
         return count
 
@@ -223,7 +255,7 @@ class EvidenceIndex(SourceArchive):
         Returns:
             Passages, best first; none where there is no such source, the index does not hold it yet, or nothing fits.
         """
-        versions = self._store.versions(canonical_url(url))
+        versions = self._store.versions(self._place(url))
         if not versions:
             check_queries([query])
             check_k(k)
@@ -275,6 +307,27 @@ class EvidenceIndex(SourceArchive):
         best = passages[0] if passages else None
         self._counters.count(asked, len(passages), relevance_of(asked, join_title(best.title, best.content)) if best else 0.0)
         return passages
+
+
+def _searcher(given: object) -> BaseSearcher:
+    """The searcher that was given, the one of a model that was named, or the default one."""
+    if given is None:
+        return _default_searcher()
+    if isinstance(given, BaseSearcher):
+        return given
+    if not isinstance(given, str) or not given.strip():
+        raise ConfigurationError(
+            f"searcher={given!r:.80} is {type(given).__name__} and no searcher; pass Searcher([...]), "
+            "or the name of a ColBERT model as text"
+        )
+    if not ("/" in given or Path(given).expanduser().is_dir()):
+        raise ConfigurationError(
+            f"searcher={given!r:.80} is neither a folder nor the name of a model on the hub, as colbert-ir/colbertv2.0 is; "
+            "pass Searcher([...]) for other engines"
+        )
+    from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
+
+    return Searcher([ColbertRetriever(given)])
 
 
 def _default_searcher() -> BaseSearcher:

@@ -16,9 +16,10 @@ from typing import Literal
 
 from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.evidence.index.database import EvidenceDatabase, Row
-from nlp_retrieval.evidence.index.dates import moment_of, now
+from nlp_retrieval.evidence.index.dates import after, moment_of, now
 from nlp_retrieval.evidence.index.grades import GRADES
 from nlp_retrieval.evidence.index.passages import passage_spans
+from nlp_retrieval.evidence.index.urls import anchor_of
 
 __all__ = ["EvidenceStore", "NewSource", "StoredText", "StoredVersion"]
 
@@ -43,7 +44,10 @@ class NewSource:
         title: of the page; empty where there is none.
         quality: its grade.
         fetch_date: as it was given; may be empty.
-        moment: when it was fetched, or now; sorts by time.
+        moment: when it was fetched, if a person said so; else empty, and it counts as the newest version that there is.
+        given: what of its title and grade a person gave, and no rule or page: "quality", "title", both or none.
+        anchor: the place in the page that the URL names, ``#place``; may be empty.
+        doubtful: spans of the text of which it is not known whether a reader of the page sees them.
     """
 
     text: str
@@ -53,6 +57,9 @@ class NewSource:
     quality: str
     fetch_date: str
     moment: str
+    given: frozenset[str] = frozenset()
+    anchor: str = ""
+    doubtful: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -125,12 +132,19 @@ class EvidenceStore:
         """Add a source; whether that gave the URL a version that it did not have.
 
         Where the URL had this text at that time already, or has it next, its title (unless empty), grade and date (unless
-        older or empty) are brought up to date, and nothing else.
+        older or empty) are brought up to date, and nothing else. What a person gave stays until a person gives something else,
+        for a new text of the URL too. A source without a date is the newest of its URL, whatever the clock says. Two places of
+        one page (``#a``, ``#b``) with different texts are two sources.
         """
         sha256 = hashlib.sha256(source.text.encode()).hexdigest()
         spans = passage_spans(source.text)  # before the change begins, which others wait for
         with self.database.changing() as connection:
             text = self._text_id(connection, sha256, source.text, spans)
+            connection.executemany(
+                "INSERT OR REPLACE INTO doubtful VALUES (?, ?, ?)", ((text, start, stop) for start, stop in source.doubtful)
+            )
+            source = _placed(connection, source, text)
+            source = _dated(connection, source)
             connection.execute("DELETE FROM deleted WHERE canonical = ?", (source.canonical,))
             here = "SELECT id, text_id, moment FROM versions WHERE canonical = ? AND moment"
             before = connection.execute(f"{here} <= ? ORDER BY moment DESC, id DESC LIMIT 1", (source.canonical, source.moment))
@@ -139,10 +153,12 @@ class EvidenceStore:
             if same is not None:
                 _refresh(connection, same[0], source)
                 return False
+            source = _kept(connection, source)
+            given = " ".join(sorted(source.given))
             connection.execute(
-                "INSERT INTO versions (canonical, moment, text_id, url, title, quality, fetch_date) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (source.canonical, source.moment, text, source.url, source.title, source.quality, source.fetch_date),
+                "INSERT INTO versions (canonical, moment, text_id, url, title, quality, fetch_date, given) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (source.canonical, source.moment, text, source.url, source.title, source.quality, source.fetch_date, given),
             )
         return True
 
@@ -156,6 +172,7 @@ class EvidenceStore:
             for text in texts:
                 if connection.execute("SELECT 1 FROM versions WHERE text_id = ? LIMIT 1", text).fetchone() is None:
                     connection.execute("DELETE FROM passages WHERE text_id = ?", text)
+                    connection.execute("DELETE FROM doubtful WHERE text_id = ?", text)
                     connection.execute("DELETE FROM texts WHERE id = ?", text)
             if count:
                 connection.execute("INSERT OR REPLACE INTO deleted VALUES (?, ?)", (canonical, now()))
@@ -170,8 +187,23 @@ class EvidenceStore:
         return bool(self.database.rows("SELECT 1 FROM deleted LIMIT 1"))
 
     def versions(self, canonical: str) -> list[StoredVersion]:
-        """The versions of a URL, oldest first."""
-        return _versions(self.database.rows(f"{_VERSION} WHERE v.canonical = ? ORDER BY v.moment, v.id", (canonical,)))
+        """The versions of a URL, oldest first.
+
+        Args:
+            canonical: form of the URL, with the place in the page that it names where there is one.
+        """
+        found = self.database.rows(f"{_VERSION} WHERE v.canonical = ? ORDER BY v.moment, v.id", (canonical,))
+        return _versions(found)
+
+    def at_place(self, canonical: str, anchor: str) -> str:
+        """Return under which URL the text of a place in a page is kept: a URL of its own, or that of the page."""
+        own = canonical + anchor
+        return own if anchor and self.database.rows("SELECT 1 FROM versions WHERE canonical = ? LIMIT 1", (own,)) else canonical
+
+    def doubtful(self, sha256: str) -> list[tuple[int, int]]:
+        """Return the spans of a text of which it is not known whether a reader of its page sees them."""
+        select = "SELECT d.start, d.stop FROM doubtful d JOIN texts t ON t.id = d.text_id WHERE t.sha256 = ? ORDER BY d.start"
+        return [(start, stop) for start, stop in self.database.rows(select, (sha256,))]
 
     def newest_at(self, canonicals: Sequence[str]) -> list[str]:
         """The SHA-256 of the texts that are the newest versions of some URLs."""
@@ -258,10 +290,52 @@ class EvidenceStore:
         )
 
 
+def _placed(connection: sqlite3.Connection, source: NewSource, text: int) -> NewSource:
+    """Give a place of a page a source of its own where another place of it has another text."""
+    held = "SELECT text_id, url FROM versions WHERE canonical = ? ORDER BY moment DESC, id DESC LIMIT 1"
+    own = source.canonical + source.anchor
+    if source.anchor and connection.execute(held, (own,)).fetchone() is not None:
+        return replace(source, canonical=own)
+    there = connection.execute(held, (source.canonical,)).fetchone()
+    if there is None or there[0] == text:
+        return source
+    return source if anchor_of(there[1]) == source.anchor or not source.anchor else replace(source, canonical=own)
+
+
+def _dated(connection: sqlite3.Connection, source: NewSource) -> NewSource:
+    """Give a source that nobody dated the present moment, or the next one after all that its URL has."""
+    if source.moment:
+        return source
+    (newest,) = connection.execute("SELECT max(moment) FROM versions WHERE canonical = ?", (source.canonical,)).fetchone()
+    return replace(source, moment=max(now(), (newest and after(newest)) or ""))
+
+
+def _kept(connection: sqlite3.Connection, source: NewSource) -> NewSource:
+    """Take over what a person gave for the version before."""
+    select = (
+        "SELECT title, quality, given FROM versions WHERE canonical = ? AND moment <= ? ORDER BY moment DESC, id DESC LIMIT 1"
+    )
+    before = connection.execute(select, (source.canonical, source.moment)).fetchone()
+    given = set() if before is None else set(before[2].split())
+    if "quality" in given - source.given:
+        source = replace(source, quality=before[1], given=source.given | {"quality"})
+    if before is not None and ("title" in given - source.given or not source.title):
+        source = replace(source, title=before[0], given=source.given | (given & {"title"}))
+    return source
+
+
 def _refresh(connection: sqlite3.Connection, version: int, source: NewSource) -> None:
+    title, quality, given_before = connection.execute(
+        "SELECT title, quality, given FROM versions WHERE id = ?", (version,)
+    ).fetchone()
+    given = set(given_before.split())
+    if source.title and ("title" in source.given or "title" not in given):
+        title = source.title
+    if "quality" in source.given or "quality" not in given:
+        quality = source.quality
     connection.execute(
-        "UPDATE versions SET quality = ?, moment = min(moment, ?), title = CASE WHEN ? = '' THEN title ELSE ? END WHERE id = ?",
-        (source.quality, source.moment, source.title, source.title, version),
+        "UPDATE versions SET quality = ?, moment = min(moment, ?), title = ?, given = ? WHERE id = ?",
+        (quality, source.moment, title, " ".join(sorted(given | source.given)), version),
     )
     if source.fetch_date:
         (dated,) = connection.execute("SELECT fetch_date FROM versions WHERE id = ?", (version,)).fetchone()

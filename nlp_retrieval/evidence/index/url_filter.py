@@ -8,7 +8,7 @@ from typing import Any
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.notes import add_note
 from nlp_retrieval.errors import InputError
-from nlp_retrieval.evidence.index.urls import canonical_url
+from nlp_retrieval.evidence.index.urls import anchor_of, canonical_url
 
 __all__ = ["by_source"]
 
@@ -50,7 +50,7 @@ def _canonical(urls: Iterable[str]) -> list[str]:
     found = []
     for url in urls:
         try:
-            found.append(canonical_url(url))
+            found += dict.fromkeys((canonical_url(url), canonical_url(url) + anchor_of(url)))
         except InputError:  # what is not a URL is that of no source
             continue
     return found

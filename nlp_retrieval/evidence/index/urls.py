@@ -7,22 +7,24 @@ or another number is added under the URL where it was read. No network is asked,
 from __future__ import annotations
 
 import ipaddress
+import os
 import re
 import unicodedata
-from urllib.parse import SplitResult, quote, unquote, urlsplit
+from urllib.parse import SplitResult, quote, unquote, unquote_to_bytes, urlsplit
 
 from nlp_retrieval.core.surrogates import half_of_pair, no_text
 from nlp_retrieval.errors import DependencyError, InputError, install
 from nlp_retrieval.text.printable import printable
 from nlp_retrieval.text.registered_names import has_other_brackets, registered_name
 
-__all__ = ["canonical_url", "registrable_domain"]
+__all__ = ["anchor_of", "canonical_url", "registrable_domain"]
 
 MAX_URL = 8192
 """The longest URL, in characters; browsers and servers take less."""
 
 _INSTALL = install("evidence")
 _HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*")
+_ROUTES = ("/", "!")
 _BARE = re.compile(r"(?:www\.)?[\w-]+(?:\.[\w-]+)+(?:[/?#].*)?", re.DOTALL)
 _DOI_HOSTS = frozenset(("doi.org", "dx.doi.org", "www.doi.org"))
 _SAFE_IN_FILES = "/!$&'()*+,;=:@~"
@@ -41,7 +43,7 @@ def canonical_url(url: str) -> str:
 
     A DOI has one form, whatever its case and the host that resolves it ("dx.doi.org").
     Scheme and host are written in lower case, the host in ASCII (UTS 46); http counts as https; the ports 80 and 443, the
-    fragment, parameters that only track visitors, dot segments and slashes at the end of the path are dropped; the query is
+    fragment (but for one that names a page, ``#/route`` and ``#!route``), parameters that only track visitors, dot segments and slashes at the end of the path are dropped; the query is
     sorted, and percent-encoding is made uniform, both by w3lib. Paths, queries and "www." are otherwise left as they are,
     because they may name different pages. Of a file URL the path counts, and a query as it stands.
 
@@ -51,7 +53,7 @@ def canonical_url(url: str) -> str:
     Raises:
         InputError: it is none, holds a user name, or is longer than 8,192 characters, as it stands or percent-encoded.
         DependencyError: w3lib or idna is not installed.
-    """
+    """  # noqa: E501
     parts = _split(url)
     canonical = _file(parts, url) if parts.scheme == "file" else _page(parts, url)
     if len(canonical) > MAX_URL:  # or it would be none itself
@@ -120,7 +122,25 @@ def _page(parts: SplitResult, url: str) -> str:
         where, clean = "doi.org", clean._replace(path=quote(unquote(clean.path).lower(), safe=_SAFE_IN_FILES))
     kept = [part for part in clean.query.split("&") if part and not _tracks(part)]
     # w3lib settles only after the second time where a sign that needs no escape was escaped twice, and so on
-    return f"https://{where}{_path(clean.path)}" + (f"?{'&'.join(sorted(kept))}" if kept else "")
+    return f"https://{where}{_path(clean.path)}" + (f"?{'&'.join(sorted(kept))}" if kept else "") + _route(parts.fragment)
+
+
+def anchor_of(url: str) -> str:
+    """Return the part of a page that a URL names behind its ``#``; empty for none, for a route, and for words to highlight.
+
+    Args:
+        url: one that :func:`canonical_url` takes.
+    """
+    fragment = unquote(urlsplit(url.strip()).fragment).partition(":~:")[0]
+    return "" if not fragment or fragment.startswith(_ROUTES) else f"#{quote(fragment, safe=_SAFE_IN_FILES)}"
+
+
+def _route(fragment: str) -> str:
+    """What names a page of its own behind the ``#``, as pages that are programs do; empty for a place in a page."""
+    route = unquote(fragment)
+    if not route.startswith(_ROUTES) or not route.strip("!/"):
+        return ""
+    return f"#{quote(route.rstrip('/') if route.startswith('/') else route, safe=_SAFE_IN_FILES + '?')}"
 
 
 def _host(host: str, url: str) -> str:
@@ -162,13 +182,13 @@ def _tracks(parameter: str) -> bool:
 
 
 def _file(parts: SplitResult, url: str) -> str:
-    path = unquote(parts.path)
+    path = unquote_to_bytes(parts.path).decode("utf-8", "surrogateescape")  # names of files are bytes
     if parts.hostname not in (None, "localhost") or not path.startswith("/"):
         raise _refused(url, "a file URL is file:/// and the whole path")
-    if any(unicodedata.category(char) == "Cc" for char in path):
-        raise _refused(url, "it holds a control character")
+    if "\0" in path:
+        raise _refused(url, "it holds a null character, which no name of a file has")
     query = f"?{quote(parts.query, safe='%' + _SAFE_IN_FILES)}" if parts.query else ""
-    return f"file://{quote(_path(path), safe=_SAFE_IN_FILES)}{query}"
+    return f"file://{quote(os.fsencode(_path(path)), safe=_SAFE_IN_FILES)}{query}"
 
 
 def _refused(url: str, why: str) -> InputError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import resource
 import sys
-from dataclasses import astuple
+from dataclasses import asdict
 
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.evidence.reading.limits import CHILD_MEMORY, CHILD_SECONDS, LARGEST_TEXT
@@ -18,7 +18,7 @@ from nlp_retrieval.evidence.reading.pdf import read_pdf
 from nlp_retrieval.evidence.reading.read_text import ReadText
 
 LARGEST_REPLY = 5 * LARGEST_TEXT
-"""Bytes: a character has four at most, and few have to be escaped."""
+"""Bytes: a character has four at most, and few have to be escaped; what is left out of a page fits beside its text."""
 
 
 def read_as(kind: str, data: bytes, where: str) -> ReadText:
@@ -55,12 +55,7 @@ def main() -> None:
     data = sys.stdin.buffer.read()
     try:
         read = read_as(order["kind"], data, order["where"])
-        reply: dict[str, object] = {
-            "title": read.title,
-            "text": read.text,
-            "removed": astuple(read.removed),
-            "unread_pages": read.unread_pages,
-        }
+        reply: dict[str, object] = asdict(read)
     except SourceError as error:
         reply = {"error": str(error)}
     except MemoryError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 __all__ = ["SourceDocument"]
 
@@ -17,6 +17,8 @@ class SourceDocument:
         title: of the source, or the name of its file.
         quality: its grade, "A" (best) to "E".
         fetch_date: when it was fetched, ISO 8601; empty where that is not known.
+        given: what of this a person gave, and no rule, page or clock: "title", "quality", "fetch_date".
+        doubtful: parts of the content of which it is not known whether a reader of the page sees them.
     """
 
     content: str
@@ -24,3 +26,5 @@ class SourceDocument:
     title: str = ""
     quality: str = "C"
     fetch_date: str = ""
+    given: frozenset[str] = field(default=frozenset(), compare=False)
+    doubtful: tuple[str, ...] = field(default=(), compare=False)

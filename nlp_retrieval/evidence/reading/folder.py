@@ -29,6 +29,27 @@ class LeftOut:
 
     def __init__(self) -> None:
         self._found: dict[str, list[str]] = {}
+        self._counts: list[str] = []
+        self.details: list[str] = []
+        """The texts that were left out of sources, a line each."""
+
+    def detail(self, where: str, why: str, text: str) -> None:
+        """Note a text that was left out of a source.
+
+        Args:
+            where: the source.
+            why: it was left out; empty where it is as before.
+            text: that was left out.
+        """
+        self.details.append(f"{where}: {why}{': ' if why and text else ''}{printable(text)}")
+
+    def counted(self, what: str) -> None:
+        """Note what was left out and is only counted."""
+        self._counts.append(what)
+
+    def lines(self) -> list[str]:
+        """Return all that was left out, a line each."""
+        return [f"{reason}: {one}" for reason, found in self._found.items() for one in found] + self.details
 
     def add(self, reason: str, first: str) -> None:
         """Count one.
@@ -41,6 +62,8 @@ class LeftOut:
 
     def warn(self) -> None:
         """Say how many there were of each reason, and which came first."""
+        for what in self._counts:
+            warnings.warn(f"left out: {what}", RetrievalWarning, stacklevel=3)
         for reason, found in self._found.items():
             warnings.warn(f"{reason}: {len(found):,} (first: {found[0]})", RetrievalWarning, stacklevel=3)
 

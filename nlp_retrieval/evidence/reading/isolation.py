@@ -10,17 +10,19 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryFile
 
+from pydantic import TypeAdapter, ValidationError
+
 from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.errors import EngineError, SourceError
 from nlp_retrieval.evidence.reading.limits import CHILD_MEMORY, CHILD_SECONDS
 from nlp_retrieval.evidence.reading.read_text import ReadText
-from nlp_retrieval.evidence.reading.removed import Removed
 
 __all__ = ["read_in_child"]
 
 _KEPT = ("LD_LIBRARY_PATH", "PYTHONHOME", "SYSTEMROOT", "TMPDIR")
 """What Python needs of the environment. The keys of services are in it as well, and are not for who reads a stranger's file."""
 
+_READ_TEXT = TypeAdapter(ReadText)
 _KILLED = (-signal.SIGKILL, -signal.SIGXCPU, -signal.SIGXFSZ)
 
 
@@ -80,14 +82,10 @@ def _answer(raw: bytes, where: str) -> ReadText:
         reply = parse_json(raw)
     except ValueError:
         reply = None
-    match reply:
-        case {"error": str(message)}:
-            raise SourceError(message)
-        case {
-            "title": str(title),
-            "text": str(text),
-            "removed": [int(), int(), int(), int(), int(), int()] as counts,
-            "unread_pages": int(unread),
-        }:
-            return ReadText(title, text, Removed(*counts), unread)
+    if isinstance(reply, dict) and isinstance(message := reply.get("error"), str):
+        raise SourceError(message)
+    try:
+        return _READ_TEXT.validate_python(reply)
+    except ValidationError:
+        pass
     raise EngineError(f"{where}: the process that reads it gave no answer that can be understood")

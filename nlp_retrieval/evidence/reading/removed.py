@@ -13,6 +13,8 @@ _WORDS = {
     "directional": ("control of the writing direction", "controls of the writing direction"),
     "tags": ("Unicode tag character", "Unicode tag characters"),
     "controls": ("control character", "control characters"),
+    "struck": ("struck passage", "struck passages"),
+    "marks": ("footnote mark", "footnote marks"),
 }
 
 
@@ -27,6 +29,8 @@ class Removed:
         directional: characters that change the direction of the writing around them.
         tags: characters of the Unicode tag block, which mirror ASCII and are invisible.
         controls: control characters other than tab and line feed, and halves of surrogate pairs.
+        struck: passages that the author struck out.
+        marks: marks of footnotes, which are no part of a sentence.
     """
 
     hidden: int = 0
@@ -35,12 +39,14 @@ class Removed:
     directional: int = 0
     tags: int = 0
     controls: int = 0
+    struck: int = 0
+    marks: int = 0
 
     def __add__(self, other: Removed) -> Removed:
-        return Removed(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
+        return Removed(*(getattr(self, kind.name) + getattr(other, kind.name) for kind in fields(self)))
 
     def __bool__(self) -> bool:
-        return any(getattr(self, one.name) for one in fields(self))
+        return any(getattr(self, kind.name) for kind in fields(self))
 
     @property
     def suspicious(self) -> bool:
@@ -49,5 +55,5 @@ class Removed:
 
     def describe(self) -> str:
         """Return what was left out, for people: ``2 hidden elements, 1 zero-width character``; empty for nothing."""
-        counts = {one.name: int(getattr(self, one.name)) for one in fields(self)}
+        counts = {kind.name: int(getattr(self, kind.name)) for kind in fields(self)}
         return ", ".join(f"{count:,} {_WORDS[name][count != 1]}" for name, count in counts.items() if count)

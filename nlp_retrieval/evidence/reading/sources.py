@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -32,6 +32,7 @@ def read_sources(
     rules: QualityRules | str | Path | None = None,
     fetch_date: str = "",
     url_of: Callable[[Path], str] | None = None,
+    left_out: LeftOut | None = None,
 ) -> Iterator[SourceDocument]:
     """Yield the sources in files and folders, in the order given, one at a time.
 
@@ -49,6 +50,7 @@ def read_sources(
         rules: as :func:`~nlp_retrieval.evidence.reading.quality.assess_source_quality` takes them.
         fetch_date: when sources were fetched that state no date, ISO 8601.
         url_of: gives the URL of a file by its path.
+        left_out: takes what is left out, to list it; by default a warning counts it.
 
     Raises:
         SourceError: a file or folder does not exist or cannot be read, or a line is wrong.
@@ -62,7 +64,9 @@ def read_sources(
     if isinstance(rules, str | Path):
         rules = QualityRules.read(rules)
     several = [paths] if isinstance(paths, str | Path) else list(paths)
-    return _Reading(quality, rules, fetch_date, url_of).read([Path(path).expanduser() for path in several])
+    return _Reading(quality, rules, fetch_date, url_of, left_out or LeftOut()).read(
+        [Path(path).expanduser() for path in several]
+    )
 
 
 def _is_date(text: str) -> bool:
@@ -81,7 +85,9 @@ class _Reading:
     rules: QualityRules | None
     fetch_date: str
     url_of: Callable[[Path], str] | None
-    left_out: LeftOut = field(default_factory=LeftOut)
+    left_out: LeftOut
+    _outside: int = 0
+    _pages: int = 0
 
     def read(self, paths: list[Path]) -> Iterator[SourceDocument]:
         for path in paths:
@@ -95,6 +101,9 @@ class _Reading:
                 yield from self._rows(path)
             else:
                 yield self._file(path, follow_link=True)
+        if self._outside:
+            what = f"{self._outside:,} words outside the main text of {self._pages:,} pages, as navigation"
+            self.left_out.counted(what)
         self.left_out.warn()
 
     def _file_of_folder(self, path: Path) -> SourceDocument | None:
@@ -102,7 +111,7 @@ class _Reading:
             return self._file(path, follow_link=False)
         except DependencyError:
             raise
-        except SourceError as error:
+        except InputError as error:
             self.left_out.add("files left out, since they cannot be read", str(error))
             return None
 
@@ -114,7 +123,22 @@ class _Reading:
             self.left_out.add("PDFs with pages left out, since they are damaged", f"{shown}: {read.unread_pages} of its pages")
         title, _ = clean_title(read.title or path.stem)
         url = self.url_of(path) if self.url_of is not None else Path(os.path.abspath(path)).as_uri()  # noqa: PTH100 -- Path's own follows no ..
-        return SourceDocument(read.text, url, title, self.quality or self._grade(shown, url), self.fetch_date)
+        self._outside += read.outside_words
+        if read.outside_words:
+            self._pages += 1
+        for why, text in read.left_out:
+            self.left_out.detail(shown, why, text)
+        if read.doubtful:
+            reason = "sources with text that readers may not see, which counts for little"
+            self.left_out.add(reason, f"{shown}: {read.doubtful_elements} places")
+        doubtful = tuple(read.text[start:end] for start, end in read.doubtful)
+        grade = self.quality or self._grade(shown, url)
+        return SourceDocument(read.text, url, title, grade, self.fetch_date, self._given(), doubtful)
+
+    def _given(self, *names: str) -> frozenset[str]:
+        """What a person gave: for all sources, or in a line."""
+        for_all = {name for name, value in (("quality", self.quality), ("fetch_date", self.fetch_date)) if value}
+        return frozenset(for_all | set(names))
 
     def _rows(self, path: Path) -> Iterator[SourceDocument]:
         for place, row in read_json_lines(path):
@@ -150,7 +174,8 @@ class _Reading:
             raise SourceError(f'{place}: "quality" is {quality[:40]!r}; grades are A, B, C, D and E')
         url = values["url"]
         graded = self._grade(place, url)  # also where the grade is not needed: it is where a wrong URL is found
-        return SourceDocument(content.strip(), url, title, quality or self.quality or graded, date)
+        given = self._given(*(name for name in ("title", "quality", "fetch_date") if values.get(name)))
+        return SourceDocument(content.strip(), url, title, quality or self.quality or graded, date, given)
 
     def _grade(self, place: str, url: str) -> str:
         try:

@@ -37,7 +37,12 @@ _MEDIA_TYPES = {
     "application/x-pdf": "pdf",
 }
 _SAYS_NOTHING = ("", "application/octet-stream", "binary/octet-stream")
-_NEEDED = {"text": (), "html": ("lxml", "trafilatura", "w3lib"), "markdown": ("lxml", "markdown_it"), "pdf": ("pypdf",)}
+_NEEDED = {
+    "text": (),
+    "html": ("lxml", "trafilatura", "w3lib", "cssselect2"),
+    "markdown": ("lxml", "markdown_it", "mdit_py_plugins", "cssselect2"),
+    "pdf": ("pypdf",),
+}
 _DECLARED_WITHIN = 4096
 """Bytes of a page in which it may declare its encoding."""
 

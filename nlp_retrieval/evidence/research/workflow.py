@@ -6,7 +6,7 @@ be fetched or read never keeps another from being so.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nlp_retrieval.core.progress import progress
@@ -177,7 +177,7 @@ class _PageReader:
         if self.index.was_deleted(document.url):
             return ResearchedPage(result.url, "refused", _DELETED, document.url, title)
         try:
-            added = self.index.add_document(document.content, document.url, title, document.quality, document.fetch_date)
+            added = self.index.add_source(replace(document, title=title))
         except InputError as error:
             return ResearchedPage(result.url, "failed", str(error), document.url, title)
         if not added:
@@ -188,7 +188,9 @@ class _PageReader:
         page = self.fetcher.fetch(url)
         read = read_bytes(page.content, name=page.url, media_type=page.media_type)
         quality = assess_source_quality(page.url, self.rules)
-        return SourceDocument(read.text, page.url, clean_title(read.title)[0], quality, page.fetch_date)
+        doubtful = tuple(read.text[start:end] for start, end in read.doubtful)
+        title = clean_title(read.title)[0]
+        return SourceDocument(read.text, page.url, title, quality, page.fetch_date, doubtful=doubtful)
 
 
 _DELETED = "it was deleted from this project; add it by hand to have it again"

@@ -203,7 +203,7 @@ def test_what_is_no_document_is_refused(tmp_path, document, message):
         ({"url": "lakes"}, "is not a URL"),
         ({"source_quality": "F"}, "grades are A"),
         ({"source_quality": "b"}, "did you mean 'B'"),
-        ({"source_quality": None}, "grades are A"),
+        ({"source_quality": 1}, "grades are A"),
         ({"fetch_date": "yesterday"}, "not a date in ISO 8601"),
         ({"fetch_date": "2026-13-01"}, "not a date in ISO 8601"),
         ({"fetch_date": "0001-01-01T00:00:00+14:00"}, "not a date in ISO 8601"),

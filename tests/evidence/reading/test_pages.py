@@ -26,7 +26,7 @@ TEXT = """Rain in the valley
 Mean rainfall rose by 12 percent between 1990 and 2020,
 a report says.
 
-About 3 × 10⁵ people live there; CO2 rose as well.[3]
+About 3 × 10⁵ people live there; CO2 rose as well.
 
 - The north is wetter.
 - The south is drier.
