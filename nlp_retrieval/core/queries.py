@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.surrogates import half_of_pair, no_text
-from nlp_retrieval.core.unicode_forms import normalize
 from nlp_retrieval.errors import QueryError
 
 _WORD_CHARACTER = re.compile(r"[^\W_]")
