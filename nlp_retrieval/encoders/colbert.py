@@ -192,13 +192,15 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
                 convert_to_numpy=True,
             )
         if matrix is not None and task == "query":  # a product of other rows rounds differently
-            encoded = [part.astype(np.float32, copy=False) @ matrix for part in encoded]
-        stacked = np.concatenate(encoded).astype(np.float32, copy=False)
+            parts = [part.astype(np.float32, copy=False) @ matrix for part in encoded]
+        else:
+            parts = list(encoded)
+        stacked = np.concatenate(parts).astype(np.float32, copy=False)
         if matrix is not None and task != "query":
             stacked = stacked @ matrix
         scale_to_length_one(stacked)  # the model may have normalised in 16 bits only
         begin = 0
-        for place, part in zip(not_blank, encoded, strict=True):
+        for place, part in zip(not_blank, parts, strict=True):
             results[place] = stacked[begin : begin + len(part)]
             begin += len(part)
         return results

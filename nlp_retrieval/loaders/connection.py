@@ -20,7 +20,7 @@ from nlp_retrieval.errors import DependencyError, SourceError, install
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
-__all__ = ["connect", "hide_secrets", "make_engine", "resolve", "scrub"]
+__all__ = ["HIDDEN", "connect", "hide_secrets", "make_engine", "resolve", "scrub"]
 
 # a password may hold an unescaped "@" or "/", so it ends at the last "@": hiding too much is better than too little
 _PASSWORD = re.compile(r"^(?!sqlite:///)((?>(?:[^:]*://)?)[^:@]*:)(.+)(?=@)", re.DOTALL)

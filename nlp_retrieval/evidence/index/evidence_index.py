@@ -134,7 +134,7 @@ class EvidenceIndex(SourceArchive):
         self.write_metadata()
         return added
 
-    def add_documents(self, documents: Iterable[Mapping[str, str]]) -> list[bool]:
+    def add_documents(self, documents: Iterable[Mapping[str, str | None]]) -> list[bool]:
         """Add many sources; each is on the disk before the next is taken.
 
         Args:

@@ -99,7 +99,7 @@ def checked_document(document: object, rules: QualityRules | None = None) -> New
 
 def normal_line(text: str) -> str:
     """Return a piece of a text as it stands in a stored text."""
-    return unicodedata.normalize("NFC", text).strip()
+    return normalize("NFC", text).strip()
 
 
 def _title(title: str) -> str:

@@ -47,7 +47,7 @@ def by_source(where: Where, texts_at: Callable[[Sequence[str]], list[str]]) -> W
 
 
 def _canonical(urls: Iterable[str]) -> list[str]:
-    found = []
+    found: list[str] = []
     for url in urls:
         try:
             found += dict.fromkeys((canonical_url(url), canonical_url(url) + anchor_of(url)))

@@ -92,7 +92,8 @@ def _environment() -> Environment:
         "visible_lines": lambda text: Markup("\n").join(map(visible, text.split("\n"))),  # which escapes each
         "verdict": lambda comparison: verdict(comparison, ALPHA),
     }
-    environment.tests |= {"finite": lambda value: finite(value) is not None, "web_address": web_address}
+    environment.tests["finite"] = lambda value: finite(value) is not None
+    environment.tests["web_address"] = web_address
     environment.globals |= {
         "ALPHA": f"{ALPHA:g}",
         "CALLS_AND_TOKENS": CALLS_AND_TOKENS,

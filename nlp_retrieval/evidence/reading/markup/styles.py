@@ -130,7 +130,7 @@ class Sheets:
                 self._matcher.add_selector(selector, _StyleRule(rank, normal, important))
         self.is_empty = not self._pending
         self._steps = [0]
-        kind = type("Element", (Element,), {"steps": self._steps})
+        kind: Any = type("Element", (Element,), {"steps": self._steps})
         self.root = kind.from_html_root(self.page)
 
     def declared(self, element: Element) -> dict[str, Tokens]:

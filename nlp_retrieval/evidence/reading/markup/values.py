@@ -211,20 +211,20 @@ def _mixed(name: str, parts: list[Any]) -> dict[str, tuple[Any, ...]]:  # noqa: 
         return {"mask-image": images}
     colours = [one for one in parts if colour_of((one,)) is not None or keyword((one,)) == "currentcolor"]
     clipped = tuple(one for one in parts if keyword((one,)) == "text")
-    known = images or colours or all(one.type != "ident" or keyword((one,)) in _IN_BACKGROUND for one in parts)
+    known = bool(images or colours) or all(one.type != "ident" or keyword((one,)) in _IN_BACKGROUND for one in parts)
     if not known or len(colours) > 1:
         return {}
     return {"background-color": tuple(colours), "background-image": images, "background-clip": clipped}
 
 
 _IN_BACKGROUND = frozenset(
-    "none repeat repeat-x repeat-y no-repeat space round scroll fixed local left right top bottom center cover contain auto text "  # noqa: E501
-    "border-box padding-box content-box".split()
+    "none repeat repeat-x repeat-y no-repeat space round scroll fixed local left right top bottom center cover contain auto "
+    "text border-box padding-box content-box".split()
 )
 
 
 def _is_weight(token: Any) -> bool:
-    return token.type == "number" and token.value != 0
+    return bool(token.type == "number" and token.value != 0)
 
 
 def is_valid(name: str, value: Sequence[Any]) -> bool:  # noqa: PLR0911
