@@ -116,8 +116,8 @@ def missing_gold(
     by, name = key[0], wanted[number][key][1]
     cure, confused = (
         (
-            "use the corpus that the gold was made for, or leave these queries out (in a benchmark, gold_missing: drop takes such "
-            "documents out of the gold, and count counts them as not found)"
+            "use the corpus that the gold was made for, or leave these queries out (in a benchmark, gold_missing: drop takes "
+            "such documents out of the gold, and count counts them as not found)"
         ),
         not places,
     )
