@@ -151,13 +151,20 @@ class CitationAuditor:
         since = self._supporting_version(citation)
         if since:
             reason, other, detail = "changed source", "", f"{since} supports this, the newest does not: {detail}"
+        elif self.index.doubtful(source.key) and self._passes(self._reading(citation, source, seen_alone=False)):
+            reason, other, detail = "hidden text", "", "readers of the page may not see the text that supports this"
         return AuditRow(citation, "REVIEW", reason, support, passage, span, other, detail)
 
     def _passes(self, found: _ReadCitation) -> bool:
         return found.judgement.support >= self.threshold and not found.there.parted
 
-    def _reading(self, citation: Citation, source: SourceVersion, *, newest: bool = True) -> _ReadCitation:
+    def _reading(
+        self, citation: Citation, source: SourceVersion, *, newest: bool = True, seen_alone: bool = True
+    ) -> _ReadCitation:
+        """Read a sentence beside its source; text that readers of the page may not see counts only if not ``seen_alone``."""
         whole = self.index.text(source.key)
+        if seen_alone:
+            whole = _without(whole, self.index.doubtful(source.key))
         read = self._text(citation, source, whole, newest=newest)
         (judgement,) = self.verifier.judge([citation.sentence], [read.text])
         there = looked_up(citation.sentence, read.text, f"{source.title}\n\n{whole}", quoted=citation.quoted)
@@ -196,7 +203,7 @@ class CitationAuditor:
         parts, begins, length = [], [], 0
         for one in chosen:
             begins.append((length, one))
-            parts.append(one.content)
+            parts.append(text[one.start : one.end])
             length += len(one.content) + 2
         return _Text("\n\n".join(parts), begins)
 
@@ -254,6 +261,16 @@ class CitationAuditor:
         except QueryError:  # another process deleted it since it was found
             return True
         return looked_up(claim, passage.content, f"{passage.title}\n\n{whole}").parted
+
+
+def _without(text: str, spans: list[tuple[int, int]]) -> str:
+    """Return a text with spaces in place of some spans, which are in order."""
+    parts, end = [], 0
+    for start, stop in spans:
+        begin = max(start, end)
+        parts += [text[end:begin], " " * (stop - begin)]
+        end = max(end, stop)
+    return "".join([*parts, text[end:]])
 
 
 def _unread(citation: Citation, status: AuditStatus, reason: AuditReason, detail: str) -> AuditRow:

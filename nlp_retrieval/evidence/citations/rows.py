@@ -19,6 +19,7 @@ AuditReason = Literal[
     "other entity",
     "another source",
     "changed source",
+    "hidden text",
     "quote not found",
     "not found",
     "not judged",
