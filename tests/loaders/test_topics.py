@@ -255,7 +255,7 @@ def test_quotation_marks_quote_in_csv_and_where_they_are_asked_to(write: Write) 
         text for _, text in expected
     ]
     path = write("c.csv", 'id,text\n1,"Heroes" song\n')
-    with pytest.raises(SourceError, match=r"or pass quote=None .null in YAML. where a quotation mark is text"):
+    with pytest.raises(SourceError, match="or pass quote=None where a quotation mark is text"):
         read(path)
     assert read(path, quote=None) == [("1", '"Heroes" song')]
     with pytest.raises(SourceError) as caught:
@@ -380,3 +380,24 @@ def test_a_collection_that_cannot_be_downloaded_is_an_error_in_a_sentence() -> N
             IrDatasetsLoader("local-test-unreachable").load()
     finally:
         del ir_datasets.registry._registered["local-test-unreachable"]
+
+
+@pytest.mark.parametrize(
+    ("content", "qrels", "texts"),
+    [
+        (
+            "enwiki:Aftertaste/Taste%20buds\n\nenwiki:Farm\n",
+            "enwiki:Aftertaste/Taste%20buds 0 d1 1\nenwiki:Farm 0 d2 1\n",
+            {"enwiki:Aftertaste/Taste%20buds": "Aftertaste Taste buds", "enwiki:Farm": "Farm"},
+        ),
+        ("1:obama family tree\n2: at 10:30\n", "1 0 d1 1\n2 0 d2 1\n", {"1": "obama family tree", "2": "at 10:30"}),
+    ],
+)
+def test_topics_of_a_line_each_are_read(write: Write, content: str, qrels: str, texts: dict[str, str]) -> None:
+    loader = TopicsLoader(write("topics.txt", content), write("qrels.txt", qrels))
+    assert {query.query_id: query.text for query in loader.queries()} == texts
+
+
+def test_a_text_in_which_not_all_lines_have_an_id_is_refused(write: Write) -> None:
+    with pytest.raises(SourceError, match="holds no TREC topics"):
+        TopicsLoader(write("topics.txt", "1:obama\nfamily tree\n"), write("qrels.txt", "1 0 d1 1\n")).queries()

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from html import unescape
 from pathlib import Path
 from typing import Literal, NamedTuple
+from urllib.parse import unquote
 from xml.parsers import expat
 
 from pydantic import JsonValue
@@ -29,6 +30,8 @@ from nlp_retrieval.loaders.tables.delimited import Quote, read_cells, read_rows
 
 __all__ = ["TopicsLoader"]
 
+_CAR = re.compile(r"enwiki:\S+")
+_NUMBERED = re.compile(r"\d{1,9}:\s*\S")
 _OFFERS = ("columns", "quote")
 _MOST = 64 * 2**20
 _TAG = re.compile(
@@ -230,6 +233,21 @@ class TopicsLoader(BaseQueryLoader):
         return read_rows(self.path, delimiter, quote, columns, offers=_OFFERS)
 
 
+def _by_line(path: str | Path, lines: Sequence[str]) -> Iterator[tuple[str, JsonObject]]:
+    """Yield topics of a line each, where all lines have one of two forms.
+
+    ``12:text`` (TREC's million queries), or a path of headings that is both id and text (TREC CAR's ``enwiki:A/B%20c``).
+    """
+    written = [(number, line.strip()) for number, line in enumerate(lines, start=1) if line.strip()]
+    if all(_CAR.fullmatch(line) for _, line in written):
+        for number, line in written:
+            yield f"{path}, line {number}", {"number": line, "text": unquote(line.removeprefix("enwiki:").replace("/", " "))}
+    elif all(_NUMBERED.match(line) for _, line in written):
+        for number, line in written:
+            name, _, text = line.partition(":")
+            yield f"{path}, line {number}", {"number": name, "text": text.strip()}
+
+
 def _topics(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
     lines: list[str] = []
     size = 0
@@ -242,6 +260,9 @@ def _topics(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
     tokens = list(_tokens(path, text))
     wanted = next((token.name for token in tokens if token.kind == "tag" and token.name in _TOPICS), None)
     if wanted is None:
+        if topics_by_line := list(_by_line(path, lines)):
+            yield from topics_by_line
+            return
         raise SourceError(
             f"{path}: it holds no TREC topics (<top> or <topic>); pass format= where it is csv, tsv, json or jsonl under "
             "another suffix, and write a tab between id and text where it is plain text"
