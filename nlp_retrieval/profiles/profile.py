@@ -95,7 +95,7 @@ class Profile(BaseModel):
         top_k: length of a result list.
         n_per_document: at most so many results of one document; None for any number.
         fuzzy_threshold: words less alike than this are not alike, 0 to 1.
-        max_hops: how far relations are followed, 1 to 3.
+        max_hops: how far relations are followed, 1 to 3, where no configuration of a study says it (``hop:``).
         language: of the stemmer (Snowball's names); None compares words as they stand.
     """
 
