@@ -20,8 +20,8 @@ _HOP = "hop"
 def searchers_of(index: str | Path, profile: str, *, trust: bool = False) -> tuple[Searcher, Searcher | None]:
     """Return a searcher over the retrievers of an index, and one over those that go along relations, if it has such.
 
-    What the first finds is scored by all signals of the profile; how good is good enough, the study decides. Relations are followed
-    as far as the profile says, or, where it says nothing, as far as the index says.
+    What the first finds is scored by all signals of the profile; how good is good enough, the study decides. Relations are
+    followed as far as the profile says, or, where it says nothing, as far as the index says.
 
     Args:
         index: its directory.

@@ -17,4 +17,4 @@ def test_the_hops_of_a_profile_are_those_that_are_followed(tmp_path: Path, said:
     hop = HopRetriever(Bm25sRetriever(), encoder=HashedWords(), max_hops=2, decay=0.5)
     limited = _limited(hop, str(tmp_path / "mine.yaml"))
     assert (limited.max_hops, limited.decay) == (expected, 0.5)
-    assert limited.index_identity == hop.index_identity
+    assert limited.identity == hop.identity
