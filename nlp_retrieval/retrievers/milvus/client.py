@@ -181,7 +181,7 @@ class MilvusConnections:
         if status == "DEADLINE_EXCEEDED":
             told = f"a request took longer than timeout={self.timeout:g} s; raise it, or use index_type='hnsw'"
         elif status in ("UNAUTHENTICATED", "PERMISSION_DENIED") or "auth check failure" in text or "permission deny" in text:
-            told = f"the server refuses the user: {reason}; pass token='env:NAME', and check its rights"
+            told = f"the server refuses the user: {reason}; check the token (pass token='env:NAME') and its rights"
         elif lost:
             told = f"the server cannot be reached: {reason}; check that it runs, and the URL"
         else:
