@@ -21,10 +21,10 @@ _SIGNALS = "from nlp_retrieval.evidence.verifiers.signals"
 EVIDENCE = {
     "text/sentences.py": _each("sentences_of(text)", "from nlp_retrieval.text.sentences import sentences_of"),
     "evidence/citations/parser.py": _each(
-        "markdown_parser().parse(text[:20_000])", f"{_CITATIONS}.parser import markdown_parser"
+        "markdown_parser().parse(text[:N])", f"{_CITATIONS}.parser import markdown_parser"
     ),
     "evidence/citations/blocks.py": _each(
-        "web_address(text), blocks_of(text[:20_000])", f"{_CITATIONS}.blocks import blocks_of, web_address"
+        "web_address(text), blocks_of(text[:N])", f"{_CITATIONS}.blocks import blocks_of, web_address"
     ),
     "evidence/citations/facts.py": _each("states_fact(text)", f"{_CITATIONS}.facts import states_fact"),
     "evidence/citations/marks.py": _each(
@@ -32,17 +32,16 @@ EVIDENCE = {
         f"{_CITATIONS}.marks import MarkReader, author_and_year, key_of, numbers_of\nREADER = MarkReader(lambda name: False)",
     ),
     "evidence/citations/quoted.py": _each(
-        "for said in (text, MARK + text, chr(0x201c) + text[:5_000] + chr(0x201d), *MORE): missing_quotations(said, 'Ice.')",
+        "for said in (text, MARK + text, chr(0x201c) + text[: N // 3] + chr(0x201d)): missing_quotations(said, 'Ice.')",
         f"{_CITATIONS}.quoted import missing_quotations\nMARK = chr(34)\n"
         "MORE = ((MARK + 'a b ') * (N // 5), (' ' + MARK) * N, chr(0x201e) * N, chr(0xab) * N, (chr(0xab) + 'a') * N, "
         "'a ' + chr(39) * N, chr(0x2018) * N, (' ' + chr(39) + 'a') * N, ('s' + chr(39) + ' a') * N, chr(0x300c) * N, "
-        "chr(0xbb) * N, "
-        "chr(0x201c) + 'a b ... ' * 250 + chr(0x201d), "
-        "chr(0x201c) + '[' * 2_000 + chr(0x201d))",
+        "chr(0xbb) * N, chr(0x201c) + 'a b ... ' * (N // 30) + chr(0x201d), chr(0x201c) + '[' * (N // 4) + chr(0x201d))\n"
+        "for said in MORE:\n    missing_quotations(said, 'Ice.')",
     ),
-    "evidence/citations/prose.py": _each("read_report(text[:20_000])", f"{_CITATIONS}.markdown import read_report"),
+    "evidence/citations/prose.py": _each("read_report(text[:N])", f"{_CITATIONS}.markdown import read_report"),
     "evidence/citations/references.py": _each(
-        "read_report('# References' + chr(10) * 2 + '[1] ' + text[:20_000])", f"{_CITATIONS}.markdown import read_report"
+        "read_report('# References' + chr(10) * 2 + '[1] ' + text[:N])", f"{_CITATIONS}.markdown import read_report"
     ),
     "evidence/citations/retrieval_audit.py": _each("_text(text)", f"{_CITATIONS}.retrieval_audit import _text"),
     "evidence/claims/independence.py": _each(

@@ -48,11 +48,17 @@ def seconds(tree, length):
     exec(compile(tree, "attack", "exec"), space)
     return [*times, time.process_time() - began]
 
+def time_loops(tree):
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.For):
+            if not isinstance(node.iter, (ast.Tuple, ast.Name)):
+                continue  # how often it runs may depend on the length
+            node.iter = ast.Call(ast.Name("_timed", ast.Load()), [node.iter], [])
+        time_loops(node)
+
 def grown(code):
     tree = ast.parse(code)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.For):
-            node.iter = ast.Call(ast.Name("_timed", ast.Load()), [node.iter], [])
+    time_loops(tree)
     ast.fix_missing_locations(tree)
     seconds(tree, 500)  # imports, and builds what is built once
     best = None
@@ -535,6 +541,12 @@ for text in ("pass " * N, "pass ab=" * N, "pass ab=" + '"' * N, "pass ab=[" * N,
              "pass " + "a" * N, "pass ab=" + "a" * N, "pass ab=" + "a." * N,
              'pass ab="' + chr(92) * N, "pass replace=True" * N):
     in_yaml(text), on_command_line(text, {"option": "--option"}, of_source=True)
+""",
+    "service/refusal.py": """
+from nlp_retrieval.service.refusal import _PATH
+for text in ("/" * N, "/a" * N, " /" * N, "a" * N, "a/" * N, " a" * N, "/a " * N, "http://" * N, "/" + "a" * N + ":", ": /" * N,
+             "." * N):
+    _PATH.sub("...", text)
 """,
     "cli/search.py": "from nlp_retrieval.cli import search\nsearch._CONTROL.sub('', chr(0x9b) * N)",
     "retrievers/pyserini/jvm.py": """
