@@ -224,13 +224,11 @@ class _Running:
         """Leave out what cannot be run before anything is computed: what is not installed, a key or a model that is not there.
 
         Raises:
-            OutputError: the index or the results of stages cannot be written.
+            OutputError: the index cannot be written.
         """
         settings = self.settings
         if not os.path.lexists(settings.index_path / MANIFEST_FILE):  # an index that is there need not be writable
             check_folder_for_output(settings.index_path)
-        if settings.stage_folder is not None:
-            check_folder_for_output(settings.stage_folder)
         for part in with_held(settings.answerer) if settings.answerer is not None else ():
             part.check_ready()
         for name, searcher in self.left().items():

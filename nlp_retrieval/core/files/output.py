@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryFile
 
 from nlp_retrieval.core.files.atomic import clear_asides, make_folder, sync_folder, write_atomically
 from nlp_retrieval.errors import OutputError
@@ -16,7 +17,7 @@ _RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECAS
 
 
 def check_folder_for_output(folder: Path) -> None:
-    """Refuse a folder that cannot be written to; it is not created, but what is made in its place is tried and removed.
+    """Refuse a folder that cannot be written to; it is not created, and nothing is left of the trial, also after a crash.
 
     Raises:
         OutputError: it is a file or lies in one, may not be written to, or its file system does not take files.
@@ -25,16 +26,17 @@ def check_folder_for_output(folder: Path) -> None:
         whole = folder.absolute()
         place = next(path for path in (whole, *whole.parents) if os.path.lexists(path))
         if not place.exists():
-            raise OutputError(f"{folder} cannot be written ({place} is a link that leads nowhere); choose another path")
-        if not place.is_dir():
-            raise OutputError(f"{folder} cannot be written ({place} is a file); choose another path")
-        with TemporaryDirectory(prefix=".nlp-retrieval-", dir=place) as tried:
-            inside = Path(tried, *whole.parts[len(place.parts) :])
-            inside.mkdir(parents=True, exist_ok=True)
-            (inside / "file").touch()
+            reason = f"{place} is a link that leads nowhere"
+        elif not place.is_dir():
+            reason = f"{place} is a file"
+        else:
+            with suppress(FileNotFoundError):  # a name that no folder can have is another error
+                os.lstat(whole / "file")
+            with TemporaryFile(dir=place):  # permissions say nothing about a read-only disk, or about /proc
+                return
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise OutputError(f"{folder} cannot be written ({reason}); choose another path") from None
+        reason = getattr(error, "strerror", None) or str(error)
+    raise OutputError(f"{folder} cannot be written ({reason}); choose another path")
 
 
 def check_file_for_output(path: Path) -> None:
