@@ -111,6 +111,7 @@ def read_sources(
     saved = list(opened.values())
     gold = _gold(named, saved, qrels)
     refuse_other_texts(saved)
+    named = [replace(one, rankings=with_matched_numbers(one.rankings, gold, one.where)) for one in named]
     unjudged = list(dict.fromkeys(query_id for one in named for query_id in one.rankings if query_id not in gold))
     query_ids = [*gold, *unjudged]
     first = saved[0].lists if saved else None
@@ -150,9 +151,8 @@ def _added(
     builder: ListsBuilder, name: str, one: _Named, query_ids: list[str], unjudged: list[str], titles: dict[str, str]
 ) -> Entrant:
     if one.saved is None:
-        asked = [*query_ids, *unjudged]
-        rankings = with_matched_numbers(one.rankings, asked, one.where)
-        lists: list[Ranking] = [rankings.get(query_id, []) for query_id in asked]
+        rankings = one.rankings
+        lists: list[Ranking] = [rankings.get(query_id, []) for query_id in (*query_ids, *unjudged)]
         if not any(lists[: len(query_ids)]):
             raise SourceError(f"{one.where}: none of the {len(query_ids):,} queries is in it; was it made for other queries?")
         missing = [query_id for query_id in query_ids if query_id not in rankings]
