@@ -55,7 +55,7 @@ def written(folder: Path, **changed: Any) -> str:
     return "sweep.yaml"
 
 
-NAMES = [f"k1={k1}, {reranker}" for k1 in (0.4, 0.9, 2.0) for reranker in ("reranker=none", "overlap")]
+NAMES = [f"k1={k1:g}, {reranker}" for k1 in (0.4, 0.9, 2.0) for reranker in ("reranker=none", "overlap")]
 GRID = {"searcher": {"retrievers": ["bm25s"]}, "vary": {"retrievers.bm25s.k1": [0.4, 0.9, 2.0], "reranker": [None, "overlap"]}}
 
 
@@ -165,5 +165,5 @@ def test_a_dry_run_prints_long_plans_to_their_end(tmp_path: Path) -> None:
     grid = {"searcher": {"retrievers": ["bm25s"]}, "vary": {"retrievers.bm25s.k1": values}}
     done = run("benchmark", written(tmp_path, grid=grid), "--dry-run", folder=tmp_path, COLUMNS="60")
     assert done.returncode == 0, done.stderr
-    assert [line.split()[0] for line in done.stdout.splitlines()[-20:]] == [f"k1={value}" for value in values]
+    assert [line.split()[0] for line in done.stdout.splitlines()[-20:]] == [f"k1={value:g}" for value in values]
     assert " more" not in done.stdout

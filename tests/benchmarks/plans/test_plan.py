@@ -228,8 +228,8 @@ def test_calls_are_as_many_as_a_run_makes(server: ChatServer, model: MakeModel, 
         return fields(summary="a fox") if "`summary` (" in wanted else fields(query=f"fox of {asked(body, 'claim')}")
 
     server.answer = answer
-    queries = [*QUERIES, Query(query_id="twice", text=QUERIES[0].text), Query(query_id="stop", text="of the")]
-    gold = [*GOLD, GOLD[0].model_copy(update={"query_id": "twice"}), GOLD[0].model_copy(update={"query_id": "stop"})]
+    queries = [*QUERIES, Query(query_id="twice", text=QUERIES[0].text), Query(query_id="no words", text="?!")]
+    gold = [*GOLD, GOLD[0].model_copy(update={"query_id": "twice"}), GOLD[0].model_copy(update={"query_id": "no words"})]
     searchers = {
         "plain": Searcher([Bm25sRetriever()]),
         "decomposed": Searcher([Bm25sRetriever()], ClaimDecomposition(model(), keep_query=False)),

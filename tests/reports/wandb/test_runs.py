@@ -99,6 +99,7 @@ def test_headline_measures_are_defined_and_in_the_last_row_of_the_history(report
 def test_the_config_of_a_run_holds_each_setting_once_and_flat(report: BenchmarkReport, logged: list[Path]) -> None:
     shared = {
         "queries": 20,
+        "counted": "Counted: 20 queries.",
         "query_set": report.manifest["query_fingerprint"],
         "k": [3, 5, 10],
         "baseline": "bm25",
@@ -116,7 +117,7 @@ def test_the_config_of_a_run_holds_each_setting_once_and_flat(report: BenchmarkR
     assert told == shared | lexical | encoder | {"bm25s/k1": 1.2}
     assert (hybrid["faiss/encoder/dimension"], hybrid["faiss/encoder/api_key"]) == (16, "***")
     assert "faiss/encoder" not in hybrid
-    assert summary == {key: shared[key] for key in ("queries", "query_set", "k", "baseline")}
+    assert summary == {key: shared[key] for key in ("queries", "counted", "query_set", "k", "baseline")}
 
 
 def test_two_runs_that_differ_in_one_parameter_differ_in_one_key_of_their_config(tmp_path: Path) -> None:
