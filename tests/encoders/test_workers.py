@@ -27,8 +27,8 @@ from nlp_retrieval.encoders.workers.processes import ProcessWorker, local_pool
 from nlp_retrieval.encoders.workers.task import PassageTask
 from nlp_retrieval.encoders.workers.worker import Confirmed, Failure, NoRoomError, Worker
 from nlp_retrieval.errors import ConfigurationError, ModelError, WorkerError
+from nlp_retrieval.retrievers import vectors as vectors_room
 from nlp_retrieval.retrievers.colbert import retriever as colbert_room
-from nlp_retrieval.retrievers.faiss import retriever as faiss_room
 
 TEXTS = [f"passage {row} of the {row * 7} rivers" for row in range(30)]
 SUDDEN = [text + (" now" if row == 13 else "") for row, text in enumerate(TEXTS)]
@@ -36,7 +36,7 @@ SUDDEN = [text + (" now" if row == 13 else "") for row, text in enumerate(TEXTS)
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(faiss_room, "_BATCH", 4)
+    monkeypatch.setattr(vectors_room, "_BATCH", 4)
     monkeypatch.setattr(colbert_room, "_BATCH", 4)
 
 
@@ -288,9 +288,9 @@ from hashed_words import items_of
 from worker_encoders import Unlucky
 from nlp_retrieval import FaissRetriever, Searcher
 from nlp_retrieval.encoders.workers import pool
-from nlp_retrieval.retrievers.faiss import retriever
+from nlp_retrieval.retrievers import vectors
 
-retriever._BATCH = 4
+vectors._BATCH = 4
 result = pool._Call.result
 def told(run, block):
     while {seconds} and len(run._pool.workers) < 2:

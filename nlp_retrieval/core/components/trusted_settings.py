@@ -90,7 +90,7 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
             *("feedback", "fb_docs", "fb_terms", "original_query_weight", "merge", "backend"),
         ),
         "pyserini": _may(
-            *("k1", "b", "language", "stemmer", "rm3", "rm3_terms", "rm3_documents", "rm3_query_weight"),
+            *("k1", "b", "language", "stemmer", "keep_stopwords", "rm3", "rm3_terms", "rm3_documents", "rm3_query_weight"),
             *("document_vectors", "threads", "merge"),
         ),
         "faiss": _may(
@@ -230,14 +230,14 @@ MANIFEST_MAY_SET: Mapping[str, Mapping[str, Mapping[str, Rule]]] = {
         "hotpotqa": _may("sentence_facts", path=_FILE),
         "hover": _may("hops", "label", path=_FILE),
         "jsonl": _may(*_FIELDS, path=_FILE),
-        "csv": _may(*_FIELDS, "number_fields", "delimiter", "quote", "columns", "encoding", path=_FILE),
+        "csv": _may(*_FIELDS, "number_fields", "decimal", "delimiter", "quote", "columns", "encoding", path=_FILE),
         "parquet": _may(*_FIELDS, path=_FILE),
         "huggingface": _may(*_FIELDS, "config", "split", "revision", path=_given("load, or download, the data set")),
         "ir_datasets": _may(
             *("content_field", "title_field", "metadata_fields", "query_field"),
             path=_given("load, or download, the data set"),
         ),
-        "topics": _may(*("format", "qrels_format", "id_field", "text_field", "columns"), path=_FILE, qrels=_FILE),
+        "topics": _may(*("format", "qrels_format", "id_field", "text_field", "columns", "quote"), path=_FILE, qrels=_FILE),
         "chunker": _may("source", "size", "overlap", "unit"),
         "chunk_tables": _may("schema", "country", url=_given("ask the database")),
         "database": _may(

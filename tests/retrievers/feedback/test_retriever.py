@@ -68,7 +68,7 @@ def test_what_other_countries_say_finds_what_one_says_in_words_of_its_own(tmp_pa
     question, where = "what sums do donors lend", {"country": "Farrow"}
     plain = Searcher([Bm25sRetriever()])
     plain.index(plans(), tmp_path / "index")
-    with pytest.warns(RetrievalWarning, match="share no term"):
+    with pytest.warns(RetrievalWarning, match="no item that may be found matches"):
         assert plain.search([question], k=4, where=where) == [[]]
     found = searched(tmp_path, made(passages=5, neighbour_weight=0.0), question, k=4, where=where)
     assert found[0].item.item_id == "Farrow-money"
