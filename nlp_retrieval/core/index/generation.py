@@ -46,11 +46,15 @@ def fingerprint_of(corpus: str, identity: Config, records: Sequence[RetrieverRec
         records: of the index. Where one of them has equal settings and another fingerprint, because earlier versions told 1
             from 1.0, the index has that one.
     """
-    own = hashlib.sha256(canonical_json({"corpus": corpus, "retriever": identity}).encode()).hexdigest()
+    own = _hash(corpus, identity)
     if any(record.fingerprint == own for record in records):
         return own
-    alike = (record.fingerprint for record in records if equal_settings(record.identity, to_plain(identity)))
-    return next(alike, own)
+    alike = (record for record in records if equal_settings(record.identity, to_plain(identity)))
+    return next((record.fingerprint for record in alike if record.fingerprint == _hash(corpus, record.identity)), own)
+
+
+def _hash(corpus: str, identity: Config) -> str:
+    return hashlib.sha256(canonical_json({"corpus": corpus, "retriever": identity}).encode()).hexdigest()
 
 
 class Generation:
