@@ -12,7 +12,7 @@ from hashed_tokens import HashedTokens
 from evidence.index.sources import LAKE, LAKE_TEXT, TOWN, TOWN_TEXT, lexical, told, two_sources
 from nlp_retrieval import Bm25sRetriever, ColbertRetriever, OverlapReranker, Searcher
 from nlp_retrieval.core.index.generation import open_generation
-from nlp_retrieval.errors import IndexMismatchError, InputError, QueryError
+from nlp_retrieval.errors import IndexMismatchError, InputError, QueryError, RetrievalWarning
 from nlp_retrieval.evidence.index.counters import relevance_of
 from nlp_retrieval.evidence.index.evidence_index import EvidenceIndex
 
@@ -145,12 +145,6 @@ def test_metadata_are_filtered(tmp_path):
         ({"url": {"in": [MIRROR], "gte": "a"}, "title": "Lakes"}, {LAKE}),
         ({"not": {"url": MIRROR}}, {TOWN}),
         ({"or": [{"url": MIRROR}, {"url": TOWN}], "and": [{"start": 0}]}, {LAKE, TOWN}),
-        ({"and": [{"url": MIRROR}, {"url": TOWN}]}, set()),
-        ({"url": MIRROR, "source": "another"}, set()),
-        ({"url": "https://elsewhere.example/"}, set()),
-        ({"url": "nowhere"}, set()),
-        ({"url": 7}, set()),
-        ({"url": {"gt": TOWN}}, {url for url in (LAKE, TOWN) if url > TOWN}),
     ],
 )
 def test_a_text_is_found_by_each_of_its_urls(tmp_path, where, urls):
@@ -158,6 +152,27 @@ def test_a_text_is_found_by_each_of_its_urls(tmp_path, where, urls):
     index.add_document(LAKE_TEXT, MIRROR)
     index.build_index()
     assert {found.url for found in index.search(f"{LAKE_TEXT} {TOWN_TEXT}", where=where)} == urls
+
+
+@pytest.mark.parametrize(
+    ("where", "note"),
+    [
+        ({"and": [{"url": MIRROR}, {"url": TOWN}]}, "no item meets them together"),
+        ({"url": MIRROR, "source": "another"}, "source is never 'another'"),
+        ({"url": "https://elsewhere.example/"}, "no source has the URL 'https://elsewhere.example/'"),
+        ({"url": "nowhere"}, "no source has the URL 'nowhere'"),
+        ({"url": {"gt": TOWN}}, "url is never gt"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::nlp_retrieval.errors.RetrievalWarning")
+def test_a_filter_that_no_text_meets_says_why(tmp_path, where, note):
+    index = two_sources(tmp_path)
+    index.add_document(LAKE_TEXT, MIRROR)
+    index.build_index()
+    with pytest.warns(RetrievalWarning, match=note):
+        assert index.search(f"{LAKE_TEXT} {TOWN_TEXT}", where=where) == []
+    with pytest.raises(QueryError, match="url is a text in this index, and 7 is a number"):
+        index.search(LAKE_TEXT, where={"url": 7})
 
 
 def test_a_url_finds_its_newest_text(tmp_path):
