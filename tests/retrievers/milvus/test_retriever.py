@@ -202,6 +202,7 @@ ODD = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:milvus.* longer than the 65,535 bytes:nlp_retrieval.errors.RetrievalWarning")
 @pytest.mark.parametrize("mode", ["dense", "bm25"])
 def test_ids_texts_metadata_and_queries_are_values(mode, index):
     items = [
