@@ -129,7 +129,9 @@ def test_scores_are_start_plus_strongest_path(
     alone.open(tmp_path)
     opened = retriever.open(open_generation(tmp_path))
     ids = [item.item_id for item in items]
-    allowed = {item.item_id for item in items if item.content and all(item.metadata.get(key) == value for key, value in where.items())}
+    allowed = {
+        item.item_id for item in items if item.content and all(item.metadata.get(key) == value for key, value in where.items())
+    }
     for query in QUERIES[:3]:
         started = found_by(alone, query, 50, **where)
         lowest = min(0.0, *started.values()) if len(started) < 40 else min(started.values())
