@@ -316,7 +316,6 @@ def refused(folder: Path, **changes: object) -> None:
         ({"gold": [*GOLD, GOLD[3]]}, "'q3' stands more than once in the gold"),
         ({"queries": [*QUERIES, QUERIES[3]]}, "'q3' stands more than once in the queries"),
         ({"gold": [*GOLD[:-1], Gold(query_id="q23", relevance={"elsewhere": 1})]}, "elsewhere"),
-        ({"gold": [*GOLD[:-1], Gold(query_id="q23", relevance={"d1": 0})]}, "q23"),
     ],
 )
 def test_gold_that_cannot_be_used_is_an_error_that_counts_and_names_it(
@@ -324,6 +323,12 @@ def test_gold_that_cannot_be_used_is_an_error_that_counts_and_names_it(
 ) -> None:
     with pytest.raises(GoldError, match=said):
         refused(folder, **changes)
+
+
+def test_a_query_without_a_relevant_item_counts_and_fits_nothing(folder: Path) -> None:
+    gold = [*GOLD[:-1], Gold(query_id="q23", relevance={"d1": 0})]
+    weights = tune(RETRIEVER, folder, queries=QUERIES, gold=gold, folds=4).weights
+    assert weights == tune(RETRIEVER, folder, queries=QUERIES[:-1], gold=GOLD[:-1], folds=4).weights
 
 
 def test_cutoffs_and_indexes_that_cannot_be_used_are_errors(folder: Path, tmp_path: Path) -> None:
