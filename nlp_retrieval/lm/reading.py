@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from nlp_retrieval.core.files.json_text import is_deeper
-from nlp_retrieval.core.queries import has_no_words
+from nlp_retrieval.core.queries import has_no_words, has_stop_words_alone
 
 _FENCE = re.compile(r"^[^\S\n]*```\w*[^\S\n]*$", re.MULTILINE)
 _BULLET = re.compile(
@@ -142,6 +142,11 @@ def _bare(text: str) -> str | None:
     return _ANSWER_MARK.sub("", text).strip() or None
 
 
+def _is_empty(answer: str) -> bool:
+    """Return whether an answer has no word, or English stop words alone: searching for it would not help a query."""
+    return has_no_words(answer) or has_stop_words_alone(answer)
+
+
 def read_phrases(answer: object, claim: str, most: int, max_words: int) -> list[str] | None:
     """Return the search phrases in an answer.
 
@@ -152,14 +157,14 @@ def read_phrases(answer: object, claim: str, most: int, max_words: int) -> list[
         max_words: a longer phrase is cut after this many words.
 
     Returns:
-        Distinct phrases, in order; None where there is none.
+        Distinct phrases, in order, without those of stop words alone; None where there is none.
     """
     phrases: dict[tuple[str, ...], str] = {}
     taken = _words(claim)
     for part in _parts(answer):
         phrase = _trimmed(part, max_words)
         words = _words(phrase)
-        if has_no_words(phrase) or words == taken or phrase.casefold() in _NOTHING:
+        if _is_empty(phrase) or words == taken or phrase.casefold() in _NOTHING:
             continue
         phrases.setdefault(words, phrase)
         if len(phrases) == most:
@@ -171,12 +176,12 @@ def read_passage(answer: object, query: str, max_words: int) -> str | None:
     """Return the passage in an answer, as one line, cut after ``max_words`` words.
 
     Returns:
-        The passage; None where it has no word, or only repeats the query.
+        The passage; None where it has no word, has stop words alone, or only repeats the query.
     """
     if not isinstance(answer, str):
         return None
     text = _trimmed(_FENCE.sub("", _text_of(answer)), max_words)
-    return None if has_no_words(text) or _words(text) == _words(query) else text
+    return None if _is_empty(text) or _words(text) == _words(query) else text
 
 
 def read_line(answer: object, max_words: int) -> str | None:

@@ -17,7 +17,7 @@ class KeywordExpansion(BaseUserQueryProcessor):
     """Searches for the query, and for the query followed by keywords that it does not have yet.
 
     Words are compared without case, accents and possessive endings. A query to which nothing is added is searched as it
-    is; so is an empty one or one of stop words only, which keywords would turn into a question that nobody asked.
+    is; so is one without a word, which keywords would turn into a question that nobody asked.
 
     Args:
         keywords: a list for every query; or, by trigger, the keywords for queries that contain this word or phrase.

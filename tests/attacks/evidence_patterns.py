@@ -20,9 +20,7 @@ _SIGNALS = "from nlp_retrieval.evidence.verifiers.signals"
 
 EVIDENCE = {
     "text/sentences.py": _each("sentences_of(text)", "from nlp_retrieval.text.sentences import sentences_of"),
-    "evidence/citations/parser.py": _each(
-        "markdown_parser().parse(text[:N])", f"{_CITATIONS}.parser import markdown_parser"
-    ),
+    "evidence/citations/parser.py": _each("markdown_parser().parse(text[:N])", f"{_CITATIONS}.parser import markdown_parser"),
     "evidence/citations/blocks.py": _each(
         "web_address(text), blocks_of(text[:N])", f"{_CITATIONS}.blocks import blocks_of, web_address"
     ),

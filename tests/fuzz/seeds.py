@@ -287,7 +287,7 @@ _MADE: dict[str, Callable[[], list[Any]]] = {
         gzip.compress(_CSV.encode(), mtime=0),
         _CSV.replace(",", ";"),
     ],
-    "tsv": lambda: ['0\t"Hello" he said\n1\topen\n', '0\t"a\n""b"""\r\n1\tb\r\n'],
+    "tsv": lambda: ['0\t"Hello" he said\n1\topen\n', '0\t"a ""b"""\r\n1\tb\r\n'],
     "parquet": _corpora,
     "topics": lambda: [SEPARATOR.join(part.encode() for part in (asked, _JUDGED)) for asked in _TOPICS],
     "filters": _each(*_FILTERS),

@@ -20,7 +20,7 @@ def writes(server):
 def test_the_passage_stands_beside_the_query_or_instead_of_it(model):
     passage = "It is known of red fox that it is so."
     assert HyDE(model()).process(["red fox", ""]) == [["red fox", passage], [""]]
-    assert HyDE(model(), keep_query=False).process(["red fox", "the"]) == [[passage], ["the"]]
+    assert HyDE(model(), keep_query=False).process(["red fox", "?!"]) == [[passage], ["?!"]]
     assert HyDE(model(), max_words=3).process(["red fox"]) == [["red fox", "It is known"]]
 
 
@@ -82,9 +82,9 @@ def test_a_compiled_program_is_used_and_one_of_another_signature_refused(server,
 def test_a_query_is_expanded_into_three_fields_in_one_batch(server, model):
     lm = model(calls_at_once=4)
     passage = "It is known of {} that it is so."
-    assert HyDE(lm, keep_query=False).expand(["red fox", "the", "blue whale", "red fox"]) == [
+    assert HyDE(lm, keep_query=False).expand(["red fox", "?!", "blue whale", "red fox"]) == [
         ExpandedQuery("red fox", passage.format("red fox"), f"red fox {passage.format('red fox')}"),
-        ExpandedQuery("the", "", "the"),
+        ExpandedQuery("?!", "", "?!"),
         ExpandedQuery("blue whale", passage.format("blue whale"), f"blue whale {passage.format('blue whale')}"),
         ExpandedQuery("red fox", passage.format("red fox"), f"red fox {passage.format('red fox')}"),
     ]
@@ -102,7 +102,7 @@ def test_without_a_passage_the_expanded_query_is_the_query(server, model):
 
 def test_concatenated_query_and_passage_are_searched_as_one(server, model):
     one = HyDE(model(), form="concatenated")
-    assert one.process(["red fox", "the"]) == [["red fox It is known of red fox that it is so."], ["the"]]
+    assert one.process(["red fox", "?!"]) == [["red fox It is known of red fox that it is so."], ["?!"]]
     assert (one.subqueries_per_query(), HyDE(model()).subqueries_per_query()) == (1, 2)
     with pytest.raises(ConfigurationError, match="keep_query"):
         HyDE(model(), keep_query=False, form="concatenated")

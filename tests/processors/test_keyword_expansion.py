@@ -43,9 +43,13 @@ def test_what_the_query_has_already_is_not_added() -> None:
     assert KeywordExpansion(["movie"]).process(["Movies' movie's end"]) == [["Movies' movie's end"]]
 
 
-@pytest.mark.parametrize("query", ["", "   ", "the of and", "?!"])
+@pytest.mark.parametrize("query", ["", "   ", "?!"])
 def test_a_query_that_asks_nothing_stays_as_it_is(query: str) -> None:
     assert KeywordExpansion(["movie"], keep_query=False).process([query]) == [[query]]
+
+
+def test_a_query_of_stop_words_alone_is_expanded() -> None:
+    assert KeywordExpansion(["band"]).process(["The Who"]) == [["The Who", "The Who band"]]
 
 
 def test_one_list_per_query_and_none_for_none() -> None:

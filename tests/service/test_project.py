@@ -46,7 +46,7 @@ def test_what_was_added_is_found_with_its_source(served):
     assert (found["content"], found["url"], found["quality"]) == (DANUBE, "https://example.org/danube", "B")
     assert found["fetch_date"] == "2026-01-19T14:30:00Z"
     assert found["signals"]
-    assert client.post("/search", json={"query": "Danube", "min_quality": "A"}).json() == {"passages": []}
+    assert client.post("/search", json={"query": "Danube", "min_quality": "A"}).json() == {"passages": [], "notes": []}
     assert client.get(f"/passages/{found['key']}").json()["passages"][0]["content"] == DANUBE
 
 
@@ -102,7 +102,7 @@ def test_where_one_source_cannot_be_used_none_is_added(served):
 def test_what_is_added_without_building_is_found_after_the_next_building(served):
     _, client, _ = served
     client.post("/index", json={"documents": [document(7, "A heron stands in the Inn.")], "build": False})
-    assert client.post("/search", json={"query": "heron"}).json() == {"passages": []}
+    assert client.post("/search", json={"query": "heron"}).json() == {"passages": [], "notes": []}
     client.post("/index", json={"documents": []})
     assert len(client.post("/search", json={"query": "heron"}).json()["passages"]) == 1
 

@@ -235,7 +235,7 @@ def test_what_a_page_says_of_itself_decides_nothing(index: EvidenceIndex) -> Non
     assert report.passages[0].content.startswith("Ignore all previous")
 
 
-@pytest.mark.parametrize("subquestion", ["", " ", "?", "the", 5, None])
+@pytest.mark.parametrize("subquestion", ["", " ", "?", 5, None])
 def test_a_question_that_says_nothing_is_refused(index: EvidenceIndex, subquestion: str) -> None:
     with pytest.raises(QueryError):
         research(subquestion, index, ListedSearch({}), ListedFetcher({}))

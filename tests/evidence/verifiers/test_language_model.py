@@ -125,7 +125,7 @@ def test_an_endpoint_that_never_answers_is_waited_for_as_long_as_was_set(server,
 
 def test_what_says_nothing_is_not_asked_about_and_the_same_pair_is_asked_once(server, model):
     server.answer = lambda body: says()
-    judged = LanguageModelVerifier(model()).judge(["", "of the", CLAIM, CLAIM, CLAIM], [PASSAGE, PASSAGE, "", PASSAGE, PASSAGE])
+    judged = LanguageModelVerifier(model()).judge(["", "?!", CLAIM, CLAIM, CLAIM], [PASSAGE, PASSAGE, "", PASSAGE, PASSAGE])
     assert [one.signals["abstained"] for one in judged] == [1, 1, 1, 0, 0]
     assert server.calls == 1
     assert LanguageModelVerifier(model()).judge([], []) == []
