@@ -31,7 +31,7 @@ _SHAPES = str.maketrans("\uff3b\uff3d\uff1c\uff1e" + _QUOTES + _DASHES, "[]<>" +
 
 
 class FoldedText(NamedTuple):
-    """A text, the same as quotations are compared, and where each character of that stands in the text."""
+    """A text, the same as quotations are compared, and where each character of it is in the text."""
 
     text: str
     folded: str
@@ -51,7 +51,7 @@ def fold(text: str) -> FoldedText:
 def places_of(
     quote: str, source: FoldedText, begin: int = 0, end: int | None = None, shortest: int = SHORTEST
 ) -> Iterator[Span]:
-    """Yield where a quotation stands in a text, where it begins and ends with whole words and numbers.
+    """Yield each place of a quotation in a text, where it begins and ends with whole words and numbers.
 
     Args:
         quote: as somebody wrote it; quotation marks and dots around it need not stand in the text.

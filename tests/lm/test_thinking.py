@@ -1,4 +1,4 @@
-"""What a model thinks is no part of its answer, whoever asks it and whatever marks it uses."""
+"""What a model thinks is no part of its answer, for every user of a model and every kind of mark."""
 
 from __future__ import annotations
 

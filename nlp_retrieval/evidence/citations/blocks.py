@@ -82,7 +82,7 @@ class TextBlock:
         level: of a heading, 1 to 6; of an item, how deep it stands; else 0.
         name: of a note; of an item its number, or "-", and nothing for its further paragraphs.
         heads: of a row of a table, what its columns are called.
-        quoted: whether it stands in a block quote that is no note with a label ("> **Note:** ...").
+        quoted: whether it is in a block quote that is no note with a label ("> **Note:** ...").
     """
 
     kind: Literal["heading", "paragraph", "item", "row", "note"]
@@ -151,7 +151,7 @@ def blocks_of(text: str) -> MarkdownText:
 
 
 def _unwrapped(text: str) -> str:
-    """A report that stands in a code fence as a whole, without it; its lines stay where they are."""
+    """A report that is in a code fence as a whole, without it; its lines stay where they are."""
     opened, end = _WRAPPED.match(text), len(text.rstrip())
     if opened is None or text[text.rfind("\n", 0, end) + 1 : end].strip() != opened[1]:
         return text

@@ -18,7 +18,7 @@ class Citation:
         url: what is cited; empty where the reference has none, or there is no such reference.
         title: what the reference calls it.
         line: of the report, from 1.
-        quoted: whether the sentence stands in a block quote, so that the source has to have it word by word.
+        quoted: whether the sentence is in a block quote, so that the source has to have it word by word.
     """
 
     number: int

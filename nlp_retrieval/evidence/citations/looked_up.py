@@ -43,7 +43,7 @@ def looked_up(claim: str, read: str, whole: str, *, quoted: bool = False) -> Loo
         claim: a sentence of a report.
         read: what of the source was read.
         whole: all of it, with its title; what is missing in the part that was read may stand there.
-        quoted: whether the claim stands in a block quote, so that the source has to have it word by word.
+        quoted: whether the claim is in a block quote, so that the source has to have it word by word.
     """
     checks = check(claim, read)
     if checks.missing_numbers:

@@ -2,7 +2,7 @@
 
 Read are ``[1]``, ``[S1]`` and the like with a list of references, footnotes, links, addresses and DOIs in the text, raised
 numbers, authors with a year, several marks on one sentence and ranges of marks; ``(1)`` where a report has no other
-numbers. Not read are code, and what stands in blocks of HTML. Text is data: nothing in it is followed, and an address that
+numbers. Not read are code, and blocks of HTML. Text is data: nothing in it is followed, and an address that
 is not ``http`` or ``https`` is never a link.
 """
 

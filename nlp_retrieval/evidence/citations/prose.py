@@ -80,7 +80,7 @@ class MarkedSentence:
         line: where it begins.
         marks: in order.
         states: whether it is a sentence that states something; a heading is none.
-        quoted: whether it stands in a block quote.
+        quoted: whether it is in a block quote.
     """
 
     text: str

@@ -61,7 +61,7 @@ def missing_quotations(sentence: str, source: str, *, all_quoted: bool = False) 
     Args:
         sentence: of a report, as plain text.
         source: what it cites, with its title.
-        all_quoted: whether it stands in a block quote, so that all of it is a quotation where it has no quotation marks.
+        all_quoted: whether it is in a block quote, so that all of it is a quotation where it has no quotation marks.
     """
     quotations = list(dict.fromkeys(islice(_quotations(sentence), _MOST)))
     if all_quoted and not quotations:
@@ -88,7 +88,7 @@ class _OpenQuotation:
 
 
 def _quotations(sentence: str) -> Iterator[str]:
-    """What stands in quotation marks, without these, in the order of their ends."""
+    """The words in quotation marks, without these, in the order of their ends."""
     for written, mark in _WRITTEN_AS:
         sentence = sentence.replace(written, mark)
     opened: list[_OpenQuotation] = []

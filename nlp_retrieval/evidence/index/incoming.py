@@ -98,7 +98,7 @@ def checked_document(document: object, rules: QualityRules | None = None) -> New
 
 
 def normal_line(text: str) -> str:
-    """Return a piece of a text as it stands in a stored text."""
+    """Return a piece of a text in the form of a stored text."""
     return normalize("NFC", text).strip()
 
 

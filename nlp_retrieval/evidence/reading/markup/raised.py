@@ -45,7 +45,7 @@ _UNITS = frozenset(
 def read_raised(page: Any) -> tuple[int, list[str]]:
     """Write exponents as such and take out the marks of footnotes, in place.
 
-    A mark is a short number, letter or sign that is a link to a note, or stands in brackets, or is raised behind a word or a
+    A mark is a short number, letter or sign that is a link to a note, or is in brackets, or is raised behind a word or a
     number where it can be no exponent. An exponent stands behind a unit, a single letter, a bracket of a formula, or the base
     of a power. In code nothing is a mark.
 

@@ -439,7 +439,7 @@ def _query(tokens: list[Any]) -> bool:
 
 
 def _condition(words: Sequence[Any], holds: Callable[[Any], bool], depth: int = 0) -> bool:
-    """A condition of ``not``, ``and`` and ``or`` over what stands in brackets."""
+    """A condition of ``not``, ``and`` and ``or`` over those in brackets."""
     result, operator, negated = True, "and", False
     if depth > _DEEPEST_RULE:
         return False
