@@ -112,6 +112,11 @@ _FALLS = re.compile(
     r"|下降|减少|減少|亏损|赤字|하락|감소|손실",
     re.IGNORECASE,
 )
+_LEVEL = re.compile(
+    r"\b(?:to|at|below|under|above|over|than|auf|unter|über|bis|à|hasta|fino a|до|ниже|выше)\s(?:[^\w\s]|US\$){0,4}\Z",
+    re.IGNORECASE,
+)
+"""In front of a number that says where something fell to, and not by how much."""
 _OPENING = frozenset(" \t\n\r\u00a0([{=:;,<>~≈/|\"'“„«*_`+±≤≥$€£¥₹")
 _AFTER_OPENING = re.compile(r"(?:\b(?:of|was|were|is|to|at|by|from)\s|[$€£¥₹]\s?)\(\Z|(?:^|[|\t\n])[ ]?\(\Z")
 _CLOSED_CELL = re.compile(r"\)[ ]?(?:[|\t\n]|\Z)")
@@ -122,6 +127,7 @@ _DATE = "date"
 _FIRST_YEAR, _LAST_YEAR = 1500, 2199
 _BEFORE = 6
 _FAR_BEFORE = 40
+_NEAR_BEFORE = 16
 _MOST = 400
 _MOST_THERE = 20_000
 
@@ -235,17 +241,18 @@ def compare_numbers(claim: str, passage: str) -> list[tuple[Number, Number | Non
         split = [part for part in other.parts if all(_named(wanted, one) for one in other.parts)]
         for place, number in list(missing.items()):
             left = parts.get(place)
+            pieces = [] if number.parts and not number.others else split  # 5:1 is no 5 of 1:5
             if left is not None:
                 for part in [part for part, one in left.items() if agreeing(one, other)]:
                     del left[part]
-            if agreeing(number, other) or (not other.others and any(agreeing(number, part) for part in split)):
+            if agreeing(number, other) or (not other.others and any(agreeing(number, part) for part in pieces)):
                 del missing[place]
             elif left is not None and not left:
                 if number.others:
                     maybe.setdefault(place, other)
                 else:
                     del missing[place]
-            elif place not in maybe and (_may_agree(number, other) or any(_may_agree(number, part) for part in split)):
+            elif place not in maybe and (_may_agree(number, other) or any(_may_agree(number, part) for part in pieces)):
                 maybe[place] = other
         if not missing or len(seen) == _MOST_THERE:
             break
@@ -443,7 +450,8 @@ def _with_surroundings(
     until = below.end() if below else until
     shown = text[first:until].strip() if unit and unit[:1] != "?" else written
     unit = unit or (_DATE if date is not None else "")
-    falls = sign > 0 and _FALLS.search(plain, max(0, begin - _FAR_BEFORE), begin) is not None
+    falls = sign > 0 and not _LEVEL.search(plain, max(0, begin - _NEAR_BEFORE), begin)
+    falls = falls and _FALLS.search(plain, max(0, begin - _FAR_BEFORE), begin) is not None
     parts = tuple(Number(float(part), False, start, digits.end, 0.0, part) for part in digits.parts)
     number = Number(
         sign * value, is_share, begin, end, exact, written, unit, size, shown, tuple(sign * other for other in others), parts,
