@@ -180,7 +180,7 @@ class MarkReader:
             case "high":
                 return self._numbers(f"{match['low']}-{content}")
             case "raised":
-                return self.raised(content.translate(_LOWERED), before) if before[-1:] not in _RAISED_SIGNS else ()
+                return self.raised(content.translate(_LOWERED), before.rstrip()) if before[-1:] not in _RAISED_SIGNS else ()
             case "caret" | "tex":
                 return self.raised(content.strip(" ,"), before.rstrip())
             case "keys":

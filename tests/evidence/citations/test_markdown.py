@@ -120,6 +120,7 @@ STYLES = {
     "wide": ("Bees dance \uff3b1\uff3d, 〔2〕.", [("1", "Bees dance."), ("2", "Bees dance.")]),  # noqa: RUF001
     "bold inside": ("Bees dance [**1**].", [("1", "Bees dance.")]),
     "bold before raised digits": ("**Bees dance**\u00b9.", [("1", "Bees dance.")]),
+    "raised digits behind a space": ("Bees dance \u00b9.", [("1", "Bees dance.")]),
     "raised digits with a space": ("Bees dance\u00b9 \u00b2.", [("1", "Bees dance."), ("2", "Bees dance.")]),
     "raised digits without any sign between": ("Bees dance\u00b9\u00b2.", [("1", "Bees dance."), ("2", "Bees dance.")]),
     "raised by carets": ("Bees dance^1^. Ants do not ^[2]^.", [("1", "Bees dance."), ("2", "Ants do not.")]),
