@@ -264,7 +264,8 @@ class _Running:
             self.evaluator = RetrievalEvaluator(kept, corpus.item_ids, corpus.titles, settings.k_values)
         self.own = self._own_ids(corpus)
         if self.own.ignored:
-            self._say(f"{self.own.ignored:,} queries are items of the corpus; a hit that is the query itself does not count")
+            of_all = f"{self.own.ignored:,} of {len(self.settings.queries):,} queries are items of the corpus"
+            self._say(f"{of_all}; a hit that is the query itself does not count")
 
     def _own_ids(self, corpus: Corpus) -> OwnIds:
         queries, row_of = self.settings.queries, corpus.rows()
