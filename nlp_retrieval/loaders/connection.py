@@ -191,7 +191,7 @@ def make_engine(url: str, shown: str, *, who: str = "DatabaseLoader", may_create
         parsed = make_url(url)
     except (ArgumentError, ValueError):
         raise SourceError(
-            f"{shown}: not a database URL; write driver://user:password@host/name or sqlite:///path/to/file.db"
+            f"{shown}: not a database URL; write driver://host/name (user and password in front of the host, with : and @) or sqlite:///path/to/file.db"
         ) from None
     database = parsed.database or ":memory:"
     is_file = parsed.get_backend_name() == "sqlite" and not database.startswith((":memory:", "file:"))
