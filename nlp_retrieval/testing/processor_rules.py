@@ -67,7 +67,7 @@ class ProcessorRules(ComponentRules):
         for query, subqueries in zip(SILENT, self.process(processor, list(SILENT)), strict=True):
             if not all(map(has_no_words, subqueries)):
                 broken(
-                    "an empty query, or one of stop words alone, becomes no question that nobody asked",
+                    "a query without a word becomes no question that nobody asked",
                     processor,
                     f"{query!r}: {subqueries}",
                 )

@@ -88,7 +88,7 @@ def test_an_answer_that_cannot_be_used_leaves_the_claim_to_be_searched(played, m
     assert len(prediction.results) == 7
 
 
-def test_a_claim_that_says_nothing_is_not_asked_about(played, model, index):
+def test_a_claim_without_a_word_is_not_asked_about(played, model, index):
     with pytest.warns(RetrievalWarning, match="found nothing"):
         prediction = HoverMultiHopPipeline([Bm25sRetriever()], model()).open(index)(claim="?!")
     assert prediction.retrieved_docs == []

@@ -106,3 +106,9 @@ def test_concatenated_query_and_passage_are_searched_as_one(server, model):
     assert (one.subqueries_per_query(), HyDE(model()).subqueries_per_query()) == (1, 2)
     with pytest.raises(ConfigurationError, match="keep_query"):
         HyDE(model(), keep_query=False, form="concatenated")
+
+
+def test_a_query_of_stop_words_alone_is_asked_about(server, model):
+    passage = "It is known of to be or not to be that it is so."
+    assert HyDE(model(), keep_query=False).process(["to be or not to be"]) == [[passage]]
+    assert server.calls == 1

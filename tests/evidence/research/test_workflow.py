@@ -236,7 +236,7 @@ def test_what_a_page_says_of_itself_decides_nothing(index: EvidenceIndex) -> Non
 
 
 @pytest.mark.parametrize("subquestion", ["", " ", "?", 5, None])
-def test_a_question_that_says_nothing_is_refused(index: EvidenceIndex, subquestion: str) -> None:
+def test_a_question_without_a_word_is_refused(index: EvidenceIndex, subquestion: str) -> None:
     with pytest.raises(QueryError):
         research(subquestion, index, ListedSearch({}), ListedFetcher({}))
 
