@@ -588,7 +588,7 @@ def test_every_module_with_a_pattern_is_attacked() -> None:
 @pytest.mark.parametrize(
     "code",
     [
-        "re.findall(r'://[^/\\s]*:[^/\\s]*(?=@)', '://' + ':' * (N // 2))",  # a pattern
+        "re.findall('a+b', 'a' * N)",  # a pattern
         "text = 'Mr. A. ' * N\n[text[:place] for place in range(0, len(text), 3)]",  # copies of all that was read
         "unicodedata.normalize('NFC', 'a' + chr(0x315) * N + chr(0x300) * N)",  # insertion
     ],
