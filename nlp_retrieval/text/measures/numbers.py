@@ -171,11 +171,6 @@ class Number:
     until: int = 0
 
     @property
-    def is_unclear(self) -> bool:
-        """Whether the text does not say which of several values this is."""
-        return bool(self.others)
-
-    @property
     def key(self) -> tuple[object, ...]:
         """What decides with which numbers it agrees."""
         unreadable = self.written if math.isnan(self.value) or self.others else ""

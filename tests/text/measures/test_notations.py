@@ -188,7 +188,7 @@ def test_sign_magnitude_and_unit_decide(claim: str, source: str, agree: bool) ->
 def test_what_may_be_the_same_is_named_as_unclear(claim: str, source: str) -> None:
     ((number, other),) = compare_numbers(claim, source)
     assert other is not None
-    assert number.is_unclear or other.is_unclear
+    assert number.others or other.others
 
 
 @pytest.mark.parametrize(

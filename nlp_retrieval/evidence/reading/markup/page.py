@@ -1,6 +1,6 @@
 """A page of HTML or Markdown to its title and plain text, without what no reader of it sees.
 
-Where the main text is, trafilatura says; what is read is all that the page shows there, and not only what trafilatura takes out
+trafilatura says where the main text is; all that the page shows there is read, and not only what trafilatura takes out
 of it. Where it finds next to nothing, as on a very short page, or much less than the page holds besides navigation, all of the
 page is read.
 
