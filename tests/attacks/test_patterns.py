@@ -589,7 +589,7 @@ def test_every_module_with_a_pattern_is_attacked() -> None:
     "code",
     [
         "re.findall('a+b', 'a' * N)",  # a pattern
-        "text = 'Mr. A. ' * N\n[text[:place] for place in range(0, len(text), 3)]",  # copies of all that was read
+        "text = 'Mr. A. ' * N\nfor place in range(0, len(text), 3): text[:place]",  # copies of all that was read
         "unicodedata.normalize('NFC', 'a' + chr(0x315) * N + chr(0x300) * N)",  # insertion
     ],
 )
