@@ -20,7 +20,7 @@ demo: $(VENV)/.demo $(if $(LM),$(VENV)/.llm)  ## compare eight configurations on
 	$(BIN)/nlp-retrieval demo --output demo-output $(if $(LM),--lm '$(LM)') $(if $(LM_BASE_URL),--lm-base-url '$(LM_BASE_URL)')
 
 demo-evidence: $(VENV)/.demo  ## audit a report with fifteen citations against the twelve sources that come with the package
-	$(BIN)/nlp-retrieval demo --evidence --output demo-output
+	$(BIN)/nlp-retrieval evidence demo --output demo-output
 
 # each process of the tests computes in one thread: there are as many of them as cores
 test: dist $(BASE_VENV)/.base  ## all tests, and a check of the wheel and of the sdist, each installed without extras

@@ -14,19 +14,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from nlp_retrieval import (
-    BaseEncoder,
-    BaseLoader,
-    BaseQueryLoader,
-    BaseRetriever,
-    BaseTokenEncoder,
-    Benchmarker,
-    BenchmarkRun,
-    HoverLoader,
-    Query,
-    Searcher,
-)
+from nlp_retrieval import Benchmarker, BenchmarkRun, HoverLoader, Query, Searcher
+from nlp_retrieval.core import BaseLoader, BaseQueryLoader, BaseRetriever
 from nlp_retrieval.core.index.manifest import RetrieverRecord
+from nlp_retrieval.encoders import BaseEncoder, BaseTokenEncoder
 
 
 @dataclass(frozen=True)

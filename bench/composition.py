@@ -12,10 +12,11 @@ import numpy as np
 import Stemmer
 
 from bench.common import Data, Row, at_least, at_most, best_of_each, median_ms, record_of, seconds_of
-from nlp_retrieval import BeirLoader, Bm25sRetriever, FaissRetriever, Searcher, SentenceTransformerEncoder, Vectors
+from nlp_retrieval import BeirLoader, Bm25sRetriever, FaissRetriever, Searcher, SentenceTransformerEncoder
 from nlp_retrieval.core.components.component import Component
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.search.stages import Stages, using_stages
+from nlp_retrieval.encoders import Vectors
 from nlp_retrieval.retrievers.faiss.build import build_ann_index
 
 

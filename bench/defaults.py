@@ -15,17 +15,8 @@ from typing import get_args
 from bench.common import Data, compared
 from bench.sweeps import Figures
 from bench.writing import page, table
-from nlp_retrieval import (
-    BaseLoader,
-    BaseQueryLoader,
-    BeirLoader,
-    Bm25sRetriever,
-    ClauseSplit,
-    EntityPhrases,
-    HoverLoader,
-    OverlapReranker,
-    Searcher,
-)
+from nlp_retrieval import BeirLoader, Bm25sRetriever, ClauseSplit, EntityPhrases, HoverLoader, OverlapReranker, Searcher
+from nlp_retrieval.core import BaseLoader, BaseQueryLoader
 from nlp_retrieval.core.search.joining.merge import MergeRule
 
 _PAGE = Path(__file__).parent / "DEFAULTS.md"

@@ -23,7 +23,6 @@ import torch
 
 from bench.common import Data, Row, aside, at_least, best_of_each, compared, noted, python_with, seconds_of
 from nlp_retrieval import (
-    BaseEncoder,
     BeirLoader,
     Bm25sRetriever,
     FaissRetriever,
@@ -32,8 +31,8 @@ from nlp_retrieval import (
     Searcher,
     SentenceTransformerEncoder,
     StaticEncoder,
-    distill_static,
 )
+from nlp_retrieval.encoders import BaseEncoder, distill_static
 from nlp_retrieval.encoders.base import Vectors
 
 _PASSAGES, _QUERIES = 500, 100

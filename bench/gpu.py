@@ -14,15 +14,8 @@ import torch
 
 from bench.common import Data, Row, at_most, best_of_each, noted, query_ms, seconds_of
 from bench.stored_tokens import MODEL
-from nlp_retrieval import (
-    BaseEncoder,
-    BaseTokenEncoder,
-    BeirLoader,
-    ColbertEncoder,
-    FaissRetriever,
-    Searcher,
-    SentenceTransformerEncoder,
-)
+from nlp_retrieval import BeirLoader, ColbertEncoder, FaissRetriever, Searcher, SentenceTransformerEncoder
+from nlp_retrieval.encoders import BaseEncoder, BaseTokenEncoder
 
 _BLOCK, _TOKEN_BLOCK, _TOKEN_PASSAGES, _QUERIES = 1024, 256, 8192, 100
 _BATCHES = (64, 256, 1024)

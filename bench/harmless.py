@@ -23,9 +23,6 @@ from bench.common import Data
 from bench.sweeps import Figures
 from bench.writing import page, table
 from nlp_retrieval import (
-    BaseLoader,
-    BaseQueryLoader,
-    BaseRetriever,
     BeirLoader,
     Bm25sRetriever,
     FaissRetriever,
@@ -36,11 +33,12 @@ from nlp_retrieval import (
     Searcher,
     SentenceTransformerEncoder,
 )
+from nlp_retrieval.core import BaseLoader, BaseQueryLoader, BaseRetriever
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator
-from nlp_retrieval.graph.store.link_graph import LinkGraph, Links
-from nlp_retrieval.graph.walk.evidence import DEFAULT_WEIGHTS
 from nlp_retrieval.retrievers.link_graph.candidates import GraphCandidates
+from nlp_retrieval.retrievers.link_graph.store.link_graph import LinkGraph, Links
+from nlp_retrieval.retrievers.link_graph.walk.evidence import DEFAULT_WEIGHTS
 
 _K = 10
 _REACHED = 200

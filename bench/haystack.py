@@ -24,9 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.common import Data, record_of
-from nlp_retrieval import BaseEncoder, BaseLoader, BeirLoader, Bm25sRetriever, FaissRetriever, LinkGraphRetriever, Searcher
+from nlp_retrieval import BeirLoader, Bm25sRetriever, FaissRetriever, LinkGraphRetriever, Searcher
+from nlp_retrieval.core import BaseLoader
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.encoders import BaseEncoder
 from nlp_retrieval.encoders.base import Vectors
 
 COPIES = 9

@@ -23,14 +23,15 @@ from scipy import sparse
 
 from bench.common import Data, Row, best_of_each, median_ms, noted, record_of, seconds_of
 from bench.haystack import LookedUpPassages, haystack_index, wiki_index
-from nlp_retrieval import Bm25sRetriever, FaissRetriever, LinkGraphRetriever, Searcher, SharedEntities, TitleMentions
+from nlp_retrieval import Bm25sRetriever, FaissRetriever, LinkGraphRetriever, Searcher
 from nlp_retrieval.core.backend import Backend
 from nlp_retrieval.core.candidates import offsets_of
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.measure import record_stages
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
-from nlp_retrieval.graph.store.link_graph import LinkGraph, Links, WeightedGraph, write_link_graph
-from nlp_retrieval.graph.walk.pagerank import Restarts, local_pagerank, pagerank
+from nlp_retrieval.retrievers import SharedEntities, TitleMentions
+from nlp_retrieval.retrievers.link_graph.store.link_graph import LinkGraph, Links, WeightedGraph, write_link_graph
+from nlp_retrieval.retrievers.link_graph.walk.pagerank import Restarts, local_pagerank, pagerank
 
 _NODES, _ENTRIES, _GROUP, _BLOCK = 97_000, 1_400_000, 50, 9_700
 _DAMPING = 0.5

@@ -20,7 +20,9 @@ from pathlib import Path
 import numpy as np
 
 from bench.common import Data, Row, aside, peak_bytes
-from nlp_retrieval import BaseEncoder, BaseRetriever, BaseTokenEncoder, SearchableItem, Vectors
+from nlp_retrieval import SearchableItem
+from nlp_retrieval.core import BaseRetriever
+from nlp_retrieval.encoders import BaseEncoder, BaseTokenEncoder, Vectors
 
 _DIMENSION = 384
 

@@ -21,17 +21,10 @@ import numpy as np
 from bench.common import best_of_each, seconds_of
 from bench.links import random_graph, random_restarts
 from bench.memory import HashingEncoder
-from nlp_retrieval import (
-    BaseLoader,
-    BaseRetriever,
-    Bm25sRetriever,
-    FaissRetriever,
-    LinkGraphRetriever,
-    SearchableItem,
-    Searcher,
-    TitleMentions,
-)
-from nlp_retrieval.graph.walk.pagerank import local_pagerank, pagerank
+from nlp_retrieval import Bm25sRetriever, FaissRetriever, LinkGraphRetriever, SearchableItem, Searcher
+from nlp_retrieval.core import BaseLoader, BaseRetriever
+from nlp_retrieval.retrievers import TitleMentions
+from nlp_retrieval.retrievers.link_graph.walk.pagerank import local_pagerank, pagerank
 
 _DAMPING, _QUERIES = 0.5, 20
 _WORDS, _SENTENCE = 50_000, 30

@@ -15,7 +15,8 @@ import numpy as np
 from pymilvus import DataType, MilvusClient
 
 from bench.common import Data, Row, at_most, best_of_each, noted
-from nlp_retrieval import BaseEncoder, MilvusRetriever, SearchableItem
+from nlp_retrieval import MilvusRetriever, SearchableItem
+from nlp_retrieval.encoders import BaseEncoder
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.retrievers.milvus.embedded import EMBEDDED, MilvusLiteServer
 

@@ -25,8 +25,6 @@ from bench.common import Data, aside, peak_bytes, record_of, seconds_of
 from bench.memory import copied_items
 from bench.writing import page, table
 from nlp_retrieval import (
-    BaseEncoder,
-    BaseRetriever,
     Bm25sRetriever,
     FaissRetriever,
     LinkGraphRetriever,
@@ -34,8 +32,9 @@ from nlp_retrieval import (
     SearchableItem,
     Searcher,
     SentenceTransformerEncoder,
-    Vectors,
 )
+from nlp_retrieval.core import BaseRetriever
+from nlp_retrieval.encoders import BaseEncoder, Vectors
 
 _ONE_BY_ONE, _K, _NOISE = 200, 10, 0.02
 _KEPT = "scale.json"

@@ -19,17 +19,10 @@ import numpy as np
 
 from bench.common import Data, Row, at_most, best_of_each, noted, record_of
 from bench.knowledge.server import slow_server
-from nlp_retrieval import (
-    BaseSparseEncoder,
-    LanguageModel,
-    ListwiseReranker,
-    RetrievalResult,
-    SearchableItem,
-    SpladeRetriever,
-    TermWeights,
-)
+from nlp_retrieval import LanguageModel, ListwiseReranker, RetrievalResult, SearchableItem, SpladeRetriever
 from nlp_retrieval.core.candidates import offsets_of
 from nlp_retrieval.core.index.generation import open_generation
+from nlp_retrieval.encoders import BaseSparseEncoder, TermWeights
 from nlp_retrieval.lm.counting import record_calls
 
 _PASSAGES, _QUERIES, _VOCABULARY, _K = 20_000, 200, 30_522, 100

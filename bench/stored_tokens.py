@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from bench.common import Data
-from nlp_retrieval import BaseTokenEncoder, BeirLoader, ColbertEncoder, ColbertRetriever, SearchableItem, Vectors
+from nlp_retrieval import BeirLoader, ColbertEncoder, ColbertRetriever, SearchableItem
+from nlp_retrieval.encoders import BaseTokenEncoder, Vectors
 
 MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 _MOVED = 0.125

@@ -8,7 +8,8 @@ import numpy as np
 
 from bench.common import Data, Row, at_least, best_of_each, compared, noted, query_ms
 from bench.stored_tokens import MODEL
-from nlp_retrieval import BeirLoader, Bm25sRetriever, ColbertEncoder, HoverLoader, LateInteractionReranker, Searcher, Vectors
+from nlp_retrieval import BeirLoader, Bm25sRetriever, ColbertEncoder, HoverLoader, LateInteractionReranker, Searcher
+from nlp_retrieval.encoders import Vectors
 
 _PASSAGES, _QUERIES, _DEPTH = 300, 100, 20
 _ALLOWED = 0.005

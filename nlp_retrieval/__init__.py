@@ -1,34 +1,26 @@
 """Compose, search with and honestly compare retrieval pipelines.
 
-The public names are imported when they are first used, so that ``import nlp_retrieval`` is quick and needs no extra. They are
-declared in ``__init__.pyi``, beside this file, which type checkers and this module read.
+What plug-ins are written with is in the packages of the library (``nlp_retrieval.core``, ``nlp_retrieval.text``, ...), and each
+system has a package of its own: ``nlp_retrieval.evidence``, ``.hipporag``, ``.hover`` and ``.policy``.
 """
 
-from functools import cache
-from importlib import import_module
-
+from nlp_retrieval._public_names import ROOMS, modules_of, public_names
 from nlp_retrieval._version import __version__ as __version__
 
 
-@cache
-def _modules() -> dict[str, str]:
-    """The module of each public name."""
-    from pkgutil import get_data
+def _former_name(name: str) -> object:
+    """Return what used to be a name of this package, with a warning that says where it is now; for one release."""
+    import warnings
+    from importlib import import_module
+    from importlib.metadata import entry_points
 
-    lines = (get_data(__name__, "__init__.pyi") or b"").decode().splitlines()
-    declared = (line.split() for line in lines if line.startswith("from "))
-    return {name: module for _, module, _, name, *_ in declared}
-
-
-def __getattr__(name: str) -> object:
-    if name == "__all__":
-        return sorted(_modules())
-    if name.startswith("__") or name not in _modules():
-        raise AttributeError(f"module 'nlp_retrieval' has no attribute {name!r}")
-    value: object = getattr(import_module(_modules()[name]), name)
-    globals()[name] = value
-    return value
+    systems = {entry.value: f"{__name__}.{entry.name}" for entry in entry_points(group="nlp_retrieval.systems")}
+    for package, shown in {f"{__name__}.{room}": f"{__name__}.{room}" for room in ROOMS}.items() | systems.items():
+        if name in modules_of(package):
+            message = f"{name} is now in {shown}: from {shown} import {name}; the old name goes with the next release"
+            warnings.warn(message, DeprecationWarning, stacklevel=3)
+            return getattr(import_module(package), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def __dir__() -> list[str]:
-    return sorted(_modules())
+__getattr__, __dir__ = public_names(__name__, globals(), _former_name)

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from nlp_retrieval import BaseEncoder, BaseLoader, SearchableItem
+from nlp_retrieval import SearchableItem
+from nlp_retrieval.core import BaseLoader
+from nlp_retrieval.encoders import BaseEncoder
 from nlp_retrieval.encoders.base import Vectors
 
 

@@ -10,9 +10,9 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from nlp_retrieval.postgres.cluster import NAME
-from nlp_retrieval.postgres.embedded import EmbeddedServer
-from nlp_retrieval.servers.folders import TRUSTED
+from nlp_retrieval.retrievers.postgres.cluster import NAME
+from nlp_retrieval.retrievers.postgres.embedded import EmbeddedServer
+from nlp_retrieval.retrievers.servers.folders import TRUSTED
 
 VARIABLE = "NLP_RETRIEVAL_TEST_SERVER"
 

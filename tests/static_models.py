@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hashed_words import HashedWords, items_of
 
-from nlp_retrieval import distill_static
+from nlp_retrieval.encoders import distill_static
 
 
 def save_static(folder: Path, texts: Sequence[str], seed: int = 0, **settings: Any) -> Path:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from bad_luck import has_bad_luck
 
-from nlp_retrieval import Bm25sRetriever, Hits
+from nlp_retrieval import Bm25sRetriever
+from nlp_retrieval.core import Hits
 from nlp_retrieval.core.candidates import Mask
 from nlp_retrieval.core.components.component import Config
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from bench.evidence.measures import Figure, mean_of
 from nlp_retrieval import Bm25sRetriever, Searcher
-from nlp_retrieval.evidence.citations.auditor import CitationAuditor
-from nlp_retrieval.evidence.index.evidence_index import EvidenceIndex
-from nlp_retrieval.evidence.verifiers.base import BaseVerifier
+from nlp_retrieval.systems.evidence.citations.auditor import CitationAuditor
+from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
+from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
 
 KINDS = ("contradicted", "wrong_source", "changed_number", "negated", "swapped_entity", "not_indexed")
 

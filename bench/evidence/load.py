@@ -25,7 +25,8 @@ from typing import Any
 
 from bench.evidence.speed_page import PAGE, milliseconds, write_section
 from bench.writing import table
-from nlp_retrieval import Bm25sRetriever, EvidenceIndex, Searcher
+from nlp_retrieval import Bm25sRetriever, Searcher
+from nlp_retrieval.evidence import EvidenceIndex
 
 CLIENTS, THREADS, WORKERS = 32, 2, 2
 SOURCES = 500

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.evaluation.bootstrap import family_numbers
-from nlp_retrieval.evidence.verifiers.fitting import auc
+from nlp_retrieval.systems.evidence.verifiers.fitting import auc
 
 _RESAMPLES = 1000
 

@@ -12,11 +12,11 @@ import numpy as np
 from bench.evidence import audit, pairs
 from bench.evidence.measures import with_interval
 from bench.writing import table
-from nlp_retrieval.evidence.verifiers.base import UNREAD, BaseVerifier, Judgement
-from nlp_retrieval.evidence.verifiers.calibration import Calibration, fit_calibration
-from nlp_retrieval.evidence.verifiers.fitting import best_threshold
-from nlp_retrieval.evidence.verifiers.training.examples import with_plants
-from nlp_retrieval.evidence.verifiers.training.pairs import JudgedPair, read_pairs
+from nlp_retrieval.systems.evidence.verifiers.base import UNREAD, BaseVerifier, Judgement
+from nlp_retrieval.systems.evidence.verifiers.calibration import Calibration, fit_calibration
+from nlp_retrieval.systems.evidence.verifiers.fitting import best_threshold
+from nlp_retrieval.systems.evidence.verifiers.training.examples import with_plants
+from nlp_retrieval.systems.evidence.verifiers.training.pairs import JudgedPair, read_pairs
 
 _AUDIT_HEADS = ("verifier", "threshold", "precision", "recall", "false alarms", "dead named", "living called dead")
 _MOST_OF_A_SET = 400

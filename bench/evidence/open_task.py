@@ -20,8 +20,8 @@ from bench.evidence.measures import Figure, mean_of, with_interval
 from bench.evidence.pairs import Judged, judged
 from nlp_retrieval import Bm25sRetriever, FaissRetriever, Searcher, SentenceTransformerEncoder
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.evidence.verifiers.base import BaseVerifier
-from nlp_retrieval.evidence.verifiers.training.pairs import JudgedPair
+from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
+from nlp_retrieval.systems.evidence.verifiers.training.pairs import JudgedPair
 
 _DEPTHS = (3, 10)
 _READ = (1, 2, 3)

@@ -17,7 +17,8 @@ from pathlib import Path
 from bench.evidence.load import served
 from bench.evidence.speed_page import PAGE, write_section
 from bench.writing import table
-from nlp_retrieval import Bm25sRetriever, EvidenceIndex, SearchableItem, Searcher
+from nlp_retrieval import Bm25sRetriever, SearchableItem, Searcher
+from nlp_retrieval.evidence import EvidenceIndex
 
 _SETTINGS = """[checks]
 positive_data_acceptance.expected-statuses = ["2xx", "401", "403", "404", "409", "422"]

@@ -16,10 +16,10 @@ import torch
 from bench.evidence import pairs
 from bench.evidence.measures import with_interval
 from bench.writing import page, table
-from nlp_retrieval.evidence.verifiers.pair_model import PairModelVerifier
-from nlp_retrieval.evidence.verifiers.training.fine_tuning import TrainingSettings
-from nlp_retrieval.evidence.verifiers.training.pairs import JudgedPair, read_pairs
-from nlp_retrieval.evidence.verifiers.training.run import train_verifier
+from nlp_retrieval.systems.evidence.verifiers.pair_model import PairModelVerifier
+from nlp_retrieval.systems.evidence.verifiers.training.fine_tuning import TrainingSettings
+from nlp_retrieval.systems.evidence.verifiers.training.pairs import JudgedPair, read_pairs
+from nlp_retrieval.systems.evidence.verifiers.training.run import train_verifier
 
 _PAGE = Path(__file__).parent.parent / "EVIDENCE_LEFT_OUT.md"
 _FIELDS = {

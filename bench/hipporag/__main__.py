@@ -24,22 +24,20 @@ from bench.hipporag.nested import System, Values, measures, out_of_fold
 from bench.sweeps import Figures
 from bench.writing import page, table, words
 from nlp_retrieval import (
-    BaseRetriever,
     BeirLoader,
     Bm25sRetriever,
     FaissRetriever,
-    HippoRagRetriever,
     LinkGraphRetriever,
     ReciprocalRankFusion,
     RetrievalError,
     Searcher,
-    SharedEntities,
-    SharedKnowledge,
-    TitleMentions,
 )
+from nlp_retrieval.core import BaseRetriever
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.index.manifest import RetrieverRecord
-from nlp_retrieval.graph.store.link_graph import LinkGraph
+from nlp_retrieval.hipporag import HippoRagRetriever, SharedKnowledge
+from nlp_retrieval.retrievers import SharedEntities, TitleMentions
+from nlp_retrieval.retrievers.link_graph.store.link_graph import LinkGraph
 
 _HERE = Path(__file__).parent
 _PAGE = _HERE.parent / "HIPPORAG.md"

@@ -12,19 +12,10 @@ from collections import Counter
 
 from bench.common import Data
 from bench.hipporag.nested import System, out_of_fold
-from nlp_retrieval import (
-    BaseLinkExtractor,
-    BaseRetriever,
-    BeirLoader,
-    Bm25sRetriever,
-    FaissRetriever,
-    HippoRagRetriever,
-    LinkGraphRetriever,
-    Searcher,
-    SharedEntities,
-    SharedKnowledge,
-    TitleMentions,
-)
+from nlp_retrieval import BeirLoader, Bm25sRetriever, FaissRetriever, LinkGraphRetriever, Searcher
+from nlp_retrieval.core import BaseRetriever
+from nlp_retrieval.hipporag import HippoRagRetriever, SharedKnowledge
+from nlp_retrieval.retrievers import BaseLinkExtractor, SharedEntities, TitleMentions
 
 
 def graphs(model: str, knowledge: str) -> dict[str, LinkGraphRetriever]:

@@ -8,10 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from bench.multihop.fitting import Shuffled
-from nlp_retrieval import BaseRetriever, HippoRagRetriever, LinkGraphRetriever
+from nlp_retrieval import LinkGraphRetriever
+from nlp_retrieval.core import BaseRetriever
 from nlp_retrieval.core.candidates import Rows
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.hipporag import HippoRagRetriever
 
 
 class ShuffledKnowledge(HippoRagRetriever):

@@ -16,18 +16,11 @@ from pathlib import Path
 
 from bench.knowledge.server import slow_server
 from bench.writing import page, table
-from nlp_retrieval import (
-    JsonlLoader,
-    KnowledgeExtractor,
-    KnowledgeStore,
-    LanguageModel,
-    OpenIeFile,
-    SearchableItem,
-    extract_knowledge,
-)
-from nlp_retrieval.graph.knowledge.from_json import ReadKnowledge
-from nlp_retrieval.graph.knowledge.passage_text import passage_hash
-from nlp_retrieval.graph.knowledge.store.rows import Extraction, ExtractionRun, PassageRecord
+from nlp_retrieval import JsonlLoader, LanguageModel, SearchableItem
+from nlp_retrieval.hipporag import KnowledgeExtractor, KnowledgeStore, OpenIeFile, extract_knowledge
+from nlp_retrieval.systems.hipporag.knowledge.from_json import ReadKnowledge
+from nlp_retrieval.systems.hipporag.knowledge.passage_text import passage_hash
+from nlp_retrieval.systems.hipporag.knowledge.store.rows import Extraction, ExtractionRun, PassageRecord
 
 _PAGE = Path(__file__).parent.parent / "KNOWLEDGE.md"
 _SECONDS = 1.5

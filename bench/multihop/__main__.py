@@ -24,14 +24,15 @@ from bench.haystack import COPIES, HaystackLoader, Naming, haystack_index
 from bench.multihop.fitting import CUTOFFS, Fitter, shuffled
 from bench.sweeps import Figures, configured, read_sweep, run
 from bench.writing import page, table, words
-from nlp_retrieval import BaseQueryLoader, BeirLoader, Bm25sRetriever, HoverLoader, LinkGraphRetriever, Searcher
+from nlp_retrieval import BeirLoader, Bm25sRetriever, HoverLoader, LinkGraphRetriever, Searcher
 from nlp_retrieval.benchmarks.benchmarkable import Entry
 from nlp_retrieval.benchmarks.config import BenchmarkConfig
+from nlp_retrieval.core import BaseQueryLoader
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.evaluation.bootstrap import family_numbers
-from nlp_retrieval.graph.store.link_graph import LinkGraph
-from nlp_retrieval.pipelines.link_graph_tuning import TuningReport
+from nlp_retrieval.retrievers.link_graph.store.link_graph import LinkGraph
+from nlp_retrieval.retrievers.link_graph.tuning import TuningReport
 
 _SWEEP = Path(__file__).parent / "systems.yaml"
 _HOVER = ("perfect_recall@5", "perfect_recall@10", "perfect_recall@21")

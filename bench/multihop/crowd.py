@@ -19,15 +19,16 @@ from numpy.typing import NDArray
 from bench.common import Data
 from bench.haystack import COPIES, Naming, haystack_index, wiki_index
 from bench.writing import page, shown, table
-from nlp_retrieval import BaseQueryLoader, BeirLoader, Bm25sRetriever, FaissRetriever, HoverLoader, LinkGraphRetriever
+from nlp_retrieval import BeirLoader, Bm25sRetriever, FaissRetriever, HoverLoader, LinkGraphRetriever
+from nlp_retrieval.core import BaseQueryLoader
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.evaluation.gold import relevant_documents, rows_of
-from nlp_retrieval.graph.store.link_graph import LinkGraph, Links
-from nlp_retrieval.graph.walk.evidence import DEFAULT_WEIGHTS
-from nlp_retrieval.pipelines.link_graph_tuning import fit_weights
 from nlp_retrieval.retrievers.link_graph.candidates import GraphCandidates
+from nlp_retrieval.retrievers.link_graph.store.link_graph import LinkGraph, Links
+from nlp_retrieval.retrievers.link_graph.tuning import fit_weights
+from nlp_retrieval.retrievers.link_graph.walk.evidence import DEFAULT_WEIGHTS
 
 _FOLDS = 5
 _AT = 5

@@ -18,7 +18,8 @@ from bench.common import Data
 from bench.haystack import Naming, haystack
 from bench.samples import wiki_sample
 from bench.writing import shown, table
-from nlp_retrieval import BaseQueryLoader, BeirLoader, HoverLoader, SentenceTransformerEncoder
+from nlp_retrieval import BeirLoader, HoverLoader, SentenceTransformerEncoder
+from nlp_retrieval.core import BaseQueryLoader
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.evaluation.bootstrap import bootstrap_interval

@@ -20,17 +20,13 @@ from bench.common import Data
 from bench.multihop.fitting import Shuffled
 from bench.sweeps import Figures, configured, read_sweep, run
 from bench.writing import page, table, words
-from nlp_retrieval import (
-    EntitySentences,
-    EntitySentencesRetriever,
-    LinkGraphRetriever,
-    Searcher,
-)
+from nlp_retrieval import EntitySentencesRetriever, LinkGraphRetriever, Searcher
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.evaluation.bootstrap import family_numbers
-from nlp_retrieval.graph.sentences.named_sentences import NamedSentences
-from nlp_retrieval.graph.sentences.sentence_graph import SentenceGraph
+from nlp_retrieval.retrievers import EntitySentences
+from nlp_retrieval.retrievers.entity_sentences.graph.named_sentences import NamedSentences
+from nlp_retrieval.retrievers.entity_sentences.graph.sentence_graph import SentenceGraph
 
 SETS = {"musique": "musique", "hotpotqa": "wiki", "scifact": "scifact"}
 _HERE = Path(__file__).parent

@@ -45,7 +45,8 @@ class Vectors:
 
 def nlp_retrieval() -> Callable[[Vectors, Path], Many]:
     """Searcher over Bm25sRetriever and FaissRetriever."""
-    from nlp_retrieval import BaseEncoder, Bm25sRetriever, FaissRetriever, SearchableItem, Searcher
+    from nlp_retrieval import Bm25sRetriever, FaissRetriever, SearchableItem, Searcher
+    from nlp_retrieval.encoders import BaseEncoder
 
     def made(vectors: Vectors, folder: Path) -> Many:
         class Lookup(BaseEncoder):

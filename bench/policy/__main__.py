@@ -19,15 +19,8 @@ from bench.policy import changes
 from bench.policy.searchers import FEEDBACK, Parts
 from bench.sweeps import Figures
 from bench.writing import page, table
-from nlp_retrieval import (
-    BeirLoader,
-    Benchmarker,
-    Gold,
-    Query,
-    Searcher,
-    SignalTuningReport,
-    tune_signals,
-)
+from nlp_retrieval import BeirLoader, Benchmarker, Gold, Query, Searcher, tune_signals
+from nlp_retrieval.rerankers import SignalTuningReport
 from nlp_retrieval.rerankers.multi_signal.signals import SIGNALS
 
 _FILTER = {"country": "country"}

@@ -21,18 +21,12 @@ from numpy.typing import NDArray
 
 from bench.common import Data
 from bench.policy.remembering import RememberingEncoder
-from nlp_retrieval import (
-    BaseRetriever,
-    BeirLoader,
-    Bm25sRetriever,
-    FaissRetriever,
-    HopRetriever,
-    Query,
-    Searcher,
-)
+from nlp_retrieval import BeirLoader, Bm25sRetriever, FaissRetriever, Query, Searcher
+from nlp_retrieval.core import BaseRetriever
 from nlp_retrieval.core.index.generation import Generation, open_generation
-from nlp_retrieval.graph.relations.relation import RELATION_TYPES
-from nlp_retrieval.graph.relations.structure import EDITED
+from nlp_retrieval.policy import HopRetriever
+from nlp_retrieval.systems.policy.relations.relation import RELATION_TYPES
+from nlp_retrieval.systems.policy.relations.structure import EDITED
 
 _LARGEST = "Ethiopia"
 _K, _FOLDS = 10, 5

@@ -17,17 +17,17 @@ from nlp_retrieval import (
     BeirLoader,
     FaissRetriever,
     MultiSignalReranker,
-    PolicyStudy,
     Searcher,
     SentenceTransformerEncoder,
     WordVectorEncoder,
-    load_profile,
-    train_word_vectors,
 )
-from nlp_retrieval.cli.policy_demo import gold_of
-from nlp_retrieval.demo.policy.writing import write_collection
-from nlp_retrieval.pipelines.policy.judging import judged_answers
+from nlp_retrieval.encoders import train_word_vectors
+from nlp_retrieval.policy import PolicyStudy
+from nlp_retrieval.rerankers import load_profile
 from nlp_retrieval.rerankers.multi_signal.signals import SIGNALS
+from nlp_retrieval.systems.policy.commands.demonstration import gold_of
+from nlp_retrieval.systems.policy.demo.writing import write_collection
+from nlp_retrieval.systems.policy.judging import judged_answers
 
 
 def main(arguments: list[str]) -> int:

@@ -17,14 +17,8 @@ from pathlib import Path
 
 from bench.common import aside, peak_bytes
 from bench.policy.signals import RandomVectors, chunks
-from nlp_retrieval import (
-    BeirLoader,
-    FaissRetriever,
-    MultiSignalReranker,
-    Searcher,
-    WordVectorEncoder,
-    train_word_vectors,
-)
+from nlp_retrieval import BeirLoader, FaissRetriever, MultiSignalReranker, Searcher, WordVectorEncoder
+from nlp_retrieval.encoders import train_word_vectors
 
 BUDGET, QUESTIONS = 500, 40
 

@@ -28,12 +28,13 @@ import psycopg
 from psycopg.sql import SQL
 
 from bench.common import Data, python_with
-from nlp_retrieval import BaseEncoder, BeirLoader, PgvectorRetriever, SearchableItem, SentenceTransformerEncoder
+from nlp_retrieval import BeirLoader, PgvectorRetriever, SearchableItem, SentenceTransformerEncoder
 from nlp_retrieval.core.candidates import Mask
 from nlp_retrieval.core.index.generation import open_generation
+from nlp_retrieval.encoders import BaseEncoder
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.postgres.record import TableRecord
-from nlp_retrieval.postgres.tables import table_of
+from nlp_retrieval.retrievers.postgres.record import TableRecord
+from nlp_retrieval.retrievers.postgres.tables import table_of
 
 DIMENSION, K, N_QUERIES, EVERY = 384, 10, 50, 100
 _INNER = 32

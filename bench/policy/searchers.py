@@ -12,15 +12,15 @@ from nlp_retrieval import (
     Bm25sRetriever,
     FaissRetriever,
     FeedbackRetriever,
-    HopRetriever,
     LinkGraphRetriever,
     MultiSignalReranker,
     Searcher,
     WordVectorEncoder,
-    train_word_vectors,
 )
+from nlp_retrieval.encoders import train_word_vectors
+from nlp_retrieval.policy import HopRetriever
 from nlp_retrieval.rerankers.multi_signal.signals import SIGNALS
-from nlp_retrieval.retrievers.hop.settings import RELATION_WEIGHTS
+from nlp_retrieval.systems.policy.hop.settings import RELATION_WEIGHTS
 
 FEEDBACK = "feedback"
 SUM = "signals, weights as described"

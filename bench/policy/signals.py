@@ -20,16 +20,8 @@ from pathlib import Path
 import numpy as np
 
 from bench.common import peak_bytes
-from nlp_retrieval import (
-    BaseEncoder,
-    BeirLoader,
-    FaissRetriever,
-    MultiSignalReranker,
-    SearchableItem,
-    Searcher,
-    WordVectorEncoder,
-    train_word_vectors,
-)
+from nlp_retrieval import BeirLoader, FaissRetriever, MultiSignalReranker, SearchableItem, Searcher, WordVectorEncoder
+from nlp_retrieval.encoders import BaseEncoder, train_word_vectors
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.rerankers.multi_signal.signals import SIGNALS
 

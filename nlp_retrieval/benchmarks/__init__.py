@@ -1,1 +1,5 @@
 """Measuring searchers over one corpus: configurations, shared stages, costs, and runs on disk."""
+
+from nlp_retrieval._public_names import public_names
+
+__getattr__, __dir__ = public_names(__name__, globals())

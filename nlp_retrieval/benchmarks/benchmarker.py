@@ -23,7 +23,7 @@ from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.manifest import index_directory
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.evaluation.gold import GoldMissing
-from nlp_retrieval.pipelines.qa.answerer import BaseAnswerer
+from nlp_retrieval.lm.answering.answerer import BaseAnswerer
 
 
 class Benchmarker:

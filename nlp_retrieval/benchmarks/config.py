@@ -23,7 +23,7 @@ from nlp_retrieval.core.queries import first_repeated
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError, InputError, nearest
 from nlp_retrieval.evaluation.gold import GoldMissing
-from nlp_retrieval.pipelines.qa.answerer import BaseAnswerer
+from nlp_retrieval.lm.answering.answerer import BaseAnswerer
 
 _REQUIRED = ("corpus", "queries", "index")
 _OPTION_TYPES: dict[str, type] = {

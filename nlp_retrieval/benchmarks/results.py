@@ -24,8 +24,8 @@ from nlp_retrieval.evaluation.measure import Measure
 from nlp_retrieval.evaluation.pairwise import Pairwise
 from nlp_retrieval.evaluation.pool import Ranks
 from nlp_retrieval.evaluation.rankings import Ranking, RunLists
-from nlp_retrieval.evaluation.verdict import verdict
-from nlp_retrieval.pipelines.qa.question_answering import AnsweredQuestion
+from nlp_retrieval.evaluation.verdicts import verdict
+from nlp_retrieval.lm.answering.question_answering import AnsweredQuestion
 
 Measures = dict[str, float]
 """Mean over queries by measure name: ``"recall@5"``, ``"perfect_recall@21"``, ``"ndcg@10"``."""

@@ -53,8 +53,8 @@ from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator
 from nlp_retrieval.evaluation.gold import without_missing
 from nlp_retrieval.evaluation.own_ids import OwnIds, own_ids, same_text
 from nlp_retrieval.evaluation.rankings import ListsBuilder, Ranking
+from nlp_retrieval.lm.answering.question_answering import AnsweredQuestion
 from nlp_retrieval.lm.counting import added, record_calls
-from nlp_retrieval.pipelines.qa.question_answering import AnsweredQuestion
 
 T = TypeVar("T")
 

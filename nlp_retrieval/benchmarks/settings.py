@@ -23,7 +23,7 @@ from nlp_retrieval.evaluation.answers.evaluator import AnswerEvaluator
 from nlp_retrieval.evaluation.answers.gold import GoldAnswer, gold_answers
 from nlp_retrieval.evaluation.evaluator import measure_names
 from nlp_retrieval.evaluation.gold import GoldMissing
-from nlp_retrieval.pipelines.qa.answerer import BaseAnswerer
+from nlp_retrieval.lm.answering.answerer import BaseAnswerer
 
 WandbMode = Literal["online", "offline"]
 

@@ -15,6 +15,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from nlp_retrieval.core.components.component import Component, canonical_json
+from nlp_retrieval.core.components.trust_rules import READS_FILE, may_set
 from nlp_retrieval.core.files.checksums import sha256_of
 from nlp_retrieval.errors import ItemError, RetrievalWarning, SourceError
 from nlp_retrieval.evaluation.rankings import Ranking
@@ -34,6 +35,7 @@ class TrecRun(Component):
 
     kind: ClassVar[str] = "searchers"
     name: ClassVar[str] = "trec_run"
+    manifest_may_set = may_set(path=READS_FILE)
 
     def __init__(self, path: Annotated[str, Field(min_length=1)]) -> None:
         self.path = path

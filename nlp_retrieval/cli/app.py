@@ -11,6 +11,8 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
+from functools import cache, cached_property
+from importlib.metadata import EntryPoint, entry_points
 from typing import Annotated, Any
 
 import typer
@@ -20,7 +22,6 @@ from nlp_retrieval._version import __version__
 from nlp_retrieval.cli import (
     add,
     answer,
-    ask,
     benchmark,
     compact,
     compare,
@@ -29,10 +30,7 @@ from nlp_retrieval.cli import (
     demo,
     diff,
     distill,
-    extract,
-    hipporag,
     index,
-    optimize,
     report,
     rerun,
     search,
@@ -41,7 +39,6 @@ from nlp_retrieval.cli import (
     verify,
 )
 from nlp_retrieval.cli.console import OPTIONS, say
-from nlp_retrieval.cli.evidence import app as evidence
 from nlp_retrieval.cli.streams import patient_streams
 from nlp_retrieval.core.surrogates import half_of_pair
 from nlp_retrieval.errors import DependencyError, IndexStateError, InputError, RetrievalError, RetrievalWarning, SourceError
@@ -65,7 +62,27 @@ class _KnownOptions(TyperGroup):
 
 
 class _Commands(_KnownOptions):
-    """Tells every error here: typer ends without a word at some (a broken pipe, an early end of a file, Ctrl-C)."""
+    """The commands of the library, and those that installed packages add by entry points of ``nlp_retrieval.commands``.
+
+    An added command is a ``typer.Typer``: a group, or one command if it has one and no callback. It is imported when it is
+    called, or listed by ``--help``. Errors are reported here: typer ends in silence at some (a broken pipe, an early end of a
+    file, Ctrl-C).
+    """
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*super().list_commands(ctx), *sorted(_added().keys() - self.commands.keys())]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        entry = None if cmd_name in self.commands else _added().get(cmd_name)
+        if entry is None:
+            return super().get_command(ctx, cmd_name)
+        if cmd_name not in self._loaded:
+            self._loaded[cmd_name] = _loaded(entry)
+        return self._loaded[cmd_name]
+
+    @cached_property
+    def _loaded(self) -> dict[str, Any]:
+        return {}
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]  # typer's own copy of the class
         try:
@@ -74,6 +91,40 @@ class _Commands(_KnownOptions):
             raise
         except (Exception, KeyboardInterrupt) as error:
             raise typer.Exit(_told(error, debug=ctx.params["debug"])) from error
+
+
+@cache
+def _added() -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group="nlp_retrieval.commands")}
+
+
+def _loaded(entry: EntryPoint) -> Any:
+    """Return the command that an installed package adds; a package that is broken takes no other command with it."""
+    try:
+        added = entry.load()
+    except Exception as error:
+        added = _broken(entry, f"{type(error).__name__}: {error}")
+    if not isinstance(added, typer.Typer):
+        added = _broken(entry, "it is no typer.Typer")
+    if len(added.registered_commands) == 1 and not added.registered_groups and added.registered_callback is None:
+        command = typer.main.get_command(added)
+    else:
+        added.info.cls = _KnownOptions
+        command = typer.main.get_group(added)
+    command.name = entry.name
+    return command
+
+
+def _broken(entry: EntryPoint, reason: str) -> typer.Typer:
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+    @app.command(help=f"Cannot be loaded: {reason}"[:_LONGEST])
+    def broken() -> None:
+        raise DependencyError(
+            f"the command {entry.name!r} of {entry.value} cannot be loaded ({reason}); reinstall or remove it"
+        )
+
+    return app
 
 
 app = typer.Typer(
@@ -86,13 +137,11 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 _COMMANDS = (
-    *(demo, index, add, delete, compact, verify, search, answer, ask, extract, distill, serve),
-    *(benchmark, compare, diff, report, rerun, tune, optimize, components),
+    *(demo, index, add, delete, compact, verify, search, answer, distill, serve),
+    *(benchmark, compare, diff, report, rerun, tune, components),
 )
 for module in _COMMANDS:
     app.command(module.NAME)(module.command)
-for group in (evidence, hipporag):
-    app.add_typer(group.app, name=group.NAME, cls=_KnownOptions)
 
 
 def _version(asked: bool) -> None:

@@ -17,8 +17,8 @@ def command(
     kind: Annotated[
         str | None,
         typer.Argument(
-            help="loaders, processors, retrievers, rerankers, encoders, fusions, searchers, links, verifiers, "
-            "search_engines, fetchers or answerers; all by default."
+            help="loaders, processors, retrievers, rerankers, encoders, fusions, searchers, links, answerers, or a kind "
+            "that an installed package adds; all by default."
         ),
     ] = None,
     name: Annotated[str | None, typer.Argument(help="One component of that kind.")] = None,
@@ -27,11 +27,11 @@ def command(
 
     Every registered component with its parameters. Those marked * belong to the index: changing one builds it anew.
     """
-    from nlp_retrieval.core.components.naming import KINDS
+    from nlp_retrieval.core.components.naming import kinds
     from nlp_retrieval.core.components.registry import names
 
     width = min(shutil.get_terminal_size().columns, 120) if sys.stdout.isatty() else 120
-    for one in [kind] if kind is not None else KINDS:
+    for one in [kind] if kind is not None else kinds():
         found = names(one)
         for component in [name] if name is not None else found:
             typer.echo(_described(one, component, width))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any, NoReturn
 
 import typer
@@ -23,10 +24,29 @@ def say(message: str, *, of_source: bool = False) -> None:
     """
     from nlp_retrieval.core.cures import on_command_line
     from nlp_retrieval.core.secrets import without_secrets
-    from nlp_retrieval.text.printable import printable
+    from nlp_retrieval.text.printing import printable
 
     message = on_command_line(message, OPTIONS, of_source=of_source)
     typer.echo("\n".join(map(printable, str(without_secrets(message)).split("\n"))), err=True)
+
+
+def renamed(command: Callable[..., None], old: str, new: str) -> typer.Typer:
+    """Return a command under its old name, hidden from the help: it says its new name, and runs.
+
+    Args:
+        command: a command as typer takes it.
+        old: its former name.
+        new: words by which it is called now.
+    """
+
+    @wraps(command)
+    def under_old_name(**given: Any) -> None:
+        say(f"note: `nlp-retrieval {old}` is now `nlp-retrieval {new}`; the old name goes with the next release")
+        command(**given)
+
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    app.command(old, hidden=True)(under_old_name)
+    return app
 
 
 def parse_options(options: Sequence[str]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""``nlp-retrieval demo``: a whole benchmark on the collection that comes with the package, or an audit of citations.
+"""``nlp-retrieval demo``: a whole benchmark on the collection that comes with the package.
 
 A language model is asked only where one is named; whether it can be asked is settled before anything is written.
 """
@@ -39,22 +39,11 @@ def command(
     lm_api_key_env: Annotated[
         str | None, typer.Option(help="The environment variable that holds its key; by default the provider's own.")
     ] = None,
-    evidence: Annotated[
-        bool, typer.Option("--evidence", help="Instead: audit the citations of a report against twelve sources.")
-    ] = False,
 ) -> None:
     """Run a whole benchmark on shipped data.
 
     Eight configurations, 81 multi-hop claims, 300 short passages, all shipped with the package; ten with a language model.
     """
-    if evidence:
-        from nlp_retrieval.cli.evidence.demonstration import demonstrate
-        from nlp_retrieval.errors import ConfigurationError
-
-        if lm is not None or lm_base_url is not None or lm_api_key_env is not None:
-            raise ConfigurationError("--evidence asks no language model; leave out --lm, --lm-base-url and --lm-api-key-env")
-        demonstrate(output / "evidence")
-        return
     from nlp_retrieval.benchmarks.config import read_benchmark_config
     from nlp_retrieval.cli.benchmark import refuse_failures, run_benchmark
     from nlp_retrieval.reports.tracking.loggers import loggers_of

@@ -198,7 +198,7 @@ def print_hits(
     from rich.padding import Padding
     from rich.text import Text
 
-    from nlp_retrieval.text.printable import printable
+    from nlp_retrieval.text.printing import printable
 
     console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
     console.print(Text(printable(query), "bold"))
@@ -223,7 +223,7 @@ def _chain(explained: dict[str, Explanation]) -> list[Text]:
     from rich.text import Text
 
     from nlp_retrieval.core.explanation import name_of
-    from nlp_retrieval.text.printable import printable
+    from nlp_retrieval.text.printing import printable
 
     lines = []
     for explanation in explained.values():

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nlp_retrieval.cli.console import say
-from nlp_retrieval.cli.evidence.projects import VerifierOption, chosen_verifier, open_project
-from nlp_retrieval.cli.search import composed
+from nlp_retrieval.cli.console import parse_component, parse_options, say
 from nlp_retrieval.cli.trusting import Trust
-from nlp_retrieval.errors import ConfigurationError, IndexMissingError
+from nlp_retrieval.errors import ConfigurationError, IndexMissingError, nearest
 
 if TYPE_CHECKING:
     from nlp_retrieval.service.endpoints import BaseService
@@ -22,35 +24,50 @@ if TYPE_CHECKING:
 NAME = "serve"
 
 _VARIABLE = "NLP_RETRIEVAL_TOKEN"
-_SOURCES = "10_graph"
+_COMMON = ("path", "retrievers", "trust")
+"""Parameters of every service that have options of their own."""
+
 _HOST, _PORT = "127.0.0.1", 8000
 
 
 @dataclass(frozen=True)
 class _Opening:
-    """Opens what is served, in whichever process: all of it are words as the user wrote them."""
+    """Opens what is served, in each process: all of it are words as the user wrote them."""
 
     path: Path
-    project: bool
+    kind: str
     retriever: tuple[str, ...]
-    fusion: str | None
-    reranker: str | None
-    verifier: str
+    settings: Mapping[str, Any]
     trust: bool
 
     def __call__(self) -> BaseService:
-        if self.project:
-            from nlp_retrieval.service.project_service import ProjectService
+        from nlp_retrieval.core.components.registry import build_as
+        from nlp_retrieval.core.search.retriever import BaseRetriever
 
-            return ProjectService(open_project(self.path, list(self.retriever)), chosen_verifier(self.verifier))
-        from nlp_retrieval.service.index_service import IndexService
+        cls = _services()[self.kind]
+        known = [name for name in inspect.signature(cls.from_path).parameters if name not in _COMMON]
+        for key in self.settings:
+            if key not in known:
+                raise ConfigurationError(f"--set {key}: served as {self.kind}, {nearest(key, known)}")
+        retrievers = [build_as(BaseRetriever, "retrievers", parse_component(text), "--retriever") for text in self.retriever]
+        return cls.from_path(self.path, retrievers=retrievers, trust=self.trust, **self.settings)
 
-        searcher = composed(self.path, list(self.retriever), self.fusion, self.reranker, trust=self.trust)
-        return IndexService(searcher.open(self.path))
+
+@cache
+def _services() -> dict[str, type[BaseService]]:
+    """Return what can be served, by kind: an index, and what installed packages add."""
+    from nlp_retrieval.service.endpoints import BaseService
+    from nlp_retrieval.service.index_service import IndexService
+
+    added = {entry.name: entry.load() for entry in entry_points(group="nlp_retrieval.services")}
+    for name, cls in added.items():
+        if not (isinstance(cls, type) and issubclass(cls, BaseService)):
+            raise ConfigurationError(f"{cls!r}, registered as nlp_retrieval.services {name!r}, is not a BaseService")
+    return added | {IndexService.kind: IndexService}
 
 
 def command(
-    path: Annotated[Path, typer.Argument(help="An index directory, or the folder of a project of sources.")],
+    path: Annotated[Path, typer.Argument(help="An index directory, or a folder of another kind that can be served.")],
     host: Annotated[str, typer.Option(help="Where to listen. Elsewhere than on this machine, a token is needed.")] = _HOST,
     port: Annotated[int, typer.Option(help="0 for any that is free.")] = _PORT,
     workers: Annotated[int, typer.Option(help="Processes, each with the index opened.")] = 1,
@@ -69,16 +86,22 @@ def command(
         list[str] | None,
         typer.Option("--allowed-host", help="A further name under which the service may be asked for. Repeatable."),
     ] = None,
-    project: Annotated[
-        bool, typer.Option("--project", help="It is a project, also where it has no sources yet (they come by POST /index).")
-    ] = False,
+    served_as: Annotated[
+        str | None,
+        typer.Option(
+            "--as",
+            help="What the folder is: index, or a kind that a package adds, such as project (which may be empty: sources come "
+            "by POST /index). By default what it holds decides.",
+        ),
+    ] = None,
     retriever: Annotated[
         list[str] | None,
         typer.Option("--retriever", "-r", help="name or name:key=value. Repeatable. By default what the index holds."),
     ] = None,
-    fusion: Annotated[str | None, typer.Option(help="Of an index: how several retrievers are fused: rrf, ...")] = None,
-    reranker: Annotated[str | None, typer.Option(help="Of an index: what reorders what was found.")] = None,
-    verifier: VerifierOption = "lexical",
+    setting: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="A setting of what is served: fusion=rrf or reranker=overlap of an index. Repeatable."),
+    ] = None,
     mcp: Annotated[
         bool,
         typer.Option("--mcp", help="Answer the Model Context Protocol on standard input and output, and nothing over HTTP."),
@@ -91,9 +114,9 @@ def command(
 ) -> None:
     """Answer searches over HTTP.
 
-    Of an index: POST /search, GET /stats. Of a project: POST /index, /search, /verify and /audit, GET /passages/KEY and
-    /stats. GET /openapi.json describes them, GET /healthz says whether the service works. SIGTERM and Ctrl-C end it, after
-    the requests that are under way. With --mcp, the tools of a language model's client take the place of all this.
+    An index answers POST /search and GET /stats. GET /openapi.json describes what is served, GET /healthz says whether it
+    works. SIGTERM and Ctrl-C end it, after the requests that are under way. With --mcp it offers tools to a language
+    model's client instead.
     """
     from nlp_retrieval.service.application import require_packages
     from nlp_retrieval.service.serving import listen, serve
@@ -102,11 +125,8 @@ def command(
     if not 0 < max_body <= 1024:
         raise ConfigurationError(f"--max-body {max_body}: take a number of MiB above 0, at most 1024")
     limits = ServiceLimits(body=int(max_body * 2**20), seconds=seconds, threads=threads, waiting=waiting)
-    is_project = _is_project(path, asked=project)
-    if is_project and (fusion or reranker):
-        raise ConfigurationError("--fusion and --reranker are for an index; a project is searched by --retriever alone")
-    opening = _Opening(path, is_project, tuple(retriever or ()), fusion, reranker, verifier, trust)
-    kind = "project" if is_project else "index"
+    kind = _kind_of(path, served_as)
+    opening = _Opening(path, kind, tuple(retriever or ()), parse_options(setting or []), trust)
     if mcp:
         if mcp_http or workers > 1 or (host, port) != (_HOST, _PORT) or token_file or token_env or allowed_host:
             raise ConfigurationError(
@@ -144,17 +164,22 @@ def _serve_stdio(opening: _Opening, limits: ServiceLimits, what: str, *, check: 
     say(f"{what} can be served over MCP on standard input and output")
 
 
-def _is_project(path: Path, *, asked: bool) -> bool:
-    from nlp_retrieval.core.index.manifest import MANIFEST_FILE
+def _kind_of(path: Path, asked: str | None) -> str:
+    """Return as what a folder is served.
 
-    if os.path.isdir(path):  # noqa: PTH112 -- pathlib's raises an error for a name that no file can have
-        if asked:
-            return True
-        if (path / MANIFEST_FILE).is_file():
-            return False
-        if (path / _SOURCES).is_dir():
-            return True
-        found = f"is neither an index (no {MANIFEST_FILE}) nor a project of sources (no {_SOURCES})"
-    else:
-        found = "is no folder"
-    raise IndexMissingError(f"{path} {found}; index a corpus there, or begin a project: make the folder, and pass --project")
+    Raises:
+        ConfigurationError: there is no such kind.
+        IndexMissingError: the folder is missing, or holds nothing that can be served.
+    """
+    services = _services()
+    if asked is not None and asked not in services:
+        raise ConfigurationError(f"--as {asked}: {nearest(asked, services)}")
+    if not os.path.isdir(path):  # noqa: PTH112 -- pathlib's raises an error for a name that no file can have
+        raise IndexMissingError(f"{path} is no folder; index a corpus there first")
+    if asked is not None:
+        return asked
+    for kind in ("index", *services):
+        if services[kind].recognizes(path):
+            return kind
+    known = " or ".join(f"{kind} (no {services[kind].opens})" for kind in ("index", *(services.keys() - {"index"})))
+    raise IndexMissingError(f"{path} is no {known}; index a corpus there, or say what it is to become by --as KIND")

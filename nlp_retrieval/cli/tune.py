@@ -14,9 +14,9 @@ from nlp_retrieval.cli.console import say
 if TYPE_CHECKING:
     from nlp_retrieval.benchmarks.benchmarkable import Entry
     from nlp_retrieval.core.search.searcher import Searcher
-    from nlp_retrieval.pipelines.link_graph_tuning import TuningReport
-    from nlp_retrieval.pipelines.signal_tuning import SignalTuningReport
+    from nlp_retrieval.rerankers.multi_signal.tuning import SignalTuningReport
     from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever
+    from nlp_retrieval.retrievers.link_graph.tuning import TuningReport
 
 NAME = "tune"
 
@@ -46,8 +46,8 @@ def command(
     from nlp_retrieval.benchmarks.config import read_benchmark_config
     from nlp_retrieval.core.files.output import check_file_for_output, write_output
     from nlp_retrieval.errors import ConfigurationError
-    from nlp_retrieval.pipelines.link_graph_tuning import tune
-    from nlp_retrieval.pipelines.signal_tuning import tune_signals
+    from nlp_retrieval.rerankers.multi_signal.tuning import tune_signals
+    from nlp_retrieval.retrievers.link_graph.tuning import tune
 
     if output is not None:
         check_file_for_output(output)

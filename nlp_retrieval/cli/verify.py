@@ -25,7 +25,7 @@ def command(
 
     damaged = verify_index(index)
     if not damaged and any(index.glob("*/server.json")):
-        from nlp_retrieval.postgres.verifying import verify_tables
+        from nlp_retrieval.retrievers.postgres.verifying import verify_tables
 
         damaged += verify_tables(index, url)
     if not damaged and any(index.glob("*/milvus.json")):

@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.components.trust_rules import ENCODER_RULES, may_set
 from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.encoders.backends.choice import Precision, check_choice, queries_at_once, require_device, resolved_precision
 from nlp_retrieval.encoders.backends.export import ExportPrecision
@@ -65,6 +66,7 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
     """
 
     name = "colbert"
+    manifest_may_set = ENCODER_RULES | may_set("backend", "projection", "seed", "query_length")
     search_only = frozenset({"query_prompt", "query_length", "batch_size", "device"})
     apart_from_model = frozenset({"batch_size", "projection", "seed", "query_prompt", "passage_prompt"})
 

@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.components.trust_rules import ENCODER_RULES, may_set
 from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.encoders.backends.choice import (
     Backend,
@@ -65,6 +66,7 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
     """
 
     name = "sentence-transformers"
+    manifest_may_set = ENCODER_RULES | may_set("normalize", "backend")
     search_only = frozenset({"batch_size", "device"})
 
     def __init__(

@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from nlp_retrieval.core.candidates import offsets_of
+from nlp_retrieval.core.components.trust_rules import MODEL_RULES, may_set, runs_code
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.encoders.backends.choice import TorchPrecision, queries_at_once, require_device, resolved_precision
@@ -51,6 +52,11 @@ class SpladeEncoder(ModelHolder["SparseEncoder"], BaseSparseEncoder):
     """
 
     name = "splade"
+    manifest_may_set = may_set(
+        *("max_active_dims", "max_query_dims", "precision", "max_length", "batch_size"),
+        **MODEL_RULES,
+        trust_remote_code=runs_code,
+    )
     search_only = frozenset({"max_query_dims", "batch_size", "device"})
     apart_from_model = frozenset({"batch_size", "max_active_dims", "max_query_dims"})
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import Field
 
 from nlp_retrieval.core.components.component import Component
+from nlp_retrieval.core.components.trust_rules import given, may_set
 from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.core.secrets import HIDDEN, read_variable, without_secrets
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
@@ -59,6 +60,13 @@ class LanguageModel(Component):
 
     kind: ClassVar[str] = "language_models"
     name = "dspy"
+    manifest_may_set = may_set(
+        *("temperature", "max_tokens", "calls_at_once", "retries", "backoff", "timeout", "max_calls", "give_up_after"),
+        model=given("send questions to the language model"),
+        base_url=given("send them to the server"),
+        api_key_env=given("send the key in the environment variable"),
+        cache_dir=given("keep answers in"),
+    )
 
     def __init__(
         self,

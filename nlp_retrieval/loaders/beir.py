@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from nlp_retrieval.core.components.interfaces import BaseLoader, BaseQueryLoader
+from nlp_retrieval.core.components.trust_rules import READS_FILE, may_set
 from nlp_retrieval.core.models import Gold, Query, SearchableItem
 from nlp_retrieval.errors import SourceError, nearest
 from nlp_retrieval.loaders.files import JsonObject, read_json_lines
@@ -40,6 +41,7 @@ class BeirLoader(BaseLoader, BaseQueryLoader):
     """
 
     name = "beir"
+    manifest_may_set = may_set("split", path=READS_FILE)
 
     def __init__(self, path: str | Path, split: Annotated[str, Field(pattern=r"^\w[\w.-]*$")] = "test") -> None:
         self.path = path

@@ -18,6 +18,7 @@ from pydantic import Field
 
 from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.components.registry import ByName, with_parts_made
+from nlp_retrieval.core.components.trust_rules import may_set
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ConfigurationError, ItemError
 from nlp_retrieval.text.sentences import CLOSERS, ENDS
@@ -73,6 +74,7 @@ class ChunkingLoader(BaseLoader):
     """
 
     name = "chunker"
+    manifest_may_set = may_set("source", "size", "overlap", "unit")
 
     def __init__(
         self,

@@ -10,6 +10,7 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Self
 
+from nlp_retrieval.core.components.trust_rules import FIELD_NAMES, given, may_set
 from nlp_retrieval.errors import ConfigurationError, RetrievalError, SourceError, nearest
 from nlp_retrieval.loaders.connection import connect, hide_secrets, resolve, scrub
 from nlp_retrieval.loaders.fields import RecordLoader, missing_field
@@ -50,6 +51,11 @@ class DatabaseLoader(RecordLoader):
     """
 
     name = "database"
+    manifest_may_set = may_set(
+        *(*FIELD_NAMES, "table", "parameters"),
+        url=given("ask the database"),
+        query=given("run the statement"),
+    )
 
     def __init__(
         self,

@@ -10,6 +10,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from nlp_retrieval.core.components.interfaces import BaseLoader, BaseQueryLoader
+from nlp_retrieval.core.components.trust_rules import READS_FILE, may_set
 from nlp_retrieval.core.models import Gold, Query, SearchableItem
 from nlp_retrieval.errors import RetrievalWarning, SourceError
 from nlp_retrieval.loaders.files import JsonObject, kind
@@ -39,6 +40,7 @@ class HotpotqaLoader(BaseLoader, BaseQueryLoader):
     """
 
     name = "hotpotqa"
+    manifest_may_set = may_set("sentence_facts", path=READS_FILE)
 
     def __init__(self, path: str | Path, sentence_facts: bool = False) -> None:
         self.path = path

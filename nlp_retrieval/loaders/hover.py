@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue
 
 from nlp_retrieval.core.components.interfaces import BaseQueryLoader
+from nlp_retrieval.core.components.trust_rules import READS_FILE, may_set
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.loaders.files import JsonObject
@@ -34,6 +35,7 @@ class HoverLoader(BaseQueryLoader):
     """
 
     name = "hover"
+    manifest_may_set = may_set("hops", "label", path=READS_FILE)
 
     def __init__(
         self,

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from nlp_retrieval.core.components.interfaces import BaseQueryLoader
+from nlp_retrieval.core.components.trust_rules import given, may_set
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.errors import DependencyError, RetrievalError, SourceError, install, nearest
 from nlp_retrieval.loaders.fields import RecordLoader, joined_text, without_fields
@@ -35,6 +36,10 @@ class IrDatasetsLoader(RecordLoader, BaseQueryLoader):
     """
 
     name = "ir_datasets"
+    manifest_may_set = may_set(
+        *("content_field", "title_field", "metadata_fields", "query_field"),
+        path=given("load, or download, the data set"),
+    )
 
     def __init__(
         self,

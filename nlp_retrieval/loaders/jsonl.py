@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from nlp_retrieval.core.components.trust_rules import FIELD_NAMES, READS_FILE, may_set
 from nlp_retrieval.loaders.fields import RecordLoader
 from nlp_retrieval.loaders.files import JsonObject, read_json_lines
 
@@ -27,6 +28,7 @@ class JsonlLoader(RecordLoader):
     """
 
     name = "jsonl"
+    manifest_may_set = may_set(*FIELD_NAMES, path=READS_FILE)
 
     def __init__(
         self,

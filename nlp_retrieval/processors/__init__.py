@@ -1,1 +1,5 @@
 """Query processors: each turns a query into the sub-queries to search for."""
+
+from nlp_retrieval._public_names import public_names
+
+__getattr__, __dir__ = public_names(__name__, globals())

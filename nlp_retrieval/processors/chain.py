@@ -11,6 +11,7 @@ from pydantic import Field
 
 from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
 from nlp_retrieval.core.components.registry import ByName, with_parts_made
+from nlp_retrieval.core.components.trust_rules import may_set
 from nlp_retrieval.core.queries import check_processed
 
 
@@ -25,6 +26,7 @@ class Chain(BaseUserQueryProcessor):
     """
 
     name = "chain"
+    manifest_may_set = may_set("processors")
 
     def __init__(self, processors: Annotated[Sequence[BaseUserQueryProcessor | ByName], Field(min_length=1)]) -> None:
         made = with_parts_made(self, Chain, processors=processors)

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from nlp_retrieval.core.components.registry import ByName, with_parts_made
+from nlp_retrieval.core.components.trust_rules import READS_FILE, may_set
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.lm.reading import read_phrases
 from nlp_retrieval.processors.compiled import CompiledProcessor
@@ -30,7 +31,8 @@ class ClaimDecomposition(CompiledProcessor[list[str]]):
         keep_query: whether the claim itself comes first.
         max_phrases: the most phrases taken from the model's answer.
         max_words: a longer phrase is cut after this many words.
-        program: the JSON file of a compiled program, as ``nlp-retrieval optimize`` writes it; by default the plain signature.
+        program: the JSON file of a compiled program, as ``nlp-retrieval hover optimize`` writes it; by default the plain
+            signature.
 
     Raises:
         SourceError: there is no such file, or it is not JSON.
@@ -38,6 +40,7 @@ class ClaimDecomposition(CompiledProcessor[list[str]]):
     """
 
     name = "claim_decomposition"
+    manifest_may_set = may_set("lm", "keep_query", "max_phrases", "max_words", program=READS_FILE)
 
     def __init__(
         self,

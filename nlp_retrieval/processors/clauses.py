@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.core.components.trust_rules import may_set
 
 _BREAK = re.compile(
     r"[;:()]|,(?=\s)|(?<=[\w\"'])\.(?=\s)"
@@ -27,6 +28,7 @@ class ClauseSplit(BaseUserQueryProcessor):
     """
 
     name = "clauses"
+    manifest_may_set = may_set("min_words", "max_clauses", "keep_query")
 
     def __init__(
         self,

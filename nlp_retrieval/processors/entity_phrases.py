@@ -15,6 +15,7 @@ from pydantic import Field
 
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.core.components.trust_rules import loads_pipeline, may_set
 from nlp_retrieval.text.mentions import FUNCTION_WORDS, Mentions, mentions_by_rules, normalize
 from nlp_retrieval.text.spacy_mentions import SpacyMentions
 
@@ -54,6 +55,7 @@ class EntityPhrases(BaseUserQueryProcessor):
     """
 
     name = "entity_phrases"
+    manifest_may_set = may_set("max_phrases", "context", "keep_query", spacy_pipeline=loads_pipeline)
 
     def __init__(
         self,

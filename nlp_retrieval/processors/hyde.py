@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from nlp_retrieval.core.components.registry import ByName, with_parts_made
+from nlp_retrieval.core.components.trust_rules import READS_FILE, may_set
 from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.lm.language_model import LanguageModel
@@ -57,6 +58,7 @@ class HyDE(CompiledProcessor[str]):
     """
 
     name = "hyde"
+    manifest_may_set = may_set("lm", "keep_query", "max_words", "form", program=READS_FILE)
 
     def __init__(
         self,

@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.core.components.trust_rules import may_set
 from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.text.mentions import normalize
@@ -25,6 +26,7 @@ class KeywordExpansion(BaseUserQueryProcessor):
     """
 
     name = "keyword_expansion"
+    manifest_may_set = may_set("keywords", "keep_query")
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.evaluation.comparison import Comparison
 from nlp_retrieval.evaluation.randomisation import holm
-from nlp_retrieval.evaluation.verdict import limits, verdict
+from nlp_retrieval.evaluation.verdicts import limits, verdict
 
 ALPHA = 0.05
 UNTESTED = "Differences are not tested for significance; any of them may be chance."

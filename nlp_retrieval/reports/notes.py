@@ -13,7 +13,7 @@ from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResul
 from nlp_retrieval.benchmarks.runs.comparable import cautions_in, corpora_note, corpora_of
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.reports.columns import language_model_of, price_columns
-from nlp_retrieval.text.printable import printable
+from nlp_retrieval.text.printing import printable
 
 _FEW = 50
 """Queries."""

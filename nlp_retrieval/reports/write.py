@@ -37,7 +37,7 @@ from nlp_retrieval.evaluation.ranking_files import (
 )
 from nlp_retrieval.evaluation.rankings import RunLists
 from nlp_retrieval.evaluation.trec import write_qrels, write_run
-from nlp_retrieval.evaluation.verdict import verdict
+from nlp_retrieval.evaluation.verdicts import verdict
 from nlp_retrieval.reports.page.page import write_page
 from nlp_retrieval.reports.tables.papers import latex_table, markdown_table
 from nlp_retrieval.reports.tables.parquet import parquet_bytes, per_query_table

@@ -1,1 +1,5 @@
 """Rerankers: they score candidates against the original query and reorder them."""
+
+from nlp_retrieval._public_names import public_names
+
+__getattr__, __dir__ = public_names(__name__, globals())

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from nlp_retrieval.core.components.trust_rules import MODEL_RULES, may_set
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.reranker import BaseReranker, Blend
 from nlp_retrieval.encoders.model_folder import ModelFolder
@@ -40,6 +41,7 @@ class CrossEncoderReranker(ModelHolder[PairModel], BaseReranker):
     """
 
     name = "cross_encoder"
+    manifest_may_set = may_set("backend", "precision", "max_length", "batch_size", "blend", **MODEL_RULES)
     search_only = frozenset({"batch_size", "device"})
     apart_from_model = frozenset({"batch_size", "blend"})
 

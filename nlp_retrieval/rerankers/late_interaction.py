@@ -8,6 +8,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from nlp_retrieval.core.components.trust_rules import may_set
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.reranker import BaseReranker, Blend
 from nlp_retrieval.encoders.base import Vectors
@@ -31,6 +32,7 @@ class LateInteractionReranker(BaseReranker):
     """
 
     name = "late_interaction"
+    manifest_may_set = may_set("encoder", "blend")
     batch_size = 2**62  # all pairs of a call at once, so that each distinct text is encoded once; the encoder makes batches
 
     def __init__(self, encoder: BaseTokenEncoder, blend: Blend = "replace") -> None:

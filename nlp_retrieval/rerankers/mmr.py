@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from nlp_retrieval.core.candidates import CandidateBatch, Scores
+from nlp_retrieval.core.components.trust_rules import may_set, reads_model
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.joining.fusion import FusionPool, normalized
 from nlp_retrieval.core.search.list_reranker import BaseListReranker
@@ -41,6 +42,7 @@ class MmrReranker(BaseListReranker):
     """
 
     name = "mmr"
+    manifest_may_set = may_set("lambda_mult", "relevance", encoder=reads_model)
 
     def __init__(
         self,

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.components.trust_rules import loads_pipeline, may_set
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.reranker import BaseReranker, Blend
 from nlp_retrieval.errors import ConfigurationError
@@ -36,6 +37,7 @@ class OverlapReranker(BaseReranker):
     """
 
     name = "overlap"
+    manifest_may_set = may_set("entity_weight", "proper_noun_weight", "phrase_weight", "blend", spacy_pipeline=loads_pipeline)
 
     def __init__(
         self,

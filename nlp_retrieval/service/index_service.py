@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Annotated, ClassVar, Self
+from typing import ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE
-from nlp_retrieval.core.models import RetrievalResult
+from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.notes import collected_notes
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
-from nlp_retrieval.service.endpoints import BaseService, Endpoint, RequestBody, ResultCount
+from nlp_retrieval.core.search.known_retrievers import retrievers_of
+from nlp_retrieval.core.search.retriever import BaseRetriever
+from nlp_retrieval.core.search.searcher import Searcher
+from nlp_retrieval.service.endpoints import BaseService, Endpoint, McpTool, MetadataFilter, QueryText, RequestBody, ResultCount
 from nlp_retrieval.service.refusal import RefusedError
 
 __all__ = ["IndexService", "SearchBody", "SearchResults"]
 
 MOST_RESULTS = 20_000
 """Of all queries of a request together."""
-
-QueryText = Annotated[str, StringConstraints(max_length=10_000)]
-
-MetadataFilter = Annotated[dict[str, JsonValue], Field(min_length=1)]
 
 
 class SearchBody(RequestBody):
@@ -80,6 +81,29 @@ class IndexFigures(BaseModel):
     stages: list[str]
 
 
+class ItemSearchArguments(RequestBody):
+    """A search in an index."""
+
+    query: QueryText = Field(description="A question, or keywords.")
+    k: ResultCount = Field(default=10, description="At most this many results.")
+    where: MetadataFilter | None = Field(
+        default=None, description='Only items whose metadata meet this, such as {"year": {"gte": 2015}}.'
+    )
+
+
+class ItemsFound(BaseModel):
+    """What was found, best first."""
+
+    results: list[RetrievalResult]
+    notes: list[str] = Field(default=[], description="What was left out or found nothing, and what to do.")
+
+
+class ItemArguments(RequestBody):
+    """An item to be read."""
+
+    item_id: str = Field(min_length=1, max_length=10_000, description="As search gave it.")
+
+
 class IndexService(BaseService):
     """An index that is searched.
 
@@ -89,6 +113,35 @@ class IndexService(BaseService):
 
     kind: ClassVar[str] = "index"
     describes: ClassVar[str] = "An index, searched."
+
+    opens: ClassVar[str] = MANIFEST_FILE
+
+    @classmethod
+    def recognizes(cls, path: Path) -> bool:
+        """Return whether a folder has the manifest of an index."""
+        return (path / MANIFEST_FILE).is_file()
+
+    @classmethod
+    def from_path(
+        cls,
+        path: Path,
+        *,
+        retrievers: list[BaseRetriever],
+        trust: bool,
+        fusion: Config | str | None = None,
+        reranker: Config | str | None = None,
+    ) -> Self:
+        """Open an index directory.
+
+        Args:
+            path: the directory.
+            retrievers: see :meth:`BaseService.from_path`.
+            trust: see :meth:`BaseService.from_path`.
+            fusion: of the lists of several retrievers.
+            reranker: of what they find.
+        """
+        chosen = retrievers or retrievers_of(path, trust=trust)
+        return cls(Searcher(chosen, fusion=fusion, reranker=reranker).open(path))
 
     def __init__(self, searcher: BaseSearcher) -> None:
         self._searcher = searcher
@@ -101,6 +154,32 @@ class IndexService(BaseService):
         return [
             Endpoint("/search", "Search the index.", self._search, SearchResults, SearchBody),
             Endpoint("/stats", "What the index holds.", self._stats, IndexFigures),
+        ]
+
+    @property
+    def tools(self) -> list[McpTool]:
+        """Search, and one item whole."""
+
+        def search(given: ItemSearchArguments) -> bytes:
+            body = {"query": given.query, "k": given.k} | ({} if given.where is None else {"where": given.where})
+            found = json.loads(self._search(SearchBody.model_validate(body)))
+            return json.dumps({"results": found["results"][0], "notes": found["notes"]}).encode()
+
+        return [
+            McpTool(
+                "search",
+                "Search the index. Results come best first, with the score and what led to it.",
+                ItemSearchArguments,
+                ItemsFound,
+                search,
+            ),
+            McpTool(
+                "read_passage",
+                "Read one item of the index, whole, by the item_id that search gave.",
+                ItemArguments,
+                SearchableItem,
+                lambda given: self.read(given.item_id),
+            ),
         ]
 
     def is_ready(self) -> bool:

@@ -15,25 +15,25 @@ imports it.
 from nlp_retrieval.testing.answerer_rules import AnswererRules
 from nlp_retrieval.testing.component_rules import ComponentRules
 from nlp_retrieval.testing.encoder_rules import EncoderRules
-from nlp_retrieval.testing.fetcher_rules import FetcherRules
 from nlp_retrieval.testing.fusion_rules import FusionRules
 from nlp_retrieval.testing.loader_rules import LoaderRules, QueryLoaderRules
 from nlp_retrieval.testing.processor_rules import ProcessorRules
 from nlp_retrieval.testing.reranker_rules import ListRerankerRules, RerankerRules
 from nlp_retrieval.testing.retriever_rules import RetrieverRules
+from nlp_retrieval.testing.samples import QUERIES, SILENT, UNKNOWN
 from nlp_retrieval.testing.sparse_encoder_rules import SparseEncoderRules
 from nlp_retrieval.testing.token_encoder_rules import TokenEncoderRules
 from nlp_retrieval.testing.update_rules import UpdateRules
-from nlp_retrieval.testing.verdict import BrokenRuleError
-from nlp_retrieval.testing.verifier_rules import VerifierRules
-from nlp_retrieval.testing.web_search_rules import WebSearchRules
+from nlp_retrieval.testing.verdict import BrokenRuleError, broken, in_threads, shown, without_warnings
 
 __all__ = [
+    "QUERIES",
+    "SILENT",
+    "UNKNOWN",
     "AnswererRules",
     "BrokenRuleError",
     "ComponentRules",
     "EncoderRules",
-    "FetcherRules",
     "FusionRules",
     "ListRerankerRules",
     "LoaderRules",
@@ -44,6 +44,8 @@ __all__ = [
     "SparseEncoderRules",
     "TokenEncoderRules",
     "UpdateRules",
-    "VerifierRules",
-    "WebSearchRules",
+    "broken",
+    "in_threads",
+    "shown",
+    "without_warnings",
 ]

@@ -15,8 +15,8 @@ def _each(body: str, imports: str) -> str:
     return f"{imports}\n{_TEXTS}\nfor text in TEXTS:\n    {body}\n"
 
 
-_CITATIONS = "from nlp_retrieval.evidence.citations"
-_SIGNALS = "from nlp_retrieval.evidence.verifiers.signals"
+_CITATIONS = "from nlp_retrieval.systems.evidence.citations"
+_SIGNALS = "from nlp_retrieval.systems.evidence.verifiers.signals"
 
 EVIDENCE = {
     "text/sentences.py": _each("sentences_of(text)", "from nlp_retrieval.text.sentences import sentences_of"),
@@ -44,14 +44,14 @@ EVIDENCE = {
     "evidence/citations/retrieval_audit.py": _each("_text(text)", f"{_CITATIONS}.retrieval_audit import _text"),
     "evidence/claims/independence.py": _each(
         "origins_of([{'a'}, {'b'}], [text, 'Reporting by ' * 10_000 + text])",
-        "from nlp_retrieval.evidence.claims.independence import origins_of",
+        "from nlp_retrieval.systems.evidence.claims.independence import origins_of",
     ),
     "evidence/index/counters.py": _each(
-        "relevance_of(text, text)", "from nlp_retrieval.evidence.index.counters import relevance_of"
+        "relevance_of(text, text)", "from nlp_retrieval.systems.evidence.index.counters import relevance_of"
     ),
     "evidence/index/passages.py": _each(
         "passage_spans(normal_text('a ' + text + ' b'))",
-        "from nlp_retrieval.evidence.index.passages import normal_text, passage_spans",
+        "from nlp_retrieval.systems.evidence.index.passages import normal_text, passage_spans",
     ),
     "evidence/index/urls.py": _each(
         "\n    ".join(
@@ -63,26 +63,30 @@ EVIDENCE = {
                 "        pass",
             ]
         ),
-        "from nlp_retrieval.errors import InputError\nfrom nlp_retrieval.evidence.index.urls import canonical_url",
+        "from nlp_retrieval.errors import InputError\nfrom nlp_retrieval.systems.evidence.index.urls import canonical_url",
     ),
-    "evidence/reading/cleaning.py": _each("clean_text(text)", "from nlp_retrieval.evidence.reading.cleaning import clean_text"),
+    "evidence/reading/cleaning.py": _each(
+        "clean_text(text)", "from nlp_retrieval.systems.evidence.reading.cleaning import clean_text"
+    ),
     "evidence/reading/pdf.py": _each(
-        "join_lines(text), join_lines(('a-' + chr(10)) * 50_000)", "from nlp_retrieval.evidence.reading.pdf import join_lines"
+        "join_lines(text), join_lines(('a-' + chr(10)) * 50_000)",
+        "from nlp_retrieval.systems.evidence.reading.pdf import join_lines",
     ),
     "evidence/reading/quality.py": _each(
-        "quality._NAME.fullmatch(text), quality._BAD_IN_URL.search(text)", "from nlp_retrieval.evidence.reading import quality"
+        "quality._NAME.fullmatch(text), quality._BAD_IN_URL.search(text)",
+        "from nlp_retrieval.systems.evidence.reading import quality",
     ),
     "evidence/reading/markup/page.py": _each(
-        "page._DOUBT_MARKS.split(text)", "from nlp_retrieval.evidence.reading.markup import page"
+        "page._DOUBT_MARKS.split(text)", "from nlp_retrieval.systems.evidence.reading.markup import page"
     ),
     "evidence/reading/markup/raised.py": _each(
         "[pattern.search(one) for pattern in (raised._IN_TEXT, raised._NOTE_NAMES, raised._NOTE_PLACE) "
         "for one in (text, 'x[1' * 5_000, 'x[' + '1,' * 5_000)]",
-        "from nlp_retrieval.evidence.reading.markup import raised",
+        "from nlp_retrieval.systems.evidence.reading.markup import raised",
     ),
-    "evidence/research/full_text/answers.py": _each(
+    "evidence/web_research/full_text/answers.py": _each(
         "[read(one, range(9)) for read in (read_numbers, read_stances) for one in (text, '[' + text, [text], '1 ' * N)]",
-        "from nlp_retrieval.evidence.research.full_text.answers import read_numbers, read_stances",
+        "from nlp_retrieval.systems.evidence.web_research.full_text.answers import read_numbers, read_stances",
     ),
     "evidence/verifiers/signals/names.py": _each(
         "unmatched_names(text, 'World Health Organization')", f"{_SIGNALS}.names import unmatched_names"
@@ -95,7 +99,7 @@ EVIDENCE = {
     ),
     "evidence/verifiers/training/plants.py": _each(
         "negated(JudgedPair(text, 'b', 'support'), random.Random(0))",
-        "import random\nfrom nlp_retrieval.evidence.verifiers.training.pairs import JudgedPair\n"
-        "from nlp_retrieval.evidence.verifiers.training.plants import negated",
+        "import random\nfrom nlp_retrieval.systems.evidence.verifiers.training.pairs import JudgedPair\n"
+        "from nlp_retrieval.systems.evidence.verifiers.training.plants import negated",
     ),
 }

@@ -21,7 +21,7 @@ from nlp_retrieval import SearchableItem
 from nlp_retrieval.benchmarks.runs.rerun import benchmark_of
 from nlp_retrieval.benchmarks.runs.rerun import read_manifest as read_run_manifest
 from nlp_retrieval.core.components.component import Component, canonical_json, parameters_of
-from nlp_retrieval.core.components.naming import KINDS
+from nlp_retrieval.core.components.naming import kinds
 from nlp_retrieval.core.components.registry import component_class, names, plan
 from nlp_retrieval.core.components.trust import asked_for, made_as_described, require_trust
 from nlp_retrieval.core.index.manifest import _checksum
@@ -133,7 +133,7 @@ def run_manifests(content: dict[str, Any], outside: Path) -> Iterator[dict[str, 
         for value in hostile_values(outside):
             yield replaced(content, path, value)
     searcher = next(iter(content["searchers"]))
-    for kind in KINDS:
+    for kind in kinds():
         for config in configs_of(kind, outside):
             if kind == "searchers":
                 yield replaced(content, ("searchers", searcher, "config"), config)
@@ -209,7 +209,7 @@ def main(kind: str, target: Path, outside: Path, most: int) -> None:
     warnings.simplefilter("ignore")
     watch, counts, wrong = Watch(outside), Counter[str](), []
     if kind == "component":
-        for each in KINDS:
+        for each in kinds():
             for config in configs_of(each, outside, most):
                 if led_to := tried(partial(use_component, each, config), watch, counts):
                     wrong.append([led_to, f"{each}: {config!r}"[:3000]])

@@ -13,7 +13,7 @@ from benchmarks.small_benchmark import collection, configuration
 from nlp_retrieval import RetrievalError
 from nlp_retrieval.benchmarks.config import read_benchmark_config
 from nlp_retrieval.cli.console import parse_options
-from nlp_retrieval.core.components.naming import KINDS
+from nlp_retrieval.core.components.naming import kinds
 from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.core.files.yaml_text import read_yaml
 from nlp_retrieval.errors import ConfigurationError
@@ -76,7 +76,7 @@ def test_a_tag_is_an_error(tag: str, tmp_path: Path, tally: Tally) -> None:
 
 
 @pytest.mark.parametrize("name", IMPORT_PATHS)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", kinds())
 def test_a_name_that_is_an_import_path_is_no_component(kind: str, name: str, tally: Tally) -> None:
     if kind in ("encoders", "language_models"):  # there a name may be that of a model, which is looked for among models
         settings: object = {"name": name, "_target_": "os.mkdir"}

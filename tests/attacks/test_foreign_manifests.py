@@ -17,9 +17,8 @@ from nlp_retrieval import Bm25sRetriever, FaissRetriever, SearchableItem, Search
 from nlp_retrieval.benchmarks.config import read_benchmark_config
 from nlp_retrieval.benchmarks.running import run_searchers
 from nlp_retrieval.core.components.component import parameters_of
-from nlp_retrieval.core.components.naming import KINDS
+from nlp_retrieval.core.components.naming import kinds
 from nlp_retrieval.core.components.registry import component_class, names
-from nlp_retrieval.core.components.trusted_settings import MANIFEST_MAY_SET
 from nlp_retrieval.core.search.known_retrievers import retrievers_of
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.errors import ModelError, RetrievalWarning, UntrustedError
@@ -52,7 +51,7 @@ def outside(tmp_path: Path) -> Path:
     planted(folder, own_architecture, head=False)
     (folder / "secret.jsonl").write_text('{"_id": "s", "text": "secret"}\n')
     package = tmp_path / "installed"
-    write_entry_points(package, {kind: {"hostile": "hostile:Hostile"} for kind in KINDS})
+    write_entry_points(package, {kind: {"hostile": "hostile:Hostile"} for kind in kinds()})
     (package / "hostile.py").write_text(HOSTILE.format(ran=str(folder / "ran")))
     return folder
 
@@ -189,13 +188,12 @@ def test_a_run_is_repeated_where_it_is_trusted_and_says_what_it_does(tmp_path: P
     assert "is trusted: query_loader.path: read" in done.stderr
 
 
-def test_every_parameter_of_every_component_stands_in_the_list_or_is_trusted() -> None:
-    """One that is new is refused until somebody has thought about it; one that is gone does not stay on the list."""
-    for kind in KINDS:
-        listed = MANIFEST_MAY_SET[kind]
-        assert sorted(listed) == names(kind), kind
+def test_every_component_rules_on_all_its_parameters() -> None:
+    """A new parameter is refused until somebody has thought about it; the rule of a removed one goes with it."""
+    for kind in kinds():
         for name in names(kind):
-            assert sorted(listed[name]) == sorted(parameters_of(component_class(kind, name))), name
+            cls = component_class(kind, name)
+            assert sorted(cls.manifest_may_set) == sorted(parameters_of(cls)), name
 
 
 def test_trusting_is_told_by_a_warning_in_python(tmp_path: Path) -> None:

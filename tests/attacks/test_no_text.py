@@ -9,7 +9,6 @@ import pytest
 from cli.commands import COMMAND
 
 from nlp_retrieval import (
-    BaseUserQueryProcessor,
     Bm25sRetriever,
     ClauseSplit,
     JsonlLoader,
@@ -18,6 +17,7 @@ from nlp_retrieval import (
     Searcher,
     SentenceTransformerEncoder,
 )
+from nlp_retrieval.core import BaseUserQueryProcessor
 from nlp_retrieval.core.files.yaml_text import parse_yaml
 from nlp_retrieval.errors import ConfigurationError, ItemError, QueryError
 

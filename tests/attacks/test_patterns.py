@@ -100,7 +100,7 @@ for text in ("api_" * N, "Key" * N, "secret" * N, "_" * N, "aA" * N, "token" * N
     "postgres/connections.py": """
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.loaders.connection import hide_secrets
-from nlp_retrieval.postgres.connections import _NO_ROOM
+from nlp_retrieval.retrievers.postgres.connections import _NO_ROOM
 for text in ("pass" * N, "pass " * N, "pass" + " " * N, "pass=" * N, "pass='" + "a" * N, "pass='" + chr(92) * N, "= " * N):
     hide_secrets(text)
     without_secrets(text)
@@ -176,28 +176,28 @@ for text in ("t of " * N, " " * N, "metric " * N, "US" * N, "$ " * N, "Mt CO2 " 
     UNIT.match(text)
     CURRENCY_BEFORE.search(text[-50:])
 """,
-    "graph/relations/places.py": """
+    "systems/policy/relations/places.py": """
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.graph.relations.places import RelationFields
+from nlp_retrieval.systems.policy.relations.places import RelationFields
 fields = RelationFields("country", "document", "position", ("version",), ())
 for text in ("1" * N, "1." * N, "2025-01-01T" + "1" * N, "2025-" * N, " " * N, "-" * N, "a" * 900 + "1" * 99):
     fields.place_of(SearchableItem(item_id="a", content="", metadata={"country": text, "version": text}))
 """,
-    "graph/relations/alignment.py": """
-from nlp_retrieval.graph.relations.alignment import aligned
+    "systems/policy/relations/alignment.py": """
+from nlp_retrieval.systems.policy.relations.alignment import aligned
 for text in ("a " * N, "a" * N, "_" * N, "a b " * N, " ".join(map(str, range(N // 5)))):
     aligned([text, "x"], [text, text], 0.25)
 """,
-    "graph/relations/statements.py": """
-from nlp_retrieval.graph.relations.statements import clause_terms, statements_of
+    "systems/policy/relations/statements.py": """
+from nlp_retrieval.systems.policy.relations.statements import clause_terms, statements_of
 for text in ("(" * N, "()" * N, "(a" * N, "because " * N, "as a result " * N, "leads to " * N, ". " * N, "," * N,
              "5 % of a, " * N, "results in by " * N, "n't " * N, " " * N):
     for one in statements_of(text):
         for quantity in one.quantities[:3]:
             clause_terms(one, quantity, frozenset())
 """,
-    "retrievers/hop/changes.py": """
-from nlp_retrieval.retrievers.hop.changes import change_asked
+    "systems/policy/hop/changes.py": """
+from nlp_retrieval.systems.policy.hop.changes import change_asked
 for text in ("what " * N, "the " * N, "since the " * N, "the previous " * N, "no longer " * N, "new " * N, "was " * N,
              " " * N, "added or " * N, "?" * N, "which" + " a" * N, "in the later " * N, "previous a " * N, "about " * N,
              "what" + " " * N):
@@ -304,13 +304,13 @@ ClauseSplit().process([" " * N, " that" * N, ". " * N, ", " * N, "a." * N, "by "
 from nlp_retrieval import EntityPhrases
 EntityPhrases().process(['"' * N, '"a' * N, "(" * N, "A " * N, chr(0x201c) + "a" * N, "A" * N, "A, " * N, " " * N])
 """,
-    "retrievers/hipporag/triple_filter.py": """
-from nlp_retrieval.retrievers.hipporag.triple_filter import _read
+    "systems/hipporag/engine/triple_filter.py": """
+from nlp_retrieval.systems.hipporag.engine.triple_filter import _read
 for text in ("[" * N, "[1" * N, "[" + "1" * N, "[" + " " * N, "[ ," * N, "[1," * N + "x", "]" * N):
     _read({}, text)
 """,
-    "graph/knowledge/source.py": """
-from nlp_retrieval.graph.knowledge.source import _is_held, _stored
+    "systems/hipporag/knowledge/source.py": """
+from nlp_retrieval.systems.hipporag.knowledge.source import _is_held, _stored
 for text in ("sha256:" * N, "sha256:" + "a" * N, "#" * N, "#a" * N + "x", "#" + "a" * N + "x", ("#" + "a" * 32) * N + "x"):
     _is_held(text)
     _stored(text)
@@ -335,8 +335,8 @@ for text in (chr(10) * N, " " * N, "- " * N, "-" * N, "[[" * N, '{"a":' * N, "a"
     read_passage(text, "claim", 5)
     unwrapped(text)
 """,
-    "graph/knowledge/extraction/extractor.py": """
-from nlp_retrieval.graph.knowledge.extraction.extractor import read_answer
+    "systems/hipporag/knowledge/extraction/extractor.py": """
+from nlp_retrieval.systems.hipporag.knowledge.extraction.extractor import read_answer
 for text in ("[" * N, "{" * N, '{"passage' + " " * N, '{"' + "1" * N + '": {}}', '{"a": ' * N, '["a", ' * N, "(" * N, "->" * N):
     read_answer(1, text)
     read_answer(1, {"1": {"entities": [text], "triples": [text, {text: text}]}, text: text})
@@ -353,9 +353,9 @@ language_model._VARIABLE.fullmatch("A" * N + "-")
 for text in ("gpt-5" + ".5" * N, "gpt-5-" + "a" * N + "/", "o1" + "-" * N):
     language_model._REASONING_MODEL.fullmatch(text)
 """,
-    "pipelines/hipporag/settings.py": """
+    "systems/hipporag/settings.py": """
 from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.pipelines.hipporag.settings import HippoRagSettings
+from nlp_retrieval.systems.hipporag.settings import HippoRagSettings
 for text in ("${" * N, "${" + "A" * N, "$" * N, "a" * N + " "):
     for key in ("api_key", "model_name"):
         try:
@@ -363,8 +363,8 @@ for text in ("${" * N, "${" + "A" * N, "$" * N, "a" * N + " "):
         except ConfigurationError:
             pass
 """,
-    "pipelines/qa/reading.py": """
-from nlp_retrieval.pipelines.qa.reading import read_answer
+    "lm/answering/reading.py": """
+from nlp_retrieval.lm.answering.reading import read_answer
 for text in ("1" * N, "1." * N, "1, " * N, "1 sentence " * N, "[" * N, "[1" * N, "[1]" * N, "[1. " * N, "1,sentence" * N,
              "1.1 " * N, " " * N, "[" + "1" * N + "]"):
     read_answer({"answer": text, "citations": text, "reasoning": text})
@@ -375,8 +375,8 @@ from nlp_retrieval.evaluation.answers.matching import answers_agree
 for text in ("a " * N, "the " * N, "an" * N, "a" * N, "." * N, " " * N, chr(0x2013) * N, ("a" + chr(0x2013)) * N):
     answers_agree(text, [text, "the"])
 """,
-    "graph/links/base.py": """
-from nlp_retrieval.graph.links.base import sentence_at
+    "retrievers/link_graph/links/base.py": """
+from nlp_retrieval.retrievers.link_graph.links.base import sentence_at
 for text in ("." * N, "." + ")" * N, "!?" * N, '."' * N, "." * N + '"' * N, "a." * N, ". " * N, chr(0x3002) * N,
              chr(10) * N, "A. " * N):
     for place in (0, len(text) // 2, len(text) - 1):
@@ -391,8 +391,8 @@ for text in ("a&" * N, "a" * N, '"' * N, '"a' * N, "a'" * N, chr(0x201c) * N, ch
     mentions._YEAR.findall(text)
     mentions._POSSESSIVE.sub("", text)
 """,
-    "graph/links/earlier_mentions.py": """
-from nlp_retrieval.graph.links.earlier_mentions import Phrase
+    "retrievers/link_graph/links/earlier_mentions.py": """
+from nlp_retrieval.retrievers.link_graph.links.earlier_mentions import Phrase
 from nlp_retrieval.text.surfaces import surface_of
 phrase = Phrase(surface_of("Aaaa bbbb Aaaa cccc"))
 for text in ("aaaa" + " " * N, "aaaa " * N, "aaaa bbbb " * N, "aaaa s " * N, "aaaa" + " s" * N,
@@ -491,8 +491,8 @@ from nlp_retrieval.core.surrogates import half_of_pair
 for text in (chr(0xd7ff) * N, chr(0xd800) * N):
     half_of_pair(text)
 """,
-    "core/components/trusted_settings.py": """
-from nlp_retrieval.core.components import trusted_settings as trust
+    "core/components/trust_rules.py": """
+from nlp_retrieval.core.components import trust_rules as trust
 for text in ("a" * N, "a." * N, "a-" * N, "a/" * N, "a" * N + "/" + "-" * N, "cuda:" + "1" * N, "." * N, "a.." * N):
     for pattern in (trust._HUB_NAME, trust._DEVICE, trust._REVISION):
         pattern.fullmatch(text)
@@ -518,21 +518,21 @@ names = NamedSubjects(["Papua New Guinea", "the the the", "a"], "country")
 for text in ("the " * N, "the" + " " * N, "papua new " * N, " " * N, "Papua New Guinea " * N, "'s" * N, "a" * N):
     names.read(text)
 """,
-    "pipelines/policy/changes.py": """
-from nlp_retrieval.pipelines.policy import changes
+    "systems/policy/changes.py": """
+from nlp_retrieval.systems.policy import changes
 for text in ("a" * N, " " * N, "a " * N, "." * N, "\\n" * N):
     changes._WORD.findall(text)
     changes._TOKEN.findall(text)
 """,
-    "demo/policy/writing.py": """
-from nlp_retrieval.demo.policy import writing
+    "systems/policy/demo/writing.py": """
+from nlp_retrieval.systems.policy.demo import writing
 for text in ("[" * N, "[[" * N, "[[a|" * N, "[[" + "a" * N, "[[a|" + "b" * N, "1" * N, "1." * N, "1 " * N, "1 " + "a" * N,
              "no " * N, "sixty-" * N, "20" * N):
     for pattern in (writing._ALTERNATIVE, writing._AMOUNT, writing._NUMBER, writing._YEAR):
         pattern.findall(text)
 """,
-    "postgres/chunk_tables/server.py": """
-from nlp_retrieval.postgres.chunk_tables.server import _DRIVER
+    "systems/policy/chunk_tables/server.py": """
+from nlp_retrieval.systems.policy.chunk_tables.server import _DRIVER
 for text in ("postgres" * N, "postgresql+" + "a" * N, "postgresql+" * N):
     _DRIVER.sub("", text)
 """,

@@ -20,10 +20,8 @@ from nlp_retrieval import (
     ColbertRetriever,
     EntitySentencesRetriever,
     FaissRetriever,
-    HopRetriever,
     LinkGraphRetriever,
     Searcher,
-    TitleMentions,
 )
 from nlp_retrieval.benchmarks.runs.folder import read_run_folder
 from nlp_retrieval.benchmarks.stages.store import Entry, StageStore
@@ -32,7 +30,9 @@ from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, SourceError
 from nlp_retrieval.lm.answers import AnswerStore
 from nlp_retrieval.lm.programs import read_program
+from nlp_retrieval.policy import HopRetriever
 from nlp_retrieval.reports.write import write_run_files
+from nlp_retrieval.retrievers import TitleMentions
 from nlp_retrieval.retrievers.splade.retriever import SpladeRetriever
 
 from .conftest import Tally

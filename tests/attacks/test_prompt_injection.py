@@ -17,8 +17,9 @@ from chat_server import ChatServer, MakeModel, fields, model, server
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nlp_retrieval import Bm25sRetriever, ClaimVerifier, EvidenceIndex, LanguageModelVerifier, Searcher
+from nlp_retrieval import Bm25sRetriever, Searcher
 from nlp_retrieval.errors import RetrievalWarning
+from nlp_retrieval.evidence import ClaimVerifier, EvidenceIndex, LanguageModelVerifier
 
 from .conftest import Tally
 

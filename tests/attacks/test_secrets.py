@@ -17,7 +17,6 @@ from hashed_words import HashedWords, items_of
 
 from nlp_retrieval import (
     Bm25sRetriever,
-    ChunkTablesLoader,
     ClauseSplit,
     FaissRetriever,
     PgvectorRetriever,
@@ -33,6 +32,7 @@ from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, SourceE
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.loaders.connection import hide_secrets, scrub
 from nlp_retrieval.loaders.database import DatabaseLoader
+from nlp_retrieval.policy import ChunkTablesLoader
 from nlp_retrieval.reports.write import write_run_files
 
 from .conftest import Tally

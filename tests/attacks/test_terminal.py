@@ -17,7 +17,7 @@ from nlp_retrieval import Bm25sRetriever, Gold, JsonlLoader, LinkGraphRetriever,
 from nlp_retrieval.cli.app import main
 from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.reports.write import write_run_files
-from nlp_retrieval.text.printable import printable
+from nlp_retrieval.text.printing import printable
 
 from .conftest import Tally
 

@@ -99,23 +99,22 @@ def names_what_is_missing(folder: Path) -> None:
         LanguageModel,
         ListwiseReranker,
         MilvusRetriever,
-        MlflowLogger,
         OverlapReranker,
         PostgresTextRetriever,
         PyseriniRetriever,
-        RankedLists,
         RetrievalResult,
         SearchableItem,
         SentenceTransformerEncoder,
         SpladeRetriever,
         StaticEncoder,
-        TensorboardLogger,
         WandbSettings,
-        load_profile,
         log_to_wandb,
-        train_word_vectors,
     )
     from nlp_retrieval.benchmarks.results import BenchmarkReport
+    from nlp_retrieval.core import RankedLists
+    from nlp_retrieval.encoders import train_word_vectors
+    from nlp_retrieval.reports import MlflowLogger, TensorboardLogger
+    from nlp_retrieval.rerankers import load_profile
 
     items = [SearchableItem(item_id="a", content="a red fox")]
     hits = [[RetrievalResult(item=items[0], score=1.0)]]

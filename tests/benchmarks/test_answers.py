@@ -19,11 +19,9 @@ from nlp_retrieval import (
     AnswerEvaluator,
     BenchmarkRun,
     Bm25sRetriever,
-    LanguageModelAnswerer,
     Searcher,
     TrecRun,
     WandbSettings,
-    gold_answers,
     log_to_wandb,
     read_run_folder,
     write_run_files,
@@ -35,6 +33,8 @@ from nlp_retrieval.benchmarks.plans.plan import plan_of
 from nlp_retrieval.benchmarks.runs.rerun import benchmark_of, differences, read_manifest
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings
 from nlp_retrieval.errors import ConfigurationError, GoldError, RetrievalWarning
+from nlp_retrieval.evaluation import gold_answers
+from nlp_retrieval.lm import LanguageModelAnswerer
 from nlp_retrieval.reports.page.page import render_page
 from nlp_retrieval.reports.terminal.summary import summary_table
 

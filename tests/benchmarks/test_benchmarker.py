@@ -14,16 +14,7 @@ import pytest
 from hashed_words import HashedWords, InMemory
 from ir_measures import AP, RR, P, R, nDCG
 
-from nlp_retrieval import (
-    BenchmarkRun,
-    Bm25sRetriever,
-    FaissRetriever,
-    Gold,
-    Query,
-    RetrievalWarning,
-    Searcher,
-    write_run_files,
-)
+from nlp_retrieval import BenchmarkRun, Bm25sRetriever, FaissRetriever, Gold, Query, RetrievalWarning, Searcher, write_run_files
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, GoldError, IndexConflictError, ItemError, OutputError, QueryError
 

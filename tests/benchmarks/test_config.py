@@ -16,24 +16,20 @@ from nlp_retrieval import (
     CombSUM,
     FaissRetriever,
     HoverLoader,
-    MlflowLogger,
-    MlflowSettings,
-    ModelPrice,
     OverlapReranker,
-    Prices,
     PyseriniRetriever,
     ReciprocalRankFusion,
     Searcher,
     SentenceTransformerEncoder,
-    TensorboardLogger,
     TrecRun,
-    WandbLogger,
     WandbSettings,
 )
+from nlp_retrieval.benchmarks import MlflowSettings, ModelPrice, Prices
 from nlp_retrieval.benchmarks.config import read_benchmark_config
 from nlp_retrieval.benchmarks.halving import Halving
 from nlp_retrieval.errors import ConfigurationError, InputError, SourceError
 from nlp_retrieval.processors.clauses import ClauseSplit
+from nlp_retrieval.reports import MlflowLogger, TensorboardLogger, WandbLogger
 from nlp_retrieval.reports.tracking.loggers import loggers_of
 
 MODEL = "sentence-transformers/all-MiniLM-L6-v2"

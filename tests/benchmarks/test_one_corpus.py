@@ -18,12 +18,10 @@ from hashed_words import InMemory
 from linked_pages import questions, wiki
 
 from nlp_retrieval import (
-    BaseRetriever,
     Bm25sRetriever,
     Gold,
     LanguageModel,
     LinkGraphRetriever,
-    MultiHopSearcher,
     OverlapReranker,
     Query,
     RetrievalResult,
@@ -38,12 +36,14 @@ from nlp_retrieval.benchmarks.running import run_searchers
 from nlp_retrieval.benchmarks.stages.shared import SharedStages
 from nlp_retrieval.benchmarks.stages.store import StageStore
 from nlp_retrieval.benchmarks.trec_run import TrecRun
+from nlp_retrieval.core import BaseRetriever
 from nlp_retrieval.core.candidates import Hits, Mask
 from nlp_retrieval.core.index.build import IndexReport
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.search.stages import using_stages
 from nlp_retrieval.errors import GoldError, IndexConflictError
 from nlp_retrieval.evaluation.trec import write_run
+from nlp_retrieval.hover import MultiHopSearcher
 
 from .small_benchmark import QUERIES, TEXTS, TITLES, benchmarker, searchers
 

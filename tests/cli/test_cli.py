@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nlp_retrieval.core.components.naming import KINDS
+from nlp_retrieval.core.components.naming import kinds
 from nlp_retrieval.core.components.registry import component_class, describe_parameters, names
 
 from .commands import COMMAND, refused, run
@@ -246,7 +246,7 @@ def test_every_registered_component_is_listed_with_every_parameter_described() -
     done = run("components")
     assert (done.returncode, done.stderr) == (0, "")
     listed = " ".join(done.stdout.split())
-    for kind in KINDS:
+    for kind in kinds():
         for name in names(kind):
             assert name in listed
             for key, _, description, _ in describe_parameters(component_class(kind, name)):

@@ -16,11 +16,11 @@ from nlp_retrieval.cli.demo import CALLS_PER_CLAIM, CLAIM, check_language_model,
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.loaders.beir import BeirLoader
-from nlp_retrieval.pipelines.hover.searcher import MultiHopSearcher
 from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition
 from nlp_retrieval.rerankers.overlap import OverlapReranker
 from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
+from nlp_retrieval.systems.hover.searcher import MultiHopSearcher
 
 from .commands import refused, run
 

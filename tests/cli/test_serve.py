@@ -26,7 +26,9 @@ def test_a_check_opens_everything_and_ends(folder):
     ("words", "code", "said"),
     [
         (["nowhere"], 3, "nowhere is no folder"),
-        (["empty"], 3, "neither an index (no manifest.json) nor a project of sources (no 10_graph)"),
+        (["empty"], 3, "empty is no index (no manifest.json) or project (no 10_graph)"),
+        (["index", "--as", "indx"], 2, "--as indx: did you mean 'index'"),
+        (["index", "--set", "fuson=rrf"], 2, "--set fuson: served as index, did you mean 'fusion'"),
         (["index", "--host", "0.0.0.0"], 2, "no token is set: anyone could ask"),
         (["index", "--token-env", "NO_SUCH_VARIABLE"], 2, "NO_SUCH_VARIABLE holds no token"),
         (["index", "-r", "bm25s:stemmer=none"], 3, "bm25s"),

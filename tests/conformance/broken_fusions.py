@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from nlp_retrieval import BaseFusion
+from nlp_retrieval.core import BaseFusion
 from nlp_retrieval.core.candidates import CandidateBatch
 from nlp_retrieval.core.search.joining.merge import RRF_K
 from nlp_retrieval.testing import FusionRules

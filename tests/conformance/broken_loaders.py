@@ -6,7 +6,8 @@ import itertools
 import json
 import time
 
-from nlp_retrieval import BaseLoader, BaseQueryLoader, Gold, Query, SearchableItem
+from nlp_retrieval import Gold, Query, SearchableItem
+from nlp_retrieval.core import BaseLoader, BaseQueryLoader
 from nlp_retrieval.testing import LoaderRules, QueryLoaderRules
 
 from .breaking import breaks

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 
-from nlp_retrieval import BaseUserQueryProcessor
+from nlp_retrieval.core import BaseUserQueryProcessor
 from nlp_retrieval.testing import ProcessorRules
 
 from .breaking import breaks

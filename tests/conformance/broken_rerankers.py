@@ -8,7 +8,7 @@ import zlib
 
 import numpy as np
 
-from nlp_retrieval import BaseReranker
+from nlp_retrieval.core import BaseReranker
 from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.testing import RerankerRules
 

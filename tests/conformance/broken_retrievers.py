@@ -10,7 +10,8 @@ import warnings
 
 import numpy as np
 
-from nlp_retrieval import BaseRetriever, RetrievalResult, SearchableItem
+from nlp_retrieval import RetrievalResult, SearchableItem
+from nlp_retrieval.core import BaseRetriever
 from nlp_retrieval.core.candidates import Hits
 from nlp_retrieval.testing import RetrieverRules
 

@@ -6,8 +6,8 @@ import itertools
 import threading
 import time
 
-from nlp_retrieval.evidence.verifiers.base import BaseVerifier, Judgement
-from nlp_retrieval.testing import VerifierRules
+from nlp_retrieval.evidence import VerifierRules
+from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier, Judgement
 
 from .breaking import breaks
 

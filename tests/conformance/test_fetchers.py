@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from evidence.research.web_server import WebServer, html, web_server
+from systems.evidence.web_research.web_server import WebServer, html, web_server
 
-from nlp_retrieval.evidence.research.fetching.folder import FolderFetcher
-from nlp_retrieval.evidence.research.fetching.http import HttpFetcher
-from nlp_retrieval.testing import FetcherRules
+from nlp_retrieval.evidence import FetcherRules
+from nlp_retrieval.systems.evidence.web_research.fetching.folder import FolderFetcher
+from nlp_retrieval.systems.evidence.web_research.fetching.http import HttpFetcher
 
 _SERVERS: list[WebServer] = []
 

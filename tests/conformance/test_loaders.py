@@ -14,14 +14,12 @@ import ir_datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from graph.knowledge.databases import postgresql
 from hashed_words import InMemory
+from systems.hipporag.knowledge.databases import postgresql
 
 from nlp_retrieval import (
     BeirLoader,
     ChunkingLoader,
-    ChunkTables,
-    ChunkTablesLoader,
     CsvLoader,
     HotpotqaLoader,
     HoverLoader,
@@ -33,6 +31,7 @@ from nlp_retrieval import (
     TopicsLoader,
 )
 from nlp_retrieval.loaders.database import DatabaseLoader
+from nlp_retrieval.policy import ChunkTables, ChunkTablesLoader
 from nlp_retrieval.testing import LoaderRules, QueryLoaderRules
 
 __all__ = ["postgresql"]

@@ -14,12 +14,9 @@ from told_knowledge import openie_docs
 
 from nlp_retrieval import (
     Bm25sRetriever,
-    ChunkTablesLoader,
     EntitySentencesRetriever,
     FaissRetriever,
     FeedbackRetriever,
-    HippoRagRetriever,
-    HopRetriever,
     LanguageModel,
     LinkGraphRetriever,
     MilvusRetriever,
@@ -28,10 +25,12 @@ from nlp_retrieval import (
     PyseriniRetriever,
     SearchableItem,
 )
-from nlp_retrieval.graph.links.entity_sentences import EntitySentences
-from nlp_retrieval.graph.links.hyperlinks import Hyperlinks
-from nlp_retrieval.graph.links.title_mentions import TitleMentions
+from nlp_retrieval.hipporag import HippoRagRetriever
+from nlp_retrieval.policy import ChunkTablesLoader, HopRetriever
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
+from nlp_retrieval.retrievers.link_graph.links.entity_sentences import EntitySentences
+from nlp_retrieval.retrievers.link_graph.links.hyperlinks import Hyperlinks
+from nlp_retrieval.retrievers.link_graph.links.title_mentions import TitleMentions
 from nlp_retrieval.retrievers.splade.retriever import SpladeRetriever
 from nlp_retrieval.testing import RetrieverRules, UpdateRules
 from nlp_retrieval.testing.answer_rules import AnswerRules

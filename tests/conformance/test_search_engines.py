@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from evidence.research.web_server import Page, WebServer, web_server
+from systems.evidence.web_research.web_server import Page, WebServer, web_server
 
-from nlp_retrieval.evidence.research.searching.folder import FolderSearch
-from nlp_retrieval.evidence.research.searching.searxng import SearxngSearch
-from nlp_retrieval.testing import WebSearchRules
+from nlp_retrieval.evidence import WebSearchRules
+from nlp_retrieval.systems.evidence.web_research.searching.folder import FolderSearch
+from nlp_retrieval.systems.evidence.web_research.searching.searxng import SearxngSearch
 
 _SERVERS: list[WebServer] = []
 _ROWS = [{"url": f"https://a.example/{n}", "title": f"Page {n}", "content": "Foxes sleep."} for n in range(4)]

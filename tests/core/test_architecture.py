@@ -9,53 +9,57 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 
 import nlp_retrieval
 from nlp_retrieval import testing
+from nlp_retrieval._public_names import ROOMS, modules_of
 
 PACKAGE = Path(nlp_retrieval.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 FLOORS = (
-    "errors _version",
+    "errors _version _public_names",
     "core",
     "core.components",
     "core.files",
     "core.index",
     "core.search",
     "text",
-    "loaders lm graph evaluation profiles",
-    "encoders graph.knowledge servers",
-    "postgres",
+    "loaders lm evaluation",
+    "encoders lm.answering retrievers.servers",
+    "retrievers.postgres",
     "processors retrievers rerankers",
-    "evidence.reading",
-    "pipelines evidence evidence.index evidence.verifiers",
-    "evidence.claims evidence.research",
-    "evidence.citations",
     "benchmarks",
     "reports",
-    "demo",
     "service",
+    "demo",
     "testing cli integrations",
     "__main__",
+    "systems",
+    "systems.hover systems.hipporag systems.evidence systems.policy",
+    "hover hipporag evidence policy",
 )
 """From the ground up: a room imports rooms of the floors below it, and none beside it."""
 
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms.split()}
-ENGINES = {"pyserini", "bm25s", "faiss", "colbert", "link_graph", "entity_sentences", "hipporag", "feedback", "hop"}
+ENGINES = {"pyserini", "bm25s", "faiss", "colbert", "link_graph", "entity_sentences", "feedback"}
 ENGINES |= {"pgvector", "postgres_text", "splade", "milvus"}
 ENGINES_MAY_IMPORT = {
     ("link_graph", "faiss"),
     ("entity_sentences", "faiss"),
     ("entity_sentences", "link_graph"),
-    ("hipporag", "faiss"),
+    ("feedback", "link_graph"),
     ("feedback", "faiss"),
-    ("hop", "faiss"),
     ("splade", "bm25s"),
 }
+PUBLIC = "nlp_retrieval._public_names"
+SHORT_NAMES = {f"nlp_retrieval.{system}" for system in ("hover", "hipporag", "evidence", "policy")}
+"""Modules that are a package of ``nlp_retrieval.systems`` under a shorter name."""
+
 CODE_IN_DATA = {"pickle", "_pickle", "cPickle", "joblib", "dill", "cloudpickle", "shelve", "marshal", "jsonpickle"}
 
 CALLS_THAT_RUN_DATA = {"eval", "exec", "compile", "__import__", "torch.load"} | {
@@ -64,7 +68,7 @@ CALLS_THAT_RUN_DATA = {"eval", "exec", "compile", "__import__", "torch.load"} | 
 
 
 def room_of(module: str) -> str:
-    """The room of a module, by its full name; the rooms of ``core`` and ``evidence`` are rooms of their own."""
+    """The room of a module, by its full name; some rooms are parts of a folder."""
     parts = module.split(".")[1:]
     if ".".join(parts[:2]) in FLOOR:
         return ".".join(parts[:2])
@@ -130,15 +134,46 @@ def test_rooms_import_from_the_floors_below_them_only():
         module, room = module_of(file), room_of(module_of(file))
         for line, name in imports_of(file):
             target = known(name)
-            if not name.startswith("nlp_retrieval") or module == "nlp_retrieval":
+            if not name.startswith("nlp_retrieval") or module == "nlp_retrieval" or name == f"{PUBLIC}.public_names":
                 continue
             other = room_of(target)
+            if (room.startswith("systems.") and other != room) or module in SHORT_NAMES:
+                continue  # see the next test
             if target == name and file.name != "__init__.py" and MODULES[target].name == "__init__.py":
                 yield line, f"{name}: import from the module that defines it"
             elif other != room and FLOOR.get(other, 99) >= FLOOR[room]:
                 yield line, f"{room} imports {name}"
 
     assert identified(FILES, against) == []
+
+
+def test_systems_import_public_names_of_the_library_alone():
+    """As anyone's plug-in would: the names that packages export, and never another system."""
+    packages = ["nlp_retrieval", "nlp_retrieval.testing", *(f"nlp_retrieval.{room}" for room in ROOMS)]
+    public = {f"{package}.{name}" for package in packages for name in importlib.import_module(package).__all__}
+
+    def against(file):
+        system = room_of(module_of(file))
+        for line, name in imports_of(file):
+            if not name.startswith("nlp_retrieval") or name.startswith(f"nlp_retrieval.{system}."):
+                continue
+            if name not in public | {f"{PUBLIC}.public_names"} and known(name) != "nlp_retrieval.errors":
+                yield line, name
+
+    assert identified([file for file in FILES if room_of(module_of(file)).startswith("systems.")], against) == []
+
+
+def test_the_library_names_no_system():
+    systems = {entry.name for entry in entry_points(group="nlp_retrieval.systems")}
+    assert systems == {"hover", "hipporag", "evidence", "policy"}
+    library = [file for file in FILES if not room_of(module_of(file)).startswith("systems.") and file.stem not in systems]
+
+    def named(file):
+        for line, name in imports_of(file):
+            if name.startswith(("nlp_retrieval.systems", *(f"nlp_retrieval.{system}" for system in systems))):
+                yield line, name
+
+    assert identified(library, named) == []
 
 
 def test_engines_do_not_import_one_another():
@@ -183,6 +218,10 @@ def test_a_class_name_stands_for_one_class():
 
 def test_what_the_documents_import_is_public():
     public = {"nlp_retrieval": set(nlp_retrieval.__all__), "nlp_retrieval.testing": set(testing.__all__)}
+    public |= {f"nlp_retrieval.{room}": set(modules_of(f"nlp_retrieval.{room}")) for room in ROOMS}
+    public |= {
+        f"nlp_retrieval.{entry.name}": set(modules_of(entry.value)) for entry in entry_points(group="nlp_retrieval.systems")
+    }
     frameworks = [module for module in MODULES if module.startswith("nlp_retrieval.integrations.")]
     public |= {module: set(importlib.import_module(module).__all__) for module in frameworks}
     documents = [*PACKAGE.parent.glob("*.md"), *PACKAGE.parent.glob("docs/*.md")]
@@ -268,21 +307,38 @@ def test_every_module_says_what_it_decides(file):
 # public names
 
 
-def test_the_public_names_are_those_that_type_checkers_are_told():
-    tree = ast.parse((PACKAGE / "__init__.pyi").read_text("utf-8"))
-    told = {alias.asname: node.module for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names}
-    assert told == nlp_retrieval._modules()
-    assert nlp_retrieval.__all__ == sorted(told) == dir(nlp_retrieval)
+PACKAGES = ["nlp_retrieval", *(f"nlp_retrieval.{room}" for room in ROOMS)]
+PACKAGES += [entry.value for entry in entry_points(group="nlp_retrieval.systems")]
 
 
-@pytest.mark.parametrize("name", sorted(set(nlp_retrieval.__all__) - {"__version__"}))
-def test_every_public_name_is_importable(name):
-    module = importlib.import_module(nlp_retrieval._modules()[name])
-    value = getattr(nlp_retrieval, name)
-    assert value is getattr(module, name)
-    if isinstance(value, type) or callable(value):
-        origin = getattr(value, "__module__", module.__name__)
-        assert origin == module.__name__ or origin.partition(".")[0] == "numpy", "not where it is defined"
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_public_names_of_a_package_are_declared_and_importable(package):
+    tree = ast.parse((MODULES[package].parent / "__init__.pyi").read_text("utf-8"))
+    declared = {alias.asname: node.module for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert declared == modules_of(package)
+    imported = importlib.import_module(package)
+    assert imported.__all__ == sorted(declared) == dir(imported)
+    for name, module in declared.items():
+        value = getattr(imported, name)
+        assert value is getattr(importlib.import_module(module), name)
+        if isinstance(value, type):
+            origin = value.__module__
+            assert origin == module or origin.partition(".")[0] == "numpy", f"{name}: not where it is defined"
+
+
+def test_the_root_has_what_composes_searches_and_compares():
+    assert len(nlp_retrieval.__all__) <= 80
+
+
+def test_a_former_name_of_the_root_answers_with_a_warning_that_says_where_it_is_now():
+    with pytest.warns(DeprecationWarning, match="from nlp_retrieval.evidence import EvidenceIndex"):
+        from nlp_retrieval import EvidenceIndex
+    with pytest.warns(DeprecationWarning, match="from nlp_retrieval.core import BaseRetriever"):
+        from nlp_retrieval import BaseRetriever
+    from nlp_retrieval import core, evidence
+
+    assert evidence.EvidenceIndex is EvidenceIndex
+    assert core.BaseRetriever is BaseRetriever
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error():
@@ -309,7 +365,7 @@ def modules_after(statement: str) -> set[str]:
 
 def test_importing_the_package_imports_nothing_else():
     mine = {name for name in modules_after("import nlp_retrieval") if name.startswith("nlp_retrieval")}
-    assert mine == {"nlp_retrieval", "nlp_retrieval._version"}
+    assert mine == {"nlp_retrieval", "nlp_retrieval._version", "nlp_retrieval._public_names"}
     assert not modules_after("import nlp_retrieval") & {"numpy", "pyarrow", "pydantic", "faiss", "torch"}
 
 

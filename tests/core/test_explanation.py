@@ -9,20 +9,12 @@ import pytest
 from hashed_words import HashedWords
 from linked_pages import page, questions, two_hops, wiki
 
-from nlp_retrieval import (
-    Bm25sRetriever,
-    FaissRetriever,
-    LinkGraphRetriever,
-    RetrievalResult,
-    SearchableItem,
-    Searcher,
-    SharedEntities,
-    TitleMentions,
-)
+from nlp_retrieval import Bm25sRetriever, FaissRetriever, LinkGraphRetriever, RetrievalResult, SearchableItem, Searcher
 from nlp_retrieval.core.explanation import Explanation, Explanations, Step, name_of
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
 from nlp_retrieval.errors import IndexMissingError, QueryError
+from nlp_retrieval.retrievers import SharedEntities, TitleMentions
 
 from .engines import ListLoader, SplitAt, TermCount
 

@@ -18,7 +18,6 @@ from nlp_retrieval import (
     ColbertRetriever,
     EntitySentencesRetriever,
     FaissRetriever,
-    HopRetriever,
     LinkGraphRetriever,
     OverlapReranker,
     PyseriniRetriever,
@@ -29,6 +28,7 @@ from nlp_retrieval import (
 from nlp_retrieval.core.filters import parse_filter
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
 from nlp_retrieval.errors import QueryError
+from nlp_retrieval.policy import HopRetriever
 from nlp_retrieval.processors.clauses import ClauseSplit
 
 WORDS = "fox whale tree river bridge castle novel film director painter island queen album singer orbit harbour".split()

@@ -10,14 +10,15 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from evidence.sources import SOURCES
+from systems.evidence.sources import SOURCES
 
 from crash.index_operations import nothing, scratch_in
 from crash.operation import Operation, State
-from nlp_retrieval import BeirLoader, Bm25sRetriever, EvidenceIndex, Searcher
-from nlp_retrieval.cli.evidence.claims import audit
+from nlp_retrieval import BeirLoader, Bm25sRetriever, Searcher
 from nlp_retrieval.errors import SourceError
-from nlp_retrieval.evidence.index.collection import export_collection
+from nlp_retrieval.evidence import EvidenceIndex
+from nlp_retrieval.systems.evidence.commands.claims import audit
+from nlp_retrieval.systems.evidence.index.collection import export_collection
 
 _OLD, _NEW = SOURCES[:3], SOURCES[3:]
 _ASKED = ["Who was the architect of the Long Bridge?", "repairs cost 40 million", "toll for cars", "beetles of winter"]

@@ -21,8 +21,6 @@ from nlp_retrieval import (
     EntitySentencesRetriever,
     FaissRetriever,
     FeedbackRetriever,
-    HippoRagRetriever,
-    HopRetriever,
     LinkGraphRetriever,
     MilvusRetriever,
     PgvectorRetriever,
@@ -33,6 +31,8 @@ from nlp_retrieval import (
 )
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import IndexMismatchError, IndexMissingError
+from nlp_retrieval.hipporag import HippoRagRetriever
+from nlp_retrieval.policy import HopRetriever
 from nlp_retrieval.retrievers import vectors as vectors_room
 from nlp_retrieval.retrievers.colbert import retriever as colbert_room
 from nlp_retrieval.retrievers.splade import retriever as splade_room

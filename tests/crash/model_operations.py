@@ -7,7 +7,7 @@ from pathlib import Path
 from hashed_words import HashedWords, items_of
 
 from crash.operation import Operation, State
-from nlp_retrieval import distill_static
+from nlp_retrieval.encoders import distill_static
 
 _TEXTS = ["the red fox", "a blue whale and a red whale", "the green tree"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from pathlib import Path
 
-from pipelines.policy.studies import answers_in, study
+from systems.policy.study.studies import answers_in, study
 
 from crash.operation import Operation, State
 from nlp_retrieval.errors import RetrievalWarning

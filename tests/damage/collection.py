@@ -18,7 +18,6 @@ from nlp_retrieval import (
     EntitySentencesRetriever,
     FaissRetriever,
     FeedbackRetriever,
-    HopRetriever,
     LinkGraphRetriever,
     PyseriniRetriever,
     SearchableItem,
@@ -26,6 +25,7 @@ from nlp_retrieval import (
     SpladeRetriever,
 )
 from nlp_retrieval.core.search.retriever import BaseRetriever
+from nlp_retrieval.policy import HopRetriever
 
 SIZE = 300
 ADDED_FROM = 270

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import assert_type
 
 from nlp_retrieval import (
-    BaseUserQueryProcessor,
     Benchmarker,
     BenchmarkReport,
     Bm25sRetriever,
@@ -15,13 +14,12 @@ from nlp_retrieval import (
     JsonlLoader,
     OverlapReranker,
     Query,
-    RankedList,
-    RankedLists,
     ReciprocalRankFusion,
     RetrievalResult,
     SearchableItem,
     Searcher,
 )
+from nlp_retrieval.core import BaseUserQueryProcessor, RankedList, RankedLists
 
 
 class Lowercase(BaseUserQueryProcessor):

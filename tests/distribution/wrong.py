@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import nlp_retrieval
-from nlp_retrieval import BaseUserQueryProcessor, Bm25sRetriever, SearchableItem, Searcher
+from nlp_retrieval import Bm25sRetriever, SearchableItem, Searcher
+from nlp_retrieval.core import BaseUserQueryProcessor
 
 retriever = nlp_retrieval.NoSuchRetriever()  # wrong
 searcher = Searcher([Bm25sRetriever()])

@@ -23,7 +23,7 @@ import yaml
 
 from nlp_retrieval.benchmarks.config import read_benchmark_config
 from nlp_retrieval.cli.app import main
-from nlp_retrieval.pipelines.policy.config import StudyConfig
+from nlp_retrieval.systems.policy.config import StudyConfig
 
 ROOT = Path(__file__).parents[2]
 PAGES = [

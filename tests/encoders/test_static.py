@@ -15,8 +15,9 @@ from rerankers.tiny_models import SPECIAL, save_bert
 from safetensors.numpy import load_file, save_file
 from static_models import save_static
 
-from nlp_retrieval import Bm25sRetriever, FaissRetriever, SentenceTransformerEncoder, StaticEncoder, distill_static
+from nlp_retrieval import Bm25sRetriever, FaissRetriever, SentenceTransformerEncoder, StaticEncoder
 from nlp_retrieval.cli.app import app
+from nlp_retrieval.encoders import distill_static
 from nlp_retrieval.encoders.token_base import BaseTokenEncoder
 from nlp_retrieval.errors import (
     ConfigurationError,

@@ -15,14 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nlp_retrieval import (
-    FaissRetriever,
-    MultiSignalReranker,
-    RetrievalResult,
-    SearchableItem,
-    WordVectorEncoder,
-    train_word_vectors,
-)
+from nlp_retrieval import FaissRetriever, MultiSignalReranker, RetrievalResult, SearchableItem, WordVectorEncoder
+from nlp_retrieval.encoders import train_word_vectors
 from nlp_retrieval.encoders.word_vectors.files import read_word_vectors, write_word_vectors
 from nlp_retrieval.errors import ConfigurationError, ItemError, ModelError, RetrievalWarning
 

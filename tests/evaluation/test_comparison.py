@@ -16,7 +16,7 @@ from nlp_retrieval.errors import ConfigurationError, GoldError
 from nlp_retrieval.evaluation.bootstrap import bootstrap_interval
 from nlp_retrieval.evaluation.comparison import Comparison, compare
 from nlp_retrieval.evaluation.randomisation import holm, randomisation_test
-from nlp_retrieval.evaluation.verdict import limits, sentence, verdict
+from nlp_retrieval.evaluation.verdicts import limits, sentence, verdict
 
 Systems = dict[str, dict[str, Scores]]
 

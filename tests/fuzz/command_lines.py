@@ -72,10 +72,10 @@ GOOD: dict[str, list[list[str]]] = {
     ],
     "serve": [
         ["index", "--port", "0", "--workers", "2", "--seconds", "5"],
-        ["folder", "--project", "-r", "bm25s", "--verifier", "lexical", "--max-body", "1", "--allowed-host", "example.org"],
-        ["index", "-r", "bm25s", "--fusion", "rrf", "--token-file", "ids.txt", "--host", "0.0.0.0"],
+        ["folder", "--as", "project", "--set", "verifier=lexical", "--max-body", "1", "--allowed-host", "example.org"],
+        ["index", "-r", "bm25s", "--set", "fusion=rrf", "--token-file", "ids.txt", "--host", "0.0.0.0"],
         ["index", "--mcp"],
-        ["folder", "--project", "-r", "bm25s", "--mcp-http", "--port", "0"],
+        ["folder", "--as", "project", "-r", "bm25s", "--mcp-http", "--port", "0"],
     ],
     "benchmark": [
         ["sweep.yaml", "--no-wandb", "--output", "out"], ["hostile.yaml", "--no-wandb"], ["hostile.yaml", "--dry-run"],

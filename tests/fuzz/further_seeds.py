@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 from hashed_words import HashedWords
 
-from nlp_retrieval import FaissRetriever, HippoRagRetriever, HopRetriever, SearchableItem, Searcher
+from nlp_retrieval import FaissRetriever, SearchableItem, Searcher
 from nlp_retrieval.encoders.made_models import MADE_FILE
 from nlp_retrieval.encoders.word_vectors.files import VECTORS_FILE, WORDS_FILE, write_word_vectors
-from nlp_retrieval.graph.sentences.named_sentences import NamedSentences
-from nlp_retrieval.profiles.profile import profile_path
+from nlp_retrieval.hipporag import HippoRagRetriever
+from nlp_retrieval.policy import HopRetriever
+from nlp_retrieval.rerankers.multi_signal.profile import profile_path
+from nlp_retrieval.retrievers.entity_sentences.graph.named_sentences import NamedSentences
 from nlp_retrieval.text.sentence_entities import PassageEntities
 
 from .inputs import SEPARATOR, a_file, scratch

@@ -43,11 +43,11 @@ from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.encoders.endpoint.kept_vectors import KeptVectors
 from nlp_retrieval.errors import IndexDamagedError, ModelError, RetrievalError, RetrievalWarning, SourceError
 from nlp_retrieval.evaluation.ranking_files import GOLD, HITS, PASSAGES, QUERIES, read_lists, read_retrievers
-from nlp_retrieval.graph.store.added_links import open_added_links
-from nlp_retrieval.graph.store.link_graph import LinkGraph
 from nlp_retrieval.lm.answers import AnswerStore
 from nlp_retrieval.reports.wandb.ledger import Ledger
 from nlp_retrieval.retrievers.colbert.files import open_files as open_colbert
+from nlp_retrieval.retrievers.link_graph.store.added_links import open_added_links
+from nlp_retrieval.retrievers.link_graph.store.link_graph import LinkGraph
 from nlp_retrieval.retrievers.splade.retriever import SpladeRetriever
 
 from .inputs import a_file, a_folder, parts, scratch

@@ -7,17 +7,17 @@ import json
 import pydantic
 
 from nlp_retrieval.errors import ConfigurationError, QueryError, SourceError
-from nlp_retrieval.graph.knowledge.extraction.extractor import read_answer
-from nlp_retrieval.graph.knowledge.from_json import ENTITY_TYPES, MAX_CHARACTERS, MAX_STATEMENTS
-from nlp_retrieval.graph.knowledge.openie_file import OpenIeFile
-from nlp_retrieval.graph.knowledge.statements import PassageKnowledge
-from nlp_retrieval.pipelines.hipporag.settings import HippoRagSettings
-from nlp_retrieval.pipelines.policy.config import StudyConfig
-from nlp_retrieval.profiles.profile import Profile, load_profile
+from nlp_retrieval.rerankers.multi_signal.profile import Profile, load_profile
 from nlp_retrieval.service.index_service import SearchBody
-from nlp_retrieval.service.project_bodies import AuditBody, IndexBody, PassageSearchBody, VerifyBody
 from nlp_retrieval.service.refusal import faults_of
-from nlp_retrieval.text.printable import printable
+from nlp_retrieval.systems.evidence.service.bodies import AuditBody, IndexBody, PassageSearchBody, VerifyBody
+from nlp_retrieval.systems.hipporag.knowledge.extraction.extractor import read_answer
+from nlp_retrieval.systems.hipporag.knowledge.from_json import ENTITY_TYPES, MAX_CHARACTERS, MAX_STATEMENTS
+from nlp_retrieval.systems.hipporag.knowledge.openie_file import OpenIeFile
+from nlp_retrieval.systems.hipporag.knowledge.statements import PassageKnowledge
+from nlp_retrieval.systems.hipporag.settings import HippoRagSettings
+from nlp_retrieval.systems.policy.config import StudyConfig
+from nlp_retrieval.text.printing import printable
 
 from .inputs import a_file, as_text, item_of
 

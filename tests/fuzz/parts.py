@@ -6,13 +6,13 @@ import numpy as np
 
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.errors import IndexDamagedError
-from nlp_retrieval.graph.relations.tables import RelationTables
-from nlp_retrieval.graph.sentences.named_sentences import NamedSentences
-from nlp_retrieval.graph.sentences.sentence_graph import SentenceGraph
-from nlp_retrieval.postgres.record import TableRecord
+from nlp_retrieval.retrievers.entity_sentences.graph.named_sentences import NamedSentences
+from nlp_retrieval.retrievers.entity_sentences.graph.sentence_graph import SentenceGraph
 from nlp_retrieval.retrievers.feedback.places import PassagePlaces
-from nlp_retrieval.retrievers.hipporag.knowledge_graph import open_knowledge
 from nlp_retrieval.retrievers.milvus.record import CollectionRecord, orphans
+from nlp_retrieval.retrievers.postgres.record import TableRecord
+from nlp_retrieval.systems.hipporag.engine.knowledge_graph import open_knowledge
+from nlp_retrieval.systems.policy.relations.tables import RelationTables
 
 from .inputs import a_folder, parts
 

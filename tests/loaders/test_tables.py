@@ -19,15 +19,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nlp_retrieval import (
-    BeirLoader,
-    CsvLoader,
-    HotpotqaLoader,
-    HuggingFaceLoader,
-    JsonlLoader,
-    ParquetLoader,
-    SearchableItem,
-)
+from nlp_retrieval import BeirLoader, CsvLoader, HotpotqaLoader, HuggingFaceLoader, JsonlLoader, ParquetLoader, SearchableItem
 from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.errors import ConfigurationError, SourceError
 from nlp_retrieval.loaders import files

@@ -11,7 +11,8 @@ from hashed_words import HashedWords, items_of
 from joblib import Parallel, delayed
 from joblib.externals.loky import get_reusable_executor
 
-from nlp_retrieval import FaissRetriever, RankedLists, Searcher
+from nlp_retrieval import FaissRetriever, Searcher
+from nlp_retrieval.core import RankedLists
 
 PARTS = [[f"fox number {number}", "whale"] for number in range(4)]
 

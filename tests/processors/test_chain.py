@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval import BaseUserQueryProcessor, ClauseSplit
+from nlp_retrieval import ClauseSplit
+from nlp_retrieval.core import BaseUserQueryProcessor
 from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.errors import ConfigurationError, QueryError
 from nlp_retrieval.processors.chain import Chain

@@ -11,7 +11,8 @@ import pytest
 from colbert_checkpoints import save_bert, save_stanford
 from hashed_words import HashedWords
 
-from nlp_retrieval import BaseReranker, Bm25sRetriever, RetrievalResult, SearchableItem, Searcher
+from nlp_retrieval import Bm25sRetriever, RetrievalResult, SearchableItem, Searcher
+from nlp_retrieval.core import BaseReranker
 from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.encoders.colbert import ColbertEncoder

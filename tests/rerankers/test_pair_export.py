@@ -11,10 +11,10 @@ import pytest
 from nlp_retrieval import CrossEncoderReranker
 from nlp_retrieval.core.files.model_files import ModelFiles
 from nlp_retrieval.errors import ConfigurationError, ModelError
-from nlp_retrieval.evidence.verifiers.pair_model import PairModelVerifier
 from nlp_retrieval.rerankers import pair_export
 from nlp_retrieval.rerankers.pair_export import onnx_pairs
 from nlp_retrieval.rerankers.pair_models import Pair, TorchPairs
+from nlp_retrieval.systems.evidence.verifiers.pair_model import PairModelVerifier
 
 from .tiny_models import TinyOnnx, save_bert
 

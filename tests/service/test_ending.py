@@ -17,7 +17,7 @@ def long_text(number: int) -> str:
 
 
 def test_a_request_under_way_is_answered_before_it_ends(tmp_path):
-    service = Running([tmp_path, "--project", "-r", "bm25s"])
+    service = Running([tmp_path, "--as", "project", "-r", "bm25s"])
     with service.client() as client, ThreadPoolExecutor(1) as pool:
         documents = [document(n, long_text(n)) for n in range(20)]
         answer = pool.submit(client.post, "/index", json={"documents": documents})

@@ -13,12 +13,13 @@ import jsonschema
 import pytest
 from mcp import Client, MCPError
 
-from nlp_retrieval import Bm25sRetriever, ClaimVerifier, EvidenceIndex, LexicalVerifier, Searcher
+from nlp_retrieval import Bm25sRetriever, Searcher
 from nlp_retrieval.errors import DependencyError
-from nlp_retrieval.evidence.citations.audit_json import audit_json
-from nlp_retrieval.evidence.citations.auditor import CitationAuditor
+from nlp_retrieval.evidence import ClaimVerifier, EvidenceIndex, LexicalVerifier
+from nlp_retrieval.service.endpoints import ABOUT_TEXTS
 from nlp_retrieval.service.mcp.server import require_mcp
-from nlp_retrieval.service.mcp.tools import ABOUT_TEXTS
+from nlp_retrieval.systems.evidence.citations.audit_json import audit_json
+from nlp_retrieval.systems.evidence.citations.auditor import CitationAuditor
 
 from .asking_mcp import called, over_http, over_stdio, refused
 from .running import COMMAND, item, make_index, running
@@ -55,7 +56,7 @@ def project(tmp_path):
 @pytest.fixture(scope="module")
 def http(tmp_path_factory):
     folder = tmp_path_factory.mktemp("project")
-    words = [folder, "--project", "-r", "bm25s", "--mcp-http", "--max-body", "3"]
+    words = [folder, "--as", "project", "-r", "bm25s", "--mcp-http", "--max-body", "3"]
     with running(words, NLP_RETRIEVAL_TOKEN=TOKEN) as service:
         yield service
 
@@ -95,7 +96,7 @@ def as_the_library(found: dict[str, Any], folder: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_every_tool_of_a_project_works_over_standard_input_and_output(project, mode):
-    found = over_stdio([project, "--project", "-r", "bm25s"], all_tools, mode)
+    found = over_stdio([project, "--as", "project", "-r", "bm25s"], all_tools, mode)
     assert found["add_document"] == {"added": [True], "document_count": 1, "passage_count": 1, "index_built": True}
     as_the_library(found, project)
 
@@ -166,7 +167,7 @@ async def all_refused(client: Client) -> list[str]:
 
 def test_what_is_refused_is_said_in_one_line_and_the_server_goes_on(project):
     for (name, _, expected), said in zip(
-        REFUSED, over_stdio([project, "--project", "-r", "bm25s", "--max-body", "3"], all_refused), strict=True
+        REFUSED, over_stdio([project, "--as", "project", "-r", "bm25s", "--max-body", "3"], all_refused), strict=True
     ):
         assert expected in said, name
         assert str(project) not in said

@@ -5,7 +5,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.text.printable import visible
+from nlp_retrieval.text.printing import visible
 
 
 def test_what_turns_text_around_is_named():

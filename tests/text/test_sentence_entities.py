@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from graph.corpora import passage
 from hypothesis import given
 from hypothesis import strategies as st
+from retrievers.link_graph.corpora import passage
 
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.text.entities import EntityFinder

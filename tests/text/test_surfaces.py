@@ -5,9 +5,9 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
-from graph.corpora import passage
 from hypothesis import example, given
 from hypothesis import strategies as st
+from retrievers.link_graph.corpora import passage
 
 from nlp_retrieval.text.mentions import FUNCTION_WORDS
 from nlp_retrieval.text.surfaces import (

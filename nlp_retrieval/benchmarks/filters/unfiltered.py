@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from nlp_retrieval.core.components.trust_rules import PART_RULES, may_set
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.search.ranked_lists import RankedLists
 from nlp_retrieval.core.search.searcher import Searcher
@@ -24,6 +25,7 @@ class Unfiltered(Searcher):
     """
 
     name = "unfiltered"
+    manifest_may_set = PART_RULES | may_set("processor", "scope", "depth", "quota")
 
     def search(
         self,

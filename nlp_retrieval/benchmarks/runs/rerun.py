@@ -25,7 +25,7 @@ from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.index.manifest import index_directory
 from nlp_retrieval.core.secrets import HIDDEN
 from nlp_retrieval.errors import ConfigurationError, SourceError
-from nlp_retrieval.pipelines.qa.answerer import BaseAnswerer
+from nlp_retrieval.lm.answering.answerer import BaseAnswerer
 
 _SHOWN = 5
 

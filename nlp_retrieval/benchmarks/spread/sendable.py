@@ -10,7 +10,7 @@ from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.encoders.base import BaseEncoder
 from nlp_retrieval.encoders.workers.starting import names_gpu
 from nlp_retrieval.errors import RetrievalError, first_line
-from nlp_retrieval.servers.retriever import ServerRetriever
+from nlp_retrieval.retrievers.servers.retriever import ServerRetriever
 
 __all__ = ["encoders_of", "reason_to_stay"]
 

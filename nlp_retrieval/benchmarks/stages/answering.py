@@ -22,9 +22,9 @@ from nlp_retrieval.core.answer import Answer
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.errors import RetrievalWarning
+from nlp_retrieval.lm.answering.answerer import BaseAnswerer
+from nlp_retrieval.lm.answering.question_answering import AnsweredQuestion
 from nlp_retrieval.lm.counting import CallCounter, CallCounts, count, record_calls, summed
-from nlp_retrieval.pipelines.qa.answerer import BaseAnswerer
-from nlp_retrieval.pipelines.qa.question_answering import AnsweredQuestion
 
 __all__ = ["Answered", "answer_stage"]
 

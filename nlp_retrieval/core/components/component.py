@@ -20,6 +20,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from nlp_retrieval.core.components.code import code_of, remember_source
 from nlp_retrieval.core.components.naming import require_one_class_each
+from nlp_retrieval.core.components.trust_rules import Rule
 from nlp_retrieval.core.components.wrong_parameter import wrong_parameter
 from nlp_retrieval.core.secrets import HIDDEN, without_secrets
 from nlp_retrieval.core.surrogates import half_of_pair, no_text
@@ -48,6 +49,10 @@ class Component:
 
     search_only: ClassVar[frozenset[str]] = frozenset()
     """Parameters that do not change the index (k1, nprobe, a batch size). All others belong to the index."""
+
+    manifest_may_set: ClassVar[Mapping[str, Rule]] = {}
+    """A rule for each parameter that a manifest may decide without the user's trust; see
+    :mod:`nlp_retrieval.core.components.trust_rules`. It is not inherited, and heeded only in components of this package."""
 
     local_only: bool = False
     """Whether models are looked for only in the hub's cache and in installed packages, not in folders or on the network.

@@ -10,7 +10,7 @@ from importlib.metadata import EntryPoint, entry_points
 from nlp_retrieval.core.components.code import is_own
 from nlp_retrieval.errors import ConfigurationError, nearest
 
-KINDS = (
+_KINDS = (
     "loaders",
     "processors",
     "retrievers",
@@ -19,12 +19,17 @@ KINDS = (
     "fusions",
     "searchers",
     "links",
-    "verifiers",
-    "search_engines",
-    "fetchers",
     "answerers",
     "language_models",
 )
+"""The kinds of components of the library; a package adds its own by entry points of the group ``nlp_retrieval.kinds``."""
+
+
+@cache
+def kinds() -> tuple[str, ...]:
+    """Return every kind of component that a registry name may have, those of installed packages included."""
+    added = {entry.name for entry in entry_points(group="nlp_retrieval.kinds")} - set(_KINDS)
+    return _KINDS + tuple(sorted(added))
 
 
 @cache
@@ -34,8 +39,8 @@ def registered(kind: str) -> dict[str, EntryPoint]:
     Raises:
         ConfigurationError: there is no such kind, or two packages register the same name.
     """
-    if kind not in KINDS:
-        raise ConfigurationError(f"there is no kind of component called {kind!r}; {nearest(kind, KINDS)}")
+    if kind not in kinds():
+        raise ConfigurationError(f"there is no kind of component called {kind!r}; {nearest(kind, kinds())}")
     entries: dict[str, EntryPoint] = {}
     for entry in entry_points(group=f"nlp_retrieval.{kind}"):
         other = entries.setdefault(entry.name, entry)

@@ -59,7 +59,7 @@ class PlannedComponent:
     """The description of a component that has not been created yet.
 
     Args:
-        kind: one of :data:`~nlp_retrieval.core.components.naming.KINDS`.
+        kind: one of :func:`~nlp_retrieval.core.components.naming.kinds`.
         name: its registry name.
         package: the distribution that registers it.
         cls: its class; None if it belongs to a package that must not be imported.
@@ -114,7 +114,7 @@ def build(kind: str, settings: str | Mapping[str, Any], where: str = "", wanted:
     """Build a component, and the components inside it, from plain values.
 
     Args:
-        kind: one of :data:`~nlp_retrieval.core.components.naming.KINDS`.
+        kind: one of :func:`~nlp_retrieval.core.components.naming.kinds`.
         settings: a registry name, or a mapping with ``name`` and parameters (of a loader also ``loader``; the name of an
             encoder may be that of its model).
         where: path in a configuration, for messages.
@@ -137,7 +137,7 @@ def plan(
     """Plan the component that plain values describe, without creating it.
 
     Args:
-        kind: one of :data:`~nlp_retrieval.core.components.naming.KINDS`.
+        kind: one of :func:`~nlp_retrieval.core.components.naming.kinds`.
         settings: as for :func:`build`.
         where: path in a configuration, for messages.
         wanted: the expected class.

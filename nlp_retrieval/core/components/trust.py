@@ -1,9 +1,9 @@
-"""What a manifest may decide: the settings that are listed, and nothing else without the user's consent.
+"""What a manifest may decide: the settings that components list, and nothing else without the user's consent.
 
 An index and a run are data that may come from anybody. Their manifests describe components, and so decide how texts are
 searched; they must not run code, import a package, read or write a file of their choice, or reach the network. Anything
-that is not listed in :mod:`~nlp_retrieval.core.components.trusted_settings` needs the user's trust, and a message first says
-what it would do.
+that is not in the ``manifest_may_set`` of a component of this package needs the user's trust, and a message first says what it
+would do.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import Any
 
 from nlp_retrieval.core.components.component import with_held
 from nlp_retrieval.core.components.registry import ComponentT, PlannedComponent
-from nlp_retrieval.core.components.trusted_settings import MANIFEST_MAY_SET
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import RetrievalWarning, UntrustedError
 
@@ -28,7 +27,7 @@ def asked_for(plan: PlannedComponent) -> Iterator[str]:
     if plan.cls is None:
         yield f"{plan.where}: load {plan.name!r} from the package {plan.package}, with {without_secrets(plan.fields)}"
         return
-    rules = MANIFEST_MAY_SET[plan.kind].get(plan.name, {})
+    rules = vars(plan.cls).get("manifest_may_set", {})  # a subclass inherits no trust
     for key, value in plan.fields.items():
         parts = list(_plans_in(value))
         for part in parts:

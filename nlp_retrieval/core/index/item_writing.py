@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.core.progress import progress
+from nlp_retrieval.core.progress_bars import progress
 from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.errors import ItemError
 

@@ -16,6 +16,7 @@ from nlp_retrieval.core.candidates import CandidateBatch, Mask
 from nlp_retrieval.core.components.component import canonical_json, codes_in, require_distinct_names
 from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
 from nlp_retrieval.core.components.registry import ByName, with_parts_made
+from nlp_retrieval.core.components.trust_rules import PART_RULES, may_set
 from nlp_retrieval.core.explanation import Explanations
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.measure import stage
@@ -57,6 +58,7 @@ class Searcher(BaseSearcher):
     """
 
     name = "searcher"
+    manifest_may_set = PART_RULES | may_set("processor", "scope", "depth", "quota")
 
     def __init__(
         self,

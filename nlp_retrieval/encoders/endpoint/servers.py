@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from nlp_retrieval.core.components.trust_rules import ENDPOINT_RULES, given, may_set
 from nlp_retrieval.encoders.endpoint.encoder import EndpointEncoder
 from nlp_retrieval.lm.endpoint.keys import check_url
 
@@ -43,6 +44,7 @@ class HttpEncoder(EndpointEncoder):
     """
 
     name = "http"
+    manifest_may_set = ENDPOINT_RULES | may_set("model", base_url=given("send texts to the server"))
 
     def __init__(
         self,
@@ -114,6 +116,7 @@ class OpenAIEncoder(EndpointEncoder):
     """
 
     name = "openai"
+    manifest_may_set = ENDPOINT_RULES | may_set(model=given("send texts to the embedding model"))
 
     def __init__(
         self,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.files.output import check_folder_for_output, write_output
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.core.progress import tracked
+from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.encoders.base import BaseEncoder, checked_vectors
 from nlp_retrieval.encoders.made_models import kept_model
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nlp_retrieval.core.components.trust_rules import MODEL_RULES, may_set
 from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.encoders.base import LONGEST_VECTOR, BaseEncoder, Vectors
 from nlp_retrieval.encoders.model_folder import ModelFolder, find_model
@@ -33,6 +34,7 @@ class StaticEncoder(ModelHolder["StaticModel"], BaseEncoder):
     """
 
     name = "static"
+    manifest_may_set = may_set(model=MODEL_RULES["model"], revision=MODEL_RULES["revision"])
 
     def __init__(self, model: str | Path, revision: str | None = None) -> None:
         self.model = str(model)

@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 
 from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.components.trust_rules import READS_FILE, may_set
 from nlp_retrieval.core.files.checksums import state_of
 from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
@@ -52,6 +53,7 @@ class WordVectorEncoder(BaseEncoder):
     """
 
     name = "word_vectors"
+    manifest_may_set = may_set("weighting", model=READS_FILE)
 
     def __init__(self, model: str | Path, weighting: Literal["idf", "none"] = "idf") -> None:
         self.model = model

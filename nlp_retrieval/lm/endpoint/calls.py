@@ -23,7 +23,7 @@ from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.errors import DependencyError, ModelError, install
 from nlp_retrieval.lm.counting import CallCounter, CallCounts, count
 from nlp_retrieval.lm.endpoint.keys import EndpointKey
-from nlp_retrieval.text.printable import printable
+from nlp_retrieval.text.printing import printable
 
 if TYPE_CHECKING:
     import httpx

@@ -19,6 +19,7 @@ from xml.parsers import expat
 from pydantic import JsonValue
 
 from nlp_retrieval.core.components.interfaces import BaseQueryLoader
+from nlp_retrieval.core.components.trust_rules import READS_FILE, may_set
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.loaders.fields import field_of, has_field, joined_text, missing_field, without_fields
@@ -115,6 +116,9 @@ class TopicsLoader(BaseQueryLoader):
     """
 
     name = "topics"
+    manifest_may_set = may_set(
+        *("format", "qrels_format", "id_field", "text_field", "columns", "quote"), path=READS_FILE, qrels=READS_FILE
+    )
 
     def __init__(
         self,

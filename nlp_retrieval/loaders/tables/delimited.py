@@ -19,6 +19,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, JsonValue
 
+from nlp_retrieval.core.components.trust_rules import FIELD_NAMES, READS_FILE, may_set
 from nlp_retrieval.errors import ConfigurationError, SourceError
 from nlp_retrieval.loaders.fields import RecordLoader
 from nlp_retrieval.loaders.files import MAX_ENTRY, READ_ERRORS, SAVE_AS_UTF8, JsonObject, open_bytes, read_error, too_long
@@ -59,6 +60,9 @@ class CsvLoader(RecordLoader):
     """
 
     name = "csv"
+    manifest_may_set = may_set(
+        *FIELD_NAMES, "number_fields", "decimal", "delimiter", "quote", "columns", "encoding", path=READS_FILE
+    )
 
     offers: ClassVar[Collection[str]] = ("delimiter", "quote", "columns", "encoding")
     """The parameters that errors may name as a cure; a loader that reads CSV files for another purpose has none of them."""

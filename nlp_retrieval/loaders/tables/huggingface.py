@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from nlp_retrieval.core.components.trust_rules import FIELD_NAMES, given, may_set
 from nlp_retrieval.errors import DependencyError, RetrievalError, RetrievalWarning, SourceError, install, nearest
 from nlp_retrieval.loaders.fields import RecordLoader
 from nlp_retrieval.loaders.files import JsonObject, read_lines
@@ -47,6 +48,7 @@ class HuggingFaceLoader(RecordLoader):
     """
 
     name = "huggingface"
+    manifest_may_set = may_set(*FIELD_NAMES, "config", "split", "revision", path=given("load, or download, the data set"))
 
     def __init__(
         self,

@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from nlp_retrieval.core.components.trust_rules import FIELD_NAMES, READS_FILE, may_set
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.loaders.fields import RecordLoader
 from nlp_retrieval.loaders.files import JsonObject
@@ -31,6 +32,7 @@ class ParquetLoader(RecordLoader):
     """
 
     name = "parquet"
+    manifest_may_set = may_set(*FIELD_NAMES, path=READS_FILE)
 
     def __init__(
         self,

@@ -34,7 +34,7 @@ from nlp_retrieval.reports.page.drawing import (
 )
 from nlp_retrieval.reports.page.labels import labels_of_names
 from nlp_retrieval.reports.page.series import SERIES_END, foremost, named_last, series, series_class
-from nlp_retrieval.text.printable import printable
+from nlp_retrieval.text.printing import printable
 
 SHORTEST = 272.0
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from nlp_retrieval.text.printable import printable
+from nlp_retrieval.text.printing import printable
 
 WIDTH = 420.0
 LEFT = 38.0

@@ -21,7 +21,7 @@ import numpy as np
 from nlp_retrieval.core.candidates import Rows, Scores, entries_of, offsets_of
 from nlp_retrieval.evaluation.measure import Measure
 from nlp_retrieval.evaluation.rankings import Listing, RunLists
-from nlp_retrieval.text.printable import printable
+from nlp_retrieval.text.printing import printable
 
 __all__ = ["Block", "explorer_block", "explorer_depth", "explorer_measures", "packed", "rounded"]
 

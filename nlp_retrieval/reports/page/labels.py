@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from nlp_retrieval.text.printable import printable
+from nlp_retrieval.text.printing import printable
 
 DOTS = "\N{MIDDLE DOT}" * 3
 LONGEST = 24

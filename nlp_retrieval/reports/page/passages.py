@@ -14,7 +14,7 @@ import numpy as np
 from nlp_retrieval.evaluation.rankings import LONGEST_TEXT, RunLists
 from nlp_retrieval.reports.page.explorer_data import packed
 from nlp_retrieval.reports.snippets import common_words
-from nlp_retrieval.text.printable import visible
+from nlp_retrieval.text.printing import visible
 
 MOST = 2_500_000
 """Characters of the block."""

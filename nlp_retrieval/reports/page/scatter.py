@@ -36,7 +36,7 @@ from nlp_retrieval.reports.page.drawing import (
 from nlp_retrieval.reports.page.labels import labels_of_names
 from nlp_retrieval.reports.page.series import SERIES_END, foremost, named_last, series
 from nlp_retrieval.reports.pareto import fronts, latency_interval, not_dominated
-from nlp_retrieval.text.printable import printable
+from nlp_retrieval.text.printing import printable
 
 _LEGEND = 20.0
 

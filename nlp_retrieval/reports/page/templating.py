@@ -11,9 +11,9 @@ import json
 import re
 from collections.abc import Sequence
 from functools import cache
-from importlib import resources
+from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from nlp_retrieval.core.explanation import name_of
@@ -21,8 +21,7 @@ from nlp_retrieval.evaluation.by_group import LEVEL
 from nlp_retrieval.evaluation.comparison import Comparison
 from nlp_retrieval.evaluation.measure import Measure
 from nlp_retrieval.evaluation.pool import GoldDocument
-from nlp_retrieval.evaluation.verdict import limits, sentence, verdict
-from nlp_retrieval.evidence.citations.blocks import web_address
+from nlp_retrieval.evaluation.verdicts import limits, sentence, verdict
 from nlp_retrieval.reports.columns import amount, family_label, signed
 from nlp_retrieval.reports.marks import ALPHA, NOTHING_TO_FIND, TRIANGLES, p_text, unit
 from nlp_retrieval.reports.notes import CALLS_AND_TOKENS, counted, listed
@@ -30,34 +29,38 @@ from nlp_retrieval.reports.page.charts import interval_course, interval_scale, s
 from nlp_retrieval.reports.page.drawing import finite
 from nlp_retrieval.reports.page.series import series_class, series_key
 from nlp_retrieval.reports.pareto import MARK, TIE
-from nlp_retrieval.text.printable import printable, visible
+from nlp_retrieval.text.printing import printable, visible
+
+_ASSETS = Path(__file__).parent / "assets"
 
 
-def rendered(template: str, **values: object) -> Markup:
-    """Return a part of the page.
+def rendered(template: str, folder: Path | None = None, /, **values: object) -> Markup:
+    """Return a page, or a part of one.
 
     Args:
         template: its file in ``templates``.
+        folder: has templates of another package; those that it lacks are the library's.
         values: what it is made of, by name.
     """
-    return Markup(_environment().get_template(template).render(**values))  # noqa: S704 - escaped as it was rendered
+    return Markup(_environment(folder).get_template(template).render(**values))  # noqa: S704 - escaped as it was rendered
 
 
 @cache
-def asset(name: str) -> Markup:
-    """Return a style sheet or a script of this package.
+def asset(name: str, folder: Path | None = None) -> Markup:
+    """Return a style sheet or a script.
 
     Args:
-        name: its file in ``assets``.
+        name: its file.
+        folder: of another package; by default ``assets`` of this one.
     """
-    text = resources.files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
-    return Markup(text)  # noqa: S704 - a file of this package
+    return Markup(((folder or _ASSETS) / name).read_text("utf-8"))  # noqa: S704 - a file of an installed package
 
 
 @cache
-def _environment() -> Environment:
+def _environment(folder: Path | None) -> Environment:
+    own = PackageLoader(__package__)
     environment = Environment(
-        loader=PackageLoader(__package__),
+        loader=own if folder is None else ChoiceLoader([FileSystemLoader(folder), own]),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_shown,
@@ -93,7 +96,6 @@ def _environment() -> Environment:
         "verdict": lambda comparison: verdict(comparison, ALPHA),
     }
     environment.tests["finite"] = lambda value: finite(value) is not None
-    environment.tests["web_address"] = web_address
     environment.globals |= {
         "ALPHA": f"{ALPHA:g}",
         "CALLS_AND_TOKENS": CALLS_AND_TOKENS,

@@ -16,7 +16,7 @@ from nlp_retrieval.reports.columns import family_label
 from nlp_retrieval.reports.marks import DAGGERS, NO_VERDICT, NOTHING_TO_FIND
 from nlp_retrieval.reports.pareto import MARK, TIE
 from nlp_retrieval.reports.view import QueryGroup, ReportView, Row, view_of
-from nlp_retrieval.text.printable import printable
+from nlp_retrieval.text.printing import printable
 
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",

@@ -22,7 +22,7 @@ from nlp_retrieval.reports.columns import (
     Column,
 )
 from nlp_retrieval.reports.view import ReportView
-from nlp_retrieval.text.printable import printable
+from nlp_retrieval.text.printing import printable
 
 ALL = "all"
 

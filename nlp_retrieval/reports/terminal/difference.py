@@ -17,7 +17,7 @@ from nlp_retrieval.evaluation.changed_queries import ChangedQuery
 from nlp_retrieval.evaluation.ranking_difference import HitDifference, MissedGold, QueryDifference, Seen, SignalMove
 from nlp_retrieval.evaluation.rankings import RunLists
 from nlp_retrieval.reports.snippets import pieces, shared_spans, snippet
-from nlp_retrieval.text.printable import printable
+from nlp_retrieval.text.printing import printable
 
 __all__ = ["difference_view", "queries_view"]
 

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from nlp_retrieval.benchmarks.plans.plan import Plan
 from nlp_retrieval.reports.notes import counted
-from nlp_retrieval.text.printable import printable
+from nlp_retrieval.text.printing import printable
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, OverflowMethod, RenderableType, RenderResult

@@ -17,7 +17,7 @@ from nlp_retrieval.reports.marks import NO_VERDICT, NOTHING_TO_FIND, SIGNS, TRIA
 from nlp_retrieval.reports.notes import CALLS_AND_TOKENS
 from nlp_retrieval.reports.pareto import ASCII_MARK, ASCII_TIE, MARK, TIE
 from nlp_retrieval.reports.view import Cell, ReportView, view_of
-from nlp_retrieval.text.printable import printable
+from nlp_retrieval.text.printing import printable
 
 _SHORT = {"perfect_recall": "perfect", "recall": "recall", "ndcg": "nDCG"}
 _WIDEST_NAME = 28

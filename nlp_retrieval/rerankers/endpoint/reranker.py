@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from nlp_retrieval.core.components.trust_rules import CALL_RULES, given, may_set
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.reranker import BaseReranker, Blend
 from nlp_retrieval.lm.counting import CallCounter, CallCounts
@@ -54,6 +55,7 @@ class HttpReranker(BaseReranker):
     """
 
     name = "http"
+    manifest_may_set = CALL_RULES | may_set("model", "documents_per_call", "blend", base_url=given("send texts to the server"))
     search_only = frozenset(
         {"documents_per_call", "calls_at_once", "calls_per_minute", "retries", "backoff", "timeout", "max_calls", "api_key_env"}
     )

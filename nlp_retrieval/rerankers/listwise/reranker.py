@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from nlp_retrieval.core.candidates import CandidateBatch
+from nlp_retrieval.core.components.trust_rules import may_set
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.core.search.list_reranker import BaseListReranker
@@ -50,6 +51,7 @@ class ListwiseReranker(BaseListReranker):
     """
 
     name = "listwise"
+    manifest_may_set = may_set("lm", "window", "step", "depth", "passage_characters", "blend")
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.profiles.profile import Profile, ProfileQuestion
+from nlp_retrieval.rerankers.multi_signal.profile import Profile, ProfileQuestion
 from nlp_retrieval.text.mentions import FUNCTION_WORDS
 from nlp_retrieval.text.stems import Stems
 from nlp_retrieval.text.words.linear_patterns import LinearPattern, in_characters

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -14,14 +15,15 @@ from pydantic import Field
 
 from nlp_retrieval.core.candidates import CandidateBatch, Rows, Scores, offsets_of
 from nlp_retrieval.core.components.component import Config, canonical_json
+from nlp_retrieval.core.components.trust_rules import may_set
 from nlp_retrieval.core.forks import Lock, compute_alone
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.reranker import BaseReranker, Blend
 from nlp_retrieval.encoders.base import BaseEncoder
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
-from nlp_retrieval.profiles.profile import Profile, load_profile, profile_path
 from nlp_retrieval.rerankers.multi_signal.features import PatternMatch
+from nlp_retrieval.rerankers.multi_signal.profile import Profile, load_profile, profile_path
 from nlp_retrieval.rerankers.multi_signal.scoring import SignalScoring
 from nlp_retrieval.rerankers.multi_signal.signals import SIGNALS, weighted_mean
 from nlp_retrieval.rerankers.multi_signal.texts import ListedPassages, PassageSource, TablePassages
@@ -29,6 +31,11 @@ from nlp_retrieval.rerankers.multi_signal.transformer import DENSE_SIGNALS, dens
 
 Weight = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)] | None
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None
+
+
+def _reads_profile(profile: Any) -> str | None:
+    """Allow the name of a profile of the package, or its content; a path would be read."""
+    return f"read {profile!r}" if isinstance(profile, str) and not re.fullmatch(r"[a-z_]+", profile, re.ASCII) else None
 
 
 class MultiSignalReranker(BaseReranker):
@@ -61,6 +68,11 @@ class MultiSignalReranker(BaseReranker):
     """
 
     name = "multi_signal"
+    manifest_may_set = may_set(
+        *("transformer_weight", "word_vectors_weight", "patterns_weight", "fuzzy_weight", "encoder", "word_vectors"),
+        *("transformer_signal", "fuzzy_threshold", "min_similarity", "n_per_document", "document_field", "blend"),
+        profile=_reads_profile,
+    )
 
     def __init__(
         self,

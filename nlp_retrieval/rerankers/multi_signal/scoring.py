@@ -10,10 +10,10 @@ import numpy as np
 from nlp_retrieval.core.candidates import Rows, Scores
 from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
-from nlp_retrieval.profiles.profile import Profile
 from nlp_retrieval.rerankers.multi_signal.features import Features, PatternMatch
 from nlp_retrieval.rerankers.multi_signal.fuzzy import FuzzyWords
 from nlp_retrieval.rerankers.multi_signal.patterns import pattern_scores
+from nlp_retrieval.rerankers.multi_signal.profile import Profile
 from nlp_retrieval.rerankers.multi_signal.quantities import AskedNumbers, NumbersOfTexts
 from nlp_retrieval.rerankers.multi_signal.signals import SIGNALS
 from nlp_retrieval.rerankers.multi_signal.texts import AnalysedTexts, PassageSource

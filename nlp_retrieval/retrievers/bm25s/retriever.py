@@ -18,10 +18,11 @@ from pydantic import Field
 from nlp_retrieval.core.backend import Backend
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, offsets_of
 from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.components.trust_rules import may_set
 from nlp_retrieval.core.explanation import Explanation, TermScore
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
-from nlp_retrieval.core.progress import tracked
+from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.search.joining.merge import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import ConfigurationError
@@ -67,6 +68,10 @@ class Bm25sRetriever(BaseRetriever):
     """
 
     name = "bm25s"
+    manifest_may_set = may_set(
+        *("k1", "b", "language", "stemmer", "stopwords", "pattern", "accents", "segmenter"),
+        *("feedback", "fb_docs", "fb_terms", "original_query_weight", "merge", "backend"),
+    )
     by_words = True
     format_version = 4
     search_only = frozenset({"k1", "b", "feedback", "fb_docs", "fb_terms", "original_query_weight", "merge", "backend"})

@@ -19,12 +19,13 @@ from pydantic import Field
 from nlp_retrieval.core.backend import Backend
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, offsets_of
 from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.components.trust_rules import may_set, reads_model
 from nlp_retrieval.core.files.column_streams import Stream
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.measure import stage
 from nlp_retrieval.core.notes import ENCODER_LIMIT, warn_of_cut
-from nlp_retrieval.core.progress import tracked
+from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.search.joining.merge import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders.base import Vectors
@@ -88,6 +89,9 @@ class ColbertRetriever(BaseRetriever):
     """
 
     name = "colbert"
+    manifest_may_set = may_set(
+        *("bits", "centroids", "train_size", "seed", "nprobe", "rescored", "prune", "merge", "backend"), encoder=reads_model
+    )
     search_only = frozenset({"nprobe", "rescored", "prune", "merge", "backend"})
 
     def __init__(

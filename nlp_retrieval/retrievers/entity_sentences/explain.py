@@ -13,12 +13,12 @@ from nlp_retrieval.core.candidates import Rows, Scores
 from nlp_retrieval.core.explanation import Explanation, Step
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.graph.links.base import LinkSentence
-from nlp_retrieval.graph.links.entity_sentences import shown_mention
-from nlp_retrieval.graph.sentences.sentence_graph import SentenceGraph
-from nlp_retrieval.graph.store.hashed_rows import hash_of
-from nlp_retrieval.graph.walk.chains import LinkChain, strongest_chains
+from nlp_retrieval.retrievers.entity_sentences.graph.sentence_graph import SentenceGraph
 from nlp_retrieval.retrievers.entity_sentences.started import Started
+from nlp_retrieval.retrievers.link_graph.links.base import LinkSentence
+from nlp_retrieval.retrievers.link_graph.links.entity_sentences import shown_mention
+from nlp_retrieval.retrievers.link_graph.store.hashed_rows import hash_of
+from nlp_retrieval.retrievers.link_graph.walk.chains import LinkChain, strongest_chains
 from nlp_retrieval.text.entities import EntityFinder
 from nlp_retrieval.text.sentence_entities import PassageEntities, entities_by_sentence
 

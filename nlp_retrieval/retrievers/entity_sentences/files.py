@@ -18,11 +18,11 @@ from nlp_retrieval.core.files.columns import mapped
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.notes import ENCODER_LIMIT, warn_of_cut
-from nlp_retrieval.core.progress import progress, tracked
+from nlp_retrieval.core.progress_bars import progress, tracked
 from nlp_retrieval.encoders.base import BaseEncoder
 from nlp_retrieval.encoders.passages import write_passages
 from nlp_retrieval.errors import RetrievalWarning
-from nlp_retrieval.graph.sentences.named_sentences import NamedSentences
+from nlp_retrieval.retrievers.entity_sentences.graph.named_sentences import NamedSentences
 from nlp_retrieval.retrievers.faiss.exact import Stack
 from nlp_retrieval.text.entities import EntityFinder
 from nlp_retrieval.text.sentence_entities import READ_KEYS, PassageEntities, entities_by_sentence, text_spans

@@ -1,9 +1,9 @@
 """Retrieval over the sentences that name entities: relations between passages without titles, links or a language model.
 
 The entities that a query names lead over the sentences most like the query to further entities
-(:mod:`nlp_retrieval.graph.sentences.activation`). A walk over passages and entities that keeps returning to these entities
-and to the hits of other retrievers finds the passages (LinearRAG, Zhuang et al., 2025, https://arxiv.org/abs/2510.10114, with
-hits of any retrievers instead of similarities to all passages, and entities by rules).
+(:mod:`nlp_retrieval.retrievers.entity_sentences.graph.activation`). A walk over passages and entities that keeps returning to
+these entities and to the hits of other retrievers finds the passages (LinearRAG, Zhuang et al., 2025,
+https://arxiv.org/abs/2510.10114, with hits of any retrievers instead of similarities to all passages, and entities by rules).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pydantic import Field
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, offsets_of
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.registry import ByName, with_parts_made
+from nlp_retrieval.core.components.trust_rules import loads_pipeline, may_set, reads_model
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
@@ -32,18 +33,18 @@ from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.stages import current_stages
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors, checked_vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
-from nlp_retrieval.graph.sentences.activation import activate
-from nlp_retrieval.graph.sentences.named_sentences import NamedSentences
-from nlp_retrieval.graph.sentences.sentence_graph import SentenceGraph
-from nlp_retrieval.graph.store.added_links import live_of
-from nlp_retrieval.graph.walk.evidence import FLOOR
-from nlp_retrieval.graph.walk.pagerank import Restarts, local_pagerank
 from nlp_retrieval.retrievers.entity_sentences.explain import explanations_of
 from nlp_retrieval.retrievers.entity_sentences.files import dimension_of, join_sentences, open_vectors, write_sentences
+from nlp_retrieval.retrievers.entity_sentences.graph.activation import activate
+from nlp_retrieval.retrievers.entity_sentences.graph.named_sentences import NamedSentences
+from nlp_retrieval.retrievers.entity_sentences.graph.sentence_graph import SentenceGraph
 from nlp_retrieval.retrievers.entity_sentences.started import Started
 from nlp_retrieval.retrievers.faiss.exact import Stack, products_of
 from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
 from nlp_retrieval.retrievers.link_graph.candidates import by_row, looked_up, scores_below
+from nlp_retrieval.retrievers.link_graph.store.added_links import live_of
+from nlp_retrieval.retrievers.link_graph.walk.evidence import FLOOR
+from nlp_retrieval.retrievers.link_graph.walk.pagerank import Restarts, local_pagerank
 from nlp_retrieval.text.entities import RULES, EntityFinder, EntityRule
 
 _QUERIES_AT_ONCE = 64
@@ -79,6 +80,12 @@ class EntitySentencesRetriever(BaseRetriever):
     """
 
     name = "entity_sentences"
+    manifest_may_set = may_set(
+        *("seeds", "rounds", "threshold", "max_passages", "entity_weight", "depth", "seed_power", "damping", "epsilon"),
+        *("pool", "sentence_weight", "merge"),
+        encoder=reads_model,
+        mentions=loads_pipeline,
+    )
     format_version = 2
     search_only = frozenset(
         "seeds rounds threshold max_passages entity_weight depth seed_power damping epsilon pool sentence_weight merge".split()

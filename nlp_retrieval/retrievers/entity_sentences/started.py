@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nlp_retrieval.core.candidates import Rows, Scores
-from nlp_retrieval.graph.sentences.activation import Activation
-from nlp_retrieval.graph.sentences.sentence_graph import QueryNames
+from nlp_retrieval.retrievers.entity_sentences.graph.activation import Activation
+from nlp_retrieval.retrievers.entity_sentences.graph.sentence_graph import QueryNames
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from nlp_retrieval.core.files.column_streams import Stream, read_blocks
 from nlp_retrieval.core.files.columns import damaged, mapped
 from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.core.index.segments import SegmentFolder
-from nlp_retrieval.core.progress import progress
+from nlp_retrieval.core.progress_bars import progress
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import ConfigurationError, IndexWriteError
 from nlp_retrieval.retrievers.exact_kmeans import units_per_length

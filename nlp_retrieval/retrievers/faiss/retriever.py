@@ -18,6 +18,7 @@ from pydantic import Field
 
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, offsets_of
 from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.components.trust_rules import may_set, reads_model
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.measure import stage
@@ -73,6 +74,11 @@ class FaissRetriever(VectorRetriever):
     """
 
     name = "faiss"
+    manifest_may_set = may_set(
+        *("index_type", "hnsw_m", "ef_construction", "ef_search", "nlist", "nprobe", "pq_bytes", "train_size", "seed"),
+        "merge",
+        encoder=reads_model,
+    )
     search_only = frozenset({"ef_search", "nprobe", "merge"})
 
     def __init__(

@@ -20,8 +20,8 @@ from nlp_retrieval.core.files.columns import check_numbers, damaged, mapped
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
-from nlp_retrieval.core.progress import progress
-from nlp_retrieval.graph.store.hashed_rows import hash_of
+from nlp_retrieval.core.progress_bars import progress
+from nlp_retrieval.retrievers.link_graph.store.hashed_rows import hash_of
 
 _STEP = 1024
 _NAMES, _SUBJECTS, _DOCUMENTS, _POSITIONS = "subjects.json", "subjects.npy", "documents.npy", "positions.npy"

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores
 from nlp_retrieval.core.components.registry import ByName, with_parts_made
+from nlp_retrieval.core.components.trust_rules import may_set
 from nlp_retrieval.core.explanation import Explanation, name_of
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
@@ -22,11 +23,11 @@ from nlp_retrieval.core.search.joining.merge import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import ConfigurationError, EngineError
-from nlp_retrieval.graph.store.added_links import live_of
-from nlp_retrieval.graph.store.passage_terms import PassageTerms
 from nlp_retrieval.retrievers.feedback.places import PassagePlaces, write_places
 from nlp_retrieval.retrievers.feedback.scoring import Feedback, Similarities
 from nlp_retrieval.retrievers.feedback.subjects import NamedSubjects
+from nlp_retrieval.retrievers.link_graph.store.added_links import live_of
+from nlp_retrieval.retrievers.link_graph.store.passage_terms import PassageTerms
 from nlp_retrieval.retrievers.vectors import VectorRetriever
 
 _DECIMALS = 6  # further ones are noise of rounding, which must not break ties
@@ -69,6 +70,10 @@ class FeedbackRetriever(BaseRetriever):
     """
 
     name = "feedback"
+    manifest_may_set = may_set(
+        *("seeds", "subject", "document", "position", "passages", "depth", "terms", "vector_weight", "term_weight"),
+        *("neighbour_weight", "named_weight", "pool", "merge"),
+    )
     format_version = 2
     search_only = frozenset(
         "seeds passages depth terms vector_weight term_weight neighbour_weight named_weight pool merge".split()

@@ -15,9 +15,9 @@ import numpy as np
 
 from nlp_retrieval.core.candidates import Mask, Rows, Scores
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.graph.store.passage_terms import PassageTerms
-from nlp_retrieval.graph.store.term_files import Terms
 from nlp_retrieval.retrievers.faiss.exact import products_of
+from nlp_retrieval.retrievers.link_graph.store.passage_terms import PassageTerms
+from nlp_retrieval.retrievers.link_graph.store.term_files import Terms
 
 SAMPLED = 2048
 """So many passages, evenly spaced, stand for the index where similarities are standardised."""

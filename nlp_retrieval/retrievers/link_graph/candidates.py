@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nlp_retrieval.core.candidates import Rows, Scores
-from nlp_retrieval.graph.walk.evidence import DEFAULT_WEIGHTS
+from nlp_retrieval.retrievers.link_graph.walk.evidence import DEFAULT_WEIGHTS
 
 _RANK = 60  # as reciprocal rank fusion has it (Cormack et al., SIGIR 2009)
 
@@ -43,7 +43,8 @@ class GraphCandidates:
         rows: item rows.
         ranks: share of the walk.
         shares: share of its restarts.
-        evidence: by kind, for the first candidates; see :data:`~nlp_retrieval.graph.walk.evidence.DEFAULT_WEIGHTS`.
+        evidence: by kind, for the first candidates; see
+            :data:`~nlp_retrieval.retrievers.link_graph.walk.evidence.DEFAULT_WEIGHTS`.
         seeds: scores of each seed; NaN for items that it did not find.
     """
 

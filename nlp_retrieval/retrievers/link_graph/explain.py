@@ -9,10 +9,10 @@ import numpy as np
 from nlp_retrieval.core.explanation import Explanation, Step
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.graph.links.base import BaseLinkExtractor
-from nlp_retrieval.graph.store.link_graph import WeightedGraph
-from nlp_retrieval.graph.walk.chains import LinkChain
 from nlp_retrieval.retrievers.link_graph.candidates import Seeded
+from nlp_retrieval.retrievers.link_graph.links.base import BaseLinkExtractor
+from nlp_retrieval.retrievers.link_graph.store.link_graph import WeightedGraph
+from nlp_retrieval.retrievers.link_graph.walk.chains import LinkChain
 
 
 def explanation_of(

@@ -15,14 +15,14 @@ import numpy as np
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.errors import RetrievalWarning
-from nlp_retrieval.graph.links.base import BaseLinkExtractor
-from nlp_retrieval.graph.links.joining import Extracted, JoiningItems, kept_tables
-from nlp_retrieval.graph.links.title_mentions import TitleMentions
-from nlp_retrieval.graph.store.added_links import join_added_links, live_of, open_graph, write_added_links
-from nlp_retrieval.graph.store.hashed_rows import HashedRows
-from nlp_retrieval.graph.store.link_graph import LinkGraph, write_link_graph
-from nlp_retrieval.graph.store.passage_terms import PassageTerms
-from nlp_retrieval.graph.store.title_table import TitleTable
+from nlp_retrieval.retrievers.link_graph.links.base import BaseLinkExtractor
+from nlp_retrieval.retrievers.link_graph.links.joining import Extracted, JoiningItems, kept_tables
+from nlp_retrieval.retrievers.link_graph.links.title_mentions import TitleMentions
+from nlp_retrieval.retrievers.link_graph.store.added_links import join_added_links, live_of, open_graph, write_added_links
+from nlp_retrieval.retrievers.link_graph.store.hashed_rows import HashedRows
+from nlp_retrieval.retrievers.link_graph.store.link_graph import LinkGraph, write_link_graph
+from nlp_retrieval.retrievers.link_graph.store.passage_terms import PassageTerms
+from nlp_retrieval.retrievers.link_graph.store.title_table import TitleTable
 
 Kinds = Mapping[str, BaseLinkExtractor]
 """Extractors by the names of their links."""

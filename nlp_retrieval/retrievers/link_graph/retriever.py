@@ -3,7 +3,7 @@
 The seeds' hits and the titles that a query names are where a walk over the links between passages restarts; Personalized
 PageRank finds the passages near them (as in HippoRAG, Gutierrez et al., 2024, https://arxiv.org/abs/2405.14831, with titles
 and entities instead of triples that a language model extracted). The foremost passages are then scored by a weighted sum of
-evidence (:mod:`nlp_retrieval.graph.walk.evidence`).
+evidence (:mod:`nlp_retrieval.retrievers.link_graph.walk.evidence`).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pydantic import Field
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, offsets_of
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.registry import ByName, with_parts_made
+from nlp_retrieval.core.components.trust_rules import may_set, reads_model
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
@@ -30,19 +31,19 @@ from nlp_retrieval.core.search.joining.merge import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
-from nlp_retrieval.graph.links.base import BaseLinkExtractor
-from nlp_retrieval.graph.links.shared_entities import SharedEntities
-from nlp_retrieval.graph.links.title_mentions import TitleMentions
-from nlp_retrieval.graph.store.added_links import live_of
-from nlp_retrieval.graph.store.link_graph import LinkGraph, WeightedGraph
-from nlp_retrieval.graph.walk.chains import strongest_chains
-from nlp_retrieval.graph.walk.evidence import FLOOR, checked_weights, coverage_evidence, links_among
-from nlp_retrieval.graph.walk.pagerank import Restarts, local_pagerank, pagerank
 from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
 from nlp_retrieval.retrievers.link_graph.candidates import GraphCandidates, Seeded, by_row, fused_ranks, looked_up
 from nlp_retrieval.retrievers.link_graph.explain import explanation_of
 from nlp_retrieval.retrievers.link_graph.files import build_files, extend_files, join_files, open_files
+from nlp_retrieval.retrievers.link_graph.links.base import BaseLinkExtractor
+from nlp_retrieval.retrievers.link_graph.links.shared_entities import SharedEntities
+from nlp_retrieval.retrievers.link_graph.links.title_mentions import TitleMentions
+from nlp_retrieval.retrievers.link_graph.store.added_links import live_of
+from nlp_retrieval.retrievers.link_graph.store.link_graph import LinkGraph, WeightedGraph
 from nlp_retrieval.retrievers.link_graph.titled import titled_by
+from nlp_retrieval.retrievers.link_graph.walk.chains import strongest_chains
+from nlp_retrieval.retrievers.link_graph.walk.evidence import FLOOR, checked_weights, coverage_evidence, links_among
+from nlp_retrieval.retrievers.link_graph.walk.pagerank import Restarts, local_pagerank, pagerank
 
 _QUERIES_AT_ONCE = 64
 _DECIMALS = 6  # of the logarithm of the walk; further ones are noise of rounding, which must not break ties
@@ -67,12 +68,17 @@ class LinkGraphRetriever(BaseRetriever):
         pagerank: ``local`` looks only at the neighbourhood, whatever the size of the graph; ``exact`` at the whole graph.
         epsilon: local: how much of the walk per link may be left unfollowed; smaller is closer and slower.
         pool: how many of the most-walked passages are scored by all evidence; the others follow in the order of the walk.
-        weights: weights of kinds of evidence (:data:`~nlp_retrieval.graph.walk.evidence.DEFAULT_WEIGHTS` says which there
-            are) that differ from the defaults; ``nlp-retrieval tune`` fits them.
+        weights: weights of kinds of evidence (:data:`~nlp_retrieval.retrievers.link_graph.walk.evidence.DEFAULT_WEIGHTS` says
+            which there are) that differ from the defaults; ``nlp-retrieval tune`` fits them.
         merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
     """
 
     name = "link_graph"
+    manifest_may_set = may_set(
+        *("seeds", "links", "depth", "seed_power", "title_weight", "damping", "pagerank", "epsilon", "pool", "weights"),
+        "merge",
+        encoder=reads_model,
+    )
     format_version = 4
     search_only = frozenset("seeds encoder depth seed_power title_weight damping pagerank epsilon pool weights merge".split())
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from nlp_retrieval.core.candidates import Rows, Scores
-from nlp_retrieval.graph.links.named_rows import of_bearers
-from nlp_retrieval.graph.store.passage_terms import PassageTerms
-from nlp_retrieval.graph.store.title_table import TitleTable
+from nlp_retrieval.retrievers.link_graph.links.named_rows import of_bearers
+from nlp_retrieval.retrievers.link_graph.store.passage_terms import PassageTerms
+from nlp_retrieval.retrievers.link_graph.store.title_table import TitleTable
 
 _FLOOR = 0.05  # of what speaks for a passage that carries a title: one without it is less likely, not impossible
 

@@ -18,7 +18,7 @@ from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, IndexWri
 from nlp_retrieval.loaders.connection import hide_secrets, resolve, scrub
 from nlp_retrieval.retrievers.milvus.driver import require_driver, silent
 from nlp_retrieval.retrievers.milvus.embedded import MilvusLiteServer
-from nlp_retrieval.text.printable import printable
+from nlp_retrieval.text.printing import printable
 
 if TYPE_CHECKING:
     from pymilvus import MilvusClient

@@ -17,13 +17,13 @@ import numpy as np
 from nlp_retrieval.core.candidates import Rows
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.notes import warn_of_cut
-from nlp_retrieval.core.progress import tracked
+from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import ConfigurationError, EngineError, IndexDamagedError
 from nlp_retrieval.retrievers.milvus.client import MilvusConnections, is_not_loaded, let_go
 from nlp_retrieval.retrievers.milvus.making import MOST_BYTES, VECTORS, WORDS, Making, index_params_of, schema_of
 from nlp_retrieval.retrievers.milvus.record import CollectionRecord, new_name
-from nlp_retrieval.servers.checksums import row_sum, stored_id
+from nlp_retrieval.retrievers.servers.checksums import row_sum, stored_id
 
 if TYPE_CHECKING:
     from pymilvus import MilvusClient

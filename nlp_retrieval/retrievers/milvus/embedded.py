@@ -14,8 +14,8 @@ from pathlib import Path
 from nlp_retrieval.core.files.atomic import sync_folder, sync_tree
 from nlp_retrieval.errors import DependencyError, ServerError, install
 from nlp_retrieval.retrievers.milvus import lite_process
-from nlp_retrieval.servers.embedded import KeptServer
-from nlp_retrieval.servers.folders import DATA, make_private, remember, require_trust
+from nlp_retrieval.retrievers.servers.embedded import KeptServer
+from nlp_retrieval.retrievers.servers.folders import DATA, make_private, remember, require_trust
 
 EMBEDDED = ".milvus"
 """The folder of the embedded server, in the index directory."""

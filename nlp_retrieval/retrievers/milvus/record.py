@@ -21,7 +21,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from nlp_retrieval.servers.records import ServerRecord, inode_of, place_of
+from nlp_retrieval.retrievers.servers.records import ServerRecord, inode_of, place_of
 
 IndexType = Literal["flat", "hnsw", "ivf", "diskann", "rabitq"]
 

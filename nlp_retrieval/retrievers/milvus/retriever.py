@@ -1,7 +1,7 @@
 """Retrieval in Milvus: vectors of an encoder, Milvus's own BM25, or both.
 
 Vectors are encoded into a file first, so that a killed build goes on where it stopped; then they are sent, indexed and
-compared. :mod:`nlp_retrieval.servers.retriever` says what holds of collections.
+compared. :mod:`nlp_retrieval.retrievers.servers.retriever` says what holds of collections.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pydantic import Field
 
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores
 from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.components.trust_rules import given, may_set, reads_model
 from nlp_retrieval.core.files.column_streams import read_blocks
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
@@ -35,8 +36,8 @@ from nlp_retrieval.retrievers.milvus.embedded import EMBEDDED, MilvusLiteServer
 from nlp_retrieval.retrievers.milvus.making import Making, require_abilities
 from nlp_retrieval.retrievers.milvus.record import CollectionRecord, IndexType, orphans
 from nlp_retrieval.retrievers.milvus.searching import Search, best_levelled, first_of_level
+from nlp_retrieval.retrievers.servers.retriever import ServerRetriever
 from nlp_retrieval.retrievers.vectors import VectorRetriever, encoded_queries, write_vectors
-from nlp_retrieval.servers.retriever import ServerRetriever
 
 if TYPE_CHECKING:
     from pymilvus import MilvusClient
@@ -83,6 +84,13 @@ class MilvusRetriever(ServerRetriever[CollectionRecord, MilvusConnections], Vect
     """
 
     name = "milvus"
+    manifest_may_set = may_set(
+        *("mode", "index_type", "hnsw_m", "ef_construction", "nlist", "ef_search", "nprobe", "analyzer", "k1", "b"),
+        *("consistency", "timeout", "retries", "merge"),
+        encoder=reads_model,
+        url=given("ask the server"),
+        token=given("send the token in"),
+    )
     search_only = frozenset({"url", "token", "ef_search", "nprobe", "consistency", "timeout", "retries", "merge"})
     record = CollectionRecord
     at_once = 64

@@ -10,13 +10,13 @@ import numpy as np
 
 from nlp_retrieval.core.files.column_streams import read_blocks
 from nlp_retrieval.errors import ModelError
-from nlp_retrieval.postgres.tables import Fill
-from nlp_retrieval.servers.checksums import row_sum, stored_id
+from nlp_retrieval.retrievers.postgres.tables import Fill
+from nlp_retrieval.retrievers.servers.checksums import row_sum, stored_id
 
 if TYPE_CHECKING:
     from psycopg.sql import Composed
 
-    from nlp_retrieval.postgres.connections import PostgresConnection
+    from nlp_retrieval.retrievers.postgres.connections import PostgresConnection
 
 _AT_ONCE = 4096
 _HEADER = b"PGCOPY\n\xff\r\n\0" + bytes(8)

@@ -1,7 +1,8 @@
 """Dense retrieval in PostgreSQL: an encoder, and a table of its vectors under the extension pgvector.
 
 Vectors are encoded into a file first, so that no transaction is open while a model works, and a killed build goes on where it
-stopped; then they are copied, indexed and committed at once. :mod:`nlp_retrieval.postgres.engine` says what becomes of tables.
+stopped; then they are copied, indexed and committed at once. :mod:`nlp_retrieval.retrievers.postgres.engine` says what becomes
+of tables.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pydantic import Field
 
 from nlp_retrieval.core.candidates import Hits, Mask, Rows
 from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.components.trust_rules import given, may_set, reads_model
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.measure import stage
@@ -23,17 +25,17 @@ from nlp_retrieval.core.search.joining.merge import MergeRule
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.errors import ConfigurationError, ServerError
-from nlp_retrieval.postgres.engine import PostgresRetriever
-from nlp_retrieval.postgres.joining import filled_by_joining
-from nlp_retrieval.postgres.record import TableRecord
-from nlp_retrieval.postgres.tables import extension_of
 from nlp_retrieval.retrievers.pgvector.build import filled_from
 from nlp_retrieval.retrievers.pgvector.statements import exact_hits, nearest_hits, stored_vectors
+from nlp_retrieval.retrievers.postgres.engine import PostgresRetriever
+from nlp_retrieval.retrievers.postgres.joining import filled_by_joining
+from nlp_retrieval.retrievers.postgres.record import TableRecord
+from nlp_retrieval.retrievers.postgres.tables import extension_of
 from nlp_retrieval.retrievers.vectors import VectorRetriever, encoded_queries, write_vectors
 
 if TYPE_CHECKING:
-    from nlp_retrieval.postgres.connections import PostgresConnection
-    from nlp_retrieval.postgres.tables import Fill
+    from nlp_retrieval.retrievers.postgres.connections import PostgresConnection
+    from nlp_retrieval.retrievers.postgres.tables import Fill
 
 EXACT_BELOW = 20_000
 """Up to this many rows ``auto`` searches exactly; above, along an HNSW graph."""
@@ -71,6 +73,12 @@ class PgvectorRetriever(PostgresRetriever, VectorRetriever):
     """
 
     name = "pgvector"
+    manifest_may_set = may_set(
+        *("index_type", "precision", "hnsw_m", "ef_construction", "build_memory", "ef_search", "schema"),
+        *("statement_timeout", "connections", "merge"),
+        encoder=reads_model,
+        url=given("ask the database"),
+    )
     search_only = frozenset({"url", "schema", "build_memory", "ef_search", "statement_timeout", "connections", "merge"})
 
     def __init__(

@@ -16,14 +16,14 @@ from nlp_retrieval.core.candidates import Hits, Mask, Rows
 from nlp_retrieval.core.ranking import Matrix, search_past_ties
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import IndexDamagedError
-from nlp_retrieval.postgres.filters import FEW, condition_of
-from nlp_retrieval.postgres.record import TableRecord
-from nlp_retrieval.postgres.tables import table_of
+from nlp_retrieval.retrievers.postgres.filters import FEW, condition_of
+from nlp_retrieval.retrievers.postgres.record import TableRecord
+from nlp_retrieval.retrievers.postgres.tables import table_of
 
 if TYPE_CHECKING:
     from psycopg.sql import SQL, Composed
 
-    from nlp_retrieval.postgres.connections import PostgresConnection
+    from nlp_retrieval.retrievers.postgres.connections import PostgresConnection
 
 ITERATIVE_SINCE = (0, 8)
 _WIDEST = 1000

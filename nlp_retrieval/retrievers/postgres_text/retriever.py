@@ -14,24 +14,25 @@ import numpy as np
 from pydantic import Field
 
 from nlp_retrieval.core.candidates import Hits, Mask
+from nlp_retrieval.core.components.trust_rules import given, may_set
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.notes import warn_of_cut
-from nlp_retrieval.core.progress import tracked
+from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.search.joining.merge import MergeRule
 from nlp_retrieval.errors import ConfigurationError, nearest
-from nlp_retrieval.postgres.engine import PostgresRetriever
-from nlp_retrieval.postgres.filters import condition_of
-from nlp_retrieval.postgres.joining import filled_by_joining
-from nlp_retrieval.postgres.record import TableRecord
-from nlp_retrieval.postgres.tables import table_of
-from nlp_retrieval.servers.checksums import row_sum, stored_id
+from nlp_retrieval.retrievers.postgres.engine import PostgresRetriever
+from nlp_retrieval.retrievers.postgres.filters import condition_of
+from nlp_retrieval.retrievers.postgres.joining import filled_by_joining
+from nlp_retrieval.retrievers.postgres.record import TableRecord
+from nlp_retrieval.retrievers.postgres.tables import table_of
+from nlp_retrieval.retrievers.servers.checksums import row_sum, stored_id
 
 if TYPE_CHECKING:
     from psycopg.sql import Composed
 
-    from nlp_retrieval.postgres.connections import PostgresConnection
-    from nlp_retrieval.postgres.tables import Fill
+    from nlp_retrieval.retrievers.postgres.connections import PostgresConnection
+    from nlp_retrieval.retrievers.postgres.tables import Fill
 
 _AT_ONCE = 1000
 _MOST_CHARACTERS = 200_000
@@ -75,6 +76,9 @@ class PostgresTextRetriever(PostgresRetriever):
     """
 
     name = "postgres_text"
+    manifest_may_set = may_set(
+        *("language", "schema", "statement_timeout", "connections", "merge"), url=given("ask the database")
+    )
     by_words = True
     search_only = frozenset({"url", "schema", "statement_timeout", "connections", "merge"})
 

@@ -14,11 +14,12 @@ from pydantic import Field
 
 from nlp_retrieval.core.candidates import Hits, Mask
 from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.components.trust_rules import may_set
 from nlp_retrieval.core.cores import usable_cores
 from nlp_retrieval.core.files.columns import CURE
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
-from nlp_retrieval.core.progress import tracked
+from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.search.joining.merge import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import EngineError, IndexDamagedError
@@ -59,6 +60,10 @@ class PyseriniRetriever(BaseRetriever):
     """
 
     name = "pyserini"
+    manifest_may_set = may_set(
+        *("k1", "b", "language", "stemmer", "keep_stopwords", "rm3", "rm3_terms", "rm3_documents", "rm3_query_weight"),
+        *("document_vectors", "threads", "merge"),
+    )
     by_words = True
     format_version = 2
     survives_fork = False

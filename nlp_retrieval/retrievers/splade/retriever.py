@@ -15,12 +15,13 @@ import numpy as np
 
 from nlp_retrieval.core.backend import Backend
 from nlp_retrieval.core.candidates import Hits, Mask, Rows
+from nlp_retrieval.core.components.trust_rules import may_set, reads_model
 from nlp_retrieval.core.explanation import Explanation, TermScore
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.measure import stage
 from nlp_retrieval.core.notes import ENCODER_LIMIT, warn_of_cut
-from nlp_retrieval.core.progress import tracked
+from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.ranking import search_parts
 from nlp_retrieval.core.search.joining.merge import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
@@ -49,6 +50,7 @@ class SpladeRetriever(BaseRetriever):
     """
 
     name = "splade"
+    manifest_may_set = may_set("merge", "backend", encoder=reads_model)
     search_only = frozenset({"merge", "backend"})
 
     def __init__(

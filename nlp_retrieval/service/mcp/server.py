@@ -16,9 +16,8 @@ from pydantic import ValidationError
 from nlp_retrieval._version import __version__
 from nlp_retrieval.core.files.json_text import MAX_DEPTH, is_deeper
 from nlp_retrieval.errors import DependencyError, install
-from nlp_retrieval.service.endpoints import BaseService
+from nlp_retrieval.service.endpoints import ABOUT_TEXTS, BaseService, McpTool
 from nlp_retrieval.service.guard import known_hosts
-from nlp_retrieval.service.mcp.tools import ABOUT_TEXTS, McpTool, tools_of
 from nlp_retrieval.service.refusal import RefusedError, faults_of, refusal_of
 from nlp_retrieval.service.settings import ServiceSettings
 from nlp_retrieval.service.work import WorkPool
@@ -56,7 +55,7 @@ def create_mcp_server(service: BaseService, body: int, reading: WorkPool, writin
     """Return the server of the protocol for something that is served.
 
     Args:
-        service: an index, or a project.
+        service: what is served.
         body: bytes of the arguments of a call, at most.
         reading: does the work of calls that change nothing.
         writing: does the work of the others.
@@ -68,7 +67,7 @@ def create_mcp_server(service: BaseService, body: int, reading: WorkPool, writin
     from mcp.server.lowlevel import Server
     from mcp_types import CallToolResult, ListToolsResult, TextContent
 
-    tools = {tool.name: tool for tool in tools_of(service)}
+    tools = {tool.name: tool for tool in service.tools}
     listed = [_listed(tool) for tool in tools.values()]
 
     async def list_tools(*_: object) -> ListToolsResult:

@@ -26,13 +26,11 @@ from nlp_retrieval import (
     HyDE,
     LinkGraphRetriever,
     ListwiseReranker,
-    MultiHopSearcher,
     OverlapReranker,
     Query,
     ReciprocalRankFusion,
     Searcher,
     SentenceTransformerEncoder,
-    TitleMentions,
 )
 from nlp_retrieval.benchmarks.benchmarker import Benchmarker
 from nlp_retrieval.benchmarks.grid.grid import build_grid
@@ -43,7 +41,9 @@ from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
 from nlp_retrieval.core.index.build import build_index
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError
+from nlp_retrieval.hover import MultiHopSearcher
 from nlp_retrieval.reports.terminal.plan import PlanTables
+from nlp_retrieval.retrievers import TitleMentions
 
 MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 

@@ -19,7 +19,7 @@ from nlp_retrieval.benchmarks.stages.keys import identity_of, key_of
 from nlp_retrieval.benchmarks.stages.store import Entry, StageStore
 from nlp_retrieval.lm.counting import CallCounts
 from nlp_retrieval.lm.language_model import LanguageModel
-from nlp_retrieval.pipelines.hover.searcher import MultiHopSearcher
+from nlp_retrieval.systems.hover.searcher import MultiHopSearcher
 
 from .test_shared import quality
 

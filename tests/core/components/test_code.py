@@ -11,7 +11,6 @@ import pytest
 
 from core.engines import SplitAt, TermCount
 from nlp_retrieval import (
-    BaseRetriever,
     Bm25sRetriever,
     FaissRetriever,
     KeywordExpansion,
@@ -21,6 +20,7 @@ from nlp_retrieval import (
     Searcher,
 )
 from nlp_retrieval.benchmarks.stages.keys import identity_of
+from nlp_retrieval.core import BaseRetriever
 from nlp_retrieval.core.components.code import code_of
 from nlp_retrieval.core.components.component import Component
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError

@@ -9,12 +9,7 @@ from typing import Any
 import pytest
 
 from core.engines import TermCount
-from nlp_retrieval import (
-    Bm25sRetriever,
-    ReciprocalRankFusion,
-    Searcher,
-    WeightedSum,
-)
+from nlp_retrieval import Bm25sRetriever, ReciprocalRankFusion, Searcher, WeightedSum
 from nlp_retrieval.benchmarks.stages.keys import identity_of
 from nlp_retrieval.core.components.component import Component, canonical_json, equal_settings
 from nlp_retrieval.core.components.registry import build

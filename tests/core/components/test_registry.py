@@ -9,7 +9,7 @@ import pytest
 
 from nlp_retrieval.core.components.component import parameters_of
 from nlp_retrieval.core.components.interfaces import BaseLoader
-from nlp_retrieval.core.components.naming import KINDS, registered
+from nlp_retrieval.core.components.naming import kinds, registered
 from nlp_retrieval.core.components.registry import build, build_as, component_class, describe_parameters, names
 from nlp_retrieval.core.search.joining.fusion import RawScore, ReciprocalRankFusion, WeightedSum
 from nlp_retrieval.core.search.retriever import BaseRetriever
@@ -97,14 +97,14 @@ def test_every_fusion_of_ours_is_built_again_from_its_config(fusion):
     assert build("fusions", made.config).config == made.config
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", kinds())
 def test_every_registered_name_is_the_name_of_its_class(kind):
     for name in names(kind):
         cls = component_class(kind, name)
         assert (cls.name, cls.kind) == (name, kind)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", kinds())
 def test_every_parameter_of_ours_is_described_in_its_class_and_has_a_type(kind):
     for name in names(kind):
         cls = component_class(kind, name)

@@ -16,9 +16,9 @@ from pydantic import BaseModel
 import nlp_retrieval
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings
 from nlp_retrieval.core.components.component import Component
-from nlp_retrieval.pipelines.hipporag import settings as hipporag
-from nlp_retrieval.profiles.profile import Profile
+from nlp_retrieval.rerankers.multi_signal.profile import Profile
 from nlp_retrieval.service.settings import ServiceLimits, ServiceSettings
+from nlp_retrieval.systems.hipporag import settings as hipporag
 
 PACKAGE = Path(nlp_retrieval.__file__).parent
 KINDS = ("loaders", "processors", "retrievers", "rerankers", "encoders", "fusions", "searchers", "verifiers", "answerers")

@@ -24,7 +24,6 @@ from nlp_retrieval import (
     ColbertRetriever,
     EntitySentencesRetriever,
     FaissRetriever,
-    HopRetriever,
     SearchableItem,
     Searcher,
     SentenceTransformerEncoder,
@@ -33,6 +32,7 @@ from nlp_retrieval.core.index import checkpoint
 from nlp_retrieval.core.index.checkpoint import PREFIX
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import IndexLockedError, ModelError, RetrievalWarning
+from nlp_retrieval.policy import HopRetriever
 from nlp_retrieval.retrievers import vectors as vectors_room
 from nlp_retrieval.retrievers.colbert import retriever as colbert_room
 from nlp_retrieval.retrievers.faiss import retriever as faiss_room

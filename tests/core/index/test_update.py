@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from core.engines import TermCount, documents
-from nlp_retrieval import BaseRetriever, Bm25sRetriever, JsonlLoader, SearchableItem, Searcher
+from nlp_retrieval import Bm25sRetriever, JsonlLoader, SearchableItem, Searcher
+from nlp_retrieval.core import BaseRetriever
 from nlp_retrieval.core.files import atomic as durable
 from nlp_retrieval.core.index.generation import open_generation, verify_index
 from nlp_retrieval.core.index.items import ItemTable

@@ -31,7 +31,7 @@ from nlp_retrieval import (
 from nlp_retrieval.core.components.component import Component
 from nlp_retrieval.errors import ConfigurationError, IndexConflictError, IndexLockedError, IndexMissingError
 from nlp_retrieval.loaders.database import DatabaseLoader
-from nlp_retrieval.pipelines.hover.searcher import MultiHopSearcher
+from nlp_retrieval.systems.hover.searcher import MultiHopSearcher
 
 
 def told(results: list[list[RetrievalResult]]) -> list[list[tuple[str, float, str]]]:

@@ -18,20 +18,16 @@ from nlp_retrieval import (
     EntitySentencesRetriever,
     FaissRetriever,
     FeedbackRetriever,
-    HopRetriever,
     HyDE,
-    Hyperlinks,
     JsonlLoader,
     LanguageModel,
     LinkGraphRetriever,
-    MultiHopSearcher,
     OverlapReranker,
     PgvectorRetriever,
     ReciprocalRankFusion,
     SearchableItem,
     Searcher,
     SentenceTransformerEncoder,
-    TitleMentions,
     Unfiltered,
     WeightedSum,
 )
@@ -39,6 +35,9 @@ from nlp_retrieval.benchmarks.config import read_benchmark_config
 from nlp_retrieval.core.components.component import with_held
 from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.errors import ConfigurationError, IndexMissingError, SourceError, UntrustedError
+from nlp_retrieval.hover import MultiHopSearcher
+from nlp_retrieval.policy import HopRetriever
+from nlp_retrieval.retrievers import Hyperlinks, TitleMentions
 
 LM = {"name": "dspy", "model": "openai/small", "base_url": "http://127.0.0.1:1/v1"}
 OWN_LM = LanguageModel("openai/small", base_url=LM["base_url"])

@@ -13,7 +13,8 @@ import polars
 import pyarrow as pa
 import pytest
 
-from nlp_retrieval import RankedList, RankedLists, RetrievalResult, SearchableItem, Searcher
+from nlp_retrieval import RetrievalResult, SearchableItem, Searcher
+from nlp_retrieval.core import RankedList, RankedLists
 from nlp_retrieval.core.tables import DataTable, html_text
 
 ITEMS = [

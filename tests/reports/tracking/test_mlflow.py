@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 from mlflow import MlflowClient
 
-from nlp_retrieval import BenchmarkReport, MlflowLogger, MlflowSettings
+from nlp_retrieval import BenchmarkReport
+from nlp_retrieval.benchmarks import MlflowSettings
 from nlp_retrieval.errors import ConfigurationError, OutputError
+from nlp_retrieval.reports import MlflowLogger
 from nlp_retrieval.reports.tracking.mlflow import ID_TAG, WHOLE_TAG
 
 pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWarning")  # of MLflow's own queries
@@ -156,7 +158,7 @@ def test_a_store_that_refuses_is_an_output_error_and_a_deleted_experiment_says_s
 def test_telemetry_of_mlflow_is_off(tmp_path: Path) -> None:
     program = """
 from pathlib import Path
-from nlp_retrieval import MlflowLogger
+from nlp_retrieval.reports import MlflowLogger
 MlflowLogger().check(Path())
 from mlflow.telemetry import get_telemetry_client
 print(get_telemetry_client())

@@ -9,8 +9,9 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.plugins.hparams import metadata
 
-from nlp_retrieval import BenchmarkReport, TensorboardLogger
+from nlp_retrieval import BenchmarkReport
 from nlp_retrieval.errors import OutputError
+from nlp_retrieval.reports import TensorboardLogger
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,8 @@ from .test_runs import LOGIN
 
 PROGRAM = """
 from pathlib import Path
-from nlp_retrieval import WandbLogger, WandbSettings
+from nlp_retrieval import WandbSettings
+from nlp_retrieval.reports import WandbLogger
 from nlp_retrieval.errors import RetrievalError
 try:
     print(WandbLogger(WandbSettings("hover", {mode!r})).check(Path("runs")))

@@ -11,14 +11,7 @@ import pytest
 from hashed_words import HashedWords
 from linked_pages import page
 
-from nlp_retrieval import (
-    Bm25sRetriever,
-    EntitySentencesRetriever,
-    FaissRetriever,
-    RetrievalWarning,
-    SearchableItem,
-    Searcher,
-)
+from nlp_retrieval import Bm25sRetriever, EntitySentencesRetriever, FaissRetriever, RetrievalWarning, SearchableItem, Searcher
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders import passages as passage_encoding
 from nlp_retrieval.errors import ConfigurationError

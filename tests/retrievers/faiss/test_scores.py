@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from hashed_words import items_of
 
-from nlp_retrieval import BaseEncoder, FaissRetriever
+from nlp_retrieval import FaissRetriever
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.encoders import BaseEncoder
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.retrievers.faiss import sq8

@@ -12,16 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from linked_pages import FILLER, page, questions, two_hops, wiki
 
-from nlp_retrieval import (
-    BaseRetriever,
-    Bm25sRetriever,
-    FaissRetriever,
-    LinkGraphRetriever,
-    RetrievalWarning,
-    SearchableItem,
-    TitleMentions,
-)
+from nlp_retrieval import Bm25sRetriever, FaissRetriever, LinkGraphRetriever, RetrievalWarning, SearchableItem
+from nlp_retrieval.core import BaseRetriever
 from nlp_retrieval.core.index.generation import open_generation
+from nlp_retrieval.retrievers import TitleMentions
 
 BM25 = Bm25sRetriever()
 HOPS = two_hops()

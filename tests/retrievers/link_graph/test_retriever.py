@@ -18,24 +18,21 @@ from linked_pages import FILLER, page, questions, wiki
 from nlp_retrieval import (
     Bm25sRetriever,
     FaissRetriever,
-    Hyperlinks,
     LinkGraphRetriever,
     OverlapReranker,
     ReciprocalRankFusion,
     RetrievalResult,
     RetrievalWarning,
-    SameParent,
     SearchableItem,
     Searcher,
-    SharedEntities,
-    TitleMentions,
 )
 from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
 from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.core.files.yaml_text import read_yaml
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, IndexMismatchError, IndexMissingError
-from nlp_retrieval.graph.walk.evidence import DEFAULT_WEIGHTS
+from nlp_retrieval.retrievers import Hyperlinks, SameParent, SharedEntities, TitleMentions
+from nlp_retrieval.retrievers.link_graph.walk.evidence import DEFAULT_WEIGHTS
 
 ITEMS = wiki(120)
 QUERIES = questions(ITEMS, 24)

@@ -9,32 +9,28 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from graph.changing import TITLES, LinksByKind, after, links_at_once, numbered, random_item, segments_of
-from graph.corpora import table_of
 from hashed_words import HashedWords
 from linked_pages import page, questions, wiki
 from soaking import Figures
 
 from nlp_retrieval import (
     Bm25sRetriever,
-    EntitySentences,
     FaissRetriever,
-    Hyperlinks,
     LinkGraphRetriever,
     RetrievalResult,
     RetrievalWarning,
-    SameParent,
     SearchableItem,
     Searcher,
-    SharedEntities,
-    TitleMentions,
 )
 from nlp_retrieval.core.index.generation import open_generation
-from nlp_retrieval.graph.links.base import BaseLinkExtractor
-from nlp_retrieval.graph.links.earlier_mentions import MOST_READ
-from nlp_retrieval.graph.store.added_links import open_graph
-from nlp_retrieval.graph.store.passage_terms import PassageTerms
-from nlp_retrieval.graph.store.title_table import TitleTable
+from nlp_retrieval.retrievers import EntitySentences, Hyperlinks, SameParent, SharedEntities, TitleMentions
+from nlp_retrieval.retrievers.link_graph.links.base import BaseLinkExtractor
+from nlp_retrieval.retrievers.link_graph.links.earlier_mentions import MOST_READ
+from nlp_retrieval.retrievers.link_graph.store.added_links import open_graph
+from nlp_retrieval.retrievers.link_graph.store.passage_terms import PassageTerms
+from nlp_retrieval.retrievers.link_graph.store.title_table import TitleTable
+from retrievers.link_graph.changing import TITLES, LinksByKind, after, links_at_once, numbered, random_item, segments_of
+from retrievers.link_graph.corpora import table_of
 
 KINDS: dict[str, BaseLinkExtractor] = {
     "title_mentions": TitleMentions(rarity=0.0, max_shared=5, min_characters=2),

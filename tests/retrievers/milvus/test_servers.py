@@ -30,7 +30,7 @@ from nlp_retrieval.errors import (
 )
 from nlp_retrieval.retrievers.milvus.embedded import EMBEDDED
 from nlp_retrieval.retrievers.milvus.verifying import verify_collections
-from nlp_retrieval.servers.folders import TRUSTED
+from nlp_retrieval.retrievers.servers.folders import TRUSTED
 
 from .conftest import corpus, found, records, searcher
 

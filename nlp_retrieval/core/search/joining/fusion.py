@@ -17,6 +17,7 @@ from pydantic import Field
 
 from nlp_retrieval.core.candidates import CandidateBatch, Rows, Scores, offsets_of, sort_lists
 from nlp_retrieval.core.components.component import Component
+from nlp_retrieval.core.components.trust_rules import may_set
 from nlp_retrieval.core.search.joining.merge import RRF_K
 from nlp_retrieval.errors import ConfigurationError
 
@@ -107,6 +108,7 @@ class RawScore(BaseFusion):
     """Keeps the retrievers' own scores; an item found by several keeps its highest. The default for one retriever."""
 
     name = "raw"
+    manifest_may_set = may_set()
 
     def combine(self, pool: FusionPool) -> Scores:
         best: Scores = np.fmax.reduce(pool.scores, axis=1)
@@ -122,6 +124,7 @@ class ReciprocalRankFusion(BaseFusion):
     """
 
     name = "rrf"
+    manifest_may_set = may_set("k", "weights")
 
     def __init__(self, k: Annotated[float, Field(ge=0)] = RRF_K, weights: Weights | None = None) -> None:
         self.k = k
@@ -142,6 +145,7 @@ class WeightedSum(BaseFusion):
     """
 
     name = "weighted_sum"
+    manifest_may_set = may_set("weights", "normalization")
 
     def __init__(self, weights: Weights | None = None, normalization: Normalization = "minmax") -> None:
         self.weights = _checked_weights(weights)
@@ -160,6 +164,7 @@ class CombSUM(BaseFusion):
     """
 
     name = "combsum"
+    manifest_may_set = may_set("normalization")
 
     def __init__(self, normalization: Normalization = "minmax") -> None:
         self.normalization: Normalization = normalization
@@ -177,6 +182,7 @@ class CombMNZ(BaseFusion):
     """
 
     name = "combmnz"
+    manifest_may_set = may_set("normalization")
 
     def __init__(self, normalization: Literal["minmax", "rank"] = "minmax") -> None:
         self.normalization: Literal["minmax", "rank"] = normalization

@@ -1,0 +1,75 @@
+"""Rules for the settings of a component that the manifest of an index or a run may decide.
+
+A component lists them in ``manifest_may_set``, beside its parameters. A rule returns a phrase for a value that would do more
+than set a parameter: read a file, load code, reach a server. Manifests are held to the rules in
+:mod:`nlp_retrieval.core.components.trust`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+Rule = Callable[[Any], str | None]
+"""Returns what a value would do that a manifest may not decide, as a phrase; None if nothing."""
+
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
+_DEVICE = re.compile(r"(cpu|cuda|mps)(:\d{1,3})?")
+_REVISION = re.compile(r"[A-Za-z0-9](?:[\w-]|\.(?!\.)){0,127}", re.ASCII)
+
+
+def reads_model(model: Any) -> str | None:
+    """Allow a name of the hub, refuse a path."""
+    if not isinstance(model, str) or (_HUB_NAME.fullmatch(model) and ".." not in model):
+        return None  # looked for only in the cache of this machine: see Component.local_only
+    return f"read the model at {model!r}"
+
+
+def loads_pipeline(pipeline: Any) -> str | None:
+    """Allow the rules of this package, refuse a spaCy pipeline."""
+    return None if pipeline in (None, "rules") else f"load the spaCy pipeline {pipeline!r}, with the code that it names"
+
+
+def one_of(pattern: re.Pattern[str], what: str) -> Rule:
+    """Return a rule that allows None and what fits a pattern."""
+
+    def rule(value: Any) -> str | None:
+        return None if value is None or (isinstance(value, str) and pattern.fullmatch(value)) else f"{what} {value!r}"
+
+    return rule
+
+
+def given(what: str) -> Rule:
+    """Return a rule that allows None alone."""
+    return lambda value: None if value is None else f"{what} {value!r}"
+
+
+def runs_code(trusted: Any) -> str | None:
+    """Allow False alone."""
+    return None if trusted is False else "run the Python code that comes with the model"
+
+
+def may_set(*free: str, **ruled: Rule) -> dict[str, Rule]:
+    """Return the rule of each parameter that a manifest may set: ``free`` may have any valid value."""
+    return dict.fromkeys(free, lambda _: None) | ruled
+
+
+MODEL_RULES: dict[str, Rule] = {
+    "model": reads_model,
+    "device": one_of(_DEVICE, "use the device"),
+    "revision": one_of(_REVISION, "read the revision"),
+}
+ENCODER_RULES = may_set(
+    "precision", "batch_size", "max_length", "query_prompt", "passage_prompt", **MODEL_RULES, trust_remote_code=runs_code
+)
+CALL_RULES = may_set(
+    *("max_characters", "calls_at_once", "calls_per_minute", "retries", "backoff", "timeout", "max_calls"),
+    api_key_env=given("send the key in the environment variable"),
+)
+ENDPOINT_RULES = CALL_RULES | may_set(
+    *("dimension", "query_prompt", "passage_prompt", "normalize", "batch_size"), cache_dir=given("keep vectors in")
+)
+PART_RULES = may_set("retrievers", "fusion", "reranker")
+READS_FILE = given("read")
+FIELD_NAMES = ("id_field", "content_field", "title_field", "metadata_fields")

@@ -1,0 +1,24 @@
+"""The public names, each from the module that defines it: declared here and nowhere else."""
+
+from nlp_retrieval.lm.answering.answerer import BaseAnswerer as BaseAnswerer
+from nlp_retrieval.lm.answering.language_model_answerer import LanguageModelAnswerer as LanguageModelAnswerer
+from nlp_retrieval.lm.answering.question_answering import AnsweredQuestion as AnsweredQuestion
+from nlp_retrieval.lm.asking import AskingLine as AskingLine
+from nlp_retrieval.lm.asking import Outcome as Outcome
+from nlp_retrieval.lm.asking import ask as ask
+from nlp_retrieval.lm.asking import ask_all as ask_all
+from nlp_retrieval.lm.asking import using as using
+from nlp_retrieval.lm.counting import CallCounter as CallCounter
+from nlp_retrieval.lm.counting import CallCounts as CallCounts
+from nlp_retrieval.lm.counting import record_calls as record_calls
+from nlp_retrieval.lm.dspy_package import dspy as dspy
+from nlp_retrieval.lm.programs import CompiledProgram as CompiledProgram
+from nlp_retrieval.lm.programs import fingerprint_of_program as fingerprint_of_program
+from nlp_retrieval.lm.programs import load_program as load_program
+from nlp_retrieval.lm.programs import read_program as read_program
+from nlp_retrieval.lm.programs import save_program as save_program
+from nlp_retrieval.lm.reading import LONGEST_ANSWER as LONGEST_ANSWER
+from nlp_retrieval.lm.reading import UnusableAnswerError as UnusableAnswerError
+from nlp_retrieval.lm.reading import read_object as read_object
+from nlp_retrieval.lm.reading import read_passage as read_passage
+from nlp_retrieval.lm.reading import unwrapped as unwrapped

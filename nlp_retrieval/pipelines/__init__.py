@@ -1,1 +1,0 @@
-"""Searchers that are programs, and what is fitted on judged queries."""

@@ -1,0 +1,273 @@
+"""A profile: the questions of a domain, its keywords and patterns, and how signals are weighed; read from YAML.
+
+A profile is data. It holds texts, numbers and RE2 patterns, and no other kind of pattern, so that none of it can run code or
+take more than linear time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from nlp_retrieval.core.files.yaml_text import check_keys, read_yaml
+from nlp_retrieval.errors import ConfigurationError, QueryError, SourceError, nearest
+from nlp_retrieval.text.printing import printable
+from nlp_retrieval.text.stems import stems_of_language
+from nlp_retrieval.text.words.linear_patterns import LinearPattern
+
+__all__ = ["Profile", "ProfileQuestion", "SignalWeights", "load_profile", "profile_names", "profile_path"]
+
+_FOLDER = Path(__file__).parent / "profiles"
+_Text = Annotated[str, Field(min_length=1, max_length=2000)]
+_Weight = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
+_Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+_FROZEN = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class SignalWeights(BaseModel):
+    """How much each signal counts. Only their proportions matter; not all of them are 0.
+
+    Args:
+        transformer: of the likeness of sentence vectors.
+        word_vectors: of the likeness of word vectors.
+        patterns: of keywords and patterns that are found.
+        fuzzy: of words like those of the question.
+    """
+
+    model_config = _FROZEN
+
+    transformer: _Weight = 0.25
+    word_vectors: _Weight = 0.20
+    patterns: _Weight = 0.30
+    fuzzy: _Weight = 0.25
+
+    @model_validator(mode="after")
+    def _some(self) -> SignalWeights:
+        if not any(self.as_dict().values()):
+            raise ValueError("all weights are 0; at least one must be above 0")
+        return self
+
+    def as_dict(self) -> dict[str, float]:
+        """The weights by the names of the signals, in their order."""
+        return {name: getattr(self, name) for name in type(self).model_fields}
+
+
+class ProfileQuestion(BaseModel):
+    """One question that is put to every subject.
+
+    Args:
+        number: from 1, distinct.
+        text: the question; ``{subject}`` stands for the country, the drug, the contract it is asked of.
+        keywords: words and phrases that answers use, distinct.
+        groups: names of keyword groups and pattern groups that count for this question, besides those whose keywords it has.
+    """
+
+    model_config = _FROZEN
+
+    number: Annotated[int, Field(ge=1, le=10_000)]
+    text: _Text
+    keywords: tuple[_Text, ...] = ()
+    groups: tuple[_Text, ...] = ()
+
+    def asked_of(self, subject: str | None) -> str:
+        """Return the text of the question for a subject; without one, ``{subject}`` is left out."""
+        if subject is None:
+            return " ".join(self.text.replace("{subject}", " ").split())
+        return self.text.replace("{subject}", subject)
+
+
+class Profile(BaseModel):
+    """What a domain asks and looks for. Profiles are made by :func:`load_profile` or :meth:`from_mapping`.
+
+    Args:
+        name: of the profile.
+        description: what it is for.
+        subject: the metadata field that says whom a text is about; questions are asked by it.
+        groups: keywords by the name of their group; a keyword is a word or a phrase, compared by stems at word borders.
+        patterns: RE2 patterns by the name of their group, compared without case; the group of keywords of the same name, if
+            there is one, counts together with them.
+        questions: numbered without a gap from 1.
+        weights: of the signals.
+        min_similarity: results that score less are left out, 0 to 1.
+        top_k: length of a result list.
+        n_per_document: at most so many results of one document; None for any number.
+        fuzzy_threshold: words less alike than this are not alike, 0 to 1.
+        max_hops: how far relations are followed, 1 to 3, where no configuration of a study says it (``hop:``).
+        language: of the stemmer (Snowball's names); None compares words as they stand.
+    """
+
+    model_config = _FROZEN
+
+    name: _Text
+    description: str = ""
+    subject: _Text
+    groups: Mapping[str, tuple[_Text, ...]] = Field(default_factory=dict)
+    patterns: Mapping[str, tuple[_Text, ...]] = Field(default_factory=dict)
+    questions: tuple[ProfileQuestion, ...] = ()
+    weights: SignalWeights = SignalWeights()
+    min_similarity: _Share = 0.2
+    top_k: Annotated[int, Field(ge=1)] = 20
+    n_per_document: Annotated[int, Field(ge=1)] | None = None
+    fuzzy_threshold: _Share = 0.6
+    max_hops: Annotated[int, Field(ge=1, le=3)] = 2
+    language: str | None = "english"
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Profile:
+        stems = stems_of_language(self.language)
+        groups = [(f"groups.{name}", keywords) for name, keywords in self.groups.items()]
+        _check_repeated(stems.words, groups)
+        for question in self.questions:
+            _check_repeated(stems.words, [(f"the keywords of question {question.number}", question.keywords)])
+        for name, patterns in self.patterns.items():
+            for pattern in patterns:
+                LinearPattern.compiled(pattern, f"patterns.{name}")
+        _check_numbers([question.number for question in self.questions])
+        known = {*self.groups, *self.patterns}
+        for question in self.questions:
+            for name in question.groups:
+                if name not in known:
+                    raise ConfigurationError(f"question {question.number}: there is no group {name!r}; {nearest(name, known)}")
+        return self
+
+    @classmethod
+    def from_mapping(cls, settings: Mapping[str, Any], where: str = "profile") -> Profile:
+        """Make a profile of plain values, as YAML holds them.
+
+        Args:
+            settings: see the fields above; lists stand for tuples.
+            where: where they come from, for messages.
+
+        Raises:
+            ConfigurationError: an unknown or missing field, a value of the wrong type or out of range, a keyword that is
+                repeated, a pattern that does not compile, or question numbers that are repeated or missing.
+            DependencyError: there are patterns, and RE2 is not installed.
+        """
+        check_keys(dict(settings), cls.model_fields, ("name", "subject"), where)
+        for key, model in (("weights", SignalWeights), ("questions", ProfileQuestion)):
+            parts = settings.get(key, {})
+            for number, part in enumerate(parts if isinstance(parts, list | tuple) else [parts], 1):
+                if isinstance(part, Mapping):
+                    place = f"{where}, {key}" + (f", entry {number}" if key == "questions" else "")
+                    check_keys(dict(part), model.model_fields, (), place)
+        try:
+            return cls.model_validate(_tuples(settings))
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            place = ".".join(map(str, first["loc"]))
+            fault = first["msg"].removeprefix("Value error, ").replace("a valid tuple", "a list")
+            if not isinstance(first["ctx"].get("error") if "ctx" in first else None, Exception):
+                fault = f"{fault}, not {str(first['input'])[:40]!r}"
+            raise ConfigurationError(f"{where}{f', {place}' if place else ''}: {printable(fault)}") from None
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{where}: {error}") from None
+
+    def question(self, number: int) -> ProfileQuestion:
+        """Return a question by its number.
+
+        Raises:
+            ConfigurationError: there is no such question; the message lists those there are.
+        """
+        for question in self.questions:
+            if question.number == number:
+                return question
+        valid = f"they are numbered 1 to {len(self.questions)}" if self.questions else "it has none"
+        raise ConfigurationError(f"the profile {self.name!r} has no question {number}; {valid}")
+
+    def chosen_questions(self, numbers: int | Sequence[int] | None) -> list[ProfileQuestion]:
+        """Return questions by their numbers, each once; None for all.
+
+        Raises:
+            ConfigurationError: there is no such question.
+            QueryError: none is named.
+        """
+        if numbers is None:
+            return list(self.questions)
+        chosen = [numbers] if isinstance(numbers, int) else list(dict.fromkeys(numbers))
+        if not chosen:
+            raise QueryError("no question is named; leave the list out to ask all")
+        return [self.question(number) for number in chosen]
+
+
+def profile_names() -> list[str]:
+    """Return the names of the profiles that come with the package."""
+    return sorted(file.stem for file in _FOLDER.glob("*.yaml"))
+
+
+def load_profile(name_or_path: str | Path) -> Profile:
+    """Read a profile.
+
+    Args:
+        name_or_path: see :func:`profile_path`.
+
+    Raises:
+        ConfigurationError: there is no profile of that name, or it is not one; see :meth:`Profile.from_mapping`.
+        SourceError: the file is missing or cannot be read.
+    """
+    path = profile_path(name_or_path)
+    return Profile.from_mapping(read_yaml(path), str(path))
+
+
+def profile_path(name_or_path: str | Path) -> Path:
+    """Return where a profile is, without reading it.
+
+    Args:
+        name_or_path: the name of one that comes with the package, or the path of a YAML file; a text is a path if it ends in
+            ``.yaml`` or ``.yml`` or has a slash in it.
+
+    Raises:
+        ConfigurationError: there is no profile of that name.
+        SourceError: there is no such file.
+    """
+    text = str(name_or_path)
+    is_path = isinstance(name_or_path, Path) or text.endswith((".yaml", ".yml")) or "/" in text or "\\" in text
+    path = Path(text) if is_path else _FOLDER / f"{text}.yaml"
+    try:
+        found = path.is_file()
+    except (OSError, ValueError):
+        found = False
+    if found:
+        return path
+    if is_path:
+        raise SourceError(f"there is no profile at {printable(text)}; profiles of the package: {', '.join(profile_names())}")
+    raise ConfigurationError(
+        f"there is no profile {printable(text)!r}; {nearest(text, profile_names())}; a file of yours is named by its path, "
+        "such as ./mine.yaml"
+    )
+
+
+def _tuples(value: Any) -> Any:
+    """Lists as tuples: a frozen model holds nothing that can change."""
+    if isinstance(value, list | tuple):
+        return tuple(_tuples(inner) for inner in value)
+    if isinstance(value, Mapping):
+        return {key: _tuples(inner) for key, inner in value.items()}
+    return value
+
+
+def _check_repeated(words: Any, lists: Iterable[tuple[str, Iterable[str]]]) -> None:
+    """Refuse keywords without a word in them, and two of the same stems."""
+    seen: dict[tuple[str, ...], tuple[str, str]] = {}
+    for where, keywords in lists:
+        for keyword in keywords:
+            stems = tuple(words(keyword))
+            if not stems:
+                raise ConfigurationError(f"{where}: the keyword {keyword!r} has no word in it; leave it out")
+            if stems in seen:
+                other, place = seen[stems]
+                alike = f"the keyword {keyword!r} is repeated" if keyword == other else f"{keyword!r} repeats {other!r}"
+                both = f"in {where}" if place == where else f"in {place} and in {where}"
+                raise ConfigurationError(f"{alike}, {both} (words are compared by their stems); keep one of them")
+            seen[stems] = keyword, where
+
+
+def _check_numbers(numbers: list[int]) -> None:
+    repeated = next((number for place, number in enumerate(numbers) if number in numbers[:place]), None)
+    if repeated is not None:
+        raise ConfigurationError(f"question {repeated} stands more than once; give each question a number of its own")
+    missing = sorted(set(range(1, len(numbers) + 1)) - set(numbers))
+    if missing:
+        raise ConfigurationError(f"question {missing[0]} is missing; number the {len(numbers)} questions from 1 without a gap")

@@ -1,0 +1,32 @@
+"""The public names, each from the module that defines it: declared here and nowhere else."""
+
+from nlp_retrieval.retrievers.exact_kmeans import directions as directions
+from nlp_retrieval.retrievers.faiss.exact import Stack as Stack
+from nlp_retrieval.retrievers.faiss.exact import exact_search as exact_search
+from nlp_retrieval.retrievers.link_graph.links.base import BaseLinkExtractor as BaseLinkExtractor
+from nlp_retrieval.retrievers.link_graph.links.base import LinkSentence as LinkSentence
+from nlp_retrieval.retrievers.link_graph.links.base import WalkWeight as WalkWeight
+from nlp_retrieval.retrievers.link_graph.links.entity_sentences import EntitySentences as EntitySentences
+from nlp_retrieval.retrievers.link_graph.links.hyperlinks import Hyperlinks as Hyperlinks
+from nlp_retrieval.retrievers.link_graph.links.joining import Extracted as Extracted
+from nlp_retrieval.retrievers.link_graph.links.joining import JoiningItems as JoiningItems
+from nlp_retrieval.retrievers.link_graph.links.same_parent import SameParent as SameParent
+from nlp_retrieval.retrievers.link_graph.links.shared_entities import SharedEntities as SharedEntities
+from nlp_retrieval.retrievers.link_graph.links.title_mentions import TitleMentions as TitleMentions
+from nlp_retrieval.retrievers.link_graph.store.added_links import live_among as live_among
+from nlp_retrieval.retrievers.link_graph.store.added_links import live_of as live_of
+from nlp_retrieval.retrievers.link_graph.store.hashed_rows import Hashes as Hashes
+from nlp_retrieval.retrievers.link_graph.store.hashed_rows import check_rising as check_rising
+from nlp_retrieval.retrievers.link_graph.store.hashed_rows import hash_of as hash_of
+from nlp_retrieval.retrievers.link_graph.store.link_graph import LinkGraph as LinkGraph
+from nlp_retrieval.retrievers.link_graph.store.link_graph import WeightedGraph as WeightedGraph
+from nlp_retrieval.retrievers.link_graph.store.link_graph import write_link_graph as write_link_graph
+from nlp_retrieval.retrievers.link_graph.store.links import Links as Links
+from nlp_retrieval.retrievers.link_graph.store.passage_terms import PassageTerms as PassageTerms
+from nlp_retrieval.retrievers.link_graph.tuning import TuningReport as TuningReport
+from nlp_retrieval.retrievers.link_graph.walk.chains import LinkChain as LinkChain
+from nlp_retrieval.retrievers.link_graph.walk.chains import strongest_chains as strongest_chains
+from nlp_retrieval.retrievers.link_graph.walk.pagerank import Restarts as Restarts
+from nlp_retrieval.retrievers.link_graph.walk.pagerank import local_pagerank as local_pagerank
+from nlp_retrieval.retrievers.link_graph.walk.pagerank import pagerank as pagerank
+from nlp_retrieval.retrievers.vectors import VectorRetriever as VectorRetriever

@@ -1,0 +1,139 @@
+"""The data of an embedded server and its start: made once, and never in charge of what the server does.
+
+A folder of PostgreSQL's data can make a server run programs. So settings come from here and never from the folder, and a
+folder that was made on another machine, or by another user, is not run before it is trusted.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import secrets
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from nlp_retrieval.core.files.atomic import sync_folder
+from nlp_retrieval.errors import ServerError, UntrustedError
+from nlp_retrieval.retrievers.postgres.binaries import has_extension, major_version, programs_of
+from nlp_retrieval.retrievers.servers import keeper
+from nlp_retrieval.retrievers.servers.embedded import plain_environment
+from nlp_retrieval.retrievers.servers.folders import DATA, make_private, remember, require_trust
+from nlp_retrieval.text.printing import printable
+
+NAME = "nlp_retrieval"
+"""The database of an embedded server, and its role, which is no superuser."""
+
+FULL = "No space left on device"
+
+_INITIAL = "init-"
+SOCKET = ".s.PGSQL.5432"
+_SETTINGS = {
+    "listen_addresses": "",
+    "port": "5432",
+    "unix_socket_permissions": "0700",
+    "max_connections": "100",
+    "shared_buffers": "128MB",
+    "max_wal_size": "2GB",
+    "jit": "off",
+    "logging_collector": "off",
+    "log_min_messages": "warning",
+    "log_min_error_statement": "panic",
+    "archive_mode": "off",
+    "shared_preload_libraries": "",
+    "session_preload_libraries": "",
+    "local_preload_libraries": "",
+}
+_MADE_IN_DATA = ("postgresql.auto.conf", "recovery.signal", "standby.signal", "postmaster.pid")
+"""Files of a data folder that would decide something, or tell of a server that is not there."""
+
+
+def prepare(folder: Path, sockets: Path, given: Path | None) -> tuple[int | None, Path, list[Path | str]]:
+    """Make the folder of a server ready; it is not running, and nobody else starts it.
+
+    Args:
+        folder: of the server.
+        sockets: the folder of its socket.
+        given: the folder of PostgreSQL's programs; None for those of the package.
+
+    Returns:
+        The user that PostgreSQL runs as, the file of its status, and the command that starts it.
+    """
+    require_trust(folder, "postgres", "PostgreSQL")
+    programs = programs_of(given)
+    uid = _server_user()
+    for left in folder.glob(f"{_INITIAL}*"):
+        shutil.rmtree(left, ignore_errors=True)
+    data = folder / DATA
+    if not data.exists():
+        _initialise(folder, programs, uid)
+    _tame(data, uid)
+    make_private(sockets)
+    settings = _SETTINGS | {"unix_socket_directories": str(sockets)}
+    (folder / "server.conf").write_text("".join(f"{name} = {_quoted(value)}\n" for name, value in settings.items()), "utf-8")
+    (folder / "hba.conf").write_text("local all all trust\n", "utf-8")
+    (folder / "ident.conf").write_text("", "utf-8")
+    places = {"config_file": "server.conf", "hba_file": "hba.conf", "ident_file": "ident.conf"}
+    options: list[Path | str] = [part for name, file in places.items() for part in ("-c", f"{name}={folder / file}")]
+    return uid, data / "postmaster.pid", [programs / "postgres", "-D", data, *options]
+
+
+def _initialise(folder: Path, programs: Path, uid: int | None) -> None:
+    """Make the data of a new server; it takes its name when all of it is there."""
+    scratch = folder / f"{_INITIAL}{secrets.token_hex(8)}"
+    scratch.mkdir(mode=0o700)
+    if uid is not None:
+        os.chown(scratch, uid, -1)
+    locale = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"] if major_version(programs) >= 17 else []
+    become = [sys.executable, "-I", "-S", keeper.__file__, keeper.RUN, "-" if uid is None else str(uid)]
+    alone: list[Path | str] = [programs / "postgres", "--single", "-j", "-D", "."]
+    steps: list[tuple[list[Path | str], str]] = [
+        ([programs / "initdb", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", *locale, "-D", "."], ""),
+        ([*alone, "postgres"], f"CREATE ROLE {NAME} LOGIN;\n\nCREATE DATABASE {NAME} OWNER {NAME};\n\n"),
+    ]
+    if has_extension(programs, "vector"):  # which only a superuser may create
+        steps.append(([*alone, NAME], "CREATE EXTENSION vector;\n\n"))
+    for command, given in steps:
+        done = subprocess.run(  # noqa: S603 - with our own arguments
+            [*become, *command],
+            input=given.encode(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            cwd=scratch,  # and no path in an argument, which initdb refuses where it has a line end
+            env=plain_environment(),
+            check=False,
+        )
+        if done.returncode != 0 or b"ERROR" in done.stdout:
+            shutil.rmtree(scratch, ignore_errors=True)
+            reason = " ".join(printable(done.stdout.decode("utf-8", "replace")).split())[-600:]
+            raise ServerError(f"{folder}: PostgreSQL cannot make its data: {reason}; is the disk full?")
+    remember(folder, "postgres")
+    scratch.rename(folder / DATA)
+    sync_folder(folder)
+
+
+def _tame(data: Path, uid: int | None) -> None:
+    """Let nothing in a data folder decide what its server does, and nothing in it lead elsewhere.
+
+    Raises:
+        UntrustedError: a table space lies elsewhere.
+    """
+    for name in _MADE_IN_DATA:
+        (data / name).unlink(missing_ok=True)
+    if any((data / "pg_tblspc").iterdir()) or (data / "pg_wal").is_symlink():
+        raise UntrustedError(f"{data} leads to other folders (table spaces); such a server is not run: remove the folder")
+    data.chmod(0o700)
+    if uid is not None and data.stat().st_uid != uid:  # a copy belongs to who copied it
+        for root, folders, files in os.walk(data):
+            for name in [".", *folders, *files]:
+                os.chown(Path(root, name), uid, -1, follow_symlinks=False)
+
+
+def _server_user() -> int | None:
+    """The user that PostgreSQL runs as where this one is root, which PostgreSQL refuses."""
+    return pwd.getpwnam("nobody").pw_uid if os.geteuid() == 0 else None
+
+
+def _quoted(value: str) -> str:
+    return "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"

@@ -1,0 +1,270 @@
+"""Connections to a PostgreSQL server: a pool without threads, a second try where one is lost, and no secret in messages.
+
+A URL is libpq's own (``postgresql://user@host/name`` or ``host=... dbname=...``) or ``env:NAME``, the name of an environment
+variable that holds it. What a driver says is shown without the secrets of the URL, and without the values of parameters.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import BoundedSemaphore
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from nlp_retrieval.core.forks import Lock
+from nlp_retrieval.errors import ConfigurationError, DependencyError, IndexWriteError, ServerError, install
+from nlp_retrieval.loaders.connection import hide_secrets, resolve, scrub
+from nlp_retrieval.retrievers.postgres.embedded import EmbeddedServer
+from nlp_retrieval.text.printing import printable
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+    PostgresConnection = Connection[tuple[Any, ...]]
+
+__all__ = ["Connections"]
+
+T = TypeVar("T")
+
+_NO_ROOM = re.compile(
+    r"could not (?:extend|write|create|fsync)\b.{0,300}: (?:File too large|No space left on device|Disk quota)"
+)
+_CONNECTED_WITHIN = 10
+_BACK_WITHIN = 15.0
+"""Seconds in which a server that starts, or is started again, has to take connections."""
+
+_OPTIONS = (
+    "-c plan_cache_mode=force_custom_plan -c standard_conforming_strings=on -c client_min_messages=error -c statement_timeout="
+)
+
+_COMING = {"57P03", "57P02", "57P01"}
+"""It starts, was killed, or is shut down by its administrator."""
+
+
+def _require_driver() -> None:
+    try:
+        import psycopg  # noqa: F401
+    except ImportError as error:
+        raise DependencyError(f"PostgreSQL needs its driver: {install('postgres')} ({error})") from error
+
+
+class Connections:
+    """Connections to one server, opened when they are needed and kept for the next time.
+
+    Args:
+        url: see the module; None for the embedded server.
+        embedded: is started whenever it does not run; where ``url`` is None.
+        statement_timeout: seconds that a statement that reads may take.
+        most: connections at once; further users wait for one.
+        prepare: is called with every new connection.
+
+    Raises:
+        DependencyError: psycopg is not installed.
+        SourceError: the environment variable is not set.
+        ConfigurationError: the URL is malformed, or names no database.
+    """
+
+    def __init__(
+        self,
+        url: str | None,
+        embedded: EmbeddedServer | None = None,
+        *,
+        statement_timeout: float = 60.0,
+        most: int = 8,
+        prepare: Callable[[PostgresConnection], None] = lambda _: None,
+    ) -> None:
+        _require_driver()
+        self._embedded = embedded
+        self._given = None if url is None else resolve(url)
+        self._url = None if self._given is None else self._given.replace("postgresql+psycopg://", "postgresql://", 1)
+        self.shown = repr(embedded) if url is None else hide_secrets(url)
+        self.timeout = statement_timeout
+        self._prepare = prepare
+        self._free = BoundedSemaphore(most)
+        self._idle: list[PostgresConnection] = []
+        self._lock = Lock()
+        self.process = os.getpid()
+        if self._url is not None:
+            self._check_url(self._url)
+        weakref.finalize(self, _close_all, self._idle, self.process)
+
+    def read(self, work: Callable[[PostgresConnection], T]) -> T:
+        """Do something that only reads; once more, on a fresh connection, where the connection is lost meanwhile.
+
+        Raises:
+            ServerError: the server cannot be reached, was lost twice, took too long, or refuses.
+        """
+        import psycopg
+
+        for attempt in (1, 2):
+            try:
+                with self._connection() as connection:
+                    return work(connection)
+            except psycopg.Error as error:
+                if attempt == 1 and _is_lost(error):
+                    self._drop_idle()
+                    continue
+                raise self.explained(error) from None
+        raise AssertionError("the second attempt returns or raises")
+
+    def write(self, work: Callable[[PostgresConnection], T]) -> T:
+        """Do something in one transaction, without a time-out: all of it is kept, or nothing.
+
+        Raises:
+            ServerError, IndexWriteError: nothing was written; the message says why.
+        """
+        import psycopg
+
+        self._drop_idle()  # one that was lost meanwhile would be found out too late
+        try:
+            with self._connection() as connection, connection.transaction():
+                connection.execute("SET LOCAL statement_timeout = 0")
+                return work(connection)
+        except psycopg.Error as error:
+            raise self.explained(error, "; nothing was written: run it again") from None
+
+    def outside(self, statement: Any) -> None:
+        """Run a statement that may not run in a transaction (VACUUM)."""
+        import psycopg
+
+        try:
+            with self._connection() as connection:
+                connection.execute("SET statement_timeout = 0")
+                connection.execute(statement)
+                connection.execute(f"SET statement_timeout = {int(self.timeout * 1000)}".encode())
+        except psycopg.Error as error:
+            raise self.explained(error) from None
+
+    def close(self) -> None:
+        """Close all connections that are not in use."""
+        self._drop_idle()
+
+    def explained(self, error: Exception, and_so: str = "") -> ServerError | IndexWriteError:
+        """Turn a driver's error into one that says what to do."""
+        state = getattr(error, "sqlstate", None) or _refused(str(error))
+        reason = printable(" ".join(self._scrubbed(error).split()))[:400]
+        if state.startswith("53") or _NO_ROOM.search(reason):
+            return IndexWriteError(f"{self.shown}: the server has no room: {reason}; free some disk or memory there{and_so}")
+        out_of_reach = (not state and _is_lost(error)) or (state[:2] in ("08", "57") and state != "57014")
+        if out_of_reach:
+            cause = f"the server cannot be reached: {reason}; check that it runs, and the URL"
+        else:
+            cause = self._refusal(state, reason)
+        return ServerError(f"{self.shown}: {cause}{and_so}")
+
+    def _refusal(self, state: str, reason: str) -> str:
+        """Why the server refuses, and what to do, by the SQLSTATE."""
+        if state == "57014":
+            return (
+                f"a statement took longer than statement_timeout={self.timeout:g} s; raise it, or search with an index "
+                "(index_type='hnsw')"
+            )
+        if state == "42501":
+            return (
+                f"the role may not do this: {reason}; GRANT it CREATE on the database or schema (to index) and SELECT on the "
+                "tables (to search)"
+            )
+        if state == "3D000":
+            return f"no such database: {reason}; create it (createdb) or correct the URL"
+        if state.startswith("28"):
+            return f"the server refuses the user: {reason}; check user and password"
+        return f"the server refuses: {reason}"
+
+    @contextmanager
+    def _connection(self) -> Iterator[PostgresConnection]:
+        with self._free:
+            with self._lock:
+                connection = self._idle.pop() if self._idle else None
+            if connection is None or connection.closed:
+                connection = self._connected()
+            try:
+                yield connection
+            except BaseException:
+                connection.close()
+                raise
+            with self._lock:
+                self._idle.append(connection)
+
+    def _connected(self) -> PostgresConnection:
+        import psycopg
+
+        deadline = time.monotonic() + _BACK_WITHIN
+        while True:
+            url = self._url
+            if url is None:
+                assert self._embedded is not None  # noqa: S101 - of the constructor
+                url = self._embedded.url()
+            try:
+                connection = psycopg.connect(
+                    url,
+                    autocommit=True,
+                    prepare_threshold=None,  # which poolers between may not know of
+                    connect_timeout=_CONNECTED_WITHIN,
+                    application_name="nlp_retrieval",
+                    client_encoding="utf8",
+                    options=_OPTIONS + str(int(self.timeout * 1000)),
+                )
+                break
+            except psycopg.OperationalError as error:
+                coming = self._url is None or getattr(error, "sqlstate", None) in _COMING or "starting up" in str(error)
+                if not coming or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.02)
+        try:
+            self._prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _drop_idle(self) -> None:
+        with self._lock:
+            dropped = [*self._idle]
+            self._idle.clear()
+        for connection in dropped:
+            connection.close()
+
+    def _check_url(self, url: str) -> None:
+        from psycopg import ProgrammingError
+        from psycopg.conninfo import conninfo_to_dict
+
+        try:
+            known = conninfo_to_dict(url)
+        except ProgrammingError:  # its message quotes the URL, which may hold a password anywhere
+            known = None
+        if known is None:
+            raise ConfigurationError(
+                f"{self.shown}: not the URL of a PostgreSQL server (its value is not shown); write postgresql://user@host/name"
+            )
+        if not known.get("dbname") and not known.get("service") and not os.environ.get("PGDATABASE"):
+            raise ConfigurationError(f"{self.shown}: names no database; write postgresql://user@host/name")
+
+    def _scrubbed(self, error: object) -> str:
+        return str(error) if self._given is None else scrub(error, self._given)
+
+
+def _refused(message: str) -> str:
+    """The SQLSTATE of a connection that the server refused, which the driver does not tell; empty where it is not known."""
+    if "does not exist" in message and "database " in message:
+        return "3D000"
+    return "28" if "authentication" in message or ("role " in message and "does not exist" in message) else ""
+
+
+def _is_lost(error: Exception) -> bool:
+    """Whether the connection is gone, and not only the statement refused."""
+    import psycopg
+
+    state = getattr(error, "sqlstate", None)
+    if state is None:
+        return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+    return state.startswith("08") or state in _COMING
+
+
+def _close_all(idle: list[PostgresConnection], process: int) -> None:
+    """Close connections; in a process that was forked, they are still the other's."""
+    while idle and os.getpid() == process:
+        idle.pop().close()

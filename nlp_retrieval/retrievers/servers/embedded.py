@@ -1,0 +1,201 @@
+"""A server of our own, in a folder: started at first use, shared by processes, stopped with its last user.
+
+Who uses it holds a lock that the kernel takes back when a process dies (:mod:`nlp_retrieval.retrievers.servers.keeper`), so
+that a killed user keeps no server alive; a killed server is started again by the next call of :meth:`KeptServer.use`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+import time
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import ClassVar
+
+from nlp_retrieval.errors import IndexWriteError, ServerError
+from nlp_retrieval.retrievers.servers import keeper
+from nlp_retrieval.retrievers.servers.folders import make_private, socket_folder
+from nlp_retrieval.retrievers.servers.keeper import LOG, SERVER, STARTING, USERS
+from nlp_retrieval.text.printing import printable
+
+_STOPPED_WITHIN = 60.0
+_POLL = 0.005
+_SURELY = 3
+"""Looks that find a user; the keeper may take and leave the lock within one."""
+_LONGEST_LOG = 2**20
+_PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "HOME", "TMPDIR", "TZ")
+
+
+class KeptServer(ABC):
+    """A user of the server of a folder; several, in any number of processes, share it.
+
+    Args:
+        folder: holds data, socket and log; made at first use, for this user alone.
+    """
+
+    socket: ClassVar[str]
+    """The name of the server's socket."""
+    failed_with: ClassVar[str] = ""
+    """A line of the log that tells more than its end, where there is one."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder).absolute()
+        self._release: weakref.finalize[[Path, int, int], KeptServer] | None = None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self.folder)!r})"
+
+    @abstractmethod
+    def start(self) -> None:
+        """Start the server of the folder; it is not running, and nobody else starts it."""
+
+    @property
+    def sockets(self) -> Path:
+        """The folder of the server's socket."""
+        return socket_folder(self.folder, self.socket)
+
+    @property
+    def running(self) -> bool:
+        """Whether the server runs now."""
+        return _is_running(self.folder)
+
+    def use(self) -> None:
+        """Start the server where it is not running, and use it from now on.
+
+        Raises:
+            UntrustedError: the folder was made elsewhere.
+            ServerError: the server does not start; the message holds what it said.
+            IndexWriteError: the folder cannot be written.
+        """
+        try:
+            make_private(self.folder)
+            if self._release is None or not self._release.alive:
+                with _alone(self.folder):
+                    self._use()
+            if not _is_running(self.folder):
+                self._start()
+        except OSError as error:
+            raise IndexWriteError(
+                f"the embedded server cannot use {self.folder}: {error.strerror or error}; name a folder that this user may "
+                "write to, or pass url=env:NAME of a server"
+            ) from error
+
+    def close(self) -> None:
+        """Stop using the server; with its last user, it is stopped when this returns."""
+        if self._release is not None:
+            self._release()
+
+    def keep(
+        self, status: Path, command: Sequence[str | Path], uid: int | None = None, environment: dict[str, str] | None = None
+    ) -> str | None:
+        """Have a server started and kept, and return when it is ready.
+
+        Args:
+            status: a file whose last line the server makes ``ready``.
+            command: starts the server.
+            uid: the user that it runs as; None for this one.
+            environment: what it sees beside paths and the time zone.
+
+        Returns:
+            What it said where it did not become ready; None where it did.
+        """
+        log_file = self.folder / LOG
+        with log_file.open("ab") as log:
+            if log.tell() > _LONGEST_LOG:
+                log.truncate(0)
+            begun = log.tell()
+            keeping = [sys.executable, "-I", "-S", keeper.__file__, keeper.KEEP, "-" if uid is None else str(uid)]
+            told = subprocess.run(  # noqa: S603 - with our own arguments
+                [*keeping, str(self.folder), str(status), str(self.sockets), *map(str, command)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                cwd="/",
+                env=plain_environment() | (environment or {}),
+                start_new_session=True,
+                check=False,
+            ).stdout
+        return None if told.strip() == keeper.READY.encode() else self._said(log_file, begun)
+
+    def _said(self, log: Path, begun: int) -> str:
+        with log.open("rb") as file:
+            file.seek(begun)
+            lines = file.read().decode("utf-8", "replace").strip().splitlines()
+        lines = [line for line in lines if self.failed_with and self.failed_with in line] or lines
+        return printable(" | ".join(line.strip() for line in lines[-4:]))[-600:] or "it said nothing"
+
+    def _start(self) -> None:
+        """Start the server where it does not run; once more where that fails, as it may have been killed meanwhile."""
+        with _alone(self.folder):
+            if not _is_running(self.folder):
+                try:
+                    self.start()
+                except ServerError:
+                    self.start()
+
+    def _use(self) -> None:
+        descriptor = os.open(self.folder / USERS, os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        self._release = weakref.finalize(self, _leave, self.folder, descriptor, os.getpid())
+
+
+def plain_environment() -> dict[str, str]:
+    """What a server sees of this process's environment: none of its own variables, or of its clients', gets through."""
+    return {name: os.environ[name] for name in _PASSED_ON if name in os.environ} | {"LC_ALL": "C.UTF-8"}
+
+
+def _leave(folder: Path, descriptor: int, process: int) -> None:
+    """Stop using a server, and wait until it has stopped where nobody else uses it."""
+    os.close(descriptor)
+    if os.getpid() != process:
+        return
+    deadline = time.monotonic() + _STOPPED_WITHIN
+    used = 0
+    while used < _SURELY and time.monotonic() < deadline and _is_running(folder):
+        used = used + 1 if _is_used(folder) else 0
+        time.sleep(_POLL)
+
+
+def _is_used(folder: Path) -> bool:
+    """Whether there is a user; the keeper, which waits for the last one to go, is none."""
+    return _is_held(folder / USERS, fcntl.LOCK_EX) and _is_running(folder) and _is_shared(folder / USERS)
+
+
+def _is_shared(path: Path) -> bool:
+    return not _is_held(path, fcntl.LOCK_SH)
+
+
+def _is_running(folder: Path) -> bool:
+    return _is_held(folder / SERVER, fcntl.LOCK_SH)
+
+
+def _is_held(path: Path, kind: int) -> bool:
+    """Whether a lock of this kind cannot be had."""
+    try:
+        descriptor = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Be the only one that starts or stops the server of a folder."""
+    descriptor = os.open(folder / STARTING, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

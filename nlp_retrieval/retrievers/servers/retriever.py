@@ -1,0 +1,167 @@
+"""The base of engines whose data lives in a server: what they keep of segments, how these are opened and searched.
+
+A segment's folder holds one small file alone (:mod:`nlp_retrieval.retrievers.servers.records`). What it names is on the server
+before the folder is published, so a killed build leaves something that no folder names, and never a folder without what it
+names; the next write to the directory drops it. What is on the server never changes. If it is missing, or is anything else than
+its record says, that is an error and never an answer.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+
+import numpy as np
+
+from nlp_retrieval.core.candidates import Hits, Mask, offsets_of
+from nlp_retrieval.core.forks import Lock
+from nlp_retrieval.core.index.items import ItemTable
+from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.core.ranking import joined_hits
+from nlp_retrieval.core.search.retriever import BaseRetriever
+from nlp_retrieval.retrievers.servers.records import ServerRecord
+
+T = TypeVar("T")
+
+
+class Pool(Protocol):
+    """Connections to one server.
+
+    Args:
+        process: that made them; after a fork they are of no use.
+        shown: the server, for messages.
+    """
+
+    process: int
+    shown: str
+
+
+Record = TypeVar("Record", bound=ServerRecord)
+Connections = TypeVar("Connections", bound=Pool)
+
+
+class ServerRetriever(BaseRetriever, Generic[Record, Connections]):
+    """What engines whose data lives in a server share; their constructors pass on these parameters.
+
+    Args:
+        url: of the server; None for the embedded one, in the index directory.
+        shown: the URL without its secrets.
+    """
+
+    survives_fork: ClassVar[bool] = False
+    record: ClassVar[type[ServerRecord]]
+    at_once: ClassVar[int] = 16
+    """Queries in one request: fewer round trips, and not so many that the time-out of one is no measure of a search."""
+
+    def __init__(self, url: str | None, shown: str | None) -> None:
+        # config, repr and fingerprints use these arguments, and are written to disk and to W&B
+        self._arguments["url"] = shown
+        self.url = url
+        self._pools: dict[Path | None, Connections] = {}
+        self._pooling = Lock()
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        return copy.copy(self)  # keeps the URL with its password, which the arguments do not hold
+
+    # what an engine says
+
+    @abstractmethod
+    def connect(self, place: Path | None) -> Connections:
+        """Return new connections to the server.
+
+        Args:
+            place: the index directory whose embedded server is meant; None where there is a URL.
+        """
+
+    @abstractmethod
+    def reading(self, work: Callable[[Any], T]) -> T:
+        """Give work a connection to read what the opened index keeps, again where that is lost meanwhile."""
+
+    @abstractmethod
+    def check(self, connections: Connections, record: Record) -> None:
+        """Raise an IndexDamagedError where the server does not hold what a record says."""
+
+    @abstractmethod
+    def search_table(self, connection: Any, record: Record, queries: Any, k: int, allowed: Mask | None) -> Hits:
+        """Search what one segment keeps on the server.
+
+        Args:
+            connection: to the server.
+            record: of the segment.
+            queries: distinct, as :meth:`prepared` made them.
+            k: at most as many rows per query, no more than there are.
+            allowed: ``[rows of the segment]``, or None.
+        """
+
+    def prepared(self, queries: list[str]) -> Any:
+        """Return what :meth:`search_table` needs of queries; by default they themselves."""
+        return queries
+
+    def joined(self, parts: list[Hits], n_queries: int, k: int) -> Hits:
+        """Join the lists of segments, each of at most k rows per query; by default by score, ties by row."""
+        return joined_hits(parts, n_queries, k)
+
+    # what follows for all of them
+
+    def load(self, folder: Path) -> None:
+        self.load_segments([SegmentFolder(folder, 0, self.record.read(folder).rows)])
+
+    def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
+        self._records = self.records(segments)
+        self._server = self.pool_of(segments[0].folder.parent)
+        for _, record in self._records:
+            self.check(self._server, record)
+
+    def records(self, segments: Sequence[SegmentFolder]) -> list[tuple[SegmentFolder, Record]]:
+        """Return segments with their records."""
+        return [(segment, self.record.read(segment.folder, len(segment))) for segment in segments]  # type: ignore[misc]
+
+    def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
+        return self.search_prepared(self.prepared(queries) if queries else [], k, allowed)
+
+    def search_prepared(self, prepared: Any, k: int, allowed: Mask | None) -> Hits:
+        """Search for what :meth:`prepared` returned, as :meth:`search_batch` does."""
+        if len(prepared) == 0:
+            return Hits.from_lists([])
+
+        def search(connection: Any, prepared: Any) -> Hits:
+            found = []
+            for segment, record in self._records:
+                part = None if allowed is None else allowed[segment.rows]
+                if part is not None and part.all():
+                    part = None
+                n_found = len(segment) if part is None else int(np.count_nonzero(part))
+                if n_found:
+                    hits = self.search_table(connection, record, prepared, min(k, n_found), part)
+                    found.append(replace(hits, rows=hits.rows + segment.first_row))
+            return self.joined(found, len(prepared), k)
+
+        parts = [prepared[first : first + self.at_once] for first in range(0, len(prepared), self.at_once)]
+        hits = [self.reading(partial(search, prepared=part)) for part in parts]
+        counts = np.concatenate([np.diff(some.offsets) for some in hits])
+        rows, scores = (np.concatenate(columns) for columns in zip(*((some.rows, some.scores) for some in hits), strict=True))
+        return Hits(offsets_of(counts), rows, scores)
+
+    def require_segments(self, segments: Sequence[SegmentFolder]) -> None:
+        connections = self.pool_of(segments[0].folder.parent)
+        for _, record in self.records(segments):
+            self.check(connections, record)
+
+    def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
+        self.require_segments(segments)
+        super().extend(items, folder, segments, everything)
+
+    def pool_of(self, directory: Path) -> Connections:
+        """Return the connections to the server of an index directory."""
+        place = directory.absolute() if self.url is None else None
+        with self._pooling:
+            pool = self._pools.get(place)
+            if pool is None or pool.process != os.getpid():
+                self._pools[place] = pool = self.connect(place)
+            return pool

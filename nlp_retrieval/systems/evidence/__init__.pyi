@@ -1,0 +1,26 @@
+"""The public names, each from the module that defines it: declared here and nowhere else."""
+
+from nlp_retrieval.systems.evidence.citations.auditor import CitationAuditor as CitationAuditor
+from nlp_retrieval.systems.evidence.claims.claim_verifier import ClaimVerifier as ClaimVerifier
+from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex as EvidenceIndex
+from nlp_retrieval.systems.evidence.testing.fetcher_rules import FetcherRules as FetcherRules
+from nlp_retrieval.systems.evidence.testing.verifier_rules import VerifierRules as VerifierRules
+from nlp_retrieval.systems.evidence.testing.web_search_rules import WebSearchRules as WebSearchRules
+from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier as BaseVerifier
+from nlp_retrieval.systems.evidence.verifiers.base import Judgement as Judgement
+from nlp_retrieval.systems.evidence.verifiers.language_model import LanguageModelVerifier as LanguageModelVerifier
+from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier as LexicalVerifier
+from nlp_retrieval.systems.evidence.verifiers.pair_model import PairModelVerifier as PairModelVerifier
+from nlp_retrieval.systems.evidence.web_research.fetching.base import BaseFetcher as BaseFetcher
+from nlp_retrieval.systems.evidence.web_research.fetching.base import FetchedPage as FetchedPage
+from nlp_retrieval.systems.evidence.web_research.fetching.folder import FolderFetcher as FolderFetcher
+from nlp_retrieval.systems.evidence.web_research.fetching.http import HttpFetcher as HttpFetcher
+from nlp_retrieval.systems.evidence.web_research.full_text.extract import Extract as Extract
+from nlp_retrieval.systems.evidence.web_research.full_text.match import Match as Match
+from nlp_retrieval.systems.evidence.web_research.full_text.quote import Quote as Quote
+from nlp_retrieval.systems.evidence.web_research.report import ResearchReport as ResearchReport
+from nlp_retrieval.systems.evidence.web_research.searching.base import BaseWebSearch as BaseWebSearch
+from nlp_retrieval.systems.evidence.web_research.searching.base import WebResult as WebResult
+from nlp_retrieval.systems.evidence.web_research.searching.folder import FolderSearch as FolderSearch
+from nlp_retrieval.systems.evidence.web_research.searching.searxng import SearxngSearch as SearxngSearch
+from nlp_retrieval.systems.evidence.web_research.workflow import research as research

@@ -1,0 +1,348 @@
+"""A Markdown report as blocks of text: headings, paragraphs, items, rows of tables, notes.
+
+A Markdown parser decides what is text. Code blocks, HTML and images are not; of a link its text and its address are kept, as
+they are written. What names a page without being an address (``doi:10.1000/x``, ``arXiv:2101.00001``, ``www.example.org``) is a
+link too. Each block knows its line, each piece of it too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from html import unescape
+from itertools import groupby
+from typing import TYPE_CHECKING, Literal
+
+from nlp_retrieval.systems.evidence.citations.parser import NOT_IN_ADDRESSES, markdown_parser, trimmed
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+__all__ = ["Definition", "MarkdownText", "Piece", "TextBlock", "blocks_of", "web_address"]
+
+
+_INVISIBLE_RANGES = "AD 200B 200E-200F 202A-202E 2060-206F FEFF FFF9-FFFC E0000-E007F"
+_INVISIBLE = {
+    code: None
+    for first, _, last in (span.partition("-") for span in _INVISIBLE_RANGES.split())
+    for code in range(int(first, 16), int(last or first, 16) + 1)
+}
+"""Not seen by a reader of the report, so they must not part a mark from what it marks."""
+
+_WEB = re.compile(r"https?://[^\s/]|file:///[^\s]", re.IGNORECASE)
+_REST = rf"[^{NOT_IN_ADDRESSES}]"
+_UNMARKED = re.compile(
+    rf"\bdoi ?[:=]? ?(?P<doi>10\.[0-9]{{4,9}}/{_REST}{{1,500}})"
+    rf"|(?<![\w./@-])(?:(?:www|dx)\.)?doi\.org/(?P<path>10\.[0-9]{{4,9}}/{_REST}{{1,500}})"
+    r"|\barxiv ?: ?(?P<arxiv>(?:[a-z-]{2,20}(?:\.[a-z]{2})?/[0-9]{7}|[0-9]{4}\.[0-9]{4,5})(?:v[0-9]{1,2})?)"
+    rf"|(?<![\w./@-])(?P<site>(?:arxiv\.org/|www\.{_REST}){_REST}{{2,2000}})"
+    r"|\bPMID ?: ?(?P<pubmed>[0-9]{1,9})\b",
+    re.IGNORECASE,
+)
+_ANCHOR = re.compile(r"<a\b[^<>]{0,300}?\bhref ?= ?[\"']?([^\s\"'<>]{1,4000})", re.IGNORECASE)
+_ANCHOR_CLOSE = re.compile(r"</a\b", re.IGNORECASE)
+_WRAPPED = re.compile(r"\s*(`{3,}|~{3,})(?:markdown|md)[ \t]*(?=\n)", re.IGNORECASE)
+_SUP_OPEN = re.compile(r"<sup\b", re.IGNORECASE)
+_SUP_CLOSE = re.compile(r"</sup\b", re.IGNORECASE)
+_LINE_BREAK = re.compile(r"<br\b", re.IGNORECASE)
+_QUOTE_TAG = re.compile(r"<(/?)q\b", re.IGNORECASE)
+_HIDDEN = re.compile(r"<(script|style|template|noscript|title|textarea)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A stretch of a block.
+
+    Args:
+        kind: what it is: text, code within a line, a link, a mark of a footnote, or what stands raised.
+        text: of a link, what it is called; of a footnote, its name.
+        line: of the report, from 1; of a break, the one that begins.
+        url: of a link, as written, or made of what names a page; empty where it leads nowhere on the web.
+        label: of a link, the definition that it refers to.
+        title: what a link's definition calls its target.
+    """
+
+    kind: Literal["text", "code", "link", "note", "raised", "break"]
+    text: str
+    line: int
+    url: str = ""
+    label: str = ""
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class TextBlock:
+    """A stretch of the report that holds whole sentences.
+
+    Args:
+        kind: what it is; a row of a table is one block.
+        line: where it begins, from 1.
+        pieces: of a row of a table, those of each cell; of anything else, all in one list.
+        level: of a heading, 1 to 6; of an item, how deep it stands; else 0.
+        name: of a note; of an item its number, or "-", and nothing for its further paragraphs.
+        heads: of a row of a table, what its columns are called.
+        quoted: whether it is in a block quote that is no note with a label ("> **Note:** ...").
+    """
+
+    kind: Literal["heading", "paragraph", "item", "row", "note"]
+    line: int
+    pieces: list[list[Piece]]
+    level: int = 0
+    name: str = ""
+    heads: list[str] = field(default_factory=list)
+    quoted: bool = False
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A link's definition: ``[1]: https://example.org "Title"``."""
+
+    label: str
+    url: str
+    title: str
+    line: int
+
+
+@dataclass(frozen=True)
+class MarkdownText:
+    """The blocks of a report and the definitions of its links."""
+
+    blocks: list[TextBlock]
+    definitions: list[Definition]
+
+
+def web_address(url: str) -> str:
+    """Return the address of a page on the web, or of a file, that a text as a whole is; empty where it is none.
+
+    Args:
+        url: an address, or what names a page: a DOI, an arXiv or PubMed number, an address without its scheme.
+    """
+    if _WEB.match(url):
+        return url
+    found = _UNMARKED.match(url.strip())
+    return _named_page(found) if found is not None else ""
+
+
+def _named_page(found: re.Match[str]) -> str:
+    if doi := found["doi"] or found["path"]:
+        return "https://doi.org/" + trimmed(doi)
+    if found["arxiv"]:
+        return "https://arxiv.org/abs/" + found["arxiv"]
+    return "https://" + trimmed(found["site"]) if found["site"] else f"https://pubmed.ncbi.nlm.nih.gov/{found['pubmed']}"
+
+
+def blocks_of(text: str) -> MarkdownText:
+    """Return what is text in a Markdown report.
+
+    Args:
+        text: of the report.
+
+    Raises:
+        DependencyError: the Markdown parser is not installed.
+    """
+    tokens = markdown_parser().parse(_unwrapped(text.translate(_INVISIBLE)), {})
+    definitions = [
+        Definition(token.meta["label"], web_address(token.meta["url"]), token.meta["title"], token.map[0] + 1)
+        for token in tokens
+        if token.type == "definition" and token.map
+    ]
+    return MarkdownText(list(_blocks(tokens)), definitions)
+
+
+def _unwrapped(text: str) -> str:
+    """A report that is in a code fence as a whole, without it; its lines stay where they are."""
+    opened, end = _WRAPPED.match(text), len(text.rstrip())
+    if opened is None or text[text.rfind("\n", 0, end) + 1 : end].strip() != opened[1]:
+        return text
+    begin = text.rfind("\n", 0, end)
+    return "\n" * text.count("\n", 0, opened.end()) + text[opened.end() : max(begin, opened.end())]
+
+
+def _blocks(tokens: Sequence[Token]) -> Iterator[TextBlock]:
+    walk = _Walk()
+    for token in tokens:
+        if token.type == "inline":
+            yield from walk.text(token)
+        else:
+            yield from walk.mark(token)
+
+
+class _Walk:
+    """Where in a report's structure the tokens stand."""
+
+    def __init__(self) -> None:
+        self._line, self._level, self._depth = 1, 0, 0
+        self._note: str | None = None
+        self._item = ""
+        self._cells: list[list[Piece]] | None = None
+        self._heads: list[str] = []
+        self._quotes = 0
+        self._is_labelled: bool | None = None
+
+    def mark(self, token: Token) -> Iterator[TextBlock]:
+        """Take what begins or ends a block."""
+        if token.map:
+            self._line = token.map[0] + 1
+        match token.type:
+            case "heading_open" | "heading_close":
+                self._level = int(token.tag[1:]) if token.nesting > 0 else 0
+            case "footnote_reference_open":
+                self._note = str(token.meta["label"])
+                # a note without any text has to be known too
+                yield TextBlock("note", self._line, [[]], name=self._note)
+            case "footnote_reference_close":
+                self._note = None
+            case "list_item_open" | "list_item_close":
+                self._depth += token.nesting
+                self._item = (token.info or "-") if token.nesting > 0 else ""
+            case "blockquote_open" | "blockquote_close":
+                self._quotes += token.nesting
+                self._is_labelled = self._is_labelled if self._quotes else None
+            case "thead_open":
+                self._heads = []
+            case "tr_open":
+                self._cells = []
+            case "tr_close":
+                yield from self._row()
+
+    def _row(self) -> Iterator[TextBlock]:
+        cells, self._cells = self._cells or [], None
+        if self._heads:
+            yield TextBlock("row", self._line, cells, heads=self._heads)
+        else:
+            self._heads = ["".join(piece.text for piece in cell).strip() or " " for cell in cells]
+
+    def text(self, token: Token) -> Iterator[TextBlock]:
+        """Take the text of a block."""
+        if token.map:
+            self._line = token.map[0] + 1
+        pieces = _Pieces(self._line).read(token.children or [])
+        if self._quotes and self._is_labelled is None:
+            starts = [child.type for child in token.children or [] if child.type != "text" or child.content]
+            self._is_labelled = token.content.startswith("[!") or starts[:1] == ["strong_open"]
+        quoted = self._quotes > 0 and not self._is_labelled
+        if self._cells is not None:
+            self._cells.append(pieces)
+        elif self._level:
+            yield TextBlock("heading", self._line, [pieces], level=self._level)
+        elif self._note is not None:
+            yield TextBlock("note", self._line, [pieces], name=self._note)
+        elif self._depth:
+            yield TextBlock("item", self._line, [pieces], level=self._depth, name=self._item, quoted=quoted)
+            self._item = ""
+        else:
+            yield TextBlock("paragraph", self._line, [pieces], quoted=quoted)
+
+
+class _Pieces:
+    """Makes pieces of what a parser found within a block; text inside a link or raised text is kept until that ends."""
+
+    def __init__(self, line: int) -> None:
+        self._line = line
+        self._pieces: list[Piece] = []
+        self._within: list[str] | None = None
+        self._link: Token | str | None = None
+        self._hidden = ""
+
+    def read(self, tokens: Sequence[Token]) -> list[Piece]:
+        """Return the pieces of a block."""
+        for token in tokens:
+            if self._hidden:
+                ended = token.type == "html_inline" and token.content.lower().startswith(f"</{self._hidden}")
+                self._hidden = "" if ended else self._hidden
+            elif token.type == "html_inline":
+                self._html(token.content)
+            else:
+                self._take(token)
+            self._line += 1 if token.type in ("softbreak", "hardbreak") else token.content.count("\n")
+        self._end_link()
+        self._end_raised()
+        return list(_joined(self._pieces))
+
+    def _take(self, token: Token) -> None:
+        match token.type:
+            case "link_open":
+                self._end_raised()
+                self._link, self._within = token, []
+            case "link_close":
+                self._end_link()
+            case "softbreak" | "hardbreak":
+                self._break(self._line + 1)
+            case "footnote_ref":
+                self._pieces.append(Piece("note", str(token.meta["label"]), self._line))
+            case "bare_link":
+                self._pieces.append(Piece("link", "", self._line, url=token.content))
+            case "text" | "code_inline" if token.content and self._within is not None:
+                self._within.append(token.content)
+            case "text" | "code_inline" if token.content:
+                self._pieces.append(Piece("text" if token.type == "text" else "code", token.content, self._line))
+
+    def _break(self, line: int) -> None:
+        if self._within is not None:
+            self._within.append(" ")
+        # a line is counted where it begins, also within a link
+        self._pieces.append(Piece("break", " ", line))
+
+    def _html(self, tag: str) -> None:
+        if _LINE_BREAK.match(tag):
+            self._break(self._line)
+        elif (anchor := _ANCHOR.match(tag)) and self._link is None:
+            self._end_raised()
+            self._link, self._within = unescape(anchor[1]), []
+        elif _ANCHOR_CLOSE.match(tag) and isinstance(self._link, str):
+            self._end_link()
+        elif _SUP_OPEN.match(tag) and self._link is None:
+            self._end_raised()
+            self._within = []
+        elif _SUP_CLOSE.match(tag):
+            self._end_raised()
+        elif quote := _QUOTE_TAG.match(tag):  # as a browser shows it
+            mark = "\u201d" if quote[1] else "\u201c"
+            if self._within is not None:
+                self._within.append(mark)
+            else:
+                self._pieces.append(Piece("text", mark, self._line))
+        elif found := _HIDDEN.match(tag):
+            self._hidden = found[1].lower()
+
+    def _end_link(self) -> None:
+        if self._link is not None:
+            self._pieces.append(_link(self._link, "".join(self._within or []), self._line))
+            self._link = self._within = None
+
+    def _end_raised(self) -> None:
+        if self._within is not None and self._link is None:
+            self._pieces.append(Piece("raised", "".join(self._within), self._line))
+            self._within = None
+
+
+def _link(opened: Token | str, text: str, line: int) -> Piece:
+    url = opened if isinstance(opened, str) else str(opened.attrGet("href") or "")
+    named = "" if text in (url, url.removeprefix("mailto:")) else text
+    if isinstance(opened, str):
+        return Piece("link", named, line, web_address(url))
+    return Piece("link", named, line, web_address(url), str(opened.meta.get("label", "")), str(opened.attrGet("title") or ""))
+
+
+def _joined(pieces: Sequence[Piece]) -> Iterator[Piece]:
+    """Pieces of which text that a parser parted, at a sign of emphasis, is one."""
+    for (kind, line), alike in groupby(pieces, key=lambda piece: (piece.kind, piece.line)):
+        if kind == "text":
+            yield from _linked(Piece("text", "".join(piece.text for piece in alike), line))
+        else:
+            yield from alike
+
+
+def _linked(piece: Piece) -> Iterator[Piece]:
+    """A text with what names a page in it as links."""
+    begin = 0
+    for found in _UNMARKED.finditer(piece.text):
+        url = _named_page(found)
+        kept = found.end() if found["arxiv"] or found["pubmed"] else found.end() - len(found[0]) + len(trimmed(found[0]))
+        if found.start() > begin:
+            yield replace(piece, text=piece.text[begin : found.start()])
+        yield Piece("link", "", piece.line, url)
+        begin = kept
+    if begin < len(piece.text):
+        yield replace(piece, text=piece.text[begin:])

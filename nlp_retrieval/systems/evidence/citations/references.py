@@ -1,0 +1,444 @@
+"""The entries that marks name: definitions of links, footnotes, and the list of references at the end."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from nlp_retrieval.systems.evidence.citations.blocks import MarkdownText, Piece, TextBlock
+from nlp_retrieval.systems.evidence.citations.citation import Reference
+from nlp_retrieval.systems.evidence.citations.marks import SOURCE_WORDS, author_and_year, key_of, numbers_of
+
+__all__ = ["References", "references_of"]
+
+_LIST_NAMES = frozenset(
+    """references reference refs sources source bibliography bibliographies citations citation cited footnotes endnotes
+    literature
+    links webliography weblinks webography urls
+    literatur literaturverzeichnis literaturliste literaturangaben literaturhinweise literaturnachweise quellen
+    quellenverzeichnis
+    quellenangaben quellenangabe quellennachweis quellennachweise quellenliste einzelnachweise belege fußnoten endnoten
+    referenzen
+    bibliografie bibliographie nachweise
+    références réferences sources webographie sitographie
+    referencias bibliografía fuentes citas
+    referências bibliografia fontes citações
+    fonti riferimenti referenze sitografia
+    bronnen bronvermelding bronnenlijst referenties literatuur literatuurlijst
+    källor källförteckning referenser referenslista litteratur litteraturförteckning
+    kilder kildeliste referanser litteraturliste referencer
+    lähteet lähdeluettelo viitteet kirjallisuus
+    źródła piśmiennictwo przypisy literatura zdroje reference odkazy viri irodalom források irodalomjegyzék bibliografie surse
+    referințe kaynaklar kaynakça referanslar
+    источники литература литературы источников библиография ссылки джерела література посилання
+    βιβλιογραφία πηγές αναφορές מקורות ביבליוגרפיה المراجع المصادر مراجع مصادر منابع संदर्भ
+    참고문헌 출처 참고자료 referensi pustaka nguồn""".split()
+)
+_BESIDE = frozenset(
+    """and und et y e i en och og og ve и та of the a this that in for from to list lists de des du del della di da der
+    die das los
+    las el la le les liste lista список selected select selection sélection selección wybrana wybrane ausgewählte
+    auswahl sélective
+    sélectives seleccionada seleccionadas seleccionadas essential recommended suggested cited consulted used checked reviewed
+    referenced accessed further additional other more key main core major all full complete primary secondary online
+    web internet
+    external reading readings resources notes works work table numbered annotated report article document paper
+    consultadas consultés
+    consultées bibliográficas bibliographiques bibliografiche utilisées utilizadas utilizzate verwendete weitere weiterführende
+    zitierte citées citée citadas used items entries литературы источников использованной использованных список
+    использованные daftar tài liệu tham khảo
+    appendix annex anhang annexe apéndice appendice supplementary data my our where found sites pages""".split()
+)
+_LIST_PHRASES = frozenset(
+    (
+        "further reading",
+        "works cited",
+        "works referenced",
+        "works consulted",
+        "literature cited",
+        "notes",
+        "weiterführende literatur",
+        "tài liệu tham khảo",
+    )
+)
+_IN_HAN = re.compile(
+    "(?:参考|參考|引用|引文|文献|文獻|资料|資料|来源|來源|出典|出处|出處|注释|注釋|脚注|链接|連結|リンク|サイト|主要|主な|相关|相關|一覧|列表|目录|目錄|信息|网站|書籍|书目"
+    "|和|与|與|及|の|等|本文|报告|報告)+"
+)
+_LIST_WORDS_IN_HAN = re.compile("参考|參考|引用|引文|文献|文獻|来源|來源|出典|出处|出處|脚注")
+_NUMBERING = re.compile(
+    r"[\W_]*(?:(?:[0-9]{1,3}(?:\.[0-9]{1,3}){0,3}|[IVXLC]{1,6}|[A-Z]|[一二三四五六七八九十]{1,3})[.):、\s]+)?"
+)
+_LONGEST_NAME = 80
+_MOST_WORDS = 8
+_WORDS = re.compile(r"[^\W\d_]+")
+_WORDS_OF_NAMES = re.compile(r"[^\W\d_](?:[\w'\u2019 -]{0,40}?[^\W\d_])?(?![\w'\u2019-])")
+_BEGINNING = 300
+_ENTRY = re.compile(
+    rf"\s*(?:[\[【]\s?(?:{SOURCE_WORDS}[.: #]{{0,2}})?\^?([0-9]{{1,9}}|\^?[^\[\]【】\s]{{1,40}}?|[^\[\]【】\n]{{1,50}}?[0-9]{{4}}[a-z]?)\^?[\]】]:?"  # noqa: E501
+    rf"|\(([0-9]{{1,4}}|[A-Z]{{1,3}}[0-9]{{1,4}})\)|(?:{SOURCE_WORDS}[.: #]{{0,2}}|#)?([0-9]{{1,4}})(?:[.):](?=\s)|\s[\u2013\u2014-](?=\s))"  # noqa: E501
+    rf"|([A-Z]{{1,3}}[0-9]{{1,4}})(?:[.):](?=\s)|\s[\u2013\u2014-](?=\s))|([\u00b9\u00b2\u00b3\u2070\u2074-\u2079]{{1,4}}))\s*",
+    re.IGNORECASE,
+)
+_SIGNS = str.maketrans("\u00b9\u00b2\u00b3\u2070\u2074\u2075\u2076\u2077\u2078\u2079", "1230456789")
+_BRACKETED = re.compile(r"\s*[\[【]\^?(?:[0-9]{1,9}|[A-Z]{1,3}[0-9]{1,4})\^?[\]】](:?)")
+_CITES = re.compile(r"[\[【]\^?([0-9]{1,4})(?=[\]】,;\u2020:\u2013-])")
+_YEAR = re.compile(r"\b(?:1[6-9]|20)[0-9]{2}[a-z]?\b")
+_PERSON = re.compile(r"[^\W\d_][\w'\u2019-]{0,40}, (?:[^\W\d_]\.|[^\W\d_][\w-]{1,30}[.,&]? )")
+_LEAD = re.compile(
+    r"[\s(\[<]*(?:\b(?:url|doi|link|available (?:at|from)|retrieved from|online|verfügbar unter)\b)?[\s:(<\[]*\Z", re.IGNORECASE
+)
+_AROUND = " \t.,:;|\"'\u2010\u2011\u2012\u2013\u2014-\u201c\u201d*"
+_EMPTY = re.compile(r"[(\[<]\s*[)\]>]")
+
+
+@dataclass
+class References:
+    """The entries of a report.
+
+    Args:
+        defined: definitions of links, by key.
+        listed: entries of lists of references that have a mark, by key.
+        notes: footnotes, by key.
+        unmarked: entries of lists of references without a mark.
+        duplicates: entries whose mark another of the same kind has, which counts.
+        prose: blocks that are none of these.
+    """
+
+    defined: dict[str, Reference] = field(default_factory=dict)
+    listed: dict[str, Reference] = field(default_factory=dict)
+    notes: dict[str, Reference] = field(default_factory=dict)
+    unmarked: list[Reference] = field(default_factory=list)
+    duplicates: list[Reference] = field(default_factory=list)
+    prose: list[TextBlock] = field(default_factory=list)
+    _by_year: dict[str, list[Reference]] | None = field(default=None, init=False, repr=False)
+
+    def find(self, name: str, note: bool = False) -> Reference | None:
+        """Return the entry that a mark names: of its own kind where there is one, one with a URL where there is one.
+
+        Args:
+            name: as written; authors with a year name the only entry that begins with the first of them and has the year.
+            note: whether the mark is a footnote's.
+        """
+        kinds = (self.notes, self.listed, self.defined) if note else (self.listed, self.defined, self.notes)
+        found = [kind[key] for kind in kinds if (key := key_of(name)) in kind]
+        if not found and (work := author_and_year(name)) is not None:
+            found = self._works_of(*work)
+        return next((entry for entry in found if entry.url), found[0] if found else None)
+
+    def _works_of(self, surname: str, year: str) -> list[Reference]:
+        if self._by_year is None:
+            self._by_year = {}
+            for entry in (*self.listed.values(), *self.unmarked):
+                for written in set(_YEAR.findall(entry.title[:_BEGINNING])):
+                    self._by_year.setdefault(written, []).append(entry)
+        works = [
+            one for one in self._by_year.get(year, []) if surname in _WORDS_OF_NAMES.findall(one.title[:_BEGINNING].casefold())
+        ]
+        first = [one for one in works if one.title.casefold().startswith(surname)] or works
+        return first if len(first) == 1 else []
+
+    def entries(self) -> Iterator[Reference]:
+        """Yield every entry that counts, in the order of the report."""
+        entries = [*self.defined.values(), *self.listed.values(), *self.notes.values(), *self.unmarked]
+        yield from sorted(entries, key=lambda one: one.line)
+
+    def add(self, kind: dict[str, Reference], entry: Reference) -> None:
+        """Keep an entry; the first of a mark that has a URL counts, or the first where none has one."""
+        kept = kind.setdefault(key_of(entry.mark), entry)
+        if kept is entry:
+            return
+        if entry.url and not kept.url:
+            kind[key_of(entry.mark)], entry = entry, kept
+        self.duplicates.append(entry)
+
+
+def references_of(report: MarkdownText) -> References:
+    """Return the entries of a report, and what of it is left.
+
+    Args:
+        report: as it was parsed.
+    """
+    found = References()
+    for one in report.definitions:
+        found.add(found.defined, Reference(one.label, _title([one.title]), one.url, one.line))
+    blocks = _without_notes(report.blocks, found)
+    lists = _lists(blocks)
+    end = _before_closing_list(blocks)
+    within = 0
+    draft = _OpenEntry(found)
+    for number, block in enumerate(blocks):
+        if block.kind == "heading":
+            within = block.level if number in lists else within if 0 < within < block.level else 0
+            if within:
+                draft.close()
+                continue
+        elif number in lists:
+            within = 7
+            draft.close()
+            if len(_lines(block)) > 1:
+                draft.read(block, _lines(block)[1:])
+            continue
+        elif (within or number >= end) and draft.read(block, _lines(block)):
+            continue
+        draft.close()
+        found.prose.append(block)
+    draft.close()
+    return found
+
+
+def _lists(blocks: Sequence[TextBlock]) -> set[int]:
+    """The headings, by number, below which a list of references stands.
+
+    By its name where it has no other words; under another name, or none that is known, where what stands below is nothing but
+    entries with marks, and most of these are cited elsewhere.
+    """
+    found: set[int] = set()
+    cited: Counter[str] | None = None
+    for number, block in enumerate(blocks):
+        # "7. References" over a line of dashes is an item for a parser
+        alone = block.kind == "paragraph" or (block.kind == "item" and block.name.isdecimal() and block.level == 1)
+        if not alone and block.kind != "heading":
+            continue
+        name = _plain(block.pieces[0] if not alone else _lines(block)[0][1])
+        if _is_list_name(name, alone=alone):
+            found.add(number)
+            continue
+        if block.kind == "item" or (alone and not _may_head(block, name)):
+            continue
+        marks = _marks_of_entries(_below(blocks, number))
+        if marks is None:
+            continue
+        if cited is None:
+            cited = _numbers_cited(blocks)
+        own = _numbers_cited(_below(blocks, number))
+        n_cited = sum(cited[mark] > own[mark] for mark in marks)
+        if 2 * n_cited >= len(marks) > 0:
+            found.add(number)
+    return found
+
+
+def _may_head(block: TextBlock, text: str) -> bool:
+    return (
+        0 < len(text.strip()) <= _LONGEST_NAME
+        and len(_lines(block)) == 1
+        and not _ENTRY.match(text)
+        and not _url(block.pieces[0])
+        and text.rstrip("* ")[-1:] not in ".?!。"
+    )
+
+
+def _below(blocks: Sequence[TextBlock], number: int) -> Iterator[TextBlock]:
+    """Yield what stands below a heading, up to the next that is not below it."""
+    level = blocks[number].level or 7
+    for at in range(number + 1, len(blocks)):
+        if blocks[at].kind == "heading" and blocks[at].level <= level:
+            return
+        yield blocks[at]
+
+
+def _marks_of_entries(blocks: Iterable[TextBlock]) -> list[str] | None:
+    """The marks of blocks that are all entries of a list, most of them with a URL; None where one is none."""
+    marks: list[str] = []
+    n_entries = n_urls = 0
+    for block in blocks:
+        if block.kind == "heading":
+            continue
+        if block.kind not in ("item", "paragraph"):
+            return None
+        for at, (_, pieces) in enumerate(_lines(block)):
+            mark = _ENTRY.match(_plain(pieces[:3]))
+            has_url = bool(_url(pieces))
+            n_urls += has_url
+            if mark:
+                marks.append(key_of(next(filter(None, mark.groups())).translate(_SIGNS)))
+                n_entries += 1
+            elif block.kind == "item" and block.name and not at:
+                marks += [key_of(block.name)] if block.name.isdecimal() else []
+                n_entries += 1
+            elif block.kind == "paragraph" and not has_url:
+                return None
+    return marks if 2 * n_urls >= max(n_entries, 1) else None
+
+
+def _numbers_cited(blocks: Iterable[TextBlock]) -> Counter[str]:
+    """How often each number is cited in a text, by its look."""
+    return Counter(key_of(name[1]) for block in blocks for cell in block.pieces for name in _CITES.finditer(_plain(cell)))
+
+
+def _without_notes(blocks: Sequence[TextBlock], found: References) -> list[TextBlock]:
+    kept: list[TextBlock] = []
+    note: TextBlock | None = None
+    pieces: list[Piece] = []
+    for block in (*blocks, None):
+        if block is not None and block.kind == "note" and block.pieces != [[]]:
+            pieces += block.pieces[0]
+            continue
+        if note is not None:
+            found.add(found.notes, _reference(note.name, pieces, note.line))
+        note, pieces = (block, []) if block is not None and block.kind == "note" else (None, [])
+        if block is not None and note is None:
+            kept.append(block)
+    return kept
+
+
+def _before_closing_list(blocks: Sequence[TextBlock]) -> int:
+    """Where a list of references without a heading begins: with the last blocks that are ``[n] ... URL`` or ``[n]: ...``."""
+    end = len(blocks)
+    while end and blocks[end - 1].kind in ("paragraph", "item") and _closes(blocks[end - 1]):
+        end -= 1
+    return end
+
+
+def _closes(block: TextBlock) -> bool:
+    found = _BRACKETED.match(_plain(block.pieces[0][:3]))
+    return found is not None and (bool(found[1]) or any(_url(line) for _, line in _lines(block)))
+
+
+class _OpenEntry:
+    """An entry that may go on in the next line or block."""
+
+    def __init__(self, found: References) -> None:
+        self._found = found
+        self._mark = ""
+        self._line = 0
+        self._depth = 0
+        self._pieces: list[Piece] = []
+
+    def read(self, block: TextBlock, lines: list[tuple[int, list[Piece]]]) -> bool:
+        """Read the entries of a block; whether it holds any."""
+        if block.kind == "row":
+            return self._row(block)
+        first = _ENTRY.match(_plain(lines[0][1][:3]))
+        has_url = any(_url(pieces) for _, pieces in lines)
+        goes_on = bool(self._pieces) and block.kind == "item" and (not block.name or block.level > self._depth)
+        if goes_on and not self._depth and has_url and _url(self._pieces):
+            goes_on = False
+        if block.kind == "paragraph" and not first and not has_url and not _is_work(_plain(lines[0][1])):
+            return False
+        if block.kind == "item" and not (goes_on and not first):
+            self._begin(block.name if not first and block.name.isdecimal() else "", lines[0][0], block.level)
+            self._take(lines[0])
+            lines = lines[1:]
+        elif not goes_on:
+            self.close()
+        for line in lines:
+            self._take(line)
+        return True
+
+    def _take(self, line: tuple[int, list[Piece]]) -> None:
+        number, pieces = line
+        found = _ENTRY.match(_plain(pieces[:3]))
+        if found and not (self._pieces and not _starts(found, pieces)):
+            if self._pieces or self._mark:
+                self._begin("", number, self._depth)
+            self._mark, self._line = next(filter(None, found.groups())).translate(_SIGNS), self._line or number
+            pieces = _without_start(pieces, found.end())
+        elif self._pieces and not self._mark and _url(self._pieces) and not self._depth:
+            self._begin("", number, 0)
+        self._line = self._line or number
+        self._pieces += [*pieces, Piece("break", " ", number)]
+
+    def _row(self, block: TextBlock) -> bool:
+        cells = [_plain(cell).strip() for cell in block.pieces]
+        pieces = [piece for cell in block.pieces for piece in (*cell, Piece("break", " ", block.line))]
+        mark = numbers_of(cells[0].rstrip(".")) if cells else ""
+        if not mark and not _url(pieces):
+            return False
+        self._begin(mark, block.line, 0)
+        self._pieces = _without_start(pieces, len(_plain(block.pieces[0]))) if mark else pieces
+        self.close()
+        return True
+
+    def _begin(self, mark: str, line: int, depth: int) -> None:
+        self.close()
+        self._mark, self._line, self._depth = mark, line, depth
+
+    def close(self) -> None:
+        """Keep the entry that was begun."""
+        if self._mark or _plain(self._pieces).strip() or _url(self._pieces):
+            entry = _reference(self._mark, self._pieces, self._line)
+            if entry.mark:
+                self._found.add(self._found.listed, entry)
+            else:
+                self._found.unmarked.append(entry)
+        self._mark, self._line, self._depth, self._pieces = "", 0, 0, []
+
+
+def _starts(found: re.Match[str], pieces: Sequence[Piece]) -> bool:
+    """Whether a later line begins an entry: a number with a full stop may as well be the year at the end of a title."""
+    return not found[3] or (bool(pieces) and int(found[3]) < 1000)
+
+
+def _is_work(text: str) -> bool:
+    """Whether a text without a URL is a work of somebody, with its year."""
+    return bool(_PERSON.match(text[:100]) and _YEAR.search(text[:_BEGINNING]))
+
+
+def _is_list_name(text: str, alone: bool = False) -> bool:
+    if len(text) > _LONGEST_NAME or (alone and text.rstrip("* ").endswith((".", "?", "!", "。"))):
+        return False
+    words = [word.casefold() for word in _WORDS.findall(_NUMBERING.sub("", text, count=1))]
+    phrase = " ".join(words)
+    if phrase in _LIST_PHRASES:
+        return not alone or len(words) > 1 or text.rstrip("* ").endswith((":", "\uff1a"))
+    if _LIST_WORDS_IN_HAN.search(phrase) and all(map(_IN_HAN.fullmatch, words)):
+        return True
+    return 0 < len(words) <= _MOST_WORDS and not _LIST_NAMES.isdisjoint(words) and set(words) <= _LIST_NAMES | _BESIDE
+
+
+def _lines(block: TextBlock) -> list[tuple[int, list[Piece]]]:
+    lines: list[tuple[int, list[Piece]]] = [(block.line, [])]
+    for piece in (piece for cell in block.pieces for piece in cell):
+        if piece.kind == "break":
+            lines.append((piece.line, []))
+        else:
+            lines[-1][1].append(piece)
+    return lines
+
+
+def _plain(pieces: Sequence[Piece]) -> str:
+    return "".join(f"[^{piece.text}]" if piece.kind == "note" else _link_text(piece) for piece in pieces)
+
+
+def _link_text(piece: Piece) -> str:
+    if piece.kind == "raised" and piece.text.strip("[] ").isdecimal():
+        return f"[{piece.text.strip('[] ')}]"
+    mark = piece.kind == "link" and piece.label and key_of(piece.label) == key_of(piece.text)
+    return f"[{piece.text}]" if mark else piece.text
+
+
+def _without_start(pieces: Sequence[Piece], length: int) -> list[Piece]:
+    kept: list[Piece] = []
+    for piece in pieces:
+        text = _plain([piece])
+        if length >= len(text) and text:
+            length -= len(text)
+            # the number itself may be the link
+            if piece.kind == "link" and piece.url and not piece.label:
+                kept.append(Piece("link", "", piece.line, piece.url))
+        elif length:
+            kept.append(Piece(piece.kind, text[length:], piece.line, piece.url, "", piece.title))
+            length = 0
+        else:
+            kept.append(piece)
+    return kept
+
+
+def _url(pieces: Sequence[Piece]) -> str:
+    return next((piece.url for piece in pieces if piece.url), "")
+
+
+def _reference(mark: str, pieces: Sequence[Piece], line: int) -> Reference:
+    url = _url(pieces)
+    texts = [piece.text.replace(url, " ") if url else piece.text for piece in pieces]
+    linked = next((piece.title for piece in pieces if piece.url == url and piece.title), "")
+    return Reference(mark.rstrip("^"), _title(texts) or _title([linked]), url, line)
+
+
+def _title(texts: Sequence[str]) -> str:
+    title = _EMPTY.sub("", " ".join("".join(texts).split())).rstrip()
+    shorter = _LEAD.sub("", title[-200:])
+    return (title[:-200] + shorter).strip(_AROUND)

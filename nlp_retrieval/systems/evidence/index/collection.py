@@ -1,0 +1,131 @@
+"""A project's passages as a collection in BEIR's layout, with claims that people judged, for a benchmark of searchers.
+
+A judged claim names a source by its URL, and may quote it; the passages that hold the quote are the gold. An export that was
+interrupted leaves no judgements, so that a benchmark refuses it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from nlp_retrieval.core import remove_output, write_output
+from nlp_retrieval.errors import InputError, SourceError
+from nlp_retrieval.loaders import JsonObject, as_id, as_text, make_query, metadata_of, read_json_lines
+from nlp_retrieval.systems.evidence.index.archive import SourceArchive
+from nlp_retrieval.systems.evidence.index.records import EvidencePassage
+from nlp_retrieval.text import located
+
+__all__ = ["ExportedCollection", "export_collection"]
+
+_FIELDS = ("claim", "query", "url", "quote", "id")
+
+
+@dataclass(frozen=True)
+class ExportedCollection:
+    """What was written.
+
+    Args:
+        passages: how many there are in ``corpus.jsonl``.
+        claims: how many different ones there are in ``queries.jsonl``; 0 where none were given.
+    """
+
+    passages: int
+    claims: int
+
+
+def export_collection(sources: SourceArchive, folder: str | Path, judged: str | Path | None = None) -> ExportedCollection:
+    """Write the passages that can be found in a project, and judged claims, into a folder for a benchmark.
+
+    Args:
+        sources: of the project; the newest version of each URL is written.
+        folder: receives ``corpus.jsonl`` and, with judged claims, ``queries.jsonl`` and ``qrels/test.tsv``; files of these
+            names are replaced, or removed where they would be of another corpus.
+        judged: JSON lines, each a claim and a source that speaks of it: ``claim`` (or ``query``), ``url``, and where it is
+            known ``quote``, words that stand in the source. Lines with the same claim are one query. Without a quote every
+            passage of the source is gold. Other fields become metadata of the query; ``family`` keeps queries together.
+
+    Raises:
+        SourceError: the file cannot be read, or a line names a source or quotes words that the project does not have.
+        OutputError: the folder cannot be written.
+    """
+    target = Path(folder)
+    passages = _passages(sources)
+    corpus = [_row(item_id, passage) for item_id, passage in passages.items()]
+    queries, gold = ([], []) if judged is None else _judged(sources, Path(judged))
+    for name in ("qrels/test.tsv", "queries.jsonl"):  # first, so that no claims are ever judged by passages of another export
+        remove_output(target / name)
+    write_output(target / "corpus.jsonl", _lines(corpus))
+    if judged is not None:
+        table = "".join(f"{query}\t{item}\t1\n" for query, item in gold)
+        write_output(target / "queries.jsonl", _lines(queries))
+        write_output(target / "qrels" / "test.tsv", f"query-id\tcorpus-id\tscore\n{table}".encode())
+    return ExportedCollection(len(corpus), len(queries))
+
+
+def _passages(sources: SourceArchive) -> dict[str, EvidencePassage]:
+    """All passages by id; those of a text with several URLs once, under the first."""
+    keys = dict.fromkeys(source.key for source in sources.sources())
+    return {_id(passage.key, number): passage for key in keys for number, passage in enumerate(sources.passages(key))}
+
+
+def _id(key: str, number: int) -> str:
+    return f"{key}::{number}"
+
+
+def _row(item_id: str, passage: EvidencePassage) -> dict[str, object]:
+    titled = {"title": passage.title} if passage.title else {}
+    about = {"url": passage.url, "quality": passage.quality, "fetch_date": passage.fetch_date}
+    return {"_id": item_id, **titled, "text": passage.content, "metadata": {key: one for key, one in about.items() if one}}
+
+
+def _judged(sources: SourceArchive, path: Path) -> tuple[list[dict[str, object]], list[tuple[str, str]]]:
+    """Queries and pairs of query and gold passage, each once and in the order of the file."""
+    queries: dict[str, dict[str, object]] = {}
+    gold: dict[tuple[str, str], None] = {}
+    for place, row in read_json_lines(path):
+        claim = _text(place, row, "claim" if "claim" in row or "query" not in row else "query")
+        if claim not in queries:
+            query = make_query(place, f"claim{len(queries) + 1}", claim, metadata=metadata_of(place, row, _FIELDS))
+            if "family" in query.metadata:
+                as_id(place, "family", query.metadata["family"])
+            queries[claim] = {"_id": query.query_id, "text": claim, "metadata": query.metadata}
+        found = _gold(sources, place, _text(place, row, "url"), row)
+        gold |= dict.fromkeys((str(queries[claim]["_id"]), item_id) for item_id in found)
+    if not queries:
+        raise SourceError(f"{path}: it holds no claims; write one object per line, with claim, url and quote")
+    return list(queries.values()), list(gold)
+
+
+def _text(place: str, row: JsonObject, field: str) -> str:
+    if field not in row:
+        raise SourceError(f'{place}: no "{field}" field (found: {", ".join(map(repr, row))[:200]})')
+    text = as_text(place, field, row[field])
+    if not text.strip():
+        raise SourceError(f'{place}: "{field}" is empty')
+    return text
+
+
+def _gold(sources: SourceArchive, place: str, url: str, row: JsonObject) -> Iterable[str]:
+    try:
+        source = sources.source(url)
+    except InputError as error:
+        raise SourceError(f"{place}: {error}") from None
+    if source is None:
+        raise SourceError(f"{place}: no text is stored under {url[:200]!r}; add it to the project, or leave the line out")
+    passages = sources.passages(source.key)
+    if row.get("quote") is None:
+        return [_id(source.key, number) for number in range(len(passages))]
+    span = located(_text(place, row, "quote"), sources.text(source.key), shortest=1)
+    if span is None:
+        raise SourceError(f"{place}: the text of {url[:200]!r} does not have this quote; copy it as it stands there")
+    begin, end = span
+    whole = [number for number, one in enumerate(passages) if one.start <= begin and end <= one.end]
+    parts = [number for number, one in enumerate(passages) if one.start < end and begin < one.end]
+    return [_id(source.key, number) for number in whole or parts]
+
+
+def _lines(rows: Iterable[Mapping[str, object]]) -> bytes:
+    return "".join(f"{json.dumps(row)}\n" for row in rows).encode()

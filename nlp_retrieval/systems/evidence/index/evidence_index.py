@@ -1,0 +1,334 @@
+"""The index of what was read: sources in, passages out, each with the URL, grade and date of its source.
+
+What is added is on the disk when ``add_document`` returns, and found after ``build_index``. Everything a result says comes
+from the stored sources; the index that is searched is derived from them and only says which passages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Self
+
+from filelock import FileLock, Timeout
+
+from nlp_retrieval import RetrievalResult, Searcher
+from nlp_retrieval.core import BaseSearcher, Where, check_k, check_queries, explained_writes, join_title, parse_filter
+from nlp_retrieval.errors import ConfigurationError, IndexLockedError, InputError
+from nlp_retrieval.systems.evidence.index.archive import GRAPH_FOLDER, SourceArchive, passage_of
+from nlp_retrieval.systems.evidence.index.counters import QueryCounters, relevance_of
+from nlp_retrieval.systems.evidence.index.grades import at_least
+from nlp_retrieval.systems.evidence.index.incoming import checked_document, checked_source, read_source
+from nlp_retrieval.systems.evidence.index.metadata import (
+    IndexMetadata,
+    IndexStatistics,
+    bytes_on_disk,
+    metadata_of,
+    statistics_of,
+    write_metadata,
+)
+from nlp_retrieval.systems.evidence.index.records import EvidencePassage
+from nlp_retrieval.systems.evidence.index.searchable import place_of
+from nlp_retrieval.systems.evidence.index.store import StoredText, StoredVersion
+from nlp_retrieval.systems.evidence.index.url_filter import by_source
+from nlp_retrieval.systems.evidence.reading.document import SourceDocument
+from nlp_retrieval.systems.evidence.reading.quality import QualityRules
+
+__all__ = ["EvidenceIndex"]
+
+METADATA_FILE = "index_metadata.json"
+_FOR_CLAIMS = 5
+_BUILD_WAIT = 600.0
+
+
+class EvidenceIndex(SourceArchive):
+    """The sources of one research project, and the passages in them.
+
+    Several processes may add, build and search at once. Looking at a project that is not there creates nothing.
+
+    Args:
+        project_path: folder of the project; sources are kept in ``10_graph`` below it.
+        searcher: finds passages; by default BM25 and a dense retriever, fused, which needs the extra ``dense``. Pass
+            ``Searcher([Bm25sRetriever()])`` to do without. Always open a project with the same one: ``build_index`` builds
+            an index of another searcher again. The name or folder of a ColBERT model stands for late interaction with it, as
+            in :meth:`colbert`.
+        index_name: folder of the searcher's index, below ``10_graph``; by default ``index``, and ``colbert_index`` for the
+            name of a model.
+        rules: of the grades of sources that are added without one, as
+            :func:`~nlp_retrieval.systems.evidence.reading.quality.assess_source_quality` takes them; by default the built-in
+            ones.
+
+    Raises:
+        ConfigurationError: the searcher is neither a searcher nor the name of a ColBERT model, or the rules are wrong.
+    """
+
+    def __init__(
+        self,
+        project_path: str | Path,
+        searcher: BaseSearcher | str | None = None,
+        index_name: str | None = None,
+        rules: QualityRules | str | Path | None = None,
+    ) -> None:
+        if isinstance(searcher, str):
+            index_name = "colbert_index" if index_name is None else index_name
+        super().__init__(project_path, _searcher(searcher), "index" if index_name is None else index_name)
+        self.rules = QualityRules.read(rules) if isinstance(rules, str | Path) else rules
+        self.metadata_path = self.project_path / GRAPH_FOLDER / METADATA_FILE
+        self._counters = QueryCounters(self._store.database)
+
+    @classmethod
+    def colbert(cls, project_path: str | Path, model: str = "colbert-ir/colbertv2.0") -> Self:
+        """Return an index that is searched by late interaction, in the folder ``10_graph/colbert_index``.
+
+        Args:
+            project_path: folder of the project.
+            model: hub name or local folder of a ColBERT model.
+        """
+        return cls(project_path, model)
+
+    def add_document(
+        self, content: str, url: str, title: str = "", source_quality: str | None = None, fetch_date: str = ""
+    ) -> bool:
+        """Add a source; it is on the disk when this returns, and found after :meth:`build_index`.
+
+        The same text under another URL makes that URL an alias: both can be cited. Another text under the same URL is a new
+        version: the one fetched last is searched, the others can be cited by date. Where the URL has this text already,
+        nothing is added, and its title, grade and date become those given now, where they are given. A title and a grade that
+        were given stay until others are given, for new versions too. A source without a date is newer than all that its URL
+        has, whatever the clock says.
+
+        Args:
+            content: the text of the page; see :func:`nlp_retrieval.systems.evidence.index.passages.normal_text` for what is
+                kept.
+            url: where it was read; http, https or file.
+            title: of the page; what is longer than 500 characters is cut.
+            source_quality: its grade, "A" (best) to "E"; None: the one that was given before, else by the rules.
+            fetch_date: when it was fetched, ISO 8601; UTC without an offset. A source without one counts as fetched now.
+
+        Returns:
+            True where something can be cited now that could not before: a new text, another URL of a known one, or another
+            version. False for a duplicate: this URL has this text already.
+
+        Raises:
+            InputError: the content is empty, the URL is none, the grade is not one of A to E, or the date is not ISO 8601.
+            IndexLockedError: another process has been writing for a minute.
+            IndexWriteError: the project cannot be written to.
+            IndexDamagedError: the stored sources cannot be read.
+        """
+        added = self._store.add(checked_source(content, url, title, source_quality, fetch_date, self.rules))
+        self.write_metadata()
+        return added
+
+    def add_source(self, source: SourceDocument) -> bool:
+        """Add a source that was read, as :meth:`add_document` does; what no person gave does not replace what one gave.
+
+        Args:
+            source: as :func:`~nlp_retrieval.systems.evidence.reading.sources.read_sources` yields it.
+
+        Raises:
+            InputError: it cannot be used.
+        """
+        added = self._store.add(read_source(source))
+        self.write_metadata()
+        return added
+
+    def add_documents(self, documents: Iterable[Mapping[str, str | None]]) -> list[bool]:
+        """Add many sources; each is on the disk before the next is taken.
+
+        Args:
+            documents: mappings with the arguments of :meth:`add_document`; ``content`` and ``url`` are needed.
+
+        Returns:
+            One truth value per document, as of :meth:`add_document`.
+
+        Raises:
+            InputError: a document cannot be added; the message says which, and those before it were.
+        """
+        added: list[bool] = []
+        try:
+            for number, document in enumerate(documents, start=1):
+                try:
+                    added.append(self._store.add(checked_document(document, self.rules)))
+                except InputError as error:
+                    raise type(error)(f"document {number}: {error}") from None
+        finally:
+            if added:
+                self.write_metadata()
+        return added
+
+    def delete(self, url: str) -> int:
+        """Delete every version of a URL, and the texts that no other URL has; none of it is found from now on.
+
+        Args:
+            url: of the source, in any of its forms.
+
+        Returns:
+            How many versions were deleted; 0 where there was none.
+        """
+        count = self._store.delete(self._place(url))
+        self.write_metadata()  # also where nothing was left to delete: who did may have been killed before this
+        return count
+
+    def build_index(self) -> None:
+        """Make all that was added searchable, and what was deleted, replaced or graded anew as well.
+
+        Only what changed is written; a process that finds another one building waits for it, for ten minutes at most. There
+        is nothing to do without sources.
+
+        Raises:
+            DependencyError: the searcher needs a package or a model that is not installed.
+            IndexLockedError: another process is building, and does not come to an end.
+            IndexWriteError: the index cannot be written.
+        """
+        if not self._store.database.path.exists():
+            return
+        try:
+            with (
+                explained_writes(self.index_path.parent),
+                FileLock(self.index_path.parent / ".build.lock", timeout=_BUILD_WAIT),
+            ):
+                self._passages.bring_up(self._store)
+        except Timeout:
+            raise IndexLockedError(
+                f"another process has been building in {self.index_path.parent} for {_BUILD_WAIT / 60:.0f} minutes; "
+                "wait for it, then try again"
+            ) from None
+        self.write_metadata()
+
+    def search(
+        self, query: str, k: int = 5, min_quality: str | None = None, where: Where | None = None
+    ) -> list[EvidencePassage]:
+        """Search all sources.
+
+        Args:
+            query: a claim, a question, or keywords.
+            k: at most this many passages.
+            min_quality: only passages of sources with this grade or a better one.
+            where: only passages whose metadata meet this (see :mod:`nlp_retrieval.core.filters`): ``title``, ``url`` (with
+                ``eq`` and ``in`` any URL of a text in any form, else the first in canonical form), ``quality``,
+                ``fetch_date``, ``source`` (the SHA-256 of the text), ``start``, ``end``.
+
+        Returns:
+            Passages, best first; none before :meth:`build_index`. A text with several URLs is shown under the first, with
+            the best of its grades.
+
+        Raises:
+            InputError: the query is not a string, k is less than 1, the minimum is not a grade, or the filter does not fit.
+            IndexMissingError: the index was built for another searcher; ``build_index`` builds it for this one.
+            IndexDamagedError: the index is damaged; ``build_index`` builds it again.
+        """
+        grades = at_least(min_quality)
+        filters = [by_source(where, self._store.newest_at)] if where is not None and parse_filter(where) else []
+        for own in filters:
+            self._passages.note_filter(own)
+        filters += [{"quality": {"in": grades}}] if grades else []
+        texts: dict[str, StoredText] = {}
+
+        def wanted(result: RetrievalResult) -> bool:
+            sha256, _ = place_of(result.item.item_id)
+            if sha256 not in texts:
+                texts.update(self._store.texts([sha256]))
+            text = texts.get(sha256)
+            return text is not None and text.live and (grades is None or text.quality in grades)
+
+        return self._found(query, k, {"and": filters} if filters else None, wanted, lambda sha256: texts[sha256].shown)
+
+    def search_for_claim(self, claim: str, min_quality: str = "D") -> list[EvidencePassage]:
+        """Search for the five passages that speak most of a claim; whether they support it is for a verifier to say.
+
+        Args:
+            claim: one statement.
+            min_quality: only passages of sources with this grade or a better one.
+        """
+        return self.search(claim, _FOR_CLAIMS, min_quality)
+
+    def search_source(self, query: str, url: str, k: int = 5) -> list[EvidencePassage]:
+        """Search in one source alone: in the newest version of this URL, whatever other URLs the text has.
+
+        Args:
+            query: a claim, a question, or keywords.
+            url: of the source, in any of its forms.
+            k: at most this many passages.
+
+        Returns:
+            Passages, best first; none where there is no such source, the index does not hold it yet, or nothing fits.
+        """
+        versions = self._store.versions(self._place(url))
+        if not versions:
+            check_queries([query])
+            check_k(k)
+            return []
+        newest = versions[-1]
+        return self._found(query, k, {"source": newest.sha256}, lambda _: True, lambda _: newest)
+
+    def metadata(self) -> IndexMetadata:
+        """Return what ``index_metadata.json`` says, as it is now."""
+        texts, held = self._store.texts(), self._passages.held()
+        return metadata_of(texts, held, self._counters.read(), built=self._passages.is_built)
+
+    def write_metadata(self) -> None:
+        """Write ``index_metadata.json``; adding, deleting and building do it themselves."""
+        if self._store.database.path.exists():
+            write_metadata(self.metadata_path, self.metadata)
+
+    def stats(self) -> IndexStatistics:
+        """Return figures: documents, sources, passages, domains, bytes, and what was asked."""
+        database = self.index_path.parent.glob("evidence.sqlite3*")
+        return statistics_of(
+            self._store.texts(),
+            self._store.all_versions(),
+            self._passages.held(),
+            self._counters.read(),
+            built=self._passages.is_built,
+            n_bytes=bytes_on_disk(*database, self.index_path),
+        )
+
+    def _found(
+        self,
+        query: str,
+        k: int,
+        where: Where | None,
+        wanted: Callable[[RetrievalResult], bool],
+        shown: Callable[[str], StoredVersion],
+    ) -> list[EvidencePassage]:
+        (asked,), cut = check_queries([query]), check_k(k)
+        passages, contents, spans = [], dict[str, str | None](), dict[str, list[tuple[int, int]]]()
+        for result in self._passages.find(asked, cut, where, wanted):
+            sha256, number = place_of(result.item.item_id)
+            if sha256 not in contents:
+                contents[sha256] = self._store.content(sha256)
+                spans |= self._store.spans(sha256)
+            content = contents[sha256]
+            if content is not None and number in range(len(spans.get(sha256, []))):  # not deleted meanwhile
+                start, end = spans[sha256][number]
+                passages.append(passage_of(shown(sha256), content, start, end, result.score, result.signals))
+        best = passages[0] if passages else None
+        self._counters.count(asked, len(passages), relevance_of(asked, join_title(best.title, best.content)) if best else 0.0)
+        return passages
+
+
+def _searcher(given: object) -> BaseSearcher:
+    """The searcher that was given, the one of a model that was named, or the default one."""
+    if given is None:
+        return _default_searcher()
+    if isinstance(given, BaseSearcher):
+        return given
+    if not isinstance(given, str) or not given.strip():
+        raise ConfigurationError(
+            f"searcher={given!r:.80} is {type(given).__name__} and no searcher; pass Searcher([...]), "
+            "or the name of a ColBERT model as text"
+        )
+    if not ("/" in given or Path(given).expanduser().is_dir()):
+        raise ConfigurationError(
+            f"searcher={given!r:.80} is neither a folder nor the name of a model on the hub, as colbert-ir/colbertv2.0 is; "
+            "pass Searcher([...]) for other engines"
+        )
+    from nlp_retrieval import ColbertRetriever
+
+    return Searcher([ColbertRetriever(given)])
+
+
+def _default_searcher() -> BaseSearcher:
+    from nlp_retrieval import Bm25sRetriever, FaissRetriever
+
+    return Searcher([Bm25sRetriever(), FaissRetriever()])

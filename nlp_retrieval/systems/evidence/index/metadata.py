@@ -1,0 +1,214 @@
+"""What an index says about itself: figures, and the file ``index_metadata.json``, which is written and never read."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TypedDict
+
+from filelock import FileLock, Timeout
+
+from nlp_retrieval.core import clear_asides, replace_file
+from nlp_retrieval.errors import RetrievalWarning
+from nlp_retrieval.systems.evidence.index.counters import QueryStatistics
+from nlp_retrieval.systems.evidence.index.store import StoredText, StoredVersion
+from nlp_retrieval.systems.evidence.index.urls import registrable_domain
+
+__all__ = ["IndexMetadata", "IndexStatistics", "bytes_on_disk", "metadata_of", "statistics_of", "write_metadata"]
+
+_WAIT = 60.0
+
+
+class _RetrievalStats(TypedDict):
+    total_queries: int
+    avg_results_per_query: float
+    cache_hit_rate: float
+
+
+class _SourceEntry(TypedDict):
+    url: str
+    title: str
+    quality: str
+    fetch_date: str
+    passage_count: int
+
+
+class IndexMetadata(TypedDict):
+    """What ``index_metadata.json`` holds.
+
+    ``index_built`` is whether there is an index to search; ``document_count`` counts texts, however many URLs each has, and
+    ``sources`` has one entry for each, by its key; ``indexed_hashes`` are the keys of those that the index holds, whole.
+    ``cache_hit_rate`` is the share of searches that asked what had been asked before: no answers are kept, so that it says
+    what keeping them could have saved at most.
+    """
+
+    index_built: bool
+    document_count: int
+    indexed_hashes: list[str]
+    sources: dict[str, _SourceEntry]
+    retrieval_stats: _RetrievalStats
+
+
+class IndexStatistics(TypedDict):
+    """Figures of an index.
+
+    The texts, their URLs (``source_count``), the passages, the domains that somebody registered (``unique_domains``, and one
+    for all files), the bytes on the disk, and what was asked; relevance is defined in
+    :func:`nlp_retrieval.systems.evidence.index.counters.relevance_of`. Stored texts count, replaced ones and those that wait
+    for ``build_index`` too; what begins with ``indexed`` counts only what can be found.
+    """
+
+    index_built: bool
+    document_count: int
+    indexed_count: int
+    source_count: int
+    passage_count: int
+    indexed_passage_count: int
+    unique_domains: int
+    indexed_domains: int
+    bytes: int
+    total_queries: int
+    zero_result_queries: int
+    avg_results_per_query: float
+    average_relevance: float
+    cache_hit_rate: float
+
+
+def metadata_of(
+    texts: Mapping[str, StoredText], held: Mapping[str, int], asked: QueryStatistics, *, built: bool
+) -> IndexMetadata:
+    """Describe an index.
+
+    Args:
+        texts: the stored texts, by SHA-256.
+        held: how many passages of each the index holds.
+        asked: what was asked.
+        built: whether there is an index to search.
+    """
+    firsts = {text.first.key: text for text in texts.values()}
+    return {
+        "index_built": built,
+        "document_count": len(texts),
+        "indexed_hashes": [key for key, text in firsts.items() if is_held(text, held)],
+        "sources": {
+            key: {
+                "url": text.first.url,
+                "title": text.first.title,
+                "quality": text.quality,
+                "fetch_date": text.first.fetch_date,
+                "passage_count": text.first.passage_count,
+            }
+            for key, text in firsts.items()
+        },
+        "retrieval_stats": {
+            "total_queries": asked.queries,
+            "avg_results_per_query": _ratio(asked.results, asked.queries),
+            "cache_hit_rate": _ratio(asked.repeated, asked.queries),
+        },
+    }
+
+
+def statistics_of(
+    texts: Mapping[str, StoredText],
+    versions: Sequence[StoredVersion],
+    held: Mapping[str, int],
+    asked: QueryStatistics,
+    *,
+    built: bool,
+    n_bytes: int,
+) -> IndexStatistics:
+    """Count what an index holds.
+
+    Args:
+        texts: the stored texts, by SHA-256.
+        versions: of all their URLs.
+        held: how many passages of each the index holds.
+        asked: what was asked.
+        built: whether there is an index to search.
+        n_bytes: on the disk.
+    """
+    domains = {url: registrable_domain(url) for url in {version.canonical for version in versions}}
+    indexed = {sha256: text for sha256, text in texts.items() if is_held(text, held)}
+    found = {domains[version.canonical] for version in versions if version.newest and version.sha256 in indexed}
+    return {
+        "index_built": built,
+        "document_count": len(texts),
+        "indexed_count": len(indexed),
+        "source_count": len(domains),
+        "passage_count": sum(text.first.passage_count for text in texts.values()),
+        "indexed_passage_count": sum(text.first.passage_count for text in indexed.values()),
+        "unique_domains": len(set(domains.values())),
+        "indexed_domains": len(found),
+        "bytes": n_bytes,
+        "total_queries": asked.queries,
+        "zero_result_queries": asked.without_results,
+        "avg_results_per_query": _ratio(asked.results, asked.queries),
+        "average_relevance": round(asked.average_relevance, 4),
+        "cache_hit_rate": _ratio(asked.repeated, asked.queries),
+    }
+
+
+def bytes_on_disk(*paths: Path) -> int:
+    """How large files, and all files in folders, are together; what another process removes meanwhile counts nothing.
+
+    Args:
+        paths: of files and folders.
+    """
+    inside = [Path(folder, name) for path in paths for folder, _, names in os.walk(path) for name in names]
+    total = 0
+    for file in [*paths, *inside]:
+        with suppress(OSError):
+            status = file.stat()
+            total += status.st_size if stat.S_ISREG(status.st_mode) else 0
+    return total
+
+
+def is_held(text: StoredText, held: Mapping[str, int]) -> bool:
+    """Whether the index holds all passages of a text that may be found."""
+    return text.live and held.get(text.first.sha256, 0) == text.first.passage_count
+
+
+def write_metadata(path: Path, described: Callable[[], IndexMetadata]) -> None:
+    """Replace the file whole; if that fails there is a warning, because all that it says stands elsewhere.
+
+    Nobody waits for the disk: after a power failure the file may be cut off until the next change, and nothing else is.
+
+    Args:
+        path: of the file.
+        described: what to write; asked for while no other process writes, so that the last one to write is up to date.
+    """
+    try:
+        with FileLock(path.with_name(f".{path.name}.lock"), timeout=_WAIT):
+            clear_asides(path, seconds=0)
+            replace_file(path, f"{_indented(described())}\n".encode())
+    except (OSError, Timeout) as error:
+        warnings.warn(
+            f"{path} could not be written ({error}); the sources are kept, and the next change writes it again",
+            RetrievalWarning,
+            stacklevel=2,
+        )
+
+
+def _indented(metadata: IndexMetadata) -> str:
+    """The same as ``json.dumps(metadata, indent=2)``, whose encoder is so slow that adding a source would wait for it."""
+    entries = [
+        f"    {_plain(key)}: {{\n      {_plain(entry, separators=(_NEXT, ': '))[1:-1]}\n    }}"
+        for key, entry in metadata["sources"].items()
+    ]
+    whole = json.dumps({**metadata, "sources": {}}, indent=2, ensure_ascii=False)
+    before, _, after = whole.rpartition('"sources": {}')
+    return f'{before}"sources": {{\n{_BETWEEN.join(entries)}\n  }}{after}' if entries else whole
+
+
+_plain = partial(json.dumps, ensure_ascii=False)
+_NEXT, _BETWEEN = ",\n      ", ",\n"
+
+
+def _ratio(part: float, whole: float) -> float:
+    return round(part / whole, 4) if whole else 0.0

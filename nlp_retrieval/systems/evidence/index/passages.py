@@ -1,0 +1,159 @@
+"""What is stored of a source's text, and the passages it is cut into.
+
+A text is stored in one form, so that the same text is the same bytes: it has one identity, and every span holds for it.
+For every passage, ``text[start:end]`` is its content; every character that is not white space is in a passage.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from nlp_retrieval.core import half_of_pair, no_text, normalize
+from nlp_retrieval.errors import ItemError
+from nlp_retrieval.text import sentence_spans
+
+__all__ = ["MAX_CHARACTERS", "OVERLAP", "SIZE", "normal_text", "passage_spans"]
+
+SIZE = 500
+"""The most characters of a passage."""
+
+OVERLAP = 50
+"""The most characters of the sentences that a passage repeats of the one before."""
+
+MAX_CHARACTERS = 200_000_000
+"""The longest text of a source; what is longer is not a page that anybody read."""
+
+_WRAPPED = range(60, 121)
+"""How long a line is that a program broke: a shorter or longer one was ended by its author."""
+
+_INVISIBLE = frozenset(("Cc", "Cf", "Zs", "Zl", "Zp"))
+_BEGINNING = re.compile(r"\A[\s\ufeff]+")
+_BLANK_LINES = re.compile(r"\n{3,}")
+_LIST_MARK = re.compile(r"[ \t]*(?:[-*+•–#|>]|\(?\w{1,3}[.)])\s")  # noqa: RUF001
+
+
+class _Unit(NamedTuple):
+    """A sentence, or a piece of one that is longer than a passage; ``closes`` where a paragraph ends with it."""
+
+    start: int
+    end: int
+    whole: bool
+    closes: bool
+
+
+def normal_text(content: str) -> str:
+    r"""Return a text in the form in which it is stored; the form of a form is itself.
+
+    In this order: Unicode's NFC; ``\r\n`` and ``\r`` become ``\n``; NUL becomes U+FFFD; white space at the end of each line is
+    dropped, and so are white space and byte order marks at the beginning; two blank lines or more become one.
+
+    Args:
+        content: what was read.
+
+    Raises:
+        ItemError: it is not a string, shows nothing, holds half of a surrogate pair, or is longer than 200 million characters.
+    """
+    if not isinstance(content, str):
+        raise ItemError(f"the content of a source is a string, not {type(content).__name__}; decode it first")
+    if len(content) > MAX_CHARACTERS:
+        raise ItemError(f"the content has {len(content):,} characters, and at most {MAX_CHARACTERS:,} are taken; cut it")
+    if (half := half_of_pair(content)) is not None:
+        raise ItemError(no_text("the content", half))
+    text = normalize("NFC", content)
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
+    text = "\n".join(line.rstrip() for line in text.split("\n"))
+    text = _BLANK_LINES.sub("\n\n", _BEGINNING.sub("", text)).rstrip()
+    if all(unicodedata.category(char) in _INVISIBLE for char in text):
+        raise ItemError("the content is empty; a source without text supports nothing, so leave it out")
+    return text
+
+
+def passage_spans(text: str) -> list[tuple[int, int]]:
+    """Return where the passages of a text begin and end, in characters, in order.
+
+    A passage has at most 500 characters. It ends with the last paragraph that ends in its second half, else with the last
+    sentence that fits. After a paragraph the next passage begins with the next one; otherwise it repeats the sentences at
+    the end of the one before, as long as they have 50 characters or fewer together. A sentence of more than 500 characters
+    is cut at white space, and a word of more than 500 anywhere.
+
+    Args:
+        text: as :func:`normal_text` returns it.
+    """
+    units = list(_units(text))
+    spans = []
+    first = 0
+    while first < len(units):
+        last = _last(units, first)
+        spans.append((units[first].start, units[last].end))
+        first = _next(units, first, last)
+    return spans
+
+
+def _last(units: list[_Unit], first: int) -> int:
+    """The last unit of the passage that begins with one."""
+    begin = units[first].start
+    last = first
+    while last + 1 < len(units) and units[last + 1].end <= begin + SIZE:
+        last += 1
+    if last + 1 == len(units):
+        return last
+    closing = (place for place in range(last, first - 1, -1) if units[place].closes)
+    return next((place for place in closing if units[place].end >= begin + SIZE // 2), last)
+
+
+def _next(units: list[_Unit], first: int, last: int) -> int:
+    """The first unit of the passage after one."""
+    after = last + 1
+    if after >= len(units) or units[last].closes:
+        return after
+    back = after
+    while (
+        back - 1 > first
+        and units[back - 1].whole
+        and units[last].end - units[back - 1].start <= OVERLAP
+        and units[after].end - units[back - 1].start <= SIZE
+    ):
+        back -= 1
+    return back
+
+
+def _units(text: str) -> Iterator[_Unit]:
+    for start, end in _paragraphs(text):
+        sentences = sentence_spans(text[start:end])
+        for number, (low, high) in enumerate(sentences, start=1):
+            yield from _pieces(text, start + low, start + high, number == len(sentences))
+
+
+def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
+    """Spans of lines that belong together: up to a blank line, or the end of a line that its author ended."""
+    begin = start = 0
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        end = start + len(line)
+        after = lines[number + 1] if number + 1 < len(lines) else ""
+        if not line or not after or len(line) not in _WRAPPED or _LIST_MARK.match(after):
+            if text[begin:end].strip():
+                yield begin, end
+            begin = end + 1
+        start = end + 1
+
+
+def _pieces(text: str, start: int, end: int, closes: bool) -> Iterator[_Unit]:
+    """A sentence, or the pieces of one that is longer than a passage."""
+    whole = end - start <= SIZE
+    while end - start > SIZE:
+        cut = _cut(text, start, start + SIZE)
+        yield _Unit(start, start + len(text[start:cut].rstrip()), whole=False, closes=False)
+        start = cut + len(text[cut:end]) - len(text[cut:end].lstrip()) if text[cut].isspace() else cut
+    yield _Unit(start, end, whole, closes)
+
+
+def _cut(text: str, start: int, limit: int) -> int:
+    """Where to cut a sentence, at the limit or before it: at white space, else not inside a character with its accents."""
+    gap = next((place for place in range(limit, start, -1) if text[place].isspace()), None)
+    if gap is not None:
+        return gap
+    return next((place for place in range(limit, start, -1) if not unicodedata.combining(text[place])), limit)

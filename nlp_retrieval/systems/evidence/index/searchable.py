@@ -1,0 +1,218 @@
+"""The index that is searched: which passages it holds, how it is brought up to the sources, and what it finds.
+
+It is derived from the sources. What it holds is read from its own items, whose ids are the SHA-256 of a text and the number
+of the passage in it, so that whatever was interrupted, bringing it up again makes it right; one that is damaged, or that was
+built for another searcher, is built again.
+"""
+
+from __future__ import annotations
+
+import copy
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from nlp_retrieval import RetrievalResult, SearchableItem
+from nlp_retrieval.core import (
+    MANIFEST_FILE,
+    BaseSearcher,
+    Generation,
+    Lock,
+    Where,
+    add_note,
+    open_generation,
+    suppress_empty_notes,
+)
+from nlp_retrieval.errors import IndexDamagedError, IndexMismatchError, IndexMissingError
+from nlp_retrieval.systems.evidence.index.store import EvidenceStore, StoredText
+
+__all__ = ["SearchablePassages", "place_of"]
+
+_GONE = ".gone-"
+
+
+def place_of(item_id: str) -> tuple[str, int]:
+    """The SHA-256 of a text, and the number of a passage in it, from the id of the passage."""
+    sha256, _, number = item_id.rpartition("::")
+    return sha256, int(number) if number.isdecimal() and number.isascii() else -1
+
+
+class SearchablePassages:
+    """The index of a project's passages.
+
+    Args:
+        folder: of the index.
+        searcher: searches it; the searcher that is given is not opened itself, so that it can serve several projects.
+    """
+
+    def __init__(self, folder: Path, searcher: BaseSearcher) -> None:
+        self.folder = folder
+        self._searcher = copy.copy(searcher)
+        self._is_open = False
+        self._held: tuple[Generation, Counter[str]] | None = None
+        self._lock = Lock()
+
+    @property
+    def engines(self) -> list[str]:
+        """The labels of the searcher's retrievers."""
+        return list(self._searcher.retrievers)
+
+    @property
+    def is_built(self) -> bool:
+        """Whether there is an index to search."""
+        return (self.folder / MANIFEST_FILE).is_file()
+
+    def held(self) -> Mapping[str, int]:
+        """How many passages of each text the index holds, by SHA-256; none where there is no index, or it is damaged."""
+        with self._lock:
+            try:
+                if self._held is None or not self._held[0].is_current():
+                    generation = open_generation(self.folder)
+                    self._held = generation, Counter(place_of(item_id)[0] for item_id in generation.items.ids() if item_id)
+            except (IndexMissingError, IndexDamagedError):
+                self._held = None
+            return Counter() if self._held is None else self._held[1]
+
+    def current(self) -> BaseSearcher | None:
+        """The searcher, opened on the newest generation; None where there is no index.
+
+        Raises:
+            IndexMissingError: the index was built for another searcher.
+            IndexMismatchError: it was built with another configuration.
+            IndexDamagedError: a file of it is damaged.
+        """
+        if not self.is_built:
+            return None
+        with self._lock:
+            try:
+                if self._is_open:
+                    self._searcher.refresh()
+                else:
+                    self._searcher.open(self.folder)
+                    self._is_open = True
+            except IndexDamagedError as error:
+                raise IndexDamagedError(f"{error}. Or call build_index, which builds it again from the sources.") from error
+            except (IndexMissingError, IndexMismatchError) as error:
+                if not self.is_built:  # removed meanwhile
+                    return None
+                raise type(error)(f"{error}. build_index builds it again for this searcher.") from error
+        return self._searcher
+
+    def find(self, query: str, k: int, where: Where | None, wanted: Callable[[RetrievalResult], bool]) -> list[RetrievalResult]:
+        """Return the best passages that are still wanted; the index may hold some of sources that were changed since.
+
+        Args:
+            query: what to search for.
+            k: at most this many.
+            where: filter on the metadata of the index.
+            wanted: whether a result may be shown.
+        """
+        searcher = self.current()
+        if searcher is None:
+            return []
+        mask = searcher.opened.items.mask(where)
+        if mask is not None and not mask.any():
+            return []
+        depth = k
+        while True:
+            with suppress_empty_notes():
+                (found,) = searcher.search([query], depth, where)
+            kept = [result for result in found if wanted(result)]
+            if len(kept) >= k or len(found) < depth:
+                return kept[:k]
+            depth *= 4
+
+    def note_filter(self, where: Where) -> None:
+        """Add a note where a user's filter is met by no passage, or leaves out values by their type.
+
+        Args:
+            where: as of :meth:`find`.
+        """
+        searcher = self.current()
+        if searcher is not None and (note := searcher.opened.items.filter_note(where)) is not None:
+            add_note(note, stacklevel=4)
+
+    def bring_up(self, store: EvidenceStore) -> None:
+        """Make the index hold the passages of all live texts, and no others.
+
+        To be called by one process at a time.
+
+        Args:
+            store: the sources.
+        """
+        for left in self.folder.parent.glob(f"{_GONE}*"):
+            shutil.rmtree(left, ignore_errors=True)
+        wanted = {sha256: text for sha256, text in store.texts().items() if text.live}
+        if not wanted:
+            self._remove()
+            return
+        spans = store.spans()
+        searcher, found = self._readable()
+        if searcher is None:
+            self._searcher.index(_items(store, wanted, spans), self.folder, replace=True)
+            self._is_open = True
+            return
+        changed = {
+            sha256: text
+            for sha256, text in wanted.items()
+            if any(
+                found.get(f"{sha256}::{number}") != _columns(sha256, text, span)
+                for number, span in enumerate(spans.get(sha256, []))
+            )
+        }
+        if changed:
+            searcher.update(_items(store, changed, spans))
+        gone = [item_id for item_id in found if not _is_wanted(item_id, wanted, spans)]
+        if gone:
+            searcher.delete(gone)
+
+    def _readable(self) -> tuple[BaseSearcher | None, dict[str, dict[str, Any]]]:
+        """The searcher and the metadata of what its index holds; None where there is none that it can read."""
+        try:
+            searcher = self.current()
+            return searcher, {} if searcher is None else _metadata(searcher.opened)
+        except (IndexMissingError, IndexMismatchError, IndexDamagedError):
+            return None, {}
+
+    def _remove(self) -> None:
+        """Remove the index; whoever reads it keeps what was opened."""
+        if self.is_built:
+            aside = self.folder.with_name(f"{_GONE}{uuid4().hex[:8]}")
+            self.folder.rename(aside)
+            shutil.rmtree(aside, ignore_errors=True)
+
+
+def _is_wanted(item_id: str, wanted: Mapping[str, StoredText], spans: Mapping[str, Sequence[tuple[int, int]]]) -> bool:
+    sha256, number = place_of(item_id)
+    return sha256 in wanted and 0 <= number < len(spans.get(sha256, ())) and item_id == f"{sha256}::{number}"
+
+
+def _metadata(generation: Generation) -> dict[str, dict[str, Any]]:
+    return {item.item_id: item.metadata for item in generation.items.stream_live()}
+
+
+def _items(
+    store: EvidenceStore, texts: Mapping[str, StoredText], spans: Mapping[str, Sequence[tuple[int, int]]]
+) -> Iterator[SearchableItem]:
+    for sha256, text in texts.items():
+        content = store.content(sha256)
+        if content is not None:  # otherwise it was deleted meanwhile
+            for number, (start, end) in enumerate(spans.get(sha256, [])):
+                yield SearchableItem.trusted(f"{sha256}::{number}", content[start:end], _columns(sha256, text, (start, end)))
+
+
+def _columns(sha256: str, text: StoredText, span: tuple[int, int]) -> dict[str, Any]:
+    """The metadata of a passage, by which it can be filtered; an empty title or date has no column value."""
+    columns = {
+        "source": sha256,
+        "url": text.first.canonical,
+        "title": text.first.title,
+        "quality": text.quality,
+        "fetch_date": text.first.fetch_date,
+        "start": span[0],
+        "end": span[1],
+    }
+    return {key: value for key, value in columns.items() if value != ""}

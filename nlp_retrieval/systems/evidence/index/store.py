@@ -1,0 +1,365 @@
+"""The sources of a project: texts by what they say, and versions by the URL and the time of their fetching.
+
+A text is one text however many URLs it has. The versions of a URL are ordered by when they were fetched (when they were
+added, where that is not known), and the newest is the one that is searched: a text is live while it is the newest version
+of some URL. Older versions stay, and can be cited by date.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from nlp_retrieval.errors import IndexDamagedError
+from nlp_retrieval.systems.evidence.index.database import EvidenceDatabase, Row
+from nlp_retrieval.systems.evidence.index.dates import after, moment_of, now
+from nlp_retrieval.systems.evidence.index.grades import GRADES
+from nlp_retrieval.systems.evidence.index.passages import passage_spans
+from nlp_retrieval.systems.evidence.index.urls import anchor_of
+
+__all__ = ["EvidenceStore", "NewSource", "StoredText", "StoredVersion"]
+
+_VERSION = (
+    "SELECT t.sha256, t.key, t.passage_count, v.canonical, v.url, v.title, v.quality, v.fetch_date, v.id, v.moment, "
+    "NOT EXISTS (SELECT 1 FROM versions n WHERE n.canonical = v.canonical AND (n.moment, n.id) > (v.moment, v.id)) "
+    "FROM versions v JOIN texts t ON t.id = v.text_id"
+)
+_SPANS = "SELECT t.sha256, p.start, p.stop FROM passages p JOIN texts t ON t.id = p.text_id"
+_TYPES = (str, str, int, str, str, str, str, str, int, str, int)
+_MOST_VALUES = 500
+
+
+@dataclass(frozen=True)
+class NewSource:
+    """What is to be added, checked.
+
+    Args:
+        text: normalised.
+        canonical: form of the URL.
+        url: as it was given.
+        title: of the page; empty where there is none.
+        quality: its grade.
+        fetch_date: as it was given; may be empty.
+        moment: when it was fetched, if a person said so; else empty, and it counts as the newest version that there is.
+        given: what of its title and grade a person gave, and no rule or page: "quality", "title", both or none.
+        anchor: the place in the page that the URL names, ``#place``; may be empty.
+        doubtful: spans of the text of which it is not known whether a reader of the page sees them.
+    """
+
+    text: str
+    canonical: str
+    url: str
+    title: str
+    quality: str
+    fetch_date: str
+    moment: str
+    given: frozenset[str] = frozenset()
+    anchor: str = ""
+    doubtful: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class StoredVersion:
+    """One text under one URL.
+
+    Args:
+        sha256: of the text.
+        key: its shown key.
+        passage_count: of the text.
+        canonical: form of the URL.
+        url: as it was added.
+        title: of the page.
+        quality: its grade.
+        fetch_date: as it was given.
+        number: counts versions in the order of their adding.
+        moment: from when on this was the version of the URL.
+        newest: whether no other version of this URL came later.
+    """
+
+    sha256: str
+    key: str
+    passage_count: int
+    canonical: str
+    url: str
+    title: str
+    quality: str
+    fetch_date: str
+    number: int
+    moment: str
+    newest: bool
+
+
+@dataclass(frozen=True)
+class StoredText:
+    """One text, as results show it.
+
+    Args:
+        first: the first added of its live versions, or of all, where none is live.
+        quality: the best grade among its live versions.
+        live: whether it is the newest version of some URL.
+        urls: canonical forms of all URLs that ever had it, in the order of adding.
+    """
+
+    first: StoredVersion
+    quality: str
+    live: bool
+    urls: tuple[str, ...]
+
+    @property
+    def shown(self) -> StoredVersion:
+        """The first version, with the best grade."""
+        return replace(self.first, quality=self.quality)
+
+
+class EvidenceStore:
+    """The sources of one project.
+
+    Args:
+        path: of the file.
+    """
+
+    shortest_key = 12
+    """Characters of a shown key; one more for as long as another text has the same key."""
+
+    def __init__(self, path: Path) -> None:
+        self.database = EvidenceDatabase(path)
+
+    def add(self, source: NewSource) -> bool:
+        """Add a source; whether that gave the URL a version that it did not have.
+
+        Where the URL had this text at that time already, or has it next, its title (unless empty), grade and date (unless
+        older or empty) are brought up to date, and nothing else. What a person gave stays until a person gives something else,
+        for a new text of the URL too. A source without a date is the newest of its URL, whatever the clock says. Two places of
+        one page (``#a``, ``#b``) with different texts are two sources.
+        """
+        sha256 = hashlib.sha256(source.text.encode()).hexdigest()
+        spans = passage_spans(source.text)  # before the change begins, which others wait for
+        with self.database.changing() as connection:
+            text = self._text_id(connection, sha256, source.text, spans)
+            connection.executemany(
+                "INSERT OR REPLACE INTO doubtful VALUES (?, ?, ?)", ((text, start, stop) for start, stop in source.doubtful)
+            )
+            source = _placed(connection, source, text)
+            source = _dated(connection, source)
+            connection.execute("DELETE FROM deleted WHERE canonical = ?", (source.canonical,))
+            here = "SELECT id, text_id, moment FROM versions WHERE canonical = ? AND moment"
+            before = connection.execute(f"{here} <= ? ORDER BY moment DESC, id DESC LIMIT 1", (source.canonical, source.moment))
+            after = connection.execute(f"{here} > ? ORDER BY moment, id LIMIT 1", (source.canonical, source.moment))
+            same = next((row for row in (before.fetchone(), after.fetchone()) if row is not None and row[1] == text), None)
+            if same is not None:
+                _refresh(connection, same[0], source)
+                return False
+            source = _kept(connection, source)
+            given = " ".join(sorted(source.given))
+            connection.execute(
+                "INSERT INTO versions (canonical, moment, text_id, url, title, quality, fetch_date, given) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (source.canonical, source.moment, text, source.url, source.title, source.quality, source.fetch_date, given),
+            )
+        return True
+
+    def delete(self, canonical: str) -> int:
+        """Delete all versions of a URL, and the texts that no URL has any more; return how many versions there were."""
+        if not self.versions(canonical):
+            return 0
+        with self.database.changing() as connection:
+            texts = connection.execute("SELECT DISTINCT text_id FROM versions WHERE canonical = ?", (canonical,)).fetchall()
+            count = connection.execute("DELETE FROM versions WHERE canonical = ?", (canonical,)).rowcount
+            for text in texts:
+                if connection.execute("SELECT 1 FROM versions WHERE text_id = ? LIMIT 1", text).fetchone() is None:
+                    connection.execute("DELETE FROM passages WHERE text_id = ?", text)
+                    connection.execute("DELETE FROM doubtful WHERE text_id = ?", text)
+                    connection.execute("DELETE FROM texts WHERE id = ?", text)
+            if count:
+                connection.execute("INSERT OR REPLACE INTO deleted VALUES (?, ?)", (canonical, now()))
+        return count
+
+    def was_deleted(self, canonical: str) -> bool:
+        """Whether a URL had versions that were deleted, and has none now."""
+        return bool(self.database.rows("SELECT 1 FROM deleted WHERE canonical = ?", (canonical,)))
+
+    def any_deleted(self) -> bool:
+        """Whether some URL had versions that were deleted, and has none now."""
+        return bool(self.database.rows("SELECT 1 FROM deleted LIMIT 1"))
+
+    def versions(self, canonical: str) -> list[StoredVersion]:
+        """The versions of a URL, oldest first.
+
+        Args:
+            canonical: form of the URL, with the place in the page that it names where there is one.
+        """
+        found = self.database.rows(f"{_VERSION} WHERE v.canonical = ? ORDER BY v.moment, v.id", (canonical,))
+        return _versions(found)
+
+    def at_place(self, canonical: str, anchor: str) -> str:
+        """Return under which URL the text of a place in a page is kept: a URL of its own, or that of the page."""
+        own = canonical + anchor
+        return own if anchor and self.database.rows("SELECT 1 FROM versions WHERE canonical = ? LIMIT 1", (own,)) else canonical
+
+    def doubtful(self, sha256: str) -> list[tuple[int, int]]:
+        """Return the spans of a text of which it is not known whether a reader of its page sees them."""
+        select = "SELECT d.start, d.stop FROM doubtful d JOIN texts t ON t.id = d.text_id WHERE t.sha256 = ? ORDER BY d.start"
+        return [(start, stop) for start, stop in self.database.rows(select, (sha256,))]
+
+    def newest_at(self, canonicals: Sequence[str]) -> list[str]:
+        """The SHA-256 of the texts that are the newest versions of some URLs."""
+        return [version.sha256 for version in self._among("v.canonical", canonicals) if version.newest]
+
+    def all_versions(self) -> list[StoredVersion]:
+        """Every version of every URL, in the order of their adding."""
+        return _versions(self.database.rows(f"{_VERSION} ORDER BY v.id"))
+
+    def texts(self, sha256s: Iterable[str] | None = None) -> dict[str, StoredText]:
+        """What is to be shown of texts, by their SHA-256.
+
+        Args:
+            sha256s: of which texts; those that are not there are left out. By default of all.
+        """
+        if sha256s is None:
+            return _texts(self.all_versions())
+        return _texts(self._among("t.sha256", sha256s))
+
+    def sha256_of(self, key: str) -> str | None:
+        """The SHA-256 of the text with a shown key, or with this SHA-256; None where there is none."""
+        rows = self.database.rows("SELECT sha256 FROM texts WHERE key = ? OR sha256 = ?", (key, key))
+        return None if not rows else str(rows[0][0])
+
+    def content(self, sha256: str) -> str | None:
+        """A text; None where it is not there.
+
+        Raises:
+            IndexDamagedError: it is not what its SHA-256 says.
+        """
+        rows = self.database.rows("SELECT content FROM texts WHERE sha256 = ?", (sha256,))
+        if not rows:
+            return None
+        content = rows[0][0]
+        if not isinstance(content, str) or hashlib.sha256(content.encode()).hexdigest() != sha256:
+            raise self._damaged(f"the text {sha256[:12]} is not what its checksum says")
+        return content
+
+    def spans(self, sha256: str | None = None) -> dict[str, list[tuple[int, int]]]:
+        """The spans of the passages by the SHA-256 of their text, in order.
+
+        Args:
+            sha256: of one text; by default of all.
+        """
+        values = () if sha256 is None else (sha256,)
+        of_one = "WHERE t.sha256 = ? " if values else ""
+        spans: dict[str, list[tuple[int, int]]] = {}
+        for text, start, end in self.database.rows(f"{_SPANS} {of_one}ORDER BY p.text_id, p.number", values):
+            if not (isinstance(start, int) and isinstance(end, int) and 0 <= start < end):
+                raise self._damaged(f"a passage of the text {str(text)[:12]} begins or ends nowhere")
+            spans.setdefault(text, []).append((start, end))
+        return spans
+
+    def _among(self, column: Literal["t.sha256", "v.canonical"], values: Iterable[str]) -> list[StoredVersion]:
+        """Versions with one of some values."""
+        wanted = list(dict.fromkeys(values))
+        found: list[StoredVersion] = []
+        for begin in range(0, len(wanted), _MOST_VALUES):
+            part = wanted[begin : begin + _MOST_VALUES]
+            places = ", ".join("?" * len(part))
+            found += _versions(self.database.rows(f"{_VERSION} WHERE {column} IN ({places}) ORDER BY v.id", part))
+        return found
+
+    def _text_id(self, connection: sqlite3.Connection, sha256: str, text: str, spans: list[tuple[int, int]]) -> int:
+        known = connection.execute("SELECT id FROM texts WHERE sha256 = ?", (sha256,)).fetchone()
+        if known is not None:
+            return int(known[0])
+        key = next(
+            sha256[:length]
+            for length in range(self.shortest_key, len(sha256) + 1)
+            if connection.execute("SELECT 1 FROM texts WHERE key = ?", (sha256[:length],)).fetchone() is None
+        )
+        number = connection.execute(
+            "INSERT INTO texts (sha256, key, content, passage_count) VALUES (?, ?, ?, ?)", (sha256, key, text, len(spans))
+        ).lastrowid
+        connection.executemany(
+            "INSERT INTO passages VALUES (?, ?, ?, ?)", ((number, place, *span) for place, span in enumerate(spans))
+        )
+        return int(number or 0)
+
+    def _damaged(self, what: str) -> IndexDamagedError:
+        return IndexDamagedError(
+            f"{self.database.path}: {what}; put back a copy of it, or move it away and add the sources again"
+        )
+
+
+def _placed(connection: sqlite3.Connection, source: NewSource, text: int) -> NewSource:
+    """Give a place of a page a source of its own where another place of it has another text."""
+    held = "SELECT text_id, url FROM versions WHERE canonical = ? ORDER BY moment DESC, id DESC LIMIT 1"
+    own = source.canonical + source.anchor
+    if source.anchor and connection.execute(held, (own,)).fetchone() is not None:
+        return replace(source, canonical=own)
+    there = connection.execute(held, (source.canonical,)).fetchone()
+    if there is None or there[0] == text:
+        return source
+    return source if anchor_of(there[1]) == source.anchor or not source.anchor else replace(source, canonical=own)
+
+
+def _dated(connection: sqlite3.Connection, source: NewSource) -> NewSource:
+    """Give a source that nobody dated the present moment, or the next one after all that its URL has."""
+    if source.moment:
+        return source
+    (newest,) = connection.execute("SELECT max(moment) FROM versions WHERE canonical = ?", (source.canonical,)).fetchone()
+    return replace(source, moment=max(now(), (newest and after(newest)) or ""))
+
+
+def _kept(connection: sqlite3.Connection, source: NewSource) -> NewSource:
+    """Take over what a person gave for the version before."""
+    select = (
+        "SELECT title, quality, given FROM versions WHERE canonical = ? AND moment <= ? ORDER BY moment DESC, id DESC LIMIT 1"
+    )
+    before = connection.execute(select, (source.canonical, source.moment)).fetchone()
+    given = set() if before is None else set(before[2].split())
+    if "quality" in given - source.given:
+        source = replace(source, quality=before[1], given=source.given | {"quality"})
+    if before is not None and ("title" in given - source.given or not source.title):
+        source = replace(source, title=before[0], given=source.given | (given & {"title"}))
+    return source
+
+
+def _refresh(connection: sqlite3.Connection, version: int, source: NewSource) -> None:
+    title, quality, given_before = connection.execute(
+        "SELECT title, quality, given FROM versions WHERE id = ?", (version,)
+    ).fetchone()
+    given = set(given_before.split())
+    if source.title and ("title" in source.given or "title" not in given):
+        title = source.title
+    if "quality" in source.given or "quality" not in given:
+        quality = source.quality
+    connection.execute(
+        "UPDATE versions SET quality = ?, moment = min(moment, ?), title = ?, given = ? WHERE id = ?",
+        (quality, source.moment, title, " ".join(sorted(given | source.given)), version),
+    )
+    if source.fetch_date:
+        (dated,) = connection.execute("SELECT fetch_date FROM versions WHERE id = ?", (version,)).fetchone()
+        if not dated or moment_of(dated) < source.moment:
+            connection.execute("UPDATE versions SET fetch_date = ? WHERE id = ?", (source.fetch_date, version))
+
+
+def _versions(rows: list[Row]) -> list[StoredVersion]:
+    for row in rows:
+        if tuple(map(type, row)) != _TYPES or row[6] not in GRADES:
+            raise IndexDamagedError(
+                "the database of sources holds a version that this package did not write; it was tampered with"
+            )
+    return [StoredVersion(*(*row[:-1], bool(row[-1]))) for row in rows]
+
+
+def _texts(versions: list[StoredVersion]) -> dict[str, StoredText]:
+    by_text: dict[str, list[StoredVersion]] = {}
+    for version in versions:
+        by_text.setdefault(version.sha256, []).append(version)
+    texts = {}
+    for sha256, found in by_text.items():
+        live = [version for version in found if version.newest]
+        shown = live or found
+        urls = tuple(dict.fromkeys(version.canonical for version in found))
+        texts[sha256] = StoredText(shown[0], min(version.quality for version in shown), bool(live), urls)
+    return texts

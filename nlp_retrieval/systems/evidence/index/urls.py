@@ -1,0 +1,195 @@
+"""Which URLs name the same page: one canonical form of each, and the registrable domain that a page belongs to.
+
+Pages have http and https URLs; documents read from a disk have file URLs. Nothing else is a URL of a source: what has a DOI
+or another number is added under the URL where it was read. No network is asked, also not for the list of public suffixes.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+import unicodedata
+from urllib.parse import SplitResult, quote, unquote, unquote_to_bytes, urlsplit
+
+from nlp_retrieval.core import half_of_pair, no_text
+from nlp_retrieval.errors import DependencyError, InputError, install
+from nlp_retrieval.text import has_other_brackets, printable, registered_name
+
+__all__ = ["anchor_of", "canonical_url", "registrable_domain"]
+
+MAX_URL = 8192
+"""The longest URL, in characters; browsers and servers take less."""
+
+_INSTALL = install("evidence")
+_HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*")
+_ROUTES = ("/", "!")
+_BARE = re.compile(r"(?:www\.)?[\w-]+(?:\.[\w-]+)+(?:[/?#].*)?", re.DOTALL)
+_DOI_HOSTS = frozenset(("doi.org", "dx.doi.org", "www.doi.org"))
+_SAFE_IN_FILES = "/!$&'()*+,;=:@~"
+_TRACKING = frozenset(
+    """
+    gclid gclsrc dclid gbraid wbraid fbclid msclkid yclid twclid ttclid li_fat_id igshid igsh mc_cid mc_eid _hsenc _hsmi
+    __hstc __hssc __hsfp hsctatracking mkt_tok oly_anon_id oly_enc_id vero_id vero_conv wickedid ref_src ref_url s_cid cmpid
+    _ga _gl _ke srsltid epik rb_clickid
+    """.split()
+)
+_TRACKING_PREFIXES = ("utm_", "pk_", "mtm_", "piwik_", "matomo_")
+
+
+def canonical_url(url: str) -> str:
+    """Return the form that all URLs of one page share; the canonical form of a canonical form is itself.
+
+    A DOI has one form, whatever its case and the host that resolves it ("dx.doi.org").
+    Scheme and host are written in lower case, the host in ASCII (UTS 46); http counts as https; the ports 80 and 443, the
+    fragment (but for one that names a page, ``#/route`` and ``#!route``), parameters that only track visitors, dot segments and slashes at the end of the path are dropped; the query is
+    sorted, and percent-encoding is made uniform, both by w3lib. Paths, queries and "www." are otherwise left as they are,
+    because they may name different pages. Of a file URL the path counts, and a query as it stands.
+
+    Args:
+        url: an http, https or file URL; white space around it is ignored.
+
+    Raises:
+        InputError: it is none, holds a user name, or is longer than 8,192 characters, as it stands or percent-encoded.
+        DependencyError: w3lib or idna is not installed.
+    """  # noqa: E501
+    parts = _split(url)
+    canonical = _file(parts, url) if parts.scheme == "file" else _page(parts, url)
+    if len(canonical) > MAX_URL:  # or it would be none itself
+        raise _refused(url, f"percent-encoded it has {len(canonical):,} characters, and at most {MAX_URL:,} are taken")
+    return canonical
+
+
+def registrable_domain(url: str) -> str:
+    """Return the domain that somebody registered to publish a page: "bbc.co.uk" for "https://news.bbc.co.uk/1".
+
+    By the public suffixes of registries alone: "alice.github.io" and "bob.github.io" are both "github.io", so that one person
+    with many free sites does not count as many. An address or a name without a public suffix is returned whole; a file has
+    none, and the result is empty.
+
+    Args:
+        url: as for :func:`canonical_url`.
+
+    Raises:
+        InputError: it is not a URL.
+        DependencyError: tldextract is not installed.
+    """
+    parts = urlsplit(canonical_url(url))
+    return registered_name(parts.hostname or "") if parts.scheme == "https" else ""
+
+
+def _split(url: str) -> SplitResult:
+    if not isinstance(url, str):
+        raise InputError(f"a URL is a string, not {type(url).__name__}")
+    if (half := half_of_pair(url)) is not None:
+        raise InputError(no_text("the URL", half))
+    text = url.strip()
+    if not text:
+        raise InputError("no URL is given; every source needs the URL under which it is cited")
+    if len(text) > MAX_URL:
+        raise _refused(url, f"it has {len(text):,} characters, and at most {MAX_URL:,} are taken")
+    if any(unicodedata.category(char) in ("Cc", "Zl", "Zp") for char in text):
+        raise _refused(url, "it holds a control character or a line end")
+    try:
+        parts = urlsplit(text)
+    except ValueError as error:
+        raise _refused(url, str(error)) from None
+    if has_other_brackets(parts.netloc):
+        raise _refused(url, "there are brackets in its host, and not around it")
+    if parts.scheme not in ("http", "https", "file"):
+        cure = f'write "https://{text}"' if _BARE.fullmatch(text) else "it must begin with http://, https:// or file:///"
+        raise _refused(url, cure)
+    if "@" in parts.netloc:
+        raise _refused(url.partition("//")[0] + "//...", "it holds a user name; leave out what stands before the @")
+    return parts
+
+
+def _page(parts: SplitResult, url: str) -> str:
+    try:
+        from w3lib.url import canonicalize_url
+    except ImportError:
+        raise DependencyError(f"comparing URLs needs w3lib: {_INSTALL}") from None
+    try:
+        port = parts.port
+    except ValueError as error:
+        raise _refused(url, str(error)) from None
+    host = _host(parts.hostname or "", url)
+    where = host if port in (None, 80, 443) else f"{host}:{port}"
+    query = f"?{parts.query}" if parts.query else ""
+    clean = urlsplit(canonicalize_url(f"https://{where}{parts.path or '/'}{query}"))
+    if where in _DOI_HOSTS:
+        where, clean = "doi.org", clean._replace(path=quote(unquote(clean.path).lower(), safe=_SAFE_IN_FILES))
+    kept = [part for part in clean.query.split("&") if part and not _tracks(part)]
+    # w3lib settles only after the second time where a sign that needs no escape was escaped twice, and so on
+    return f"https://{where}{_path(clean.path)}" + (f"?{'&'.join(sorted(kept))}" if kept else "") + _route(parts.fragment)
+
+
+def anchor_of(url: str) -> str:
+    """Return the part of a page that a URL names behind its ``#``; empty for none, for a route, and for words to highlight.
+
+    Args:
+        url: one that :func:`canonical_url` takes.
+    """
+    fragment = unquote(urlsplit(url.strip()).fragment).partition(":~:")[0]
+    return "" if not fragment or fragment.startswith(_ROUTES) else f"#{quote(fragment, safe=_SAFE_IN_FILES)}"
+
+
+def _route(fragment: str) -> str:
+    """What names a page of its own behind the ``#``, as pages that are programs do; empty for a place in a page."""
+    route = unquote(fragment)
+    if not route.startswith(_ROUTES) or not route.strip("!/"):
+        return ""
+    return f"#{quote(route.rstrip('/') if route.startswith('/') else route, safe=_SAFE_IN_FILES + '?')}"
+
+
+def _host(host: str, url: str) -> str:
+    """A host in one spelling."""
+    host = host.removesuffix(".")
+    if not host.isascii():
+        try:
+            import idna
+        except ImportError:
+            raise DependencyError(f"comparing URLs needs idna: {_INSTALL}") from None
+        try:
+            host = idna.encode(host, uts46=True).decode().removesuffix(".")
+        except (idna.IDNAError, UnicodeError) as error:
+            raise _refused(url, f"its host is not a domain name ({error})") from None
+    if ":" in host:
+        try:
+            return f"[{ipaddress.IPv6Address(host.partition('%')[0]).compressed}]"
+        except ValueError as error:
+            raise _refused(url, str(error)) from None
+    if not _HOST.fullmatch(host):
+        raise _refused(url, "its host is not a domain name" if host else "it names no host")
+    return host
+
+
+def _path(path: str) -> str:
+    """A path without dot segments and slashes at its end."""
+    kept: list[str] = []
+    for segment in path.split("/")[1:]:
+        if segment == "..":
+            del kept[-1:]
+        elif segment != ".":
+            kept.append(segment)
+    return "/" + "/".join(kept).rstrip("/")
+
+
+def _tracks(parameter: str) -> bool:
+    name = unquote(parameter.partition("=")[0]).lower()
+    return name in _TRACKING or name.startswith(_TRACKING_PREFIXES)
+
+
+def _file(parts: SplitResult, url: str) -> str:
+    path = unquote_to_bytes(parts.path).decode("utf-8", "surrogateescape")  # names of files are bytes
+    if parts.hostname not in (None, "localhost") or not path.startswith("/"):
+        raise _refused(url, "a file URL is file:/// and the whole path")
+    if "\0" in path:
+        raise _refused(url, "it holds a null character, which no name of a file has")
+    query = f"?{quote(parts.query, safe='%' + _SAFE_IN_FILES)}" if parts.query else ""
+    return f"file://{quote(os.fsencode(_path(path)), safe=_SAFE_IN_FILES)}{query}"
+
+
+def _refused(url: str, why: str) -> InputError:
+    shown = printable(url if len(url) <= 100 else f"{url[:97]}...")
+    return InputError(f"{shown!r} is not a URL of a source: {why}")

@@ -1,0 +1,114 @@
+"""A PDF to its title and plain text; to be called in a child process with limits, since a PDF can keep a reader busy for ever.
+
+Text that a PDF draws invisibly is read as well, since the recognised text of a scan is drawn so.
+"""
+
+from __future__ import annotations
+
+import re
+from io import BytesIO
+from typing import TYPE_CHECKING
+
+from nlp_retrieval.errors import SourceError
+from nlp_retrieval.systems.evidence.reading.cleaning import clean_text, clean_title
+from nlp_retrieval.systems.evidence.reading.limits import LARGEST_TEXT, MOST_PAGES
+from nlp_retrieval.systems.evidence.reading.read_text import ReadText
+
+if TYPE_CHECKING:
+    from pypdf import PdfReader
+
+__all__ = ["join_lines", "read_pdf"]
+
+_LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
+_HYPHEN = re.compile(r"(?<=[^\W\d_])-\n(?=[^\W\d_])")
+_INNER_LINE_END = re.compile(r"\n(?![•‣◦▪●·] ?)")
+_SENTENCE_END = (".", "!", "?", ":", '."', ".”", ".)", "。")
+_SHORT = 0.75
+"""A line this much shorter than the longest ones, and with the end of a sentence, ends a paragraph."""
+
+
+def read_pdf(data: bytes, where: str) -> ReadText:
+    """Return the title and the text of a PDF, its pages divided by blank lines.
+
+    Args:
+        data: the file. One that is encrypted so that everybody may open it (an empty password) is read.
+        where: the file's name, for messages.
+
+    Raises:
+        SourceError: it is damaged, encrypted, unpacks to far more than it should, has too many pages, or holds no text.
+    """
+    from pypdf import PdfReader
+    from pypdf.errors import DependencyError as NoCipher
+    from pypdf.errors import FileNotDecryptedError, LimitReachedError
+
+    try:
+        title, pages, unread = _title_and_pages(PdfReader(BytesIO(data)), where)
+    except (FileNotDecryptedError, NoCipher):
+        raise SourceError(f"{where}: the PDF is encrypted; save it without a password") from None
+    except LimitReachedError as error:
+        raise SourceError(
+            f"{where}: a part of the PDF unpacks to far more than the text of a document ({str(error)[:80]}); "
+            "save it again as a plain PDF, or leave it out"
+        ) from None
+    except (SourceError, MemoryError):
+        raise
+    except Exception as error:  # pypdf lets every kind of error through that a damaged file can provoke
+        raise SourceError(f"{where}: the PDF is damaged ({type(error).__name__}: {str(error)[:80]}); fetch it again") from None
+    text, removed = clean_text("\n\n".join(page for page in pages if page))
+    if not text.strip():
+        raise SourceError(
+            f"{where}: {len(pages):,} pages without any text, as of a scan; recognise the text first (ocrmypdf in.pdf out.pdf)"
+        )
+    title, removed_there = clean_title(title)
+    return ReadText(title, text.strip(), removed + removed_there, unread)
+
+
+def _title_and_pages(reader: PdfReader, where: str) -> tuple[str, list[str], int]:
+    """The title, the text of each page, and how many pages could not be read."""
+    from pypdf.errors import LimitReachedError, WrongPasswordError
+
+    if reader.is_encrypted and not reader.decrypt(""):
+        raise WrongPasswordError
+    title = str((reader.metadata.title if reader.metadata else None) or "")
+    count = len(reader.pages)
+    if count > MOST_PAGES:
+        raise SourceError(f"{where}: {count:,} pages; at most {MOST_PAGES:,} are read, split it up")
+    pages: list[str] = []
+    unread = length = 0
+    for number in range(count):
+        try:
+            text = join_lines(reader.pages[number].extract_text().translate(_LIGATURES))
+        except (LimitReachedError, MemoryError):
+            raise
+        except Exception:  # a page whose fonts are damaged should not cost the others
+            if count == 1:
+                raise
+            unread += 1
+            continue
+        pages.append(text)
+        length += len(text)
+        if length > LARGEST_TEXT:
+            raise SourceError(f"{where}: it holds more than {LARGEST_TEXT:,} characters of text; split it up")
+    if unread and unread == count:
+        raise ValueError("none of its pages can be read")
+    return title, pages, unread
+
+
+def join_lines(text: str) -> str:
+    """Join the printed lines of a page to paragraphs, and the words that were parted at the end of a line.
+
+    A paragraph ends at an empty line, and where a short line ends with a sentence; an item behind a bullet keeps its line.
+    ``exam-`` and ``ple`` become ``example``; a word that is written with a hyphen and parted at it loses it.
+
+    Args:
+        text: of a page, a line end for each printed line.
+    """
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    longest = sorted(map(len, lines))[len(lines) * 9 // 10] if lines else 0
+    paragraphs: list[list[str]] = [[]]
+    for line in lines:
+        if line:
+            paragraphs[-1].append(line)
+        if not line or (line.endswith(_SENTENCE_END) and len(line) < _SHORT * longest):
+            paragraphs.append([])
+    return "\n\n".join(_INNER_LINE_END.sub(" ", _HYPHEN.sub("", "\n".join(part))) for part in paragraphs if part)

@@ -1,0 +1,189 @@
+"""Files, folders and JSON lines to sources for the index of evidence."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from nlp_retrieval.errors import ConfigurationError, DependencyError, InputError, SourceError
+from nlp_retrieval.loaders import CONTENT_NAMES, JsonObject, as_text, likely, quoted, read_json_lines
+from nlp_retrieval.systems.evidence.reading.cleaning import clean_text, clean_title
+from nlp_retrieval.systems.evidence.reading.document import SourceDocument
+from nlp_retrieval.systems.evidence.reading.folder import LeftOut, files_in, is_json_lines, read_file
+from nlp_retrieval.systems.evidence.reading.limits import LARGEST_TEXT
+from nlp_retrieval.systems.evidence.reading.quality import GRADES, QualityRules, assess_source_quality
+from nlp_retrieval.systems.evidence.reading.removed import Removed
+from nlp_retrieval.systems.evidence.reading.text_of import read_bytes
+from nlp_retrieval.text import printable
+
+__all__ = ["read_sources"]
+
+_FIELDS = ("url", "content", "text", "title", "quality", "fetch_date")
+_URL_NAMES = ("url", "uri", "link", "href", "address", "source")
+
+
+def read_sources(
+    paths: Iterable[str | Path] | str | Path,
+    quality: str | None = None,
+    rules: QualityRules | str | Path | None = None,
+    fetch_date: str = "",
+    url_of: Callable[[Path], str] | None = None,
+    left_out: LeftOut | None = None,
+) -> Iterator[SourceDocument]:
+    """Yield the sources in files and folders, in the order given, one at a time.
+
+    Read are plain text, Markdown, HTML and PDF, and JSON lines: an object a line, with ``url``, the text in ``content`` or
+    ``text``, and where they are known ``title``, ``quality`` and ``fetch_date``; other fields are not looked at. The URL of a
+    file is its ``file://`` address unless ``url_of`` gives one. What a page says of its own address is not believed, since it
+    could name another's.
+
+    A file that is named and cannot be read is an error; one in a folder is left out, and a warning at the end counts them and
+    says what is wrong with the first. A wrong line of JSON is always an error.
+
+    Args:
+        paths: a file, a folder, or several; a symbolic link is followed where it is named, not in a folder.
+        quality: the grade of sources that state none, "A" to "E"; None: by ``rules``.
+        rules: as :func:`~nlp_retrieval.systems.evidence.reading.quality.assess_source_quality` takes them.
+        fetch_date: when sources were fetched that state no date, ISO 8601.
+        url_of: gives the URL of a file by its path.
+        left_out: takes what is left out, to list it; by default a warning counts it.
+
+    Raises:
+        SourceError: a file or folder does not exist or cannot be read, or a line is wrong.
+        ConfigurationError: no such grade, no such date, or wrong rules.
+        DependencyError: a package for a kind of file is not installed.
+    """
+    if quality is not None and quality not in GRADES:
+        raise ConfigurationError(f"quality={quality!r} is not a grade; grades are A, B, C, D and E")
+    if fetch_date and not _is_date(fetch_date):
+        raise ConfigurationError(f"fetch_date={fetch_date!r} is not a date in ISO 8601; write it as 2026-01-19T14:30:00Z")
+    if isinstance(rules, str | Path):
+        rules = QualityRules.read(rules)
+    several = [paths] if isinstance(paths, str | Path) else list(paths)
+    return _Reading(quality, rules, fetch_date, url_of, left_out or LeftOut()).read(
+        [Path(path).expanduser() for path in several]
+    )
+
+
+def _is_date(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+@dataclass
+class _Reading:
+    """One reading of files and folders."""
+
+    quality: str | None
+    rules: QualityRules | None
+    fetch_date: str
+    url_of: Callable[[Path], str] | None
+    left_out: LeftOut
+    _outside: int = 0
+    _pages: int = 0
+
+    def read(self, paths: list[Path]) -> Iterator[SourceDocument]:
+        for path in paths:
+            if path.is_dir():
+                for file in files_in(path, self.left_out):
+                    if is_json_lines(file):
+                        yield from self._rows(file)
+                    elif (document := self._file_of_folder(file)) is not None:
+                        yield document
+            elif is_json_lines(path) and path.is_file():
+                yield from self._rows(path)
+            else:
+                yield self._file(path, follow_link=True)
+        if self._outside:
+            what = f"{self._outside:,} words outside the main text of {self._pages:,} pages, as navigation"
+            self.left_out.counted(what)
+        self.left_out.warn()
+
+    def _file_of_folder(self, path: Path) -> SourceDocument | None:
+        try:
+            return self._file(path, follow_link=False)
+        except DependencyError:
+            raise
+        except InputError as error:
+            self.left_out.add("files left out, since they cannot be read", str(error))
+            return None
+
+    def _file(self, path: Path, follow_link: bool) -> SourceDocument:
+        shown = printable(str(path))
+        read = read_bytes(read_file(path, follow_link), name=str(path))
+        self._note(shown, read.removed)
+        if read.unread_pages:
+            self.left_out.add("PDFs with pages left out, since they are damaged", f"{shown}: {read.unread_pages} of its pages")
+        title, _ = clean_title(read.title or path.stem)
+        url = self.url_of(path) if self.url_of is not None else Path(os.path.abspath(path)).as_uri()  # noqa: PTH100 -- Path's own follows no ..
+        self._outside += read.outside_words
+        if read.outside_words:
+            self._pages += 1
+        for why, text in read.left_out:
+            self.left_out.detail(shown, why, text)
+        if read.doubtful:
+            reason = "sources with text that readers may not see, which counts for little"
+            self.left_out.add(reason, f"{shown}: {read.doubtful_elements} places")
+        doubtful = tuple(read.text[start:end] for start, end in read.doubtful)
+        grade = self.quality or self._grade(shown, url)
+        return SourceDocument(read.text, url, title, grade, self.fetch_date, self._given(), doubtful)
+
+    def _given(self, *names: str) -> frozenset[str]:
+        """What a person gave: for all sources, or in a line."""
+        for_all = {name for name, value in (("quality", self.quality), ("fetch_date", self.fetch_date)) if value}
+        return frozenset(for_all | set(names))
+
+    def _rows(self, path: Path) -> Iterator[SourceDocument]:
+        for place, row in read_json_lines(path):
+            yield self._row(place, row)
+
+    def _row(self, place: str, row: JsonObject) -> SourceDocument:
+        name = next((name for name in ("content", "text") if name in row), None)
+        if name is None:
+            meant = likely("content", row, CONTENT_NAMES)
+            cure = f'rename "{meant}" to "content"' if meant else "give every line its text under that name"
+            raise SourceError(f'{place}: no "content" field (found: {quoted(row)}); {cure}')
+        if "url" not in row:
+            meant = likely("url", row, _URL_NAMES)
+            cure = f'rename "{meant}" to "url"' if meant else "a source is cited by its URL"
+            raise SourceError(f'{place}: no "url" field (found: {quoted(row)}); {cure}')
+        values = {
+            field: "" if row.get(field) is None else as_text(place, field, row[field]) for field in _FIELDS if field in row
+        }
+        content, removed = clean_text(values[name])
+        title, removed_there = clean_title(values.get("title", ""))
+        if not content.strip():
+            raise SourceError(f'{place}: "{name}" holds no text that a reader would see; leave the line out')
+        if len(content) > LARGEST_TEXT:
+            raise SourceError(
+                f'{place}: "{name}" has {len(content):,} characters; at most {LARGEST_TEXT:,} are read, split it up'
+            )
+        self._note(place, removed + removed_there)
+        date = values.get("fetch_date", "") or self.fetch_date
+        if date and not _is_date(date):
+            raise SourceError(f'{place}: "fetch_date" is {date[:40]!r}, no date in ISO 8601; write it as 2026-01-19T14:30:00Z')
+        quality = values.get("quality", "")
+        if quality and quality not in GRADES:
+            raise SourceError(f'{place}: "quality" is {quality[:40]!r}; grades are A, B, C, D and E')
+        url = values["url"]
+        graded = self._grade(place, url)  # also where the grade is not needed: it is where a wrong URL is found
+        given = self._given(*(name for name in ("title", "quality", "fetch_date") if values.get(name)))
+        return SourceDocument(content.strip(), url, title, quality or self.quality or graded, date, given)
+
+    def _grade(self, place: str, url: str) -> str:
+        try:
+            return assess_source_quality(url, self.rules)
+        except DependencyError:
+            raise
+        except InputError as error:
+            raise SourceError(f"{place}: {error}") from None
+
+    def _note(self, place: str, removed: Removed) -> None:
+        if removed.suspicious:
+            self.left_out.add("sources with text that no reader sees, which was left out", f"{place}: {removed.describe()}")

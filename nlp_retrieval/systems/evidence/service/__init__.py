@@ -1,0 +1,1 @@
+"""A project of sources as a service: endpoints and tools."""

@@ -1,0 +1,98 @@
+"""What a verifier is: a claim and a passage in, three probabilities and the sentence that decides out."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from nlp_retrieval.core import Component, check_queries
+from nlp_retrieval.errors import EngineError, QueryError
+
+__all__ = ["ABSTAINED", "UNREAD", "BaseVerifier", "Judgement"]
+
+UNREAD = "claim_too_long"
+"""The signal of a judgement that says nothing, because the claim was not read."""
+
+ABSTAINED = "abstained"
+"""The signal of a judgement that says nothing, because there was no usable answer."""
+
+_ROUNDING = 1e-4
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a verifier says about one claim and one passage.
+
+    Args:
+        support: the probability that the passage supports the claim.
+        contradict: the probability that it contradicts the claim.
+        neutral: the probability that it does neither; the three sum to 1.
+        sentence: where in the passage the deciding sentence begins and ends, in characters; (0, 0) in an empty passage.
+        signals: what led to the probabilities, by name.
+    """
+
+    support: float
+    contradict: float
+    neutral: float
+    sentence: tuple[int, int]
+    signals: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def unread(self) -> bool:
+        """Whether the claim is longer than the verifier reads, so that this says nothing."""
+        return bool(self.signals.get(UNREAD))
+
+    @property
+    def was_judged(self) -> bool:
+        """Whether the verifier says anything: it read the claim, and did not abstain."""
+        return not (self.unread or self.signals.get(ABSTAINED))
+
+
+class BaseVerifier(Component, ABC):
+    """Judges whether passages support claims."""
+
+    kind: ClassVar[str] = "verifiers"
+
+    def judge(self, claims: Sequence[str], passages: Sequence[str]) -> list[Judgement]:
+        """Judge each claim by the passage beside it.
+
+        Args:
+            claims: one statement each.
+            passages: as many; the text that is to support or contradict the claim.
+
+        Raises:
+            QueryError: a claim or a passage is not a string, or there are not as many of both.
+            EngineError: the verifier returned what is not a judgement.
+        """
+        checked = check_queries(claims, "claim", "claims"), check_queries(passages, "passage", "passages")
+        if len(checked[0]) != len(checked[1]):
+            raise QueryError(f"{len(checked[0])} claims and {len(checked[1])} passages; give one passage for each claim")
+        judgements = self.judge_pairs(*checked) if checked[0] else []
+        if len(judgements) != len(checked[0]):
+            raise EngineError(f"{type(self).__name__} judged {len(judgements)} of {len(checked[0])} pairs; it must judge each")
+        for judgement, passage in zip(judgements, checked[1], strict=True):
+            _check(judgement, passage, type(self).__name__)
+        return judgements
+
+    @property
+    def threshold(self) -> float:
+        """From which probability of support on a claim is taken as supported, where the user says nothing else."""
+        return 0.5
+
+    @abstractmethod
+    def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:
+        """Return a judgement for each claim and the passage beside it; both lists are as long and not empty."""
+
+
+def _check(judgement: Judgement, passage: str, verifier: str) -> None:
+    values = (judgement.support, judgement.contradict, judgement.neutral)
+    if not all(math.isfinite(value) and -_ROUNDING <= value <= 1 + _ROUNDING for value in values):
+        raise EngineError(f"{verifier} returned probabilities of {values}; each must be from 0 to 1")
+    if abs(sum(values) - 1) > _ROUNDING:
+        raise EngineError(f"{verifier} returned probabilities of {values}, which sum to {sum(values):.4g} and not to 1")
+    begin, end = judgement.sentence
+    if not 0 <= begin <= end <= len(passage):
+        raise EngineError(f"{verifier} named the sentence {begin}..{end} in a passage of {len(passage)} characters")

@@ -1,0 +1,176 @@
+"""Calibration: from the signals of a verifier to probabilities, by a multinomial logistic regression.
+
+A verifier's own probabilities are rarely what they say, and never so on texts unlike those that it was trained on. A
+calibration is fitted on judged pairs and read from a JSON file: the names of the signals, a weight of each for support and
+for contradict (neutral is 0), and from which probability of support on a citation passes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from nlp_retrieval.core import read_json_file, write_atomically
+from nlp_retrieval.errors import ConfigurationError, ModelError
+
+__all__ = ["Calibration", "fit_calibration"]
+
+_STEPS = 400
+_LABELS = ("support", "contradict", "neutral", "not_support")
+
+
+class Calibration(BaseModel):
+    """Weights of signals.
+
+    Args:
+        signals: their names, in order.
+        mean: of each signal on the pairs it was fitted on.
+        scale: by which each signal is divided, above 0.
+        weights: ``[2, signals]``, for support and for contradict.
+        intercepts: ``[2]``.
+        threshold: the probability of support that best tells supported claims from others, on pairs that were not fitted on.
+        fitted_on: for people: which pairs, and how many.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+    signals: list[str] = Field(min_length=1, max_length=100)
+    mean: list[float]
+    scale: list[float]
+    weights: list[list[float]]
+    intercepts: list[float]
+    threshold: float = Field(default=0.5, gt=0, lt=1)
+    fitted_on: str = ""
+
+    @model_validator(mode="after")
+    def _fitting_lengths(self) -> Self:
+        n = len(self.signals)
+        lengths = [len(self.mean), len(self.scale), *map(len, self.weights)]
+        if len(self.weights) != 2 or len(self.intercepts) != 2 or set(lengths) != {n} or min(self.scale) <= 0:
+            raise ValueError(f"weights for {n} signals must be 2 lists of {n}, mean and scale {n} values, scales above 0")
+        return self
+
+    @classmethod
+    def read(cls, path: str | Path) -> Calibration:
+        """Read a calibration from a JSON file.
+
+        Raises:
+            ModelError: the file cannot be read, or is not a calibration.
+        """
+        try:
+            return cls.model_validate(read_json_file(Path(path)))
+        except (OSError, ValueError, ValidationError) as error:
+            reason = (str(error).splitlines() or [""])[0]
+            raise ModelError(f"{path} is not a calibration of a verifier: {reason}") from None
+
+    def save(self, path: str | Path) -> None:
+        """Write the calibration to a JSON file."""
+        write_atomically(Path(path), json.dumps(self.model_dump(), indent=1).encode())
+
+    def probabilities(self, signals: Sequence[Mapping[str, float]]) -> NDArray[np.float64]:
+        """Return ``[pairs, 3]``: support, contradict, neutral.
+
+        Args:
+            signals: of each pair.
+
+        Raises:
+            ConfigurationError: a signal is missing.
+        """
+        missing = next((name for row in signals for name in self.signals if name not in row), None)
+        if missing is not None:
+            raise ConfigurationError(f"this calibration needs the signal {missing!r}, which the verifier does not give")
+        values = np.array([[row[name] for name in self.signals] for row in signals]).reshape(len(signals), len(self.signals))
+        return _softmax(self.logits(values))
+
+    def logits(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``[pairs, 3]`` logits of ``[pairs, signals]``; neutral is 0."""
+        scaled = np.clip((values - np.array(self.mean)) / np.array(self.scale), -10, 10)
+        two = scaled @ np.array(self.weights).T + np.array(self.intercepts)
+        return np.concatenate([two, np.zeros((len(values), 1))], axis=1)
+
+
+def fit_calibration(
+    signals: Sequence[Mapping[str, float]],
+    labels: Sequence[str],
+    names: Sequence[str],
+    weight: Sequence[float] | None = None,
+    ridge: float = 1.0,
+    fitted_on: str = "",
+) -> Calibration:
+    """Fit a calibration by maximum likelihood with a penalty on squared weights.
+
+    Args:
+        signals: of each pair, by name.
+        labels: "support", "contradict", "neutral", or "not_support" for any of the latter two.
+        names: the signals to use.
+        weight: of each pair; by default 1.
+        ridge: of the penalty, 0 or more.
+        fitted_on: for people.
+
+    Raises:
+        ConfigurationError: there are no pairs, or a label is unknown.
+    """
+    unknown = next((label for label in labels if label not in _LABELS), None)
+    if unknown is not None or not labels:
+        raise ConfigurationError(f"label {unknown!r}; a calibration needs pairs labelled {', '.join(_LABELS)}")
+    values = np.array([[row[name] for name in names] for row in signals], np.float64)
+    mean, scale = values.mean(0), values.std(0)
+    scale = np.where(scale > 1e-9, scale, 1.0)
+    scaled = np.clip((values - mean) / scale, -10, 10)
+    design = np.concatenate([scaled, np.ones((len(values), 1))], axis=1)
+    weights = np.ones(len(values)) if weight is None else np.asarray(weight, np.float64)
+    fitted = _maximised(design, _possible(labels), weights * (len(values) / weights.sum()), ridge)
+    return Calibration(
+        signals=list(names),
+        mean=mean.tolist(),
+        scale=scale.tolist(),
+        weights=fitted[:, :-1].tolist(),
+        intercepts=fitted[:, -1].tolist(),
+        fitted_on=fitted_on,
+    )
+
+
+def _possible(labels: Sequence[str]) -> NDArray[np.float64]:
+    """``[pairs, 3]``: 1 for each label that a pair may have."""
+    rows = {"support": (1, 0, 0), "contradict": (0, 1, 0), "neutral": (0, 0, 1), "not_support": (0, 1, 1)}
+    return np.array([rows[label] for label in labels], np.float64)
+
+
+def _maximised(
+    design: NDArray[np.float64], possible: NDArray[np.float64], weights: NDArray[np.float64], ridge: float
+) -> NDArray[np.float64]:
+    """``[2, signals + 1]`` weights, by Newton's method on the expected labels (EM where a label is only partly known)."""
+    n = design.shape[1]
+    fitted = np.zeros((2, n))
+    penalty = np.full(n, ridge)
+    penalty[-1] = 1e-6  # the intercept
+    before = -np.inf
+    for _ in range(_STEPS):
+        probabilities = _softmax(np.concatenate([design @ fitted.T, np.zeros((len(design), 1))], axis=1))
+        mass = (probabilities * possible).sum(1)
+        value = float((weights * np.log(np.maximum(mass, 1e-300))).sum() - (penalty * fitted**2).sum() / 2)
+        if value - before < 1e-8 * abs(value):
+            break
+        before = value
+        expected = probabilities * possible / mass[:, None]
+        gradient = (weights[:, None] * (expected - probabilities)[:, :2]).T @ design - penalty * fitted
+        hessian = np.zeros((2 * n, 2 * n))
+        for one in range(2):
+            for other in range(2):
+                curve = weights * probabilities[:, one] * ((one == other) - probabilities[:, other])
+                hessian[one * n : (one + 1) * n, other * n : (other + 1) * n] = design.T @ (curve[:, None] * design)
+        hessian += np.diag(np.tile(penalty, 2))
+        fitted = fitted + np.linalg.solve(hessian, gradient.ravel()).reshape(2, n)
+    return fitted
+
+
+def _softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    raised = np.exp(logits - logits.max(axis=1, keepdims=True))
+    found: NDArray[np.float64] = raised / raised.sum(axis=1, keepdims=True)
+    return found

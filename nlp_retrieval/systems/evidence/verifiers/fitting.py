@@ -1,0 +1,205 @@
+"""Fitting the calibration of a verifier on judged pairs, and what it is worth on families that it was not fitted on."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nlp_retrieval.core import tracked
+from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.systems.evidence.verifiers.base import UNREAD, BaseVerifier
+from nlp_retrieval.systems.evidence.verifiers.calibration import Calibration, fit_calibration
+from nlp_retrieval.systems.evidence.verifiers.training.examples import with_plants
+from nlp_retrieval.systems.evidence.verifiers.training.pairs import JudgedPair
+
+__all__ = ["FittedVerifier", "auc", "best_threshold", "fit_verifier", "macro_f1"]
+
+_FOLDS = 5
+_AT_ONCE = 64
+
+
+@dataclass(frozen=True)
+class CollectionFigures:
+    """What calibrated probabilities are worth on one collection, each family judged by a fit that has not seen it.
+
+    Args:
+        collection: its name.
+        pairs: how many, made-up ones included.
+        macro_f1: mean F1 over the labels it has; a pair labelled "not_support" is right where support is not likeliest.
+        auc: the chance that a supported pair has a higher probability of support than another one.
+        loss: mean negative log-likelihood.
+    """
+
+    collection: str
+    pairs: int
+    macro_f1: float
+    auc: float
+    loss: float
+
+
+@dataclass(frozen=True)
+class FittedVerifier:
+    """A calibration, and its figures out of sample.
+
+    Args:
+        calibration: fitted on all pairs.
+        figures: by collection, from fits on other families.
+    """
+
+    calibration: Calibration
+    figures: list[CollectionFigures]
+
+    def lines(self) -> list[str]:
+        """Return the figures as lines of text."""
+        width = max(len(one.collection) for one in self.figures)
+        return [
+            f"{one.collection:<{width}}  {one.pairs:>6,} pairs   macro-F1 {one.macro_f1:.3f}   AUC {one.auc:.3f}   "
+            f"loss {one.loss:.3f}"
+            for one in self.figures
+        ]
+
+
+def fit_verifier(
+    verifier: BaseVerifier, pairs: Sequence[JudgedPair], plants: float = 0.25, limit: int | None = None, seed: int = 0
+) -> FittedVerifier:
+    """Fit the calibration of a verifier; each label of each collection counts alike, however many pairs have it.
+
+    Args:
+        verifier: its signals are used, not its probabilities.
+        pairs: judged ones, of several families.
+        plants: the share of supported pairs that each kind of made-up claim is made of.
+        limit: at most this many pairs of each collection, drawn.
+        seed: of what is drawn.
+
+    Raises:
+        ConfigurationError: there are fewer than two families.
+    """
+    rng = random.Random(seed)  # noqa: S311  # nothing secret is drawn
+    taken = with_plants(_drawn(pairs, limit, rng), plants, rng)
+    n_families = len({pair.family for pair in taken})
+    if n_families < 2:
+        raise ConfigurationError(f"{n_families} families of pairs; a calibration is fitted on at least two")
+    taken, signals = _read(verifier, taken)
+    families = sorted({pair.family for pair in taken})
+    names = list(signals[0])
+    labels = [pair.label for pair in taken]
+    counts = Counter((pair.collection, pair.label) for pair in taken)
+    weights = np.array([1 / counts[pair.collection, pair.label] for pair in taken])
+    rng.shuffle(families)
+    fold_of = {family: number % min(_FOLDS, len(families)) for number, family in enumerate(families)}
+    folds = np.array([fold_of[pair.family] for pair in taken])
+    probabilities = np.zeros((len(taken), 3))
+    for fold in range(folds.max() + 1):
+        inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+        fitted = fit_calibration([signals[n] for n in inside], [labels[n] for n in inside], names, weights[inside].tolist())
+        probabilities[outside] = fitted.probabilities([signals[n] for n in outside])
+    collections = sorted({pair.collection for pair in taken})
+    said = f"{len(taken):,} pairs of {', '.join(collections)}, made-up claims among them"
+    whole = fit_calibration(signals, labels, names, weights.tolist(), fitted_on=said)
+    supported = np.array([label == "support" for label in labels])
+    threshold = best_threshold(probabilities[:, 0], supported)
+    return FittedVerifier(whole.model_copy(update={"threshold": threshold}), _figures(taken, probabilities))
+
+
+def _read(verifier: BaseVerifier, pairs: Sequence[JudgedPair]) -> tuple[list[JudgedPair], list[dict[str, float]]]:
+    """The pairs that the verifier read, and its signals of each."""
+    read: list[JudgedPair] = []
+    signals: list[dict[str, float]] = []
+    batches = [list(pairs[first : first + _AT_ONCE]) for first in range(0, len(pairs), _AT_ONCE)]
+    for some in tracked("judging", batches, len(pairs)):
+        judgements = verifier.judge([pair.claim for pair in some], [pair.passage for pair in some])
+        for pair, judgement in zip(some, judgements, strict=True):
+            if not judgement.signals.get(UNREAD):
+                read.append(pair)
+                signals.append(judgement.signals)
+    if len({pair.family for pair in read}) < 2:
+        raise ConfigurationError(f"the verifier read {len(read)} of {len(pairs)} pairs, of fewer than two families")
+    return read, signals
+
+
+def best_threshold(support: NDArray[np.float64], supported: NDArray[np.bool_]) -> float:
+    """Return the probability of support that best tells supported pairs from others, were there as many of both.
+
+    Args:
+        support: of each pair.
+        supported: which of them are.
+
+    Raises:
+        ConfigurationError: all are, or none is.
+    """
+    if supported.all() or not supported.any():
+        raise ConfigurationError("the pairs are all supported, or none is; a threshold needs both")
+    cuts = np.unique(np.clip(support, 1e-6, 1 - 1e-6))
+    balanced = [(support[supported] >= cut).mean() + (support[~supported] < cut).mean() for cut in cuts]
+    return float(cuts[int(np.argmax(balanced))])
+
+
+def _drawn(pairs: Sequence[JudgedPair], limit: int | None, rng: random.Random) -> list[JudgedPair]:
+    if limit is None:
+        return list(pairs)
+    by_collection: defaultdict[str, list[JudgedPair]] = defaultdict(list)
+    for pair in pairs:
+        by_collection[pair.collection].append(pair)
+    return [pair for _, some in sorted(by_collection.items()) for pair in rng.sample(some, min(limit, len(some)))]
+
+
+def _figures(pairs: Sequence[JudgedPair], probabilities: NDArray[np.float64]) -> list[CollectionFigures]:
+    by_collection: defaultdict[str, list[int]] = defaultdict(list)
+    for number, pair in enumerate(pairs):
+        by_collection[pair.collection].append(number)
+    figures = []
+    for collection, rows in sorted(by_collection.items()):
+        labels, some = [pairs[row].label for row in rows], probabilities[rows]
+        likely = [one[0] if label == "support" else _mass(one, label) for label, one in zip(labels, some, strict=True)]
+        supported = np.array([label == "support" for label in labels])
+        loss = float(-np.log(np.maximum(likely, 1e-12)).mean())
+        figures.append(CollectionFigures(collection, len(rows), macro_f1(labels, some), auc(some[:, 0], supported), loss))
+    return figures
+
+
+def _mass(probabilities: NDArray[np.float64], label: str) -> float:
+    if label == "not_support":
+        return float(1 - probabilities[0])
+    return float(probabilities[("support", "contradict", "neutral").index(label)])
+
+
+def macro_f1(labels: Sequence[str], probabilities: NDArray[np.float64]) -> float:
+    """Return the mean F1 over the labels that occur, where the likeliest label is called.
+
+    Args:
+        labels: of each pair; where "not_support" is among them, any call but support stands for it, except on pairs that are
+            labelled "contradict" or "neutral".
+        probabilities: ``[pairs, 3]``: support, contradict, neutral.
+    """
+    called = [("support", "contradict", "neutral")[number] for number in probabilities.argmax(axis=1)]
+    if "not_support" in labels:
+        called = [call if call in {"support", label} else "not_support" for call, label in zip(called, labels, strict=True)]
+    scores = []
+    for label in sorted(set(labels)):
+        right = sum(call == label == true for call, true in zip(called, labels, strict=True))
+        both = called.count(label) + list(labels).count(label)
+        scores.append(2 * right / both if both else 0.0)
+    return float(np.mean(scores))
+
+
+def auc(scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> float:
+    """Return the chance that a positive scores higher than a negative, ties counting half; NaN where one kind is missing.
+
+    Args:
+        scores: of each pair.
+        positive: which of them are.
+    """
+    n_positive, n_negative = int(positive.sum()), int((~positive).sum())
+    if not n_positive or not n_negative:
+        return float("nan")
+    order = np.argsort(scores, kind="stable")
+    ranks = np.empty(len(scores))
+    ranks[order] = np.arange(1, len(scores) + 1)
+    _, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    ranks = (np.bincount(inverse, weights=ranks) / counts)[inverse]
+    return float((ranks[positive].sum() - n_positive * (n_positive + 1) / 2) / (n_positive * n_negative))

@@ -1,0 +1,53 @@
+"""Verification without a model: words, numbers, names, negation and opposites."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nlp_retrieval.core import READS_FILE, may_set
+from nlp_retrieval.systems.evidence.verifiers.base import Judgement
+from nlp_retrieval.systems.evidence.verifiers.calibrated import CalibratedVerifier
+from nlp_retrieval.systems.evidence.verifiers.calibration import Calibration
+from nlp_retrieval.systems.evidence.verifiers.signals.checks import check
+
+__all__ = ["LexicalVerifier"]
+
+_DEFAULT = Path(__file__).parent / "lexical.json"
+
+
+class LexicalVerifier(CalibratedVerifier):
+    """Judges by what can be checked without a model: the claim's words, numbers, names and negation against the passage's.
+
+    It knows what a passage is about, sees a number or a name that is not there, a negation and a word of the opposite
+    meaning, and no more: it cannot tell a contradiction in other words from support (``bench/EVIDENCE_LEXICAL.md`` says how
+    often it is right). Its probabilities come from a logistic regression over these signals
+    (:mod:`nlp_retrieval.systems.evidence.verifiers.signals.checks`).
+
+    Args:
+        calibration: a file of ``nlp-retrieval evidence calibrate`` with other weights.
+    """
+
+    name = "lexical"
+    manifest_may_set = may_set(calibration=READS_FILE)
+
+    def __init__(self, calibration: str | None = None) -> None:
+        self.calibration = calibration
+
+    @property
+    def weights(self) -> Calibration:
+        """The calibration, read at first use: the package's own where none is given.
+
+        Raises:
+            ModelError: the file is not a calibration.
+        """
+        if self._weights is None:
+            self._weights = Calibration.read(self.calibration or _DEFAULT)
+        return self._weights
+
+    def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:
+        found = [check(claim, passage) for claim, passage in zip(claims, passages, strict=True)]
+        probabilities = self.weights.probabilities([one.signals for one in found])
+        return [
+            Judgement(float(support), float(contradict), float(neutral), one.sentence, one.signals)
+            for (support, contradict, neutral), one in zip(probabilities, found, strict=True)
+        ]

@@ -1,0 +1,270 @@
+"""Verification by a model that reads a claim and a passage together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from nlp_retrieval.core import MODEL_RULES, READS_FILE, may_set, read_json_file
+from nlp_retrieval.encoders import ModelFolder, ModelHolder
+from nlp_retrieval.errors import ConfigurationError, ModelError
+from nlp_retrieval.rerankers import PairModel, PairPrecision, TorchPairs, find_pair_model, onnx_pairs, require_precision
+from nlp_retrieval.systems.evidence.verifiers.base import UNREAD, Judgement
+from nlp_retrieval.systems.evidence.verifiers.calibrated import CalibratedVerifier
+from nlp_retrieval.systems.evidence.verifiers.signals.checks import Checks, check
+from nlp_retrieval.systems.evidence.verifiers.windows import Span, window_spans
+from nlp_retrieval.text import sentences_of, words_of
+
+__all__ = ["PairModelVerifier"]
+
+Meaning = Literal["support", "contradict", "neutral", "not_support"]
+_NAMES: dict[str, Meaning] = {
+    "support": "support", "supports": "support", "supported": "support", "entailment": "support", "entails": "support",
+    "attributable": "support", "consistent": "support", "contradict": "contradict", "contradicts": "contradict",
+    "contradiction": "contradict", "contradictory": "contradict", "refute": "contradict", "refutes": "contradict",
+    "refuted": "contradict", "neutral": "neutral", "nei": "neutral", "not enough info": "neutral", "noinfo": "neutral",
+    "not_enough_info": "neutral", "not_support": "not_support", "not_supported": "not_support", "unsupported": "not_support",
+    "not_entailment": "not_support", "inconsistent": "not_support", "hallucinated": "not_support",
+}  # fmt: skip
+_MOST_CLAIM = 1000
+_NOTHING = np.full(2, -30.0)
+"""The evidence for support and contradict where there is none."""
+
+
+@dataclass(frozen=True)
+class _ReadWindow:
+    """A window of a passage: which passage, where, and how many words it shares with the claim."""
+
+    pair: int
+    span: Span
+    shared: int
+
+
+class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
+    """Judges by a cross-encoder for natural language inference or fact checking: any of the hub, or one trained here.
+
+    A passage is read in windows of neighbouring sentences. The evidence for support is that of the window that speaks most
+    for it against neutral, and so for contradict; the deciding sentence is the one of that window that speaks most for the
+    verdict when it is read alone. Models of two labels (supported or not) give no probability of contradict. A claim of more
+    than 1,000 characters is not read, and gets neutral (signal ``claim_too_long``): its end would be cut off. No calibration
+    is fitted on it.
+
+    Args:
+        model: a hub name, or a local folder, such as ``nlp-retrieval evidence train-verifier`` writes.
+        labels: what the model's outputs mean, in order, of "support", "contradict", "neutral" and "not_support"; by default
+            what its config.json says. Where both say something and differ, using the verifier is an error.
+        calibration: a file of ``nlp-retrieval evidence calibrate``; by default the model's probabilities are taken as they
+            are.
+        backend: ``torch``; or ``onnx`` for the CPU: the export in the model's folder, or one that is made at first use and
+            kept in the cache.
+        precision: of the weights by ONNX: ``auto`` takes an export in the folder as it is, and where there is none makes one
+            of 8 bits; ``float32`` and ``int8`` make one in any case. By torch they are in float32.
+        window: the longest window, in characters.
+        most_windows: how many windows of a passage are read at most: those that share most words with the claim.
+        max_length: tokens that are read of a claim and a window; by default the model's own limit.
+        batch_size: pairs that are read at once.
+        device: torch device; by default the best there is.
+        revision: commit, tag or branch on the hub.
+    """
+
+    name = "pair_model"
+    manifest_may_set = may_set(
+        *("labels", "backend", "precision", "window", "most_windows", "max_length", "batch_size"),
+        **MODEL_RULES,
+        calibration=READS_FILE,
+    )
+    search_only = frozenset({"batch_size", "device"})
+    apart_from_model = frozenset({"batch_size", "labels", "calibration", "window", "most_windows"})
+
+    def __init__(
+        self,
+        model: str,
+        labels: list[Meaning] | None = None,
+        calibration: str | None = None,
+        backend: Literal["torch", "onnx"] = "torch",
+        precision: PairPrecision = "auto",
+        window: Annotated[int, Field(ge=50)] = 330,
+        most_windows: Annotated[int, Field(ge=1)] = 12,
+        max_length: Annotated[int, Field(ge=8)] | None = None,
+        batch_size: Annotated[int, Field(ge=1)] = 32,
+        device: str | None = None,
+        revision: str | None = None,
+    ) -> None:
+        self.model = model
+        self.labels = labels
+        self.calibration = calibration
+        require_precision(backend, precision)
+        self.backend = backend
+        self.precision: PairPrecision = precision
+        self.window = window
+        self.most_windows = most_windows
+        self.max_length = max_length
+        self.batch_size = batch_size
+        self.device = device
+        self.revision = revision
+        self._columns: list[Meaning] | None = None
+
+    def find_model(self) -> ModelFolder:
+        return find_pair_model(self.model, self.backend, self.revision, local_only=self.local_only)
+
+    def load_model(self) -> PairModel:
+        if self.backend == "onnx":
+            return onnx_pairs(self.files, self.precision, self.max_length)
+        return TorchPairs(self.files.folder, self.max_length, self.device)
+
+    def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:
+        read = [number for number, claim in enumerate(claims) if len(claim) <= _MOST_CLAIM]
+        found = dict(
+            zip(read, self._judged([claims[number] for number in read], [passages[number] for number in read]), strict=True)
+        )
+        return [found.get(number) or _unread(claims[number], passages[number]) for number in range(len(claims))]
+
+    def _judged(self, claims: list[str], passages: list[str]) -> list[Judgement]:
+        windows = [
+            _ReadWindow(pair, span, shared)
+            for pair, (claim, passage) in enumerate(zip(claims, passages, strict=True))
+            for span, shared in self._windows(claim, passage)
+        ]
+        evidence = self._evidence([(claims[one.pair], passages[one.pair][slice(*one.span)]) for one in windows])
+        best = np.full((len(claims), 2), -np.inf)
+        chosen = np.zeros((len(claims), 2), np.int64)
+        for number, one in enumerate(windows):
+            for label in range(2):
+                if evidence[number, label] > best[one.pair, label]:
+                    best[one.pair, label], chosen[one.pair, label] = evidence[number, label], number
+        verdicts = np.where(best[:, 0] >= best[:, 1], 0, 1)
+        deciding = [windows[chosen[pair, verdicts[pair]]].span for pair in range(len(claims))]
+        sentences = self._deciding_sentences(claims, passages, deciding, verdicts)
+        checks = [check(claim, passage) for claim, passage in zip(claims, passages, strict=True)]
+        signals = [_signals(best[pair], checks[pair]) for pair in range(len(claims))]
+        return [
+            Judgement(float(support), float(contradict), float(neutral), sentence, signal)
+            for (support, contradict, neutral), sentence, signal in zip(
+                self._probabilities(best, signals), sentences, signals, strict=True
+            )
+        ]
+
+    def _windows(self, claim: str, passage: str) -> list[tuple[Span, int]]:
+        wanted = set(words_of(claim))
+        spans = window_spans(passage, self.window) or [(0, len(passage))]
+        found = [(span, len(wanted & set(words_of(passage[slice(*span)])))) for span in spans]
+        return sorted(found, key=lambda one: (-one[1], one[0]))[: self.most_windows]
+
+    def _evidence(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
+        """``[pairs, 2]``: by how much support, and contradict, exceed neutral, as differences of logits."""
+        model, columns = self.open_model(), self.columns
+        order = sorted(range(len(pairs)), key=lambda number: len(pairs[number][1]))
+        found = np.zeros((len(pairs), 2))
+        for first in range(0, len(order), self.batch_size):
+            some = order[first : first + self.batch_size]
+            logits = np.asarray(model.logits([pairs[n] for n in some]), np.float64)
+            if logits.shape != (len(some), len(columns)):
+                raise ModelError(f"{self.model} gives {logits.shape[1]} outputs per pair, and its labels are {len(columns)}")
+            if not np.isfinite(logits).all():
+                raise ModelError(
+                    f"{self.model} gives NaN or infinity for {int((~np.isfinite(logits)).any(axis=1).sum())} pairs"
+                )
+            found[some] = _against_neutral(logits, columns)
+        return found
+
+    def _deciding_sentences(
+        self, claims: list[str], passages: list[str], windows: list[Span], verdicts: NDArray[np.int64]
+    ) -> list[Span]:
+        """Of each window, the sentence that speaks most for the verdict when it is read alone."""
+        sentences = [
+            [(begin + start, begin + stop) for start, stop in sentences_of(passage[begin:end])]
+            for passage, (begin, end) in zip(passages, windows, strict=True)
+        ]
+        several = [(pair, span) for pair, spans in enumerate(sentences) if len(spans) > 1 for span in spans]
+        evidence = self._evidence([(claims[pair], passages[pair][slice(*span)]) for pair, span in several])
+        best = {pair: (spans[0], -np.inf) for pair, spans in enumerate(sentences) if spans}
+        for (pair, span), value in zip(several, evidence, strict=True):
+            if value[verdicts[pair]] > best[pair][1]:
+                best[pair] = (span, value[verdicts[pair]])
+        return [best[pair][0] if pair in best else (0, 0) for pair in range(len(claims))]
+
+    def _probabilities(self, best: NDArray[np.float64], signals: list[dict[str, float]]) -> NDArray[np.float64]:
+        weights = self.weights
+        if weights is not None:
+            return weights.probabilities(signals)
+        logits = np.concatenate([best, np.zeros((len(best), 1))], axis=1)
+        raised: NDArray[np.float64] = np.exp(logits - logits.max(axis=1, keepdims=True))
+        found: NDArray[np.float64] = raised / raised.sum(axis=1, keepdims=True)
+        return found
+
+    @property
+    def columns(self) -> list[Meaning]:
+        """What the model's outputs mean, in order.
+
+        Raises:
+            ModelError: neither ``labels`` nor the model says so, or they say different things.
+        """
+        if self._columns is None:
+            said = _labels_of(self.files.folder / "config.json")
+            if self.labels is not None:
+                _check_labels(self.labels, self.model)
+                if said is not None and said != self.labels:
+                    raise ModelError(
+                        f"{self.model}: labels={self.labels}, and its config.json says {said}; leave labels out, "
+                        "or mend the one that is wrong"
+                    )
+            elif said is None:
+                raise ModelError(
+                    f"{self.model}: its config.json does not say what its outputs mean; pass "
+                    'labels=["contradict", "neutral", "support"], in the order of the model card'
+                )
+            else:
+                _check_labels(said, self.model)
+            self._columns = self.labels or said
+        return self._columns or []
+
+
+def _unread(claim: str, passage: str) -> Judgement:
+    signals = _signals(_NOTHING, check(claim, passage)) | {UNREAD: 1.0}
+    return Judgement(0.0, 0.0, 1.0, (0, 0), signals)
+
+
+def _signals(best: NDArray[np.float64], checks: Checks) -> dict[str, float]:
+    bounded = np.clip(best, _NOTHING, -_NOTHING)  # a model without a label for contradict gives -inf
+    return {"model_support": float(bounded[0]), "model_contradict": float(bounded[1])} | checks.signals
+
+
+def _against_neutral(logits: NDArray[np.float64], columns: list[Meaning]) -> NDArray[np.float64]:
+    by_label = {label: logits[:, number] for number, label in enumerate(columns)}
+    if "not_support" in by_label:
+        support = by_label["support"] - by_label["not_support"]
+        return np.stack([support, np.full(len(logits), -np.inf)], axis=1)
+    neutral = by_label.get("neutral")
+    if neutral is None:  # support or contradict: neither is likelier than both together
+        neutral = np.logaddexp(by_label["support"], by_label["contradict"]) - np.log(2)
+    return np.stack([by_label["support"] - neutral, by_label["contradict"] - neutral], axis=1)
+
+
+def _labels_of(file: Any) -> list[Meaning] | None:
+    """What a model's config.json says of its outputs; None where its names say nothing."""
+    try:
+        settings = read_json_file(file)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{file} cannot be read: {(str(error).splitlines() or [''])[0]}") from None
+    names = settings.get("id2label") if isinstance(settings, dict) else None
+    if not isinstance(names, dict) or not names:
+        return None
+    meanings = [_NAMES.get(str(names.get(str(number))).strip().lower()) for number in range(len(names))]
+    return None if None in meanings else [meaning for meaning in meanings if meaning is not None]
+
+
+def _check_labels(labels: Iterable[Meaning], model: str) -> None:
+    given = list(labels)
+    allowed = ({"support", "contradict", "neutral"}, {"support", "contradict"}, {"support", "not_support"})
+    if len(set(given)) != len(given) or set(given) not in allowed:
+        raise ConfigurationError(
+            f"{model}: labels {given}; a verifier tells support, contradict and neutral apart, or support and contradict, or "
+            "support and not_support, each named once"
+        )

@@ -1,0 +1,91 @@
+"""Judged pairs of claim and passage, read from JSON lines.
+
+A line holds ``claim``, ``passage``, ``label`` ("support", "contradict", "neutral", or "not_support" where it is not known
+which of the latter two), and may hold ``id``, ``family`` (pairs that share a source), ``sentences`` (spans of the
+passage) and ``rationale`` (the numbers of those that decide).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from nlp_retrieval.errors import SourceError
+from nlp_retrieval.loaders import read_json_lines
+from nlp_retrieval.systems.evidence.verifiers.windows import Span
+
+__all__ = ["JudgedPair", "Label", "read_pairs"]
+
+Label = Literal["support", "contradict", "neutral", "not_support"]
+
+
+@dataclass(frozen=True)
+class JudgedPair:
+    """A claim and a passage, judged by a person.
+
+    Args:
+        claim: a statement.
+        passage: what is to support it.
+        label: "not_support" where it is not known whether the passage contradicts the claim or does not speak of it.
+        family: shared by pairs that must stand on the same side of a split.
+        rationale: spans of the passage's sentences that decide; empty where they are not known.
+        pair_id: for people.
+        collection: the folder that the pair comes from.
+    """
+
+    claim: str
+    passage: str
+    label: Label
+    family: str = ""
+    rationale: tuple[Span, ...] = ()
+    pair_id: str = ""
+    collection: str = ""
+
+
+def read_pairs(path: str | Path) -> list[JudgedPair]:
+    """Read judged pairs from a file of JSON lines (``.gz`` too), or from the files of that kind in a folder's folders.
+
+    Args:
+        path: a file; or a folder with one folder per collection, of which ``train.jsonl.gz`` or ``train.jsonl`` is read.
+
+    Raises:
+        SourceError: there is none, or a line is not what it must be.
+    """
+    place = Path(path)
+    if place.is_dir():
+        files = sorted([*place.glob("train.jsonl*"), *place.glob("*/train.jsonl*")])
+        if not files:
+            raise SourceError(f"{place} has no train.jsonl or train.jsonl.gz, nor has a folder in it; name a file")
+    else:
+        files = [place]
+    return [_pair(row, where, file.parent.name) for file in files for where, row in read_json_lines(file)]
+
+
+def _pair(row: dict[str, Any], where: str, collection: str) -> JudgedPair:
+    for key in ("claim", "passage", "label"):
+        if not isinstance(row.get(key), str):
+            raise SourceError(f'{where}: no text "{key}" (found: {", ".join(map(repr, row))[:200]})')
+    if row["label"] not in get_args(Label):
+        raise SourceError(f"{where}: label {row['label']!r}; it must be one of {', '.join(get_args(Label))}")
+    return JudgedPair(
+        row["claim"],
+        row["passage"],
+        row["label"],
+        f"{collection}/{row.get('family') or row['passage']}",
+        _rationale(row, where),
+        str(row.get("id") or where),
+        collection,
+    )
+
+
+def _rationale(row: dict[str, Any], where: str) -> tuple[Span, ...]:
+    sentences, numbers = row.get("sentences") or [], row.get("rationale") or []
+    try:
+        spans = [(int(begin), int(end)) for begin, end in sentences]
+        chosen = tuple(spans[number] for number in numbers if number >= 0)
+    except (TypeError, ValueError, IndexError) as error:
+        raise SourceError(f"{where}: sentences and rationale do not fit ({error})") from None
+    if any(not 0 <= begin <= end <= len(row["passage"]) for begin, end in chosen):
+        raise SourceError(f"{where}: a span of a sentence lies outside the passage")
+    return chosen

@@ -1,0 +1,256 @@
+"""A training run: from judged pairs to a folder that a verifier opens; stopped at any moment, it goes on where it was."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import random
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nlp_retrieval.core import ModelFiles, parse_json, progress, read_json_file, write_atomically
+from nlp_retrieval.encoders import find_model, require_dense_extra, require_device
+from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, first_line
+from nlp_retrieval.systems.evidence.verifiers.training.batches import Batch, batches_of
+from nlp_retrieval.systems.evidence.verifiers.training.examples import (
+    TrainingExample,
+    examples_of,
+    held_out_families,
+    is_short,
+    with_plants,
+)
+from nlp_retrieval.systems.evidence.verifiers.training.fine_tuning import FineTuning, TrainingSettings
+from nlp_retrieval.systems.evidence.verifiers.training.model_folder import opened_base, save_model
+from nlp_retrieval.systems.evidence.verifiers.training.pairs import JudgedPair
+from nlp_retrieval.systems.evidence.verifiers.training.temperature import best_temperature
+
+__all__ = ["TrainingReport", "train_verifier"]
+
+_CHECKPOINT, _REPORT = "training_checkpoint.safetensors", "training_report.json"
+_STEPS_BETWEEN_CHECKPOINTS = 200
+_FORMAT = 2
+_SMALL_COLLECTION = 1000
+_WINDOWS_JUDGED = 4
+_PATIENCE = 2
+_SAME = 0.03
+"""Logits whose standard deviation over the held-out pairs is less are those of a model that does not read them."""
+_NOTHING_LEARNT = "the model gives all held-out pairs the same answer; pass a lower learning_rate, or more pairs"
+
+
+@dataclass(frozen=True)
+class TrainingReport:
+    """What a training run gave.
+
+    Args:
+        pairs: how many it was trained on, made-up ones not counted.
+        held_out: how many decided when to stop.
+        losses: of the held-out pairs after each epoch: the mean over collections of the mean negative log-likelihood, with
+            logits divided by what makes that least.
+        best_epoch: whose model was kept, from 1.
+    """
+
+    pairs: int
+    held_out: int
+    losses: list[float]
+    best_epoch: int
+
+
+def train_verifier(
+    pairs: Sequence[JudgedPair],
+    base: str,
+    output: str | Path,
+    settings: TrainingSettings | None = None,
+    on_progress: Callable[[str], None] | None = None,
+    device: str | None = None,
+) -> TrainingReport:
+    """Fine-tune a small pair model on judged pairs, and save it where :class:`PairModelVerifier` opens it.
+
+    Families of the held-out share are never trained on; after each epoch the model is judged on them, the best is kept, and
+    training stops after two epochs that are no better. Called again with the same arguments, it goes on where it was stopped.
+
+    Args:
+        pairs: judged ones, of at least two families in each collection.
+        base: hub name or folder of the model to begin with: an encoder of transformers or sentence-transformers.
+        output: folder for the model; what is not of such a run is not overwritten.
+        settings: how; by default as for a small model on a processor.
+        on_progress: is told a line after each epoch.
+        device: ``cpu``, ``cuda``, ...; by default a GPU where torch has one.
+
+    Raises:
+        ConfigurationError: there are no pairs, the folder holds another run, or there is no such device.
+        DependencyError: the dense extra is not installed.
+        ModelError: the base model does not load.
+    """
+    require_dense_extra()
+    require_device(device)
+    chosen = settings or TrainingSettings()
+    folder = Path(output)
+    if not pairs:
+        raise ConfigurationError("there are no pairs to train on")
+    held = held_out_families(pairs, chosen.held_out, chosen.seed)
+    trained, judged = [p for p in pairs if p.family not in held], [p for p in pairs if p.family in held]
+    if not trained:
+        raise ConfigurationError("every pair is of one family, which cannot be both trained on and held out; add more sources")
+    model_folder = find_model(base, None).path
+    identity = _identity(pairs, chosen, model_folder)
+    finished = _finished(folder, identity)
+    if finished is not None:
+        return finished
+    model, tokenizer = opened_base(model_folder, chosen.seed)
+    in_all = chosen.short_epochs + chosen.epochs
+    prepared = {epoch: _epoch_batches(trained, chosen, epoch, tokenizer) for epoch in {0, chosen.short_epochs}}
+    total_steps = chosen.short_epochs * len(prepared[0]) + chosen.epochs * len(prepared[chosen.short_epochs])
+    tuning = FineTuning(model, tokenizer, chosen, total_steps, device or _best_device())
+    state = _resumed(folder, identity, tuning)
+    examples = examples_of(judged, _WINDOWS_JUDGED, chosen.window_size, random.Random(chosen.seed))  # noqa: S311
+    held_batches = batches_of(examples, tokenizer, chosen.max_length, 2 * chosen.batch_tokens)
+    while state.epoch < in_all and not state.stopped:
+        batches = prepared.pop(state.epoch, None) or _epoch_batches(trained, chosen, state.epoch, tokenizer)
+        _train_epoch(folder, tuning, batches, state)
+        logits = tuning.predict(held_batches, len(examples))
+        if float(logits.std(axis=0).max()) < _SAME:
+            warnings.warn(_NOTHING_LEARNT, RetrievalWarning, stacklevel=2)
+        temperature, loss = best_temperature(logits, examples)
+        if on_progress is not None:
+            by = f"with logits divided by {temperature:.2f}"
+            on_progress(f"epoch {state.epoch + 1}: loss {loss:.4f} on {len(judged):,} held-out pairs, {by}")
+        better = loss < min(state.losses, default=math.inf)
+        if better:
+            save_model(folder, tuning, temperature)
+        losses = (*state.losses, loss)
+        stopped = state.epoch >= chosen.short_epochs and int(np.argmin(losses)) < len(losses) - _PATIENCE
+        state = replace(state, epoch=state.epoch + 1, done=0, step=tuning.step, losses=losses, stopped=stopped)
+        _checkpoint(folder, tuning, state)
+    report = TrainingReport(len(trained), len(judged), list(state.losses), int(np.argmin(state.losses)) + 1)
+    kept = asdict(report) | {"settings": asdict(chosen), "base": base, "identity": identity}
+    write_atomically(folder / _REPORT, json.dumps(kept, indent=1).encode())
+    (folder / _CHECKPOINT).unlink(missing_ok=True)
+    return report
+
+
+def _best_device() -> str:
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _train_epoch(folder: Path, tuning: FineTuning, batches: list[Batch], state: _State) -> None:
+    with progress(f"epoch {state.epoch + 1}", len(batches)) as advance:
+        advance(state.done)
+
+        def after_step(done: int) -> None:
+            advance(1)
+            if tuning.step % _STEPS_BETWEEN_CHECKPOINTS == 0:
+                _checkpoint(folder, tuning, replace(state, done=done, step=tuning.step))
+
+        tuning.train(batches, state.epoch, state.done, after_step)
+
+
+def _identity(pairs: Sequence[JudgedPair], settings: TrainingSettings, model: Path) -> str:
+    digest = hashlib.sha256(json.dumps([_FORMAT, asdict(settings), ModelFiles.of(model).fingerprint]).encode())
+    for pair in pairs:
+        digest.update(json.dumps(asdict(pair)).encode())
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class _State:
+    """How far a run is; kept in the checkpoint's own file, so that both are always of one moment.
+
+    Args:
+        identity: of pairs, settings and base model.
+        total_steps: of the whole run.
+        epoch: that is being trained, from 0.
+        done: batches of it.
+        step: batches in all.
+        losses: after each epoch.
+        stopped: whether the last epoch was no better than one before.
+    """
+
+    identity: str
+    total_steps: int
+    epoch: int = 0
+    done: int = 0
+    step: int = 0
+    losses: tuple[float, ...] = ()
+    stopped: bool = False
+
+
+def _finished(folder: Path, identity: str) -> TrainingReport | None:
+    """The report of a run that is finished; None for a folder that is to be trained in."""
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        folder.mkdir(parents=True, exist_ok=True)
+        return None
+    if (folder / _REPORT).is_file():
+        try:
+            kept = read_json_file(folder / _REPORT)
+            if kept["identity"] == identity:
+                return TrainingReport(kept["pairs"], kept["held_out"], kept["losses"], kept["best_epoch"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ConfigurationError(f"{folder / _REPORT} cannot be read ({error!r}); name another folder") from None
+        raise ConfigurationError(f"{folder} holds a model of other pairs, settings or another base model; name another folder")
+    if not (folder / _CHECKPOINT).is_file():
+        raise ConfigurationError(f"{folder} is not empty and holds no training run; name another folder")
+    return None
+
+
+def _resumed(folder: Path, identity: str, tuning: FineTuning) -> _State:
+    """The state of the run in a folder, whose tensors are taken up; a new one where there is none."""
+    from safetensors import safe_open
+
+    file = folder / _CHECKPOINT
+    if not file.is_file():
+        return _State(identity, tuning.total_steps)
+    try:
+        with safe_open(file, "pt") as checkpoint:
+            values = parse_json((checkpoint.metadata() or {}).get("state", "null"))
+            state = _State(**values | {"losses": tuple(values["losses"])})
+            tensors = {name: checkpoint.get_tensor(name) for name in checkpoint.keys()}  # noqa: SIM118  # it is not a mapping
+    except Exception as error:
+        reason = first_line(error)
+        raise ConfigurationError(f"{file} is not a checkpoint of a training run ({reason}); remove it to train again") from None
+    if state.identity != identity:
+        raise ConfigurationError(
+            f"{folder} holds a run with other pairs, settings or another base model; name another folder, or remove this one"
+        )
+    tuning.restore(tensors, state.step)
+    tuning.total_steps = state.total_steps
+    return state
+
+
+def _epoch_batches(pairs: Sequence[JudgedPair], settings: TrainingSettings, epoch: int, tokenizer: Any) -> list[Batch]:
+    rng = random.Random(f"{settings.seed}-{epoch}")  # noqa: S311  # nothing secret is drawn
+    sizes: defaultdict[str, int] = defaultdict(int)
+    for pair in pairs:
+        sizes[pair.collection] += 1
+    largest = max(sizes.values())
+    planted = with_plants(pairs, settings.plants, rng)
+    again = [pair for pair in planted if sizes[pair.collection] < min(_SMALL_COLLECTION, largest)]
+    examples = examples_of([*planted, *again], settings.windows, settings.window_size, rng)
+    return batches_of(_read_in(examples, epoch, settings, rng), tokenizer, settings.max_length, settings.batch_tokens)
+
+
+def _read_in(
+    examples: list[TrainingExample], epoch: int, settings: TrainingSettings, rng: random.Random
+) -> list[TrainingExample]:
+    """The examples of an epoch: at first the short ones, afterwards all others and half of these, which keeps them in mind."""
+    short = [number for number, one in enumerate(examples) if is_short(one)]
+    if not short or not settings.short_epochs:
+        return examples
+    if epoch < settings.short_epochs:
+        return [examples[number] for number in short]
+    dropped = set(rng.sample(short, len(short) // 2))
+    return [one for number, one in enumerate(examples) if number not in dropped]
+
+
+def _checkpoint(folder: Path, tuning: FineTuning, state: _State) -> None:
+    from safetensors.torch import save
+
+    write_atomically(folder / _CHECKPOINT, save(tuning.tensors(), metadata={"state": json.dumps(asdict(state))}))

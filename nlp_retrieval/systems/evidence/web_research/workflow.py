@@ -1,0 +1,202 @@
+"""From a subquestion to passages: search the web for it and for its hypothetical answer, read what is found, search the index.
+
+What a page, a search engine or a model says is data: it is read, stored and searched, and decides nothing. A page that cannot
+be fetched or read never keeps another from being so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from nlp_retrieval import HyDE
+from nlp_retrieval.core import check_k, has_no_words, progress
+from nlp_retrieval.errors import (
+    DependencyError,
+    FetchError,
+    FetchRefusedError,
+    IndexStateError,
+    InputError,
+    QueryError,
+    RetrievalError,
+)
+from nlp_retrieval.processors import ExpandedQuery
+from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
+from nlp_retrieval.systems.evidence.index.records import EvidencePassage
+from nlp_retrieval.systems.evidence.index.urls import canonical_url
+from nlp_retrieval.systems.evidence.reading.cleaning import clean_title
+from nlp_retrieval.systems.evidence.reading.document import SourceDocument
+from nlp_retrieval.systems.evidence.reading.quality import QualityRules, assess_source_quality
+from nlp_retrieval.systems.evidence.reading.text_of import read_bytes
+from nlp_retrieval.systems.evidence.web_research.fetching.base import BaseFetcher
+from nlp_retrieval.systems.evidence.web_research.merging import merged_by_rank
+from nlp_retrieval.systems.evidence.web_research.report import PageStatus, ResearchedPage, ResearchReport, WebQuery
+from nlp_retrieval.systems.evidence.web_research.searching.base import BaseWebSearch, WebResult
+from nlp_retrieval.systems.evidence.web_research.web.target import shown
+
+__all__ = ["research"]
+
+LONGEST_QUERY = 200
+"""Characters of a hypothetical answer that a search engine is asked; it is cut between words."""
+
+
+def research(
+    subquestion: str,
+    index: EvidenceIndex,
+    web_search: BaseWebSearch,
+    fetcher: BaseFetcher,
+    hyde: HyDE | None = None,
+    *,
+    results: int = 10,
+    pages: int = 10,
+    k: int = 10,
+    rules: QualityRules | str | Path | None = None,
+    refetch: bool = False,
+) -> ResearchReport:
+    """Find pages about a subquestion, add them to an index, and search it.
+
+    The web is searched for the subquestion, and with HyDE for its hypothetical answer too; both lists are merged by reciprocal
+    rank, each page once. The first that the index does not have are fetched, read, graded by the rules and added one after
+    another; then the index is built and searched, with HyDE for the subquestion together with the hypothetical answer as well.
+
+    A page is cited by the address at which it was read, after redirects, and graded by that: where a redirect stands says
+    nothing of where it leads. A source that was deleted from the index is not added again.
+
+    Args:
+        subquestion: one question.
+        index: takes the pages.
+        web_search: finds them.
+        fetcher: fetches them.
+        hyde: writes the hypothetical answer; by default there is none.
+        results: how many results each search is asked for.
+        pages: the most pages that are fetched.
+        k: at most this many passages.
+        rules: of grades, as :func:`~nlp_retrieval.systems.evidence.reading.quality.assess_source_quality` takes them.
+        refetch: whether pages that the index has are fetched again, as they may have changed.
+
+    Returns:
+        What happened to each page, and the passages.
+
+    Raises:
+        QueryError: the subquestion says nothing, or a number is less than 1.
+        FetchError: no search was answered.
+        DependencyError: a package is missing.
+        IndexStateError: the index cannot be written to, or is damaged.
+    """
+    if not isinstance(subquestion, str) or has_no_words(subquestion):
+        raise QueryError("the subquestion says nothing; write one question in words")
+    for value, name in ((results, "results"), (pages, "pages"), (k, "k")):
+        check_k(value, name)
+    grading = QualityRules.read(rules) if isinstance(rules, str | Path) else rules
+    expansion = hyde.expand([subquestion])[0] if hyde is not None else None
+    lists, queries = _searched(web_search, _web_queries(subquestion, expansion), results)
+    found = merged_by_rank(lists, lambda result: canonical_url(result.url))
+    reader = _PageReader(index, fetcher, grading, refetch)
+    done: list[ResearchedPage] = []
+    fetched = looked_at = 0
+    with progress("reading", min(pages, len(found))) as advance:
+        for result in found:
+            if fetched == pages:
+                break
+            looked_at += 1
+            known = reader.known(result)
+            done.append(known if known is not None else reader.read(result))
+            fetched += known is None
+            advance(int(known is None))
+    index.build_index()
+    passages = _passages(index, subquestion, expansion, k)
+    return ResearchReport(subquestion, expansion, queries, done, len(found) - looked_at, passages)
+
+
+def _web_queries(subquestion: str, expansion: ExpandedQuery | None) -> list[str]:
+    hypothetical = _cut(expansion.hypothetical) if expansion is not None else ""
+    return list(dict.fromkeys(filter(None, (subquestion, hypothetical))))
+
+
+def _cut(text: str) -> str:
+    """The beginning of a text, without half a word; where it has no spaces, without half a character."""
+    words = " ".join(text.split())
+    if len(words) <= LONGEST_QUERY:
+        return words
+    beginning = words[: LONGEST_QUERY + 1]
+    return beginning.rpartition(" ")[0] or words[:LONGEST_QUERY]
+
+
+def _searched(web_search: BaseWebSearch, queries: list[str], results: int) -> tuple[list[list[WebResult]], list[WebQuery]]:
+    """The results of each query that was answered, and what was asked."""
+    lists, told, errors = [], [], []
+    for query in queries:
+        try:
+            lists.append(web_search.search(query, results))
+        except FetchError as error:
+            errors.append(error)
+            told.append(WebQuery(query, 0, str(error)))
+        else:
+            told.append(WebQuery(query, len(lists[-1])))
+    if not lists:
+        raise errors[0]
+    return lists, told
+
+
+@dataclass(frozen=True)
+class _PageReader:
+    """How pages are read into an index."""
+
+    index: EvidenceIndex
+    fetcher: BaseFetcher
+    rules: QualityRules | None
+    refetch: bool
+
+    def known(self, result: WebResult) -> ResearchedPage | None:
+        """What is known of a page that need not be fetched; None for one that is to be."""
+        if self.index.was_deleted(result.url):
+            return ResearchedPage(result.url, "refused", _DELETED, title=result.title)
+        source = None if self.refetch else self.index.source(result.url)
+        if source is None:
+            return None
+        since = f", fetched {source.fetch_date}" if source.fetch_date else ""
+        return ResearchedPage(result.url, "known", f"the index has it{since}", source.url, source.title)
+
+    def read(self, result: WebResult) -> ResearchedPage:
+        """Fetch, read and add a page."""
+        try:
+            document = self._document(result.url)
+        except (DependencyError, IndexStateError):
+            raise
+        except RetrievalError as error:
+            status: PageStatus = "refused" if isinstance(error, FetchRefusedError) else "failed"
+            return ResearchedPage(result.url, status, str(error), title=result.title)
+        except Exception as error:
+            # of a fetcher that somebody else wrote, or of a parser: one page must not stop the others
+            reason = f"unexpected {type(error).__name__}: {shown(str(error))}"
+            return ResearchedPage(result.url, "failed", reason, title=result.title)
+        return self._added(result, document)
+
+    def _added(self, result: WebResult, document: SourceDocument) -> ResearchedPage:
+        title = document.title or result.title
+        if self.index.was_deleted(document.url):
+            return ResearchedPage(result.url, "refused", _DELETED, document.url, title)
+        try:
+            added = self.index.add_source(replace(document, title=title))
+        except InputError as error:
+            return ResearchedPage(result.url, "failed", str(error), document.url, title)
+        if not added:
+            return ResearchedPage(result.url, "known", "the index has this text under this address", document.url, title)
+        return ResearchedPage(result.url, "added", "", document.url, title, document.quality)
+
+    def _document(self, url: str) -> SourceDocument:
+        page = self.fetcher.fetch(url)
+        read = read_bytes(page.content, name=page.url, media_type=page.media_type)
+        quality = assess_source_quality(page.url, self.rules)
+        doubtful = tuple(read.text[start:end] for start, end in read.doubtful)
+        title = clean_title(read.title)[0]
+        return SourceDocument(read.text, page.url, title, quality, page.fetch_date, doubtful=doubtful)
+
+
+_DELETED = "it was deleted from this project; add it by hand to have it again"
+
+
+def _passages(index: EvidenceIndex, subquestion: str, expansion: ExpandedQuery | None, k: int) -> list[EvidencePassage]:
+    queries = dict.fromkeys([subquestion, *([expansion.expanded] if expansion is not None else [])])
+    lists = [index.search(query, k) for query in queries]
+    return merged_by_rank(lists, lambda passage: (passage.key, passage.start, passage.end))[:k]

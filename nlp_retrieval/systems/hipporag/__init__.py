@@ -1,0 +1,5 @@
+"""HippoRAG 2 as one system from one file of settings: extraction, index, search and answers."""
+
+from nlp_retrieval._public_names import public_names
+
+__getattr__, __dir__ = public_names(__name__, globals())

@@ -1,0 +1,120 @@
+"""``nlp-retrieval hipporag extract``: what the passages of a corpus say, as entities and triples, into a store."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from nlp_retrieval.cli import Corpus, Loader, LoaderOptions, corpus_loader, parse_options, say
+
+if TYPE_CHECKING:
+    from nlp_retrieval import LanguageModel
+    from nlp_retrieval.systems.hipporag.knowledge.extraction.summary import ExtractionSummary
+
+_OF_THE_MODEL = {"retries": 3, "backoff": 2.0, "max_tokens": 2048, "timeout": 120.0}
+"""Other than for queries: answers are longer, and a corpus can wait."""
+
+
+def command(
+    corpus: Corpus,
+    store: Annotated[
+        str, typer.Argument(help="Where to keep it: a file (SQLite), or a database as URL or env:NAME. Made if missing.")
+    ],
+    lm: Annotated[str, typer.Option(help="The language model: openai/gpt-4o-mini, ollama_chat/..., hosted_vllm/...")],
+    loader: Loader = None,
+    option: LoaderOptions = None,
+    lm_base_url: Annotated[
+        str | None, typer.Option(help="An OpenAI-compatible server that has it, with --lm openai/MODEL.")
+    ] = None,
+    lm_option: Annotated[
+        list[str] | None,
+        typer.Option(help="Any other setting of the model, as key=value: api_key_env=KEY, max_calls=1000. Repeatable."),
+    ] = None,
+    calls_at_once: Annotated[int, typer.Option(min=1, max=1000, help="Calls under way at once.")] = 8,
+    passages_per_call: Annotated[int, typer.Option(min=1, max=20, help="Passages that one call reads.")] = 1,
+    passage_characters: Annotated[int, typer.Option(min=1, help="Of each passage that the model is shown.")] = 10_000,
+    commit_every: Annotated[int, typer.Option(min=1, max=100_000, help="Commit results after this many passages.")] = 100,
+    first: Annotated[int | None, typer.Option(min=1, help="Only this many passages, for a look at quality and cost.")] = None,
+    schema: Annotated[str | None, typer.Option(help="Of the tables, where the database has schemas.")] = None,
+    price: Annotated[
+        str | None, typer.Option(help="Of the model, for a million tokens of prompts and of answers: 0.15,0.60.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The counts as one JSON line.")] = False,
+) -> None:
+    """Extract entities and triples with a language model.
+
+    Run it again after anything that stopped it: only what is missing is asked for. Ends with 1 where passages are left.
+    """
+    from itertools import islice
+
+    from nlp_retrieval.benchmarks import ModelPrice
+    from nlp_retrieval.systems.hipporag.knowledge.extraction.extractor import KnowledgeExtractor
+    from nlp_retrieval.systems.hipporag.knowledge.extraction.running import extract_knowledge
+    from nlp_retrieval.systems.hipporag.knowledge.store.knowledge_store import KnowledgeStore
+
+    costs: ModelPrice | None = None if price is None else _price(price)
+    items = corpus_loader(corpus, loader, option).stream()
+    model = _model(lm, lm_base_url, lm_option or [], calls_at_once)
+    extractor = KnowledgeExtractor(model, passages_per_call=passages_per_call, passage_characters=passage_characters)
+    with KnowledgeStore(store, schema=schema, create=True) as opened:
+        others = [one for one in opened.extractions() if one != extractor.extraction]
+        if others:
+            say(f"{opened!r} also holds {len(others)} extractions with another prompt or model, which stay as they are")
+        done = extract_knowledge(items if first is None else islice(items, first), opened, extractor, commit_every=commit_every)
+    spent = None if costs is None else costs.of(done.calls.tokens_in, done.calls.tokens_out)
+    if as_json:
+        typer.echo(json.dumps(done.to_dict() | ({} if spent is None else {"price": spent}), ensure_ascii=False))
+    tell(done, spent)
+    if not done.whole:
+        raise typer.Exit(1)
+
+
+def _model(name: str, base_url: str | None, options: list[str], calls_at_once: int) -> LanguageModel:
+    from nlp_retrieval import LanguageModel
+    from nlp_retrieval.core import build_as
+
+    settings: dict[str, Any] = {"name": "dspy", "model": name, "base_url": base_url, "calls_at_once": calls_at_once}
+    return build_as(LanguageModel, "language_models", settings | _OF_THE_MODEL | parse_options(options), "--lm")
+
+
+def _price(text: str) -> Any:
+    from nlp_retrieval.benchmarks import ModelPrice
+    from nlp_retrieval.errors import ConfigurationError
+
+    try:
+        prompts, answers = map(float, text.split(","))
+    except ValueError:
+        raise ConfigurationError(
+            f"--price {text!r}: give two numbers, for a million tokens of prompts and of answers, such as 0.15,0.60"
+        ) from None
+    return ModelPrice(prompts, answers)
+
+
+def tell(done: ExtractionSummary, spent: float | None) -> None:
+    """Say what an extraction did.
+
+    Args:
+        done: its counts.
+        spent: what it cost; None without a price.
+    """
+    new = done.extracted + done.copied
+    say(
+        f"{done.documents:,} passages: {new:,} extracted, {done.kept:,} there already, {done.failed:,} without a usable answer"
+        + (f" ({done.reasons_told})" if done.failed else "")
+        + (f", {done.not_asked:,} not asked about" if done.not_asked else "")
+        + f"; extraction {done.extraction_id[:8]} by {done.model}"
+    )
+    if new:
+        say(
+            f"{done.entities:,} entities and {done.triples:,} triples ({done.dropped:,} left out as none) in "
+            f"{done.seconds:,.1f} s, {done.per_minute:,.0f} passages a minute"
+        )
+    if done.cut:
+        say(f"note: {done.cut:,} passages are longer than the model is shown; see --passage-characters")
+    say(f"{done.calls}{'' if spent is None else f'; price {spent:,.4f}'}")
+    if done.stopped:
+        say(f"stopped early: {done.stopped}")
+    if not done.whole:
+        say("run the same command again: only what is missing is asked for")

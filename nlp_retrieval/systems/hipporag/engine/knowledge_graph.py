@@ -1,0 +1,244 @@
+"""The knowledge graph of an index: what its segments hold, put together, without what only deleted passages say.
+
+Entities and triples are numbered by their hashes, so the same passages give the same graph however they came into the index.
+Nodes are the rows of the index and then the entities. Links are relations (subject and object of a triple, weighted by how
+many passages state one of the two), synonyms (weighted by cosine), and mentions (a passage and the entities of its triples).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nlp_retrieval.core import CURE, Mask, Rows, Scores, SegmentFolder, damaged, offsets_of
+from nlp_retrieval.encoders import Vectors
+from nlp_retrieval.errors import IndexDamagedError
+from nlp_retrieval.retrievers import Hashes, LinkGraph, Links, Stack, WeightedGraph, exact_search, live_of
+from nlp_retrieval.systems.hipporag.engine.collecting import shown_triple
+from nlp_retrieval.systems.hipporag.engine.synonyms import best_synonyms
+from nlp_retrieval.systems.hipporag.engine.tables import KnowledgeTables, Synonyms, TextColumn, vectors_in
+
+RELATIONS, SYNONYMS, MENTIONS = "relations", "synonyms", "mentions"
+
+WITH_PASSAGES = {RELATIONS: (1.0, 1.0), SYNONYMS: (1.0, 1.0), MENTIONS: (0.5, 0.5)}
+"""The published program stores relations and synonyms once in either direction of an undirected graph, so they count twice."""
+
+WITHOUT_PASSAGES = WITH_PASSAGES | {MENTIONS: (0.0, 0.0)}
+
+_PAST_THE_CUT = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Searched:
+    """Vectors among which the nearest are looked for.
+
+    Args:
+        stack: all vectors of the index.
+        places: of these in the stack, by their numbers.
+    """
+
+    stack: Stack
+    places: Rows
+
+    @cached_property
+    def _allowed(self) -> Mask:
+        allowed = np.zeros(len(self.stack), np.bool_)
+        allowed[self.places] = True
+        return allowed
+
+    @cached_property
+    def _numbers(self) -> Rows:
+        numbers = np.full(len(self.stack), -1, np.int64)
+        numbers[self.places] = np.arange(len(self.places))
+        return numbers
+
+    def nearest(self, vectors: Vectors, k: int) -> list[tuple[Rows, Scores]]:
+        """Return the k nearest of each vector, best first, as numbers and inner products; equal ones by number."""
+        if len(self.places) == 0 or len(vectors) == 0:
+            return [(np.zeros(0, np.int64), np.zeros(0))] * len(vectors)
+        depth = min(k + _PAST_THE_CUT, len(self.places))
+        while True:
+            hits = exact_search(vectors, self.stack, depth, self._allowed)
+            lists = [(self._numbers[hits.rows[a:b]], hits.scores[a:b]) for a, b in pairwise(hits.offsets.tolist())]
+            if depth == len(self.places) or all(scores[k - 1] > scores[-1] for _, scores in lists):
+                break
+            depth = min(4 * depth, len(self.places))
+        ordered = [(numbers, scores, np.lexsort((numbers, -scores))[:k]) for numbers, scores in lists]
+        return [(numbers[order], scores[order]) for numbers, scores, order in ordered]
+
+    def farthest(self, vectors: Vectors) -> Scores:
+        """Return the lowest inner product of each vector with any of these."""
+        return -exact_search(-vectors, self.stack, 1, self._allowed).scores
+
+
+@dataclass(frozen=True, eq=False)
+class KnowledgeGraph:
+    """The opened graph.
+
+    Args:
+        n_rows: rows of the index.
+        n_unknown: how many passages nothing is known about.
+        entities: vectors of entities.
+        triples: vectors of triples.
+        ends: ``[triples, 2]``, numbers of their subjects and objects.
+        statements: ``[statements, 2]``, row and triple, ascending.
+        mentions: ``[mentions, 2]``, row and entity, ascending.
+        synonyms: links among nodes.
+        texts: of all segments, in the order of the stack.
+    """
+
+    n_rows: int
+    n_unknown: int
+    entities: Searched
+    triples: Searched
+    ends: Rows
+    statements: Rows
+    mentions: Rows
+    synonyms: Links
+    texts: Sequence[TextColumn]
+
+    @property
+    def n_entities(self) -> int:
+        return len(self.entities.places)
+
+    @cached_property
+    def passages_of_entity(self) -> Rows:
+        """``[entities]``, how many passages each is in."""
+        return np.bincount(self.mentions[:, 1], minlength=self.n_entities)
+
+    @cached_property
+    def _statement_offsets(self) -> Rows:
+        return offsets_of(np.bincount(self.statements[:, 0], minlength=self.n_rows))
+
+    def links(self) -> dict[str, Links]:
+        """Return the links by kind, as :meth:`LinkGraph.of` takes them."""
+        stated = np.bincount(self.statements[:, 1], minlength=len(self.ends)).astype(np.float32)
+        ends = np.sort(self.ends, axis=1) + self.n_rows
+        apart = ends[:, 0] != ends[:, 1]
+        relations = Links(ends[apart, 0], ends[apart, 1], stated[apart])
+        weights = np.ones(len(self.mentions), np.float32)
+        mentions = Links(self.mentions[:, 0].copy(), self.mentions[:, 1] + self.n_rows, weights)
+        return {RELATIONS: relations, SYNONYMS: self.synonyms, MENTIONS: mentions}
+
+    def weighted(self, stored: Path | None, *, passages: bool) -> WeightedGraph:
+        """Return the graph that walks follow.
+
+        Args:
+            stored: the folder of a graph that was written for just these nodes; None to build it in memory.
+            passages: whether walks go through passages.
+        """
+        n_nodes = self.n_rows + self.n_entities
+        graph = LinkGraph.of(n_nodes, self.links()) if stored is None else LinkGraph.open(stored)
+        if graph.n_nodes != n_nodes or list(graph.n_links) != list(WITH_PASSAGES):
+            raise IndexDamagedError(f"the graph in {stored} has not the nodes and links of its tables; {CURE}")
+        return graph.weighted(WITH_PASSAGES if passages else WITHOUT_PASSAGES)
+
+    def phrase(self, entity: int) -> str:
+        """Return the phrase of an entity."""
+        return self._text(int(self.entities.places[entity]))
+
+    def shown(self, triple: int) -> str:
+        """Return a triple as a sentence."""
+        subject, target = (self.phrase(int(entity)) for entity in self.ends[triple])
+        return shown_triple(subject, self._text(int(self.triples.places[triple])), target)
+
+    def stated_by(self, row: int) -> Rows:
+        """Return the triples that a passage states, ascending."""
+        offsets = self._statement_offsets
+        triples: Rows = self.statements[offsets[row] : offsets[row + 1], 1]
+        return triples
+
+    def _text(self, place: int) -> str:
+        for column in self.texts:
+            if place < len(column):
+                return column[place]
+            place -= len(column)
+        raise IndexError(place)
+
+
+def open_knowledge(segments: Sequence[SegmentFolder]) -> KnowledgeGraph:
+    """Put together what all segments of an index hold.
+
+    Raises:
+        IndexDamagedError: a file is missing or cannot be read, or the files contradict one another.
+    """
+    tables = [KnowledgeTables.open(segment) for segment in segments]
+    blocks = [vectors_in(segment, table) for segment, table in zip(segments, tables, strict=True)]
+    dimension = max((block.shape[1] for block in blocks if len(block)), default=1)
+    if any(len(block) and block.shape[1] != dimension for block in blocks):
+        raise damaged(segments[0].folder, "its segments hold vectors of different dimensions")
+    stack = Stack(*(block if len(block) else block.reshape(0, dimension) for block in blocks))
+    return assembled(segments, tables, stack)
+
+
+def assembled(segments: Sequence[SegmentFolder], tables: Sequence[KnowledgeTables], stack: Stack) -> KnowledgeGraph:
+    """Put tables together; see :func:`open_knowledge`."""
+    first = segments[0].first_row
+    starts = offsets_of([len(table.texts) for table in tables])[:-1].tolist()
+    entities, entity_places = _in_order([table.entities for table in tables], starts)
+    begins = [start + len(table.entities) for start, table in zip(starts, tables, strict=True)]
+    triples, triple_places = _in_order([table.triples for table in tables], begins)
+    ends = np.concatenate([table.ends for table in tables])[_order([table.triples for table in tables])]
+    rows = np.concatenate([table.rows + part.first_row - first for table, part in zip(tables, segments, strict=True)])
+    stated = _numbers(np.concatenate([table.stated for table in tables]), triples, segments)
+    live = live_of(segments)
+    known = np.concatenate([table.known for table in tables])
+    statements = np.stack([rows, stated], axis=1)[live[rows]]
+    live_triples = np.unique(statements[:, 1])
+    statements[:, 1] = np.searchsorted(live_triples, statements[:, 1])
+    ends = _numbers(ends[live_triples], entities, segments)
+    live_entities = np.unique(ends)
+    ends = np.searchsorted(live_entities, ends)
+    mentions = np.unique(np.repeat(statements[:, 0], 2) * max(len(live_entities), 1) + ends[statements[:, 1]].ravel())
+    mentions = np.stack(np.divmod(mentions, max(len(live_entities), 1)), axis=1)
+    pairs = Synonyms.joined([table.synonyms for table in tables])
+    return KnowledgeGraph(
+        len(live),
+        int((live & ~known).sum()),
+        Searched(stack, entity_places[live_entities]),
+        Searched(stack, triple_places[live_triples]),
+        ends,
+        statements,
+        mentions,
+        _synonym_links(pairs, entities[live_entities], len(live)),
+        [table.texts for table in tables],
+    )
+
+
+def _order(parts: Sequence[Hashes]) -> Rows:
+    return np.argsort(np.concatenate(parts), kind="stable")
+
+
+def _in_order(parts: Sequence[Hashes], starts: Sequence[int]) -> tuple[Hashes, Rows]:
+    """All hashes, ascending, and their places in the stack."""
+    order = _order(parts)
+    places = np.concatenate([start + np.arange(len(part)) for start, part in zip(starts, parts, strict=True)])
+    return np.concatenate(parts)[order], places[order]
+
+
+def _numbers(wanted: Hashes, hashes: Hashes, segments: Sequence[SegmentFolder]) -> Rows:
+    """The numbers of hashes among those that ascend.
+
+    Raises:
+        IndexDamagedError: one is not there.
+    """
+    numbers = np.searchsorted(hashes, wanted)
+    if not (numbers < len(hashes)).all() or not (hashes[numbers] == wanted).all():
+        raise damaged(segments[0].folder, "a statement names what no segment holds")
+    return numbers
+
+
+def _synonym_links(pairs: Synonyms, hashes: Hashes, n_rows: int) -> Links:
+    """The pairs of which both entities are there, as links; see :mod:`nlp_retrieval.systems.hipporag.engine.synonyms`."""
+    both: NDArray[np.bool_] = np.isin(pairs.sources, hashes) & np.isin(pairs.targets, hashes)
+    pairs = pairs.where(both)
+    sources, targets = np.searchsorted(hashes, pairs.sources), np.searchsorted(hashes, pairs.targets)
+    kept = best_synonyms(sources, targets, pairs.similarities)
+    low, high = np.minimum(sources, targets)[kept], np.maximum(sources, targets)[kept]
+    return Links(low + n_rows, high + n_rows, pairs.similarities[kept].astype(np.float32))

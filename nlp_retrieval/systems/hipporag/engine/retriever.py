@@ -1,0 +1,252 @@
+"""HippoRAG 2: passages by a walk over a graph of what they say, from the triples that are near the query.
+
+Gutierrez et al., 2025, From RAG to Memory: Non-Parametric Continual Learning for Large Language Models
+(https://arxiv.org/abs/2502.14802). Nodes are the entities of all triples and the passages; the walk restarts at the entities
+of the triples nearest to the query and, much less, at all passages by their similarity to it. The triples come from elsewhere
+(:mod:`nlp_retrieval.systems.hipporag.knowledge`) when passages are indexed, and what is needed of them is kept in the index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from nlp_retrieval import Explanation, FaissRetriever, LanguageModel, SentenceTransformerEncoder
+from nlp_retrieval.core import (
+    READS_FILE,
+    BaseRetriever,
+    Config,
+    Hits,
+    ItemTable,
+    Mask,
+    MergeRule,
+    Rows,
+    Scores,
+    SegmentFolder,
+    best_of,
+    may_set,
+    reads_model,
+    stage,
+)
+from nlp_retrieval.encoders import BaseEncoder, Vectors
+from nlp_retrieval.errors import EngineError
+from nlp_retrieval.retrievers import Restarts, strongest_chains
+from nlp_retrieval.systems.hipporag.engine.explain import Explainer
+from nlp_retrieval.systems.hipporag.engine.files import build_files, extend_files, join_files
+from nlp_retrieval.systems.hipporag.engine.knowledge_graph import WITH_PASSAGES, open_knowledge
+from nlp_retrieval.systems.hipporag.engine.linking import Linked, linked_by_names, linked_by_nodes, linked_by_triples
+from nlp_retrieval.systems.hipporag.engine.ranking import (
+    DenseScores,
+    Ranked,
+    ranked_by_product,
+    ranked_by_similarity,
+    ranked_by_walk,
+    restarts_of,
+    walked,
+)
+from nlp_retrieval.systems.hipporag.engine.triple_filter import TripleFilter
+from nlp_retrieval.systems.hipporag.knowledge.source import digest_of, joining_source_of, reads_knowledge, source_of
+
+_SIMILARITIES_AT_ONCE = 2**22
+_QUERIES_AT_ONCE = 64
+
+
+class HippoRagRetriever(BaseRetriever):
+    """Follows what passages say of each other's entities, from the triples nearest to the query.
+
+    Whatever is known about them, all passages can be found: those that the walk does not reach follow in the order of their
+    similarity to the query, and where no triple is left all are ranked by it. After updates the graph is that of an index
+    built at once; only of an entity with more than 100 synonyms, some of which were deleted, fewer count until ``compact``.
+
+    Args:
+        encoder: for queries, passages, phrases and triples: a model's hub name, a local folder, or an encoder.
+        knowledge: a file of entities and triples by passage (see ``OpenIeFile``), or a knowledge store, as a file or database
+            URL (with ``#`` and the beginning of an extraction's fingerprint, where it holds several); read when passages are
+            indexed and never when they are searched. The index is known by the digest of what is there: ``sha256:`` and the
+            digest can stand for it. Without it nothing is known about passages.
+        added_knowledge: the same for passages that join the index later; by default ``knowledge``, if it names one.
+        linking: what the query is linked to: ``triples`` as published, ``nodes`` (the entities nearest to it, an ablation), or
+            ``entities``: those nearest to each name in the query; passages are then ranked by similarity times relevance, a
+            variant of three stages that others describe as HippoRAG 2.
+        triple_k: how many triples, or with other linking entities (per name), are linked.
+        entity_k: from how many entities of the triples the walk starts.
+        lm: a language model that leaves out triples that do not help; one call a query.
+        passage_weight: how much the walk restarts at passages, compared with 1 for an entity that only one passage names. With
+            0 passages are no nodes, and are ranked by their entities.
+        damping: probability that the walk follows a link instead of restarting.
+        pagerank: ``exact`` passes over the whole graph, ``local`` looks only at the neighbourhood of the restarts.
+        epsilon: local: how much of the walk per link may be left unfollowed; smaller is closer and slower.
+        synonym_threshold: entities are synonyms from this cosine of their vectors on.
+        hops: ``entities``: how many links from those of the query other entities may be.
+        merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
+    """
+
+    name = "hipporag"
+    manifest_may_set = may_set(
+        *("linking", "triple_k", "entity_k", "lm", "passage_weight", "damping", "pagerank", "epsilon"),
+        *("synonym_threshold", "hops", "merge"),
+        encoder=reads_model,
+        knowledge=reads_knowledge,
+        added_knowledge=READS_FILE,
+    )
+    format_version = 2
+    search_only = frozenset(
+        "added_knowledge linking triple_k entity_k lm passage_weight damping pagerank epsilon hops merge".split()
+    )
+
+    def __init__(
+        self,
+        encoder: str | BaseEncoder = "sentence-transformers/all-MiniLM-L6-v2",
+        knowledge: str | None = None,
+        added_knowledge: str | None = None,
+        linking: Literal["triples", "nodes", "entities"] = "triples",
+        triple_k: Annotated[int, Field(ge=1, le=1000)] = 5,
+        entity_k: Annotated[int, Field(ge=1, le=2000)] = 5,
+        lm: LanguageModel | None = None,
+        passage_weight: Annotated[float, Field(ge=0, le=1000)] = 0.05,
+        damping: Annotated[float, Field(ge=0, lt=1)] = 0.5,
+        pagerank: Literal["exact", "local"] = "exact",
+        epsilon: Annotated[float, Field(gt=0, lt=1)] = 1e-7,
+        synonym_threshold: Annotated[float, Field(ge=0.1, le=1)] = 0.8,
+        hops: Annotated[int, Field(ge=1, le=2)] = 2,
+        merge: MergeRule = "alternate",
+    ) -> None:
+        self.encoder = SentenceTransformerEncoder(encoder) if isinstance(encoder, str) else encoder
+        self.knowledge = knowledge
+        self.added_knowledge = added_knowledge
+        self.linking = linking
+        self.triple_k = triple_k
+        self.entity_k = entity_k
+        self.lm = lm
+        self.passage_weight = passage_weight
+        self.damping = damping
+        self.pagerank = pagerank
+        self.epsilon = epsilon
+        self.synonym_threshold = synonym_threshold
+        self.hops = hops
+        self.merge = merge
+        self._arguments["encoder"] = self.encoder  # a name and its encoder are the same configuration
+        self._dense = FaissRetriever(self.encoder)
+        self._filter: TripleFilter | None = None
+
+    def index_identity(self) -> Config:
+        return super().index_identity() | {"knowledge": digest_of(self.knowledge)}
+
+    @property
+    def recorded_config(self) -> Config:
+        return super().recorded_config | {"knowledge": digest_of(self.knowledge), "added_knowledge": None}
+
+    def calls_per_query(self) -> int | None:
+        return 0 if self.lm is None else 1
+
+    def parts(self) -> list[BaseRetriever]:
+        return [self._dense]
+
+    def build(self, items: ItemTable, folder: Path) -> None:
+        build_files(items, folder, source_of(self.knowledge), self.encoder, self.synonym_threshold)
+
+    def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
+        del everything
+        extend_files(
+            items,
+            folder,
+            segments,
+            joining_source_of(self.knowledge, self.added_knowledge),
+            self.encoder,
+            self.synonym_threshold,
+        )
+
+    def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
+        del items
+        join_files(segments, folder, self.synonym_threshold)
+
+    def load(self, folder: Path) -> None:
+        raise EngineError(f"{self.name} opens all segments at once: {folder}")
+
+    def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
+        self._graph_of_index = open_knowledge(segments)
+        whole = len(segments) == 1 and segments[0].live is None
+        walks_passages = self.passage_weight > 0 and self.linking != "entities"
+        self._graph = self._graph_of_index.weighted(segments[0].folder if whole else None, passages=walks_passages)
+        self._walks_passages = walks_passages
+        (opened,) = self._opened_parts
+        if not isinstance(opened, FaissRetriever):
+            raise EngineError(f"{self.name} opened {opened!r} for similarities")
+        self._open_dense = opened
+
+    def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
+        n_rows = self._graph_of_index.n_rows
+        rows = np.arange(n_rows) if allowed is None else np.flatnonzero(allowed)
+        lists: list[tuple[Rows, Scores]] = []
+        signals: dict[str, list[Scores]] = {"pagerank": [], "seeds": [], "similarity": []}
+        for _, dense, ranked in self._ranked(queries):
+            best, scores = best_of(rows, ranked.scores[rows], k)
+            lists.append((best, scores))
+            similarity = dense.by_row(dense.similarities, n_rows)
+            for key, column in (("pagerank", ranked.ranks), ("seeds", ranked.seeds), ("similarity", similarity)):
+                signals[key].append(column[best])
+        columns = {key: np.concatenate([np.zeros(0), *parts]) for key, parts in signals.items()}
+        return replace(Hits.from_lists(lists), signals=columns)
+
+    def explain(self, query: str, rows: Rows, items: ItemTable) -> list[Explanation | None]:
+        knowledge = self._graph_of_index
+        ((linked, dense, ranked),) = self._ranked([query])
+        explainer = Explainer(knowledge, linked, dense, items)
+        graph = self._graph.graph.weighted(WITH_PASSAGES)  # chains end at passages, also where walks do not go through them
+        total = float(self._restarts(linked, dense).weights.sum()) or 1.0
+        chains = strongest_chains(graph, linked.entities + knowledge.n_rows, linked.weights / total, rows, self.damping)
+        return [
+            explainer.explanation(chain) if chain else explainer.similar(row, item, float(ranked.seeds[row]))
+            for chain, row, item in zip(chains, rows.tolist(), items.items(rows), strict=True)
+        ]
+
+    def _ranked(self, queries: list[str]) -> Iterator[tuple[Linked, DenseScores, Ranked]]:
+        n_rows = self._graph_of_index.n_rows
+        at_once = max(1, min(_QUERIES_AT_ONCE, _SIMILARITIES_AT_ONCE // max(n_rows, 1)))
+        for first in range(0, len(queries), at_once):
+            part = queries[first : first + at_once]
+            with stage(f"{self.name}.similarity"):
+                vectors = self._open_dense.encode(part)
+                hits = self._open_dense.search_vectors(vectors, n_rows, self._live)
+            with stage(f"{self.name}.linking"):
+                linked = self._linked(part, vectors)
+            bounds = pairwise(hits.offsets.tolist())
+            dense = [DenseScores(hits.rows[begin:end], hits.scores[begin:end]) for begin, end in bounds]
+            with stage(f"{self.name}.pagerank"):
+                ranked = [self._ranking(*pair) for pair in zip(linked, dense, strict=True)]
+            yield from zip(linked, dense, ranked, strict=True)
+
+    def _linked(self, queries: list[str], vectors: Vectors) -> list[Linked]:
+        knowledge = self._graph_of_index
+        if self.linking == "nodes":
+            return linked_by_nodes(knowledge, vectors, self.triple_k)
+        if self.linking == "entities":
+            return linked_by_names(knowledge, queries, self._open_dense.encode, self.triple_k)
+        return linked_by_triples(knowledge, queries, vectors, self.triple_k, self.entity_k, self._helpful)
+
+    def _helpful(self, queries: list[str], shown: list[Rows]) -> list[Rows]:
+        if self.lm is None:
+            return shown
+        if self._filter is None:
+            self._filter = TripleFilter(self.lm)
+        return self._filter.kept(self._graph_of_index, queries, shown)
+
+    def _ranking(self, linked: Linked, dense: DenseScores) -> Ranked:
+        knowledge = self._graph_of_index
+        if len(linked.entities) == 0:
+            return ranked_by_similarity(knowledge, dense)
+        restarts = self._restarts(linked, dense)
+        nodes = walked(self._graph, restarts, self.damping, self.epsilon if self.pagerank == "local" else None)
+        if self.linking == "entities":
+            return ranked_by_product(knowledge, dense, self._graph, linked, nodes, self.hops)
+        return ranked_by_walk(knowledge, dense, restarts, nodes, self._walks_passages)
+
+    def _restarts(self, linked: Linked, dense: DenseScores) -> Restarts:
+        weight = self.passage_weight if self._walks_passages else 0.0
+        return restarts_of(linked, dense, weight, self._graph_of_index.n_rows)

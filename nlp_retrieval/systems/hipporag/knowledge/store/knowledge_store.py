@@ -1,0 +1,236 @@
+"""A database of what passages say: several extractions side by side, each resumed by what is missing of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Self, TypeVar
+
+from nlp_retrieval import SearchableItem
+from nlp_retrieval.errors import ConfigurationError, SourceError
+from nlp_retrieval.systems.hipporag.knowledge.passage_text import passage_hash
+from nlp_retrieval.systems.hipporag.knowledge.statements import PassageKnowledge
+from nlp_retrieval.systems.hipporag.knowledge.store.connecting import Database
+from nlp_retrieval.systems.hipporag.knowledge.store.keys import key_of
+from nlp_retrieval.systems.hipporag.knowledge.store.rows import Extraction, ExtractionRun, PassageRecord, StoreCounts
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from nlp_retrieval.systems.hipporag.knowledge.store.tables import Tables
+
+__all__ = ["KnowledgeStore", "StoredKnowledge"]
+
+T = TypeVar("T")
+
+
+class KnowledgeStore:
+    """Entities and relationships of passages, in SQLite or any database that SQLAlchemy reaches.
+
+    Everything is written in transactions, so a process that is killed leaves a whole store. Several processes may write at
+    once. A password in the URL is in no ``repr``, message or log.
+
+    Args:
+        url: path of an SQLite file, a SQLAlchemy URL (``postgresql+psycopg://user@host/name``), or ``env:NAME``, the name of
+            an environment variable that holds it.
+        schema: of the tables, where the database has schemas; it must be there. None: its default.
+        create: whether to make the file and the tables where they are missing.
+        wait: seconds before a transaction that failed is tried again, doubled with each of three tries.
+
+    Raises:
+        DependencyError: SQLAlchemy or the database's driver is not installed.
+        SourceError: there is no such store, the database cannot be opened, or tables of these names are somebody else's.
+    """
+
+    def __init__(self, url: str, *, schema: str | None = None, create: bool = False, wait: float = 1.0) -> None:
+        self._database = Database(str(url), create=create, wait=wait)
+        from nlp_retrieval.systems.hipporag.knowledge.store.tables import Tables
+
+        self._tables: Tables = Tables.of_schema(schema)
+        if not self._checked() and create:
+            self._database.write(self._tables.metadata.create_all)
+        elif not self._checked():
+            raise SourceError(
+                f"{self._database.shown}: there is no knowledge store; `nlp-retrieval hipporag extract` writes one"
+            )
+
+    def __repr__(self) -> str:
+        return f"KnowledgeStore({self._database.shown!r})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the database."""
+        self._database.close()
+
+    def extractions(self) -> list[Extraction]:
+        """Return what was extracted with, by model.
+
+        Raises:
+            SourceError: the database cannot be read, or holds what no extraction wrote.
+        """
+        from nlp_retrieval.systems.hipporag.knowledge.store.reading import extractions_in
+
+        return self._read(lambda connection: extractions_in(connection, self._tables))
+
+    def begin(self, extraction: Extraction) -> None:
+        """Make an extraction known, before its passages are saved.
+
+        Raises:
+            OutputError: the database cannot be written.
+        """
+
+        def begin(connection: Connection) -> None:
+            table = self._tables.extractions
+            key = extraction.extraction_id
+            if connection.execute(table.select().where(table.c.extraction_id == key)).first() is None:
+                row = {"extraction_id": key, "model": extraction.model, "settings": extraction.settings}
+                connection.execute(table.insert(), [row])
+
+        self._database.write(begin)
+
+    def missing(self, extraction: Extraction, items: Sequence[SearchableItem]) -> list[bool]:
+        """Whether each item, in order, has to be extracted: it never was, it failed, or its text has changed since."""
+        from nlp_retrieval.systems.hipporag.knowledge.store.reading import hashes_of_done
+
+        keys = [key_of(extraction.extraction_id, item.item_id) for item in items]
+        done = self._read(lambda connection: hashes_of_done(connection, self._tables, set(keys)))
+        return [done.get(key) != passage_hash(item.title, item.content) for key, item in zip(keys, items, strict=True)]
+
+    def save(self, extraction: Extraction, records: Sequence[PassageRecord], run: ExtractionRun | None = None) -> None:
+        """Put passages in place of what the store has of them, and tell how far the run is, in one transaction.
+
+        Raises:
+            OutputError: the database cannot be written; nothing of this is kept then.
+        """
+        from nlp_retrieval.systems.hipporag.knowledge.store.writing import write_passages, write_run
+
+        def save(connection: Connection) -> None:
+            write_passages(connection, self._tables, extraction.extraction_id, records)
+            if run is not None:
+                write_run(connection, self._tables, extraction.extraction_id, run)
+
+        self._database.write(save)
+
+    def delete(self, extraction: Extraction, document_ids: Sequence[str]) -> int:
+        """Remove documents, and the entities that only they had, from one extraction; return how many were there.
+
+        Raises:
+            OutputError: the database cannot be written.
+        """
+        from nlp_retrieval.systems.hipporag.knowledge.store.writing import remove_passages
+
+        keys = [key_of(extraction.extraction_id, document_id) for document_id in set(document_ids)]
+        return self._database.write(lambda connection: remove_passages(connection, self._tables, keys))
+
+    def counts(self, extraction: Extraction) -> StoreCounts:
+        """Return how much of an extraction there is."""
+        from nlp_retrieval.systems.hipporag.knowledge.store.reading import passage_counts
+
+        return self._read(lambda connection: passage_counts(connection, self._tables, extraction.extraction_id))
+
+    def knowledge(self, extraction: Extraction, items: Sequence[SearchableItem]) -> list[PassageKnowledge | None]:
+        """Return what each item says, in their order; None for one whose text, under whatever id, was not extracted."""
+        from nlp_retrieval.systems.hipporag.knowledge.store.reading import knowledge_by_hash
+
+        hashes = [passage_hash(item.title, item.content) for item in items]
+        key = extraction.extraction_id
+        found = self._read(lambda connection: knowledge_by_hash(connection, self._tables, key, set(hashes)))
+        return [found.get(one) for one in hashes]
+
+    def digest(self, extraction: Extraction) -> str:
+        """Return the SHA-256, in hexadecimal digits, of an extraction and of all that it holds, in whatever order it came."""
+        from nlp_retrieval.systems.hipporag.knowledge.store.reading import digest_of_done
+
+        return self._read(lambda connection: digest_of_done(connection, self._tables, extraction.extraction_id))
+
+    def source(self, extraction_id: str | None = None) -> StoredKnowledge:
+        """Return one extraction as a source of knowledge.
+
+        Args:
+            extraction_id: its fingerprint, or how that begins; None for the only one that there is.
+
+        Raises:
+            ConfigurationError: there is none, or more than one, or none of this fingerprint.
+        """
+        extractions = self.extractions()
+        chosen = [one for one in extractions if one.extraction_id.startswith(extraction_id or "")]
+        if len(chosen) == 1:
+            return StoredKnowledge(self, chosen[0])
+        known = ", ".join(f"{one.extraction_id[:8]} by {one.model}" for one in extractions[:20]) or "none"
+        wanted = "is needed" if extraction_id is None else f"{extraction_id[:40]!r} was asked for"
+        raise ConfigurationError(f"{self._database.shown}: one extraction {wanted}, and the store holds: {known}")
+
+    def _read(self, work: Callable[[Connection], T], **tries: int) -> T:
+        from nlp_retrieval.systems.hipporag.knowledge.store.reading import DamagedStoreError
+
+        try:
+            return self._database.read(work, **tries)
+        except DamagedStoreError as error:
+            raise SourceError(
+                f"{self._database.shown}: the knowledge store holds {error}, which no extraction wrote; "
+                "extract into a new store"
+            ) from None
+
+    def _checked(self) -> bool:
+        """Whether all tables are there; False where none is.
+
+        Raises:
+            SourceError: some are missing, or have other columns.
+        """
+        from sqlalchemy import inspect
+
+        def columns(connection: Connection) -> dict[str, set[str] | None]:
+            inspector = inspect(connection)
+            there = {table.name: table for table in self._tables.metadata.sorted_tables}
+            return {
+                name: {column["name"].lower() for column in inspector.get_columns(name, schema=table.schema)}
+                if inspector.has_table(name, schema=table.schema)
+                else None
+                for name, table in there.items()
+            }
+
+        found = self._read(columns, tries=1)
+        for table in self._tables.metadata.sorted_tables:
+            has = found[table.name]
+            if has is not None and has != set(table.c.keys()):
+                raise SourceError(
+                    f"{self._database.shown}: the table {table.name!r} is none of a knowledge store (of this version): it "
+                    f"has the columns {', '.join(sorted(has))[:300]}; name another database, or another schema"
+                )
+        missing = [name for name, has in found.items() if has is None]
+        if missing and len(missing) < len(found):
+            raise SourceError(f"{self._database.shown}: the table {missing[0]!r} is missing; extract into a new store")
+        return not missing
+
+
+class StoredKnowledge:
+    """What one extraction of a store says, as a source of knowledge.
+
+    Args:
+        store: where it is; stays open as long as this is used.
+        extraction: which of the store's.
+    """
+
+    def __init__(self, store: KnowledgeStore, extraction: Extraction) -> None:
+        self.store = store
+        self.extraction = extraction
+
+    def of(self, items: Sequence[SearchableItem]) -> list[PassageKnowledge | None]:
+        """Return what each item says, in their order; None for one whose text was not extracted.
+
+        Raises:
+            SourceError: the database cannot be read, or holds what no extraction wrote.
+        """
+        return self.store.knowledge(self.extraction, items)
+
+    def digest(self) -> str:
+        """Return the SHA-256, in hexadecimal digits, of the extraction and of all that it holds.
+
+        Raises:
+            SourceError: the database cannot be read.
+        """
+        return self.store.digest(self.extraction)

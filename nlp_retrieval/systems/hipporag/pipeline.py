@@ -1,0 +1,229 @@
+"""HippoRAG 2 as one system: a corpus is read by a language model and indexed, and questions are answered from it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from nlp_retrieval import AnswerEvaluator, Evaluation, IndexReport, Query, QuestionAnswering, Searcher
+from nlp_retrieval.core import BaseLoader, check_folder_for_output, open_generation, read_manifest
+from nlp_retrieval.errors import (
+    GoldError,
+    IndexConflictError,
+    IndexMismatchError,
+    IndexMissingError,
+    ModelError,
+    OutputError,
+    RetrievalWarning,
+)
+from nlp_retrieval.evaluation import gold_answers
+from nlp_retrieval.lm import AnsweredQuestion, LanguageModelAnswerer
+from nlp_retrieval.systems.hipporag.components import check_encoder, index_folder, knowledge_place, language_model, retriever
+from nlp_retrieval.systems.hipporag.engine.retriever import HippoRagRetriever
+from nlp_retrieval.systems.hipporag.knowledge.extraction.extractor import KnowledgeExtractor
+from nlp_retrieval.systems.hipporag.knowledge.extraction.running import extract_knowledge
+from nlp_retrieval.systems.hipporag.knowledge.extraction.summary import ExtractionSummary
+from nlp_retrieval.systems.hipporag.knowledge.store.knowledge_store import KnowledgeStore
+from nlp_retrieval.systems.hipporag.settings import HippoRagSettings
+from nlp_retrieval.text import printable
+
+__all__ = ["HippoRagPipeline", "PipelineMetrics"]
+
+
+@dataclass(frozen=True)
+class PipelineMetrics:
+    """What a pipeline has done since it was made.
+
+    Args:
+        queries_processed: questions that were searched for and answered.
+        documents_indexed: passages of the indexes that were written, or found as they should be.
+    """
+
+    queries_processed: int = 0
+    documents_indexed: int = 0
+
+    def to_dict(self) -> dict[str, int]:
+        """Return the counters by their names."""
+        return asdict(self)
+
+
+class HippoRagPipeline:
+    """HippoRAG 2 (Gutierrez et al., 2025) from extraction to answers, by settings as a YAML file has them.
+
+    Knowledge and index are in the folder ``storage.save_dir``, or knowledge in the database that it names. Passages are found
+    as published (see ``HippoRagRetriever``; triples are not filtered by the language model), and the answerer reads all of the
+    ``passage_top_k`` that are found.
+
+    Args:
+        settings: of everything; ``HippoRagSettings.read(path)`` reads them from a file.
+    """
+
+    def __init__(self, settings: HippoRagSettings) -> None:
+        self.settings = settings
+        self._metrics = PipelineMetrics()
+        self._answering: QuestionAnswering | None = None
+
+    @property
+    def metrics(self) -> PipelineMetrics:
+        """What was done so far."""
+        return self._metrics
+
+    def extract(self, corpus: BaseLoader, *, replace: bool = False) -> ExtractionSummary:
+        """Have the language model read what it has not read yet; again after whatever stopped it.
+
+        What costs nothing is checked first: the encoder loads and has the dimension of the settings, the folder can be written,
+        and an index that is there is one of this corpus, which may have grown.
+
+        Args:
+            corpus: what is to be read.
+            replace: whether an index of other items will be given up.
+
+        Raises:
+            SourceError: the corpus cannot be read.
+            OutputError: the store cannot be written; what was committed is kept.
+            ConfigurationError: the model's key is not set, or the encoder has another dimension.
+            ModelError: the encoder cannot be loaded, or the language model gave no usable answer at all.
+            IndexConflictError: the folder holds an index of other items.
+        """
+        extractor = KnowledgeExtractor(language_model(self.settings, extracting=True))
+        place = knowledge_place(self.settings)
+        if not self._keeps_all(corpus, replace=replace):
+            check_folder_for_output(index_folder(self.settings))
+        check_encoder(self.settings)
+        if not self.settings.storage.is_database:
+            _make_folder(Path(place).parent)
+        with KnowledgeStore(place, create=True) as store:
+            done = extract_knowledge(corpus.stream(), store, extractor, commit_every=self.settings.indexing.batch_size)
+        if done.failed and not (done.kept or done.extracted or done.copied):
+            raise ModelError(
+                f"{extractor.lm.model} gave no usable answer about any passage ({done.reasons_told}), so there is nothing to "
+                "index; mend that, and index again"
+            )
+        return done
+
+    def index(self, corpus: BaseLoader, *, replace: bool = False) -> IndexReport:
+        """Index a corpus that was extracted; passages of which nothing is known are found by similarity alone.
+
+        An index of a part of this corpus is replaced by one of the whole.
+
+        Args:
+            corpus: the same that was extracted.
+            replace: give up an index of other items that is there.
+
+        Raises:
+            IndexConflictError: the folder holds an index of other items.
+            ConfigurationError: nothing was extracted with these settings, or the encoder has another dimension.
+        """
+        knowledge = self._knowledge()
+        grown = self._keeps_all(corpus, replace=replace)
+        searcher = Searcher([retriever(self.settings, knowledge)])
+        report = searcher.index(corpus, index_folder(self.settings), replace=replace or grown)
+        self._count(documents=report.n_items)
+        return report
+
+    def _keeps_all(self, corpus: BaseLoader, *, replace: bool) -> bool:
+        """Return whether there is an index, all of whose passages are in a corpus.
+
+        Raises:
+            IndexConflictError: there is one of other passages, and it is not to be replaced.
+        """
+        folder = index_folder(self.settings)
+        if replace or read_manifest(folder) is None:
+            return False
+        indexed = set(open_generation(folder).items.ids())
+        n_indexed = len(indexed)
+        indexed.difference_update(item.item_id for item in corpus.stream())
+        if indexed:
+            raise IndexConflictError(
+                f"{folder} holds an index of {n_indexed:,} passages, {len(indexed):,} of which this corpus does not have (the "
+                f'first: "{printable(min(indexed))}"); choose another folder (storage.save_dir, or storage.index_dir), or give '
+                "that index up with --replace (in Python: replace=True)"
+            )
+        return True
+
+    def ask(self, questions: Sequence[str]) -> list[AnsweredQuestion]:
+        """Answer questions from the index, with citations.
+
+        Raises:
+            IndexMissingError: nothing is indexed yet.
+            ConfigurationError: the model's key is not set, or the encoder has another dimension.
+        """
+        if self._answering is None:
+            self._answering = self._opened()
+        answered = self._answering.answer(list(questions))
+        self._count(queries=len(answered))
+        return answered
+
+    def evaluate(self, queries: Sequence[Query]) -> Evaluation:
+        """Answer questions whose answers are known, and judge them: exact match, F1, and supporting facts where there are some.
+
+        Args:
+            queries: with the answers in their metadata, as the loader ``hotpotqa`` with ``sentence_facts`` gives them.
+
+        Raises:
+            GoldError: they have no answers.
+            IndexMissingError: nothing is indexed yet.
+        """
+        gold = gold_answers(queries)
+        if not gold:
+            raise GoldError("no question has an answer in its metadata, so nothing can be judged")
+        answers = [one.answer for one in self.ask([query.text for query in queries])]
+        return AnswerEvaluator(gold).evaluate(answers)
+
+    def _opened(self) -> QuestionAnswering:
+        answerer = LanguageModelAnswerer(language_model(self.settings), passages=self.settings.retrieval.passage_top_k)
+        folder = index_folder(self.settings)
+        searcher = Searcher([retriever(self.settings, self._knowledge())])
+        try:
+            searcher.open(folder)
+        except IndexMismatchError:
+            before = self._opened_before(folder)
+            if before is None:
+                raise
+            searcher = before
+        return QuestionAnswering(searcher, answerer)
+
+    def _opened_before(self, folder: Path) -> Searcher | None:
+        """Open an index that was built before more was extracted; None where it differs in more than that."""
+        manifest = read_manifest(folder)
+        for record in reversed(manifest.retrievers if manifest is not None else []):
+            held = record.identity.get("knowledge")
+            if record.identity.get("name") != HippoRagRetriever.name or not isinstance(held, str):
+                continue
+            searcher = Searcher([retriever(self.settings, held)])
+            with suppress(IndexMismatchError):
+                searcher.open(folder)
+                warnings.warn(
+                    f"{folder}: more was extracted since this index was built; it is answered from as it is. Index the corpus "
+                    "again to use all of it",
+                    RetrievalWarning,
+                    stacklevel=4,
+                )
+                return searcher
+        return None
+
+    def _knowledge(self) -> str:
+        """The store, and which of its extractions is that of these settings."""
+        place = knowledge_place(self.settings)
+        if not self.settings.storage.is_database and not Path(place).is_file():
+            raise IndexMissingError(f"{Path(place).parent}: nothing is extracted or indexed there yet; index a corpus first")
+        extractor = KnowledgeExtractor(language_model(self.settings, extracting=True))
+        return f"{place}#{extractor.extraction.extraction_id}"
+
+    def _count(self, *, queries: int = 0, documents: int = 0) -> None:
+        before = self._metrics
+        self._metrics = replace(
+            before,
+            queries_processed=before.queries_processed + queries,
+            documents_indexed=before.documents_indexed + documents,
+        )
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{folder}: the folder cannot be made: {error.strerror or error}") from None

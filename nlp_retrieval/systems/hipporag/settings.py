@@ -1,0 +1,264 @@
+"""The settings of HippoRAG 2 as a whole, as a YAML file holds them: every key known, every number in its range.
+
+A key stands in the file as ``${NAME}``, the environment variable that holds it, and is read there by whoever sends it; one that
+is written out is refused, and in no message.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from nlp_retrieval.core import Config, check_keys, read_yaml
+from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.loaders import hide_secrets
+
+__all__ = ["HippoRagSettings", "key_variable"]
+
+DEFAULT_FOLDER = "./outputs/hipporag2"
+
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+ModelName = Annotated[str, Field(pattern=r"^\S+$", max_length=500)]
+BatchSize = Annotated[int, Field(gt=0, le=1000)]
+TopK = Annotated[int, Field(gt=0, le=1000)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True, protected_namespaces=())
+
+
+def key_variable(key: str | None) -> str | None:
+    """Return the name of the variable that ``${NAME}`` stands for; None for None.
+
+    Raises:
+        ValueError: it is written out; the message does not show it.
+    """
+    if key is None:
+        return None
+    named = _VARIABLE.fullmatch(key)
+    if named is None:
+        raise ValueError("write api_key as ${NAME}, the environment variable that holds it (what is there is not shown)")
+    return named[1]
+
+
+def _needs(section: LanguageModelSection | EmbeddingSection, key: str, why: str) -> None:
+    if not getattr(section, key):
+        raise ValueError(f"provider {section.provider} needs {key}: {why}")
+
+
+class LanguageModelSection(_Section):
+    """``llm``: who extracts, chooses and answers. ``max_tokens`` is by default 2,048 for extraction and 512 for answers."""
+
+    provider: Literal["openai", "vllm", "ollama", "openai-compatible"] = "openai"
+    model_name: ModelName = "gpt-4o-mini"
+    api_key: str | None = None
+    base_url: str | None = None
+    temperature: Annotated[float, Field(ge=0, le=2, strict=False)] | None = 0.0
+    max_tokens: Annotated[int, Field(gt=0)] | None = None
+
+    @model_validator(mode="after")
+    def _reachable(self) -> Self:
+        key_variable(self.api_key)
+        if self.provider == "openai":
+            _needs(self, "api_key", "write ${OPENAI_API_KEY}")
+        if self.provider in ("vllm", "openai-compatible"):
+            _needs(self, "base_url", "the URL of its server, such as http://localhost:8000/v1")
+        return self
+
+
+class EmbeddingSection(_Section):
+    """``embedding``: who encodes. ``dimension`` is compared with what the model has; null takes the model's own."""
+
+    provider: Literal["sentence_transformers", "openai", "custom"] = "sentence_transformers"
+    model_name: ModelName = "sentence-transformers/all-MiniLM-L6-v2"
+    dimension: Annotated[int, Field(gt=0, le=100_000)] | None = None
+    batch_size: BatchSize = 32
+    api_key: str | None = None
+    base_url: str | None = None
+    trust_remote_code: bool = False
+
+    @model_validator(mode="after")
+    def _reachable(self) -> Self:
+        key_variable(self.api_key)
+        if self.provider == "custom":
+            _needs(self, "base_url", "the URL that /embeddings is added to, such as http://localhost:8000/v1")
+        return self
+
+
+class RetrievalSection(_Section):
+    """``retrieval``: how passages are found."""
+
+    query_entity_top_k: TopK = 5
+    graph_expansion_hops: Annotated[int, Field(ge=1, le=2)] = 2
+    passage_top_k: TopK = 20
+    enable_ppr: bool = True
+    linking: Literal["triples", "nodes", "entities"] = "triples"
+
+
+class IndexingSection(_Section):
+    """``indexing``: how passages are read by the language model."""
+
+    batch_size: BatchSize = 100
+    enable_checkpointing: bool = True
+    retry_attempts: Annotated[int, Field(ge=0, le=100)] = 3
+    retry_backoff_base: Annotated[float, Field(ge=0, le=60, strict=False)] = 2.0
+
+
+class StorageSection(_Section):
+    """``storage``: where the knowledge and the index are.
+
+    ``save_dir`` is a folder for both, or the URL of a database for the knowledge: ``${NAME}`` or ``env:NAME`` for the
+    environment variable that holds it. An index is always a folder: ``index_dir``, by default ``index`` in that folder.
+    """
+
+    save_dir: Annotated[str, Field(min_length=1, max_length=4000)] = DEFAULT_FOLDER
+    index_dir: Annotated[str, Field(min_length=1, max_length=4000)] | None = None
+    iris_namespace: Annotated[str, Field(pattern=r"^%?[A-Za-z][A-Za-z0-9_-]{0,254}$")] | None = None
+
+    @model_validator(mode="after")
+    def _places(self) -> Self:
+        if not self.is_database and ("\0" in self.save_dir or "?" in self.save_dir):
+            raise ValueError("save_dir is a folder, without a question mark in its name, or a database URL")
+        if hide_secrets(self.save_dir) != self.save_dir and self.is_database:
+            raise ValueError(
+                "save_dir is a URL with a password; write ${NAME}, the environment variable that holds the URL (what is there "
+                "is not shown)"
+            )
+        if self.index_dir is not None and (_is_url(self.index_dir) or "\0" in self.index_dir):
+            raise ValueError("index_dir is a folder; only knowledge is kept in a database")
+        named = self._iris[1] if self._iris else ""
+        if named and self.iris_namespace not in (None, named):
+            raise ValueError(f"save_dir names the namespace {named}, and iris_namespace {self.iris_namespace}; keep one")
+        return self
+
+    @property
+    def is_database(self) -> bool:
+        """Whether knowledge is in a database, and not in a file of a folder."""
+        return _is_url(self.save_dir)
+
+    @property
+    def is_iris(self) -> bool:
+        """Whether that database is InterSystems IRIS, as far as can be read here."""
+        return self._iris is not None
+
+    @property
+    def database(self) -> str:
+        """The database as ``KnowledgeStore`` takes it: a URL, or ``env:NAME``."""
+        variable = _VARIABLE.fullmatch(self.save_dir)
+        if variable is not None:
+            return f"env:{variable[1]}"
+        if self._iris is not None and not self._iris[1] and self.iris_namespace is not None:
+            return f"{self._iris[0]}/{self.iris_namespace}{self._iris[2]}"
+        return self.save_dir
+
+    @property
+    def _iris(self) -> tuple[str, str, str] | None:
+        """What stands before the namespace of a URL of InterSystems IRIS, the namespace, and what stands behind it."""
+        parts = re.fullmatch(r"(iris(?:\+\w+)?://[^/?]*)/?([^/?]*)(.*)", self.save_dir, re.DOTALL)
+        return None if parts is None else (parts[1], parts[2], parts[3])
+
+
+def _is_url(place: str) -> bool:
+    return "://" in place or place.startswith("env:") or _VARIABLE.fullmatch(place) is not None
+
+
+class EvaluationSection(_Section):
+    """``evaluation``: which questions are asked."""
+
+    hotpotqa_dataset_path: str | None = None
+
+
+class NameSection(_Section):
+    """``pipeline``: which system this is."""
+
+    name: Literal["hipporag2"] = "hipporag2"
+
+
+class HippoRagSettings(_Section):
+    """Settings of :class:`HippoRagPipeline`, by the sections of its YAML file (docs/HIPPORAG.md has all keys)."""
+
+    pipeline: NameSection = NameSection()
+    llm: LanguageModelSection
+    embedding: EmbeddingSection = EmbeddingSection()
+    retrieval: RetrievalSection = RetrievalSection()
+    indexing: IndexingSection = IndexingSection()
+    storage: StorageSection = StorageSection()
+    evaluation: EvaluationSection = EvaluationSection()
+
+    @model_validator(mode="after")
+    def _keys(self) -> Self:
+        if self.embedding.provider == "openai" and not (self.embedding.api_key or self.llm.api_key):
+            raise ValueError("embedding: provider openai needs api_key: write ${OPENAI_API_KEY}")
+        return self
+
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        """Read a YAML file.
+
+        Raises:
+            SourceError: it cannot be read.
+            ConfigurationError: it is not YAML; or a key is unknown or missing, or its value none that it can have.
+        """
+        return cls.of(read_yaml(path), str(path))
+
+    @classmethod
+    def of(cls, settings: Config, where: str = "settings") -> Self:
+        """Take settings as a file holds them.
+
+        Args:
+            settings: sections, each a mapping.
+            where: they come from, for messages.
+
+        Raises:
+            ConfigurationError: a key is unknown or missing, or its value none that it can have.
+        """
+        check_keys(settings, _SECTIONS, ["llm"], where)
+        for name, known in _SECTIONS.items():
+            section = settings.get(name, {})
+            if not isinstance(section, dict):
+                raise ConfigurationError(f"{where}: {name} is {type(section).__name__}; write its settings below it")
+            check_keys(section, known.model_fields, [], f"{where}: {name}")
+        try:
+            return cls.model_validate(settings)
+        except ValidationError as error:
+            raise ConfigurationError("; ".join(_told(where, one) for one in error.errors()[:5])) from None
+
+    def unused(self) -> list[str]:
+        """Say which settings that were given have no effect, a sentence each."""
+        given = {
+            "storage.iris_namespace is not used: save_dir is no URL of InterSystems IRIS, such as iris://user@host:1972": (
+                self.storage.iris_namespace is not None and not self.storage.is_iris
+            ),
+            "embedding.trust_remote_code has no effect: a server runs the model": (
+                self.embedding.trust_remote_code and self.embedding.provider != "sentence_transformers"
+            ),
+            "indexing.enable_checkpointing: false has no effect: what was extracted is always committed": (
+                not self.indexing.enable_checkpointing
+            ),
+            "retrieval.graph_expansion_hops counts with linking: entities; the walk from triples or nodes is not cut off": (
+                "graph_expansion_hops" in self.retrieval.model_fields_set and self.retrieval.linking != "entities"
+            ),
+        }
+        return [message for message, holds in given.items() if holds]
+
+
+_SECTIONS: dict[str, type[_Section]] = {
+    "pipeline": NameSection,
+    "llm": LanguageModelSection,
+    "embedding": EmbeddingSection,
+    "retrieval": RetrievalSection,
+    "indexing": IndexingSection,
+    "storage": StorageSection,
+    "evaluation": EvaluationSection,
+}
+
+
+def _told(where: str, error: Any) -> str:
+    """One fault of pydantic's list, with the valid values and without what was given."""
+    place = ".".join(map(str, error["loc"]))
+    message = str(error["msg"]).removeprefix("Value error, ")
+    return f"{where}: {place}: {message}" if place else f"{where}: {message}"

@@ -1,0 +1,126 @@
+"""``nlp-retrieval hover optimize``: better instructions and demonstrations for a searcher's language model."""
+
+from __future__ import annotations
+
+import os
+from contextlib import redirect_stdout
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from nlp_retrieval.cli import renamed, say
+
+if TYPE_CHECKING:
+    from nlp_retrieval.benchmarks import BenchmarkConfig
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.callback()
+def _group() -> None:
+    """Searchers that decompose a claim hop by hop."""
+
+
+class OptimizerName(StrEnum):
+    """The optimisers of DSPy that are offered."""
+
+    miprov2 = "miprov2"
+    gepa = "gepa"
+
+
+class EffortName(StrEnum):
+    """How much an optimiser does, in its own terms."""
+
+    light = "light"
+    medium = "medium"
+    heavy = "heavy"
+
+
+class MetricName(StrEnum):
+    """What a run is judged by."""
+
+    perfect_recall = "perfect_recall"
+    recall = "recall"
+
+
+@app.command("optimize")
+def command(
+    config: Annotated[Path, typer.Argument(help="A benchmark configuration (YAML): corpus, queries, index, searchers.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="JSON file for the compiled program.")],
+    searcher: Annotated[
+        str | None,
+        typer.Option("--searcher", "-s", help="The searcher to optimise; by default the first that asks a language model."),
+    ] = None,
+    train: Annotated[
+        Path | None, typer.Option(help="A HoVer release file to train on; by default the claims of the configuration.")
+    ] = None,
+    hops: Annotated[list[int] | None, typer.Option(help="Keep claims of --train with this many hops. Repeatable.")] = None,
+    optimizer: Annotated[OptimizerName, typer.Option(help="Of DSPy's.")] = OptimizerName.miprov2,
+    effort: Annotated[EffortName, typer.Option(help="How much it does.")] = EffortName.light,
+    budget: Annotated[int | None, typer.Option(min=1, help="About how many runs instead, one per claim and trial.")] = None,
+    metric: Annotated[MetricName, typer.Option(help="What a run is judged by.")] = MetricName.perfect_recall,
+    k: Annotated[int, typer.Option("-k", min=1, help="Documents that a claim_decomposition searcher finds in a run.")] = 21,
+    limit: Annotated[int | None, typer.Option(min=2, help="At most this many claims.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the split by family, and of the search.")] = 0,
+) -> None:
+    """Optimise what a searcher asks its language model.
+
+    Half of the families of claims are trained on, the other half decides between candidates. The file is what the
+    searcher then takes as program.
+    """
+    from nlp_retrieval.benchmarks import read_benchmark_config
+    from nlp_retrieval.systems.hover.evaluation import discrete_retrieval_eval, recall
+    from nlp_retrieval.systems.hover.examples import examples_of, hover_examples
+    from nlp_retrieval.systems.hover.optimize import optimize
+
+    settings = read_benchmark_config(config)
+    name, program = _chosen(settings, searcher, str(config), k)
+    if train is not None:
+        examples = hover_examples(train, hops or None)
+    else:
+        examples = examples_of(settings.queries.queries(), settings.queries.gold())
+        say("note: these are the claims of the benchmark; a program trained on them is to be judged on others")
+    program.index(settings.corpus, settings.index)
+    with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):  # DSPy draws its progress bars on standard output
+        report = optimize(
+            program,
+            examples[:limit],
+            metric=recall if metric is MetricName.recall else discrete_retrieval_eval,
+            optimizer=optimizer.value,
+            effort=effort.value,
+            budget=budget,
+            seed=seed,
+            output=output,
+            on_progress=say,
+        )
+    typer.echo(
+        f"{name}: {metric.value} {report.before:.3f} -> {report.after:.3f} on {report.n_validation} claims "
+        f"({report.n_train} trained on, {report.runs:,} runs, {report.counts})"
+    )
+    typer.echo(f"program: {output}")
+
+
+def _chosen(settings: BenchmarkConfig, name: str | None, where: str, k: int) -> tuple[str, Any]:
+    """The searcher to optimise, as a program."""
+    from nlp_retrieval import ClaimDecomposition
+    from nlp_retrieval.errors import ConfigurationError, nearest
+    from nlp_retrieval.systems.hover.decomposing import HoverMultiHopPipeline
+    from nlp_retrieval.systems.hover.searcher import MultiHopSearcher
+
+    if name is not None and name not in settings.searchers:
+        raise ConfigurationError(f"{where} has no searcher {name!r}; {nearest(name, settings.searchers)}")
+    for one, searcher in settings.searchers.items():
+        if name not in (None, one):
+            continue
+        part: Any = searcher
+        if isinstance(part, MultiHopSearcher):
+            return one, part.as_program()
+        if isinstance(part.processor, ClaimDecomposition):
+            return one, HoverMultiHopPipeline.of_searcher(part, k)
+    place = "no searcher" if name is None else f"searcher {name!r} is none that"
+    raise ConfigurationError(f"{where}: {place} asks a language model (claim_decomposition or multi_hop) to be optimised")
+
+
+optimize = renamed(command, "optimize", "hover optimize")

@@ -1,0 +1,233 @@
+"""Compiling a program: better instructions and demonstrations for the language model, found on judged claims.
+
+MIPROv2 (Opsahl-Ong et al., EMNLP 2024) searches over proposed instructions and demonstrations that led to full marks; GEPA
+(Agrawal et al., 2025, https://arxiv.org/abs/2507.19457) rewrites instructions after reading what went wrong. Retrieval is
+run for every trial: a program is judged by the documents that it finds, not by what its model wrote.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
+
+from nlp_retrieval import LanguageModel
+from nlp_retrieval.core import Lock
+from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, install
+from nlp_retrieval.lm import CallCounts, dspy, save_program
+from nlp_retrieval.systems.hover.evaluation import discrete_retrieval_eval, missing_titles
+from nlp_retrieval.systems.hover.examples import split_by_family
+
+Metric = Callable[..., float]
+Optimizer = Literal["miprov2", "gepa"]
+Effort = Literal["light", "medium", "heavy"]
+
+_PROPOSAL_TOKENS = 4096
+_MOST_CANDIDATES = 10
+_TELL_EVERY = 25
+
+
+@dataclass(frozen=True)
+class Optimized:
+    """What optimising gave.
+
+    Args:
+        program: compiled.
+        before: mean of the metric over the validation claims, as the program was.
+        after: the same, compiled. The best of many on these very claims: judge it on others.
+        n_train: claims that demonstrations and reflections were drawn from.
+        n_validation: claims that candidates were compared on.
+        runs: how often a program was run.
+        counts: calls and tokens of all models that were asked.
+    """
+
+    program: Any
+    before: float
+    after: float
+    n_train: int
+    n_validation: int
+    runs: int
+    counts: CallCounts
+
+
+def optimize(
+    program: Any,
+    train: Sequence[Any],
+    lm: LanguageModel | None = None,
+    *,
+    validation: Sequence[Any] | None = None,
+    metric: Metric = discrete_retrieval_eval,
+    optimizer: Optimizer = "miprov2",
+    effort: Effort = "light",
+    budget: int | None = None,
+    prompt_lm: LanguageModel | None = None,
+    seed: int = 0,
+    output: str | Path | None = None,
+    on_progress: Callable[[str], None] | None = None,
+) -> Optimized:
+    """Compile a program with an opened index.
+
+    Args:
+        program: a DSPy module, for instance a ``HoverMultiHopPipeline``; it is left as it is.
+        train: examples with the input ``claim`` and with gold titles.
+        lm: answers the program's questions, where the program has no model of its own.
+        validation: examples that candidates are compared on; by default half of the families of ``train``.
+        metric: of an example and a prediction, between 0 and 1.
+        optimizer: ``miprov2`` or ``gepa``.
+        effort: how much the optimiser does, in its own terms; not used where ``budget`` is given.
+        budget: about how many runs of the program the search may take.
+        prompt_lm: proposes instructions; by default ``lm``, at temperature 1.
+        seed: of the split and of the search.
+        output: JSON file for the compiled state, which a processor or a pipeline takes as ``program``.
+        on_progress: told how many runs and calls there were.
+
+    Raises:
+        ConfigurationError: too few examples, no model, or one that is not the program's.
+        DependencyError: the optimiser is not installed.
+        ModelError: the endpoint gives no answers.
+        OutputError: the file cannot be written.
+    """
+    _require(optimizer)
+    lm = _model_of(program, lm)
+    if validation is None:
+        train, validation = split_by_family(train, seed=seed)
+    if not train or not validation:
+        raise ConfigurationError(f"{len(train)} training and {len(validation)} validation claims; both are needed")
+    if budget is not None and budget < 1:
+        raise ConfigurationError(f"budget={budget}; it must be at least 1")
+    models = [lm] if prompt_lm is None or prompt_lm is lm else [lm, prompt_lm]
+    run = _Run(models, metric, on_progress or (lambda _: None))
+    with _in_dspy(lm):
+        before = run.mean(program, validation, lm)
+        run.say("before")
+        if run.counts.tokens_out == run.counts.cache_hits == 0 and run.counts.degraded:
+            raise ModelError(
+                f"{lm.model} gave no usable answer to any of {run.counts.degraded} questions; nothing to optimise by"
+            )
+        length = max(_PROPOSAL_TOKENS, lm.sampling[1] or 0)
+        proposer = prompt_lm.dspy_lm() if prompt_lm else lm.dspy_lm().copy(temperature=1.0, max_tokens=length)
+        compiled = _compiled(program, list(train), list(validation), run, lm, proposer, optimizer, effort, budget, seed)
+        after = run.mean(compiled, validation, lm)
+    if after < before:
+        compiled, after = program, before  # what was found on a part of the claims may be worse on all of them
+    run.say("done")
+    if output is not None:
+        save_program(compiled, output)
+    return Optimized(compiled, before, after, len(train), len(validation), run.n_runs, run.counts)
+
+
+class _Run:
+    """Counts the runs of the program, and tells of them."""
+
+    def __init__(self, models: list[LanguageModel], metric: Metric, say: Callable[[str], None]) -> None:
+        self._models = models
+        self._begin = [model.counts for model in models]
+        self._metric = metric
+        self._say = say
+        self._lock = Lock()
+        self.n_runs = 0
+
+    @property
+    def counts(self) -> CallCounts:
+        """Of all models, since the run began."""
+        return sum((m.counts - begin for m, begin in zip(self._models, self._begin, strict=True)), CallCounts())
+
+    def score(self, example: Any, prediction: Any, trace: object = None) -> float:
+        """The metric, counted."""
+        value = float(self._metric(example, prediction, trace))
+        with self._lock:
+            self.n_runs += 1
+            tell = self.n_runs % _TELL_EVERY == 0
+        if tell:
+            self.say("searching")
+        return value
+
+    def judged(
+        self, gold: Any, pred: Any, trace: object = None, pred_name: str | None = None, pred_trace: object = None
+    ) -> Any:
+        """The metric with a sentence that says what was not found, as GEPA asks for it."""
+        del pred_name, pred_trace
+        missing = missing_titles(gold, pred)
+        told = "All documents that the claim takes were found."
+        if missing:
+            told = f"These documents that the claim takes were not found: {'; '.join(missing)}."
+        return dspy.Prediction(score=self.score(gold, pred, trace), feedback=told)
+
+    def mean(self, program: Any, examples: Sequence[Any], lm: LanguageModel) -> float:
+        """The mean of the metric over examples, between 0 and 1."""
+        evaluate = dspy.Evaluate(
+            devset=list(examples), metric=self.score, num_threads=lm.calls_at_once, display_progress=False, max_errors=1
+        )
+        return float(evaluate(program).score) / 100.0
+
+    def say(self, where: str) -> None:
+        """Tell how far it is."""
+        self._say(f"{where}: {self.n_runs:,} runs of the program; {self.counts}")
+
+
+@contextmanager
+def _in_dspy(lm: LanguageModel) -> Iterator[None]:
+    log = logging.getLogger("dspy")
+    level = log.level
+    log.setLevel(max(level, logging.WARNING))  # hundreds of lines on what is told through on_progress
+    with dspy.context(lm=lm.dspy_lm(), disable_history=True, adapter=dspy.ChatAdapter()):
+        try:
+            yield
+        except dspy.utils.exceptions.DSPyError as error:
+            reason = lm.hidden(" ".join(str(error).split())[:500])
+            raise ModelError(f"optimising stopped, because an instruction could not be proposed: {reason}") from None
+        finally:
+            log.setLevel(level)
+
+
+def _compiled(
+    program: Any,
+    train: list[Any],
+    validation: list[Any],
+    run: _Run,
+    lm: LanguageModel,
+    proposer: Any,
+    optimizer: Optimizer,
+    effort: Effort,
+    budget: int | None,
+    seed: int,
+) -> Any:
+    threads = lm.calls_at_once
+    if optimizer == "gepa":
+        limit = {"auto": effort} if budget is None else {"max_metric_calls": budget}
+        gepa = dspy.GEPA(run.judged, reflection_lm=proposer, num_threads=threads, seed=seed, **limit)
+        return gepa.compile(program, trainset=train, valset=validation)
+    trials = None if budget is None else max(1, budget // len(validation))
+    candidates = None if trials is None else min(_MOST_CANDIDATES, trials + 1)
+    # no labelled demonstrations: the claims have gold titles, not the phrases or summaries that would have to be shown
+    mipro = dspy.MIPROv2(
+        run.score,
+        prompt_model=proposer,
+        task_model=lm.dspy_lm(),
+        auto=effort if trials is None else None,
+        num_candidates=candidates,
+        max_labeled_demos=0,
+        num_threads=threads,
+        seed=seed,
+    )
+    return mipro.compile(program, trainset=train, valset=validation, num_trials=trials, minibatch=trials is None, seed=seed)
+
+
+def _model_of(program: Any, lm: LanguageModel | None) -> LanguageModel:
+    own = getattr(program, "language_model", None)
+    found = own if isinstance(own, LanguageModel) else lm
+    if found is None:
+        raise ConfigurationError("the program has no language model of its own; pass lm=LanguageModel(...)")
+    if lm is not None and lm is not found:
+        raise ConfigurationError("the program asks a language model of its own; leave lm out, so that its calls are counted")
+    return found
+
+
+def _require(optimizer: Optimizer) -> None:
+    package = {"miprov2": "optuna", "gepa": "gepa"}[optimizer]
+    if find_spec(package) is None:
+        raise DependencyError(f"optimizer={optimizer!r} needs {package}: {install('llm')}")

@@ -1,0 +1,224 @@
+"""The multi-hop program as a searcher: what a benchmark can drive beside any other.
+
+It finds what :class:`~nlp_retrieval.systems.hover.multi_hop.HoverMultiHop` finds, for a batch of claims at a time, and
+adds its hops to the signals. One call uses one generation of the index throughout.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
+
+from nlp_retrieval import Explanation, LanguageModel, RetrievalResult, Searcher
+from nlp_retrieval.core import (
+    PART_RULES,
+    READS_FILE,
+    BaseFusion,
+    BaseReranker,
+    BaseRetriever,
+    BaseSearcher,
+    ByName,
+    Config,
+    Explanations,
+    RankedLists,
+    Where,
+    canonical_json,
+    check_k,
+    check_queries,
+    codes_in,
+    may_set,
+    with_parts_made,
+)
+from nlp_retrieval.lm import read_program
+
+if TYPE_CHECKING:
+    from nlp_retrieval.systems.hover.hops import Walk
+
+Step = Literal["predict", "chain_of_thought"]
+
+
+class MultiHopSearcher(BaseSearcher):
+    """Retrieves, summarises, asks for what is missing, and retrieves again, with all claims of a batch at once.
+
+    Args:
+        retrievers: as ``Searcher`` takes them.
+        lm: the language model.
+        fusion: joins the retrievers' lists in each hop.
+        reranker: reorders the documents of each hop against that hop's query.
+        hops: how often documents are retrieved.
+        per_hop: documents each time; a search gives at most ``hops * per_hop``.
+        passage_characters: of each document that the model is shown; a small model reads slowly.
+        step: how the model is asked, directly or with a chain of thought.
+        program: the JSON file of a compiled program, as ``nlp-retrieval hover optimize`` writes it.
+
+    Raises:
+        SourceError: there is no such file, or it is not JSON.
+        ConfigurationError: it is not a state of a DSPy program, or that of another one.
+    """
+
+    name = "multi_hop"
+    manifest_may_set = PART_RULES | may_set("lm", "hops", "per_hop", "passage_characters", "step", program=READS_FILE)
+
+    def __init__(
+        self,
+        retrievers: Sequence[BaseRetriever | ByName] | Mapping[str, BaseRetriever | ByName],
+        lm: LanguageModel | ByName,
+        fusion: BaseFusion | ByName | None = None,
+        reranker: BaseReranker | ByName | None = None,
+        hops: Annotated[int, Field(ge=1, le=9)] = 3,
+        per_hop: Annotated[int, Field(ge=1)] = 7,
+        passage_characters: Annotated[int, Field(ge=1)] = 1500,
+        step: Step = "predict",
+        program: str | Path | None = None,
+    ) -> None:
+        made = with_parts_made(self, MultiHopSearcher, retrievers=retrievers, lm=lm, fusion=fusion, reranker=reranker)
+        self.lm: LanguageModel = made.pop("lm")
+        self.hops = hops
+        self.per_hop = per_hop
+        self.passage_characters = passage_characters
+        self.step: Step = step
+        self.program = program
+        self._searcher = Searcher(**made)
+        self.retrievers = self._searcher.retrievers
+        self._compiled = read_program(program, fields_of(hops, step)) if program is not None else None
+        self._asked: Any = None
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the whole configuration, the compiled program's content included."""
+        parts: Config = {"config": self.config, "searcher": self._searcher.fingerprint}
+        if codes := codes_in(self):
+            parts["codes"] = codes
+        if self._compiled is not None:
+            parts["program"] = self._compiled.fingerprint
+        return hashlib.sha256(canonical_json(parts).encode()).hexdigest()
+
+    @property
+    def stages(self) -> list[str]:
+        """Names of the stages, in order."""
+        from nlp_retrieval.systems.hover.hops import stages_of
+
+        return stages_of(self.hops)
+
+    def calls_per_query(self) -> int:
+        """A summary and a query between every two hops."""
+        return 2 * (self.hops - 1)
+
+    def provenance(self) -> dict[str, str]:
+        told = {} if self._compiled is None else {str(self.program): self._compiled.fingerprint}
+        return super().provenance() | told
+
+    def search(self, queries: str | Sequence[str], k: int = 21, where: Where | None = None) -> RankedLists:
+        """Search.
+
+        Args:
+            queries: a list of queries; a bare string counts as a list of one.
+            k: at most this many results per query.
+            where: only items whose metadata fulfil this are found, at every hop; see :mod:`nlp_retrieval.core.filters`.
+
+        Returns:
+            One list per query: what the first hop found, then what each later one added.
+
+        Raises:
+            QueryError: a query is not a string, or k no positive integer.
+            IndexMissingError: no index was opened.
+            DependencyError: DSPy is not installed.
+        """
+        nlqs, cut = check_queries(queries), check_k(k)
+        return RankedLists(nlqs, (one.results()[:cut] for one in self._walked(nlqs, self._searching(), where)))
+
+    @property
+    def explains(self) -> bool:
+        """Always: a result is explained by the hop that found it."""
+        return True
+
+    def explain(self, query: str, results: Sequence[RetrievalResult]) -> Explanations:
+        """Say of results which hop found them first, by which query, and what the retrievers say of that query.
+
+        The claim is walked with once more; answers of the language model that were kept are not asked for again.
+
+        Args:
+            query: what was searched for.
+            results: of that query, from :meth:`search`.
+
+        Returns:
+            One mapping per result: the hop as ``hop<n>``, and by label each retriever that can tell. Empty for a result
+            that is not found by that hop at that rank now, because the language model answers otherwise.
+
+        Raises:
+            QueryError: the query is not a string, or a result is not of this index.
+            IndexMissingError: no index was opened.
+        """
+        (nlq,) = check_queries(query)
+        searcher = self._searching()
+        searcher.opened.items.rows_of([result.item.item_id for result in results])
+        (walked,) = self._walked([nlq], searcher)
+        first = walked.first_found()
+        told = Explanations({} for _ in results)
+        for hop, asked in enumerate(walked.queries, start=1):
+            ranks = [result.signals.get(f"hop{hop}.rank") for result in results]
+            places = [at for at, one in enumerate(results) if first.get(one.item.item_id) == (hop, ranks[at])]
+            by_retrievers = searcher.explain(asked, [results[at] for at in places]) if places else []
+            for at, explanations in zip(places, by_retrievers, strict=True):
+                item = results[at].item
+                rank = first[item.item_id][1]
+                told[at] = {f"hop{hop}": Explanation(item, f'hop {hop} asked "{asked}": rank {rank}', (), 1.0 / rank)}
+                told[at] |= explanations
+        return told
+
+    def _walked(self, nlqs: list[str], searcher: Searcher, where: Where | None = None) -> list[Walk]:
+        if not nlqs:
+            return []
+        from nlp_retrieval.systems.hover.hops import walk
+
+        program = self._program()
+        return walk(
+            nlqs,
+            partial(searcher.search, where=where),
+            program.summarize,
+            program.ask,
+            self.lm,
+            self.per_hop,
+            self.passage_characters,
+        )
+
+    def _searching(self) -> Searcher:
+        """A searcher of single hops on what is open now; it stays there, whatever refresh does meanwhile."""
+        searcher = copy.copy(self._searcher)
+        searcher._opened = self.open_retrievers()
+        return searcher
+
+    def as_program(self) -> Any:
+        """Make the DSPy program that walks as this searcher does; to be called, and to be optimised.
+
+        Raises:
+            DependencyError: DSPy is not installed.
+        """
+        from nlp_retrieval.systems.hover.multi_hop import HoverMultiHop, HoverMultiHopReasoning
+
+        searcher = copy.copy(self._searcher) if self._opened is None else self._searching()
+        made = HoverMultiHop if self.step == "predict" else HoverMultiHopReasoning
+        return made(searcher, self.lm, self.hops, self.per_hop, self.passage_characters, self._compiled)
+
+    def _program(self) -> Any:
+        if self._asked is None:
+            self._asked = self.as_program()
+        return self._asked
+
+
+def fields_of(hops: int, step: Step) -> dict[str, tuple[str, ...]]:
+    """What the program of so many hops asks: the fields of each predictor, by its name."""
+    asked = {"summarize": ("claim", "context", "passages", "summary"), "ask": ("claim", "context", "query")}
+    if step == "predict":
+        return {f"{name}[{hop}]": fields for name, fields in asked.items() for hop in range(hops - 1)}
+    return {
+        f"{name}[{hop}].predict": (*fields[:-1], "reasoning", fields[-1])
+        for name, fields in asked.items()
+        for hop in range(hops - 1)
+    }

@@ -1,0 +1,252 @@
+"""The invented plans as a collection in BEIR's layout, from the tables beside this file: the same bytes every time.
+
+``phrases.yaml`` has what every plan says, in several wordings; ``countries-*.yaml`` what only one says. Traps are meant: a
+country with the name of another's river, wind in windows, one amount in two units, bases that were calculated anew.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from nlp_retrieval.core import Config, parse_yaml, write_output
+
+__all__ = ["PlanPassage", "countries", "plan_passages", "write_collection"]
+
+EDITIONS = ("first", "second")
+
+_ALTERNATIVE = re.compile(r"\[\[([^|\[\]]{0,500})\|([^\[\]]{0,500})\]\]")
+_AMOUNT = re.compile(r"(?<![\d.,])([\d.,]+) (\w{1,20} ?tonnes|gigagrams)")
+_UNITS = {"million tonnes": 1e6, "kilotonnes": 1e3, "gigagrams": 1e3, "gigatonnes": 1e9}
+_NUMBER = re.compile(
+    r"\d[\d.,]*|\b(?:no one|none?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|"
+    r"fourteen|thirty|forty|sixty-three|"
+    r"half|"
+    r"thirds?|quarters?|fifths?|tenths?|halved|hundred|full)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class PlanPassage:
+    """A passage of a plan.
+
+    Args:
+        country: whose.
+        edition: 0 for the first plan, 1 for the second.
+        year: of the plan.
+        key: the same in both plans, where both have it.
+        text: of the passage.
+        answers: numbers of the questions that it answers.
+        amount: a quantity in tonnes that it is about, whatever the unit it is written in.
+    """
+
+    country: str
+    edition: int
+    year: int
+    key: str
+    text: str
+    answers: tuple[int, ...]
+    amount: float | None = None
+
+    @property
+    def document(self) -> str:
+        """The plan."""
+        return f"{_slug(self.country)}-{self.year}"
+
+
+def countries() -> list[Config]:
+    """Return the tables of the countries, by name."""
+    found: list[Config] = []
+    for number in (1, 2, 3):
+        found += parse_yaml(_shipped(f"countries-{number}.yaml"), f"countries-{number}.yaml")
+    return sorted(found, key=lambda country: str(country["name"]))
+
+
+def plan_passages() -> list[PlanPassage]:
+    """Return all passages: country by country, the first plan before the second, in the order in which they stand."""
+    phrases = parse_yaml(_shipped("phrases.yaml"), "phrases.yaml")
+    return [
+        passage
+        for country in countries()
+        for edition in range(len(EDITIONS))
+        for passage in _ordered(list(_passages_of(country, phrases, edition)))
+    ]
+
+
+def write_collection(folder: Path) -> Path:
+    """Write ``corpus.jsonl``, ``queries.jsonl``, ``qrels/test.tsv`` and ``changes.tsv``; return the folder.
+
+    The gold of a question is what answers it, grade 2 in the second plan and grade 1 in the first. ``changes.tsv`` has what
+    became of each passage: unchanged, edited, added or dropped, and whether figures changed.
+
+    Raises:
+        OutputError: the folder cannot be written.
+    """
+    passages = plan_passages()
+    places: dict[str, int] = {}
+    ids = []
+    for passage in passages:
+        place = places[passage.document] = places.get(passage.document, -1) + 1
+        ids.append(f"{passage.document}-{place:02}")
+    named = dict(zip(ids, passages, strict=True))
+    queries, qrels = _queries(named)
+    _write_lines(folder / "corpus.jsonl", (_as_item(name, one) for name, one in named.items()))
+    _write_lines(folder / "queries.jsonl", queries)
+    _write_table(folder / "qrels" / "test.tsv", ("query-id", "corpus-id", "score"), qrels)
+    _write_table(folder / "changes.tsv", ("later", "earlier", "relation", "figures"), _changes(named))
+    return folder
+
+
+def _passages_of(country: Config, phrases: list[Config], edition: int) -> Iterator[PlanPassage]:
+    facts = {key: _of_edition(value, edition) for key, value in country["facts"].items()}
+    facts |= {"name": country["name"], "capital": country["capital"], "ministry": country["ministry"]}
+    facts["target_before"] = _of_edition(country["facts"]["target"], 0)
+    facts["years_between"] = country["facts"]["years"][1] - country["facts"]["years"][0]
+    facts |= {f"{key}_start": _capitalised(facts[key]) for key in ("ministry", "source", "hazard")}
+    name, year = str(country["name"]), int(facts["years"])
+    for phrase in phrases:
+        if any(own["key"] == phrase["topic"] for own in country["passages"]):
+            continue
+        if phrase.get("only") in (None, _WHEN[edition]):
+            texts = phrase["texts"]
+            text = texts[zlib.crc32(f"{name}/{phrase['topic']}".encode()) % len(texts)].format(**facts)
+            amount = _tonnes(text) if phrase["topic"] == "baseline" else None
+            yield PlanPassage(name, edition, year, phrase["topic"], _capitalised(text), tuple(phrase["answers"]), amount)
+    for own in country["passages"]:
+        if own.get("only") in (None, _WHEN[edition]):
+            text = _ALTERNATIVE.sub(lambda found: found[edition + 1], own["text"])
+            yield PlanPassage(name, edition, year, own["key"], text, tuple(own["answers"]))
+
+
+_WHEN = ("earlier", "later")
+_FIRST = ("introduction", "target", "long-term", "baseline", "method", "trend", "progress")
+_LAST = ("monitoring",)
+
+
+def _ordered(passages: list[PlanPassage]) -> list[PlanPassage]:
+    """What every plan begins and ends with, and between them its chapters, each country's in an order of its own."""
+
+    def place(passage: PlanPassage) -> tuple[int, int]:
+        if passage.key in _FIRST:
+            return 0, _FIRST.index(passage.key)
+        if passage.key in _LAST:
+            return 2, 0
+        return 1, zlib.crc32(f"{passage.country}:{passage.key}".encode())
+
+    return sorted(passages, key=place)
+
+
+def _as_item(name: str, passage: PlanPassage) -> Config:
+    metadata: Config = {
+        "country": passage.country,
+        "document": passage.document,
+        "edition": EDITIONS[passage.edition],
+        "year": passage.year,
+        "position": int(name.rpartition("-")[2]),
+    }
+    title = f"{passage.country}: {EDITIONS[passage.edition]} climate plan ({passage.year})"
+    return {"_id": name, "title": title, "text": passage.text, "metadata": metadata}
+
+
+_QUESTIONS = {
+    1: "By how much and by when does {name} promise to lower its emissions?",
+    2: "What are the reductions of {name} measured against, and how does it count?",
+    3: "What did {name} change since its first plan?",
+    4: "By which laws, prices and measures does {name} want to get there?",
+    5: "What does {name} plan for power, traffic, houses, industry and farms?",
+    6: "How does {name} protect itself from floods, drought, heat and storms?",
+    7: "What does the plan of {name} cost, and who pays?",
+    8: "Why does {name} call its plan fair, and who is looked after?",
+}
+
+
+def _queries(named: dict[str, PlanPassage]) -> tuple[list[Config], list[tuple[str, str, int]]]:
+    queries, qrels = [], []
+    relations = _changes(named)
+    for country in dict.fromkeys(one.country for one in named.values()):
+        slug = _slug(country)
+        own = {name: one for name, one in named.items() if one.country == country}
+        for number, text in _QUESTIONS.items():
+            query = f"{slug}-q{number}"
+            queries.append(_query(query, text.format(name=country), country, number, "question"))
+            qrels += [(query, name, 1 + one.edition) for name, one in own.items() if number in one.answers]
+        for relation, column, text in (
+            ("added", 0, f"What is in the second plan of {country} that the first did not have?"),
+            ("dropped", 1, f"What of the first plan of {country} is not in the second any more?"),
+        ):
+            query = f"{slug}-{relation}"
+            queries.append(_query(query, text, country, 3, relation))
+            qrels += [(query, row[column], 1) for row in relations if row[2] == relation and row[column] in own]
+    return queries, qrels
+
+
+def _query(name: str, text: str, country: str, number: int, kind: str) -> Config:
+    return {
+        "_id": name,
+        "text": text,
+        "metadata": {"country": country, "question_number": number, "kind": kind, "family": name},
+    }
+
+
+def _changes(named: dict[str, PlanPassage]) -> list[tuple[str, str, str, str]]:
+    """What became of each passage: later id, earlier id, relation, and what became of its figures."""
+    by_key: dict[tuple[str, str], dict[int, str]] = {}
+    for name, one in named.items():
+        by_key.setdefault((one.country, one.key), {})[one.edition] = name
+    rows = []
+    for places in by_key.values():
+        earlier, later = places.get(0, ""), places.get(1, "")
+        if not earlier or not later:
+            rows.append((later, earlier, "added" if later else "dropped", ""))
+            continue
+        before, after = named[earlier], named[later]
+        same = before.text == after.text
+        rows.append((later, earlier, "unchanged" if same else "edited", "same" if _same_figures(before, after) else "changed"))
+    return rows
+
+
+def _same_figures(before: PlanPassage, after: PlanPassage) -> bool:
+    """Whether two passages give the same amounts, in whatever units."""
+    if before.amount is not None and after.amount is not None:
+        return before.amount == after.amount and _YEAR.findall(before.text) == _YEAR.findall(after.text)
+    return _NUMBER.findall(before.text) == _NUMBER.findall(after.text)
+
+
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+
+
+def _tonnes(text: str) -> float | None:
+    found = _AMOUNT.search(text)
+    return round(float(found[1].replace(",", "")) * _UNITS[found[2]]) if found else None
+
+
+def _of_edition(value: Any, edition: int) -> Any:
+    return value[edition] if isinstance(value, list) else value
+
+
+def _capitalised(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _slug(name: str) -> str:
+    return name.lower().replace(" ", "-")
+
+
+def _shipped(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text("utf-8")
+
+
+def _write_lines(path: Path, rows: Any) -> None:
+    write_output(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode())
+
+
+def _write_table(path: Path, header: tuple[str, ...], rows: Any) -> None:
+    lines = ["\t".join(map(str, row)) for row in (header, *rows)]
+    write_output(path, ("\n".join(lines) + "\n").encode())

@@ -1,0 +1,238 @@
+"""Single calls for scripts, on one opened study: ask, find, score, embed.
+
+``open_study("study.yaml")`` opens a study for the functions that are called after it; each also takes ``study=``. Models are
+loaded once, by the study's searchers, not by the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nlp_retrieval import RetrievalResult, SearchableItem
+from nlp_retrieval.core import BaseReranker, BaseSearcher
+from nlp_retrieval.encoders import BaseEncoder, Vectors
+from nlp_retrieval.errors import ConfigurationError, QueryError
+from nlp_retrieval.systems.policy.asking import AskedText, all_hits, asked
+from nlp_retrieval.systems.policy.config import StudyConfig
+from nlp_retrieval.systems.policy.report import StudyReport
+from nlp_retrieval.systems.policy.settings import Method, StudySettings
+from nlp_retrieval.systems.policy.study import PolicyStudy
+from nlp_retrieval.systems.policy.subjects import chosen_subjects
+
+__all__ = [
+    "EmbeddedPrompt",
+    "embed_prompt",
+    "evaluate_chunks",
+    "open_study",
+    "retrieve_chunks",
+    "retrieve_chunks_with_hop",
+    "run_script",
+]
+
+
+class EmbeddedPrompt(NamedTuple):
+    """A prompt as vectors.
+
+    Args:
+        transformer: ``[dimension]`` of the study's encoder; None where it has none.
+        word2vec: ``[dimension]`` of its word vectors; None where it has none, or knows no word of the prompt.
+    """
+
+    transformer: Vectors | None
+    word2vec: Vectors | None
+
+
+_opened: ContextVar[tuple[PolicyStudy, Path] | None] = ContextVar("opened_study", default=None)
+
+
+def open_study(study: PolicyStudy | str | Path, output: str | Path = "answers") -> PolicyStudy:
+    """Open a study for the functions of this module, in this thread and what it starts.
+
+    Args:
+        study: one that is open, or its configuration file.
+        output: where :func:`run_script` writes; a configuration file may name another.
+
+    Raises:
+        SourceError: there is no such file.
+        ConfigurationError: it cannot be used.
+        IndexMissingError: there is no index.
+    """
+    folder = Path(output)
+    if not isinstance(study, PolicyStudy):
+        config = StudyConfig.read(study)
+        study, folder = config.study(), config.output
+    _opened.set((study, folder))
+    return study
+
+
+def run_script(
+    question_number: int | None = None,
+    country: str | None = None,
+    method: Method = "vector",
+    *,
+    study: PolicyStudy | None = None,
+    output: str | Path | None = None,
+) -> StudyReport:
+    """Ask one question or all, of one country or all, and write a file for each country.
+
+    Args:
+        question_number: in the profile; None for all.
+        country: or whatever the profile asks about; None for all.
+        method: ``vector``, ``hop`` or ``both``.
+        study: by default the one that was opened.
+        output: the folder; by default that of the opened study.
+    """
+    chosen, folder = _study(study)
+    return chosen.run(folder if output is None else output, country, question_number, method)
+
+
+def embed_prompt(prompt: str, *, study: PolicyStudy | None = None) -> EmbeddedPrompt:
+    """Return the vectors of a prompt: by the study's encoder, and by its word vectors.
+
+    Args:
+        prompt: a question.
+        study: by default the one that was opened.
+    """
+    chosen, _ = _study(study)
+    transformer = next((part.encoder for part in _parts(chosen.searcher) if _encodes(part, "encoder")), None)
+    words = next((part.word_vectors for part in _parts(chosen.searcher) if _encodes(part, "word_vectors")), None)
+    return EmbeddedPrompt(_vector(transformer, prompt), _vector(words, prompt))
+
+
+def retrieve_chunks(
+    embedded_prompts: EmbeddedPrompt | None,
+    prompt: str,
+    top_k: int = 20,
+    country: str | None = None,
+    min_similarity: float = 0.2,
+    *,
+    study: PolicyStudy | None = None,
+) -> list[RetrievalResult]:
+    """Find the passages that answer a prompt, scored by all signals.
+
+    Args:
+        embedded_prompts: of :func:`embed_prompt`, or None. The searcher embeds the prompt itself, with the models that it has
+            open; vectors of another model would be compared with nothing, and are refused.
+        prompt: a question.
+        top_k: at most this many.
+        country: only passages of this country; None for all.
+        min_similarity: passages below this combined score are left out.
+        study: by default the one that was opened.
+
+    Raises:
+        QueryError: there is no such country; or the vectors are of another dimension than the study's.
+    """
+    chosen, _ = _study(study)
+    if embedded_prompts is not None:
+        _check_dimensions(embedded_prompts, embed_prompt(prompt, study=chosen))
+    return _found(chosen, chosen.searcher, None, prompt, top_k, country, min_similarity)
+
+
+def retrieve_chunks_with_hop(
+    prompt: str, top_k: int = 20, country: str | None = None, *, study: PolicyStudy | None = None
+) -> list[RetrievalResult]:
+    """Find the passages that answer a prompt along relations between passages.
+
+    Args:
+        prompt: a question.
+        top_k: at most this many.
+        country: only passages of this country; None for all.
+        study: by default the one that was opened.
+
+    Raises:
+        QueryError: there is no such country.
+        ConfigurationError: the study has nothing that goes along relations.
+    """
+    chosen, _ = _study(study)
+    return _found(chosen, chosen.opened_hop(), chosen.searcher, prompt, top_k, country, None)
+
+
+def evaluate_chunks(
+    chunks: Sequence[RetrievalResult | SearchableItem],
+    prompt: str,
+    embeddings: EmbeddedPrompt | None = None,
+    *,
+    study: PolicyStudy | None = None,
+) -> list[RetrievalResult]:
+    """Score passages by all signals of the study's reranker; all of them come back, best first.
+
+    Args:
+        chunks: passages, or results.
+        prompt: a question.
+        embeddings: of :func:`embed_prompt`, or None; see :func:`retrieve_chunks`.
+        study: by default the one that was opened.
+
+    Raises:
+        ConfigurationError: the study's searcher has no reranker.
+        QueryError: the vectors are of another dimension than the study's.
+    """
+    chosen, _ = _study(study)
+    reranker = getattr(chosen.searcher, "reranker", None)
+    if not isinstance(reranker, BaseReranker):
+        raise ConfigurationError("the study's searcher has no reranker that scores passages; give it MultiSignalReranker()")
+    if embeddings is not None:
+        _check_dimensions(embeddings, embed_prompt(prompt, study=chosen))
+    results = [one if isinstance(one, RetrievalResult) else RetrievalResult(item=one, score=0.0) for one in chunks]
+    return reranker.rerank([prompt], [results], len(results))[0] if results else []
+
+
+def _study(study: PolicyStudy | None) -> tuple[PolicyStudy, Path]:
+    if study is not None:
+        return study, Path("answers")
+    opened = _opened.get()
+    if opened is None:
+        raise ConfigurationError('no study is open; call open_study("study.yaml") first, or pass study=')
+    return opened
+
+
+def _found(
+    study: PolicyStudy,
+    searcher: BaseSearcher,
+    scorer: BaseSearcher | None,
+    prompt: str,
+    top_k: int,
+    country: str | None,
+    min_similarity: float | None,
+) -> list[RetrievalResult]:
+    method: Method = "vector" if scorer is None else "hop"
+    settings = StudySettings(method, top_k, min_similarity, where=study.where)
+    if country is None:
+        where, n_passages = study.where, len(searcher.opened.items)
+    else:
+        (name,) = chosen_subjects(country, study.subjects, study.profile.subject)
+        where, n_passages = settings.filter_for(study.profile.subject, name), study.subjects[name]
+    asked_for = [AskedText(prompt, prompt)]
+    hits = all_hits(searcher, asked_for, n_passages, where, settings, method)
+    describing = None if scorer is None else (scorer, all_hits(scorer, asked_for, n_passages, where, settings, "vector"))
+    (one,) = asked(searcher, asked_for, hits, settings, method, country or "all", describing)
+    return one.results
+
+
+def _parts(searcher: BaseSearcher) -> list[Any]:
+    """What of a searcher may hold models: the reranker first, then the retrievers."""
+    return [getattr(searcher, "reranker", None), *searcher.retrievers.values()]
+
+
+def _encodes(part: object, name: str) -> bool:
+    return isinstance(getattr(part, name, None), BaseEncoder)
+
+
+def _vector(encoder: BaseEncoder | None, prompt: str) -> Vectors | None:
+    if encoder is None:
+        return None
+    vector = encoder.encode_queries([prompt])[0]
+    return vector if np.isfinite(vector).all() and vector.any() else None
+
+
+def _check_dimensions(given: EmbeddedPrompt, own: EmbeddedPrompt) -> None:
+    for name in EmbeddedPrompt._fields:
+        one, other = getattr(given, name), getattr(own, name)
+        if one is not None and other is not None and np.shape(one) != other.shape:
+            raise QueryError(
+                f"the {name} vector has shape {list(np.shape(one))}, and the study's {list(other.shape)}; take embed_prompt's"
+            )

@@ -1,0 +1,75 @@
+"""The log of a study: silent unless somebody listens; with a file, its lines have time, level and a mark.
+
+``[RETRIEVE]`` marks the run, ``[VECTOR_SIMILARITY]`` and ``[HOP_RETRIEVE]`` its two methods. Errors are raised; the log only
+notes them. No line holds a secret, a line end or anything that a terminal obeys.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+
+from nlp_retrieval.core import without_secrets
+from nlp_retrieval.errors import ConfigurationError, OutputError, nearest
+from nlp_retrieval.text import printable
+
+__all__ = ["LOGGER", "MARKS", "log_to", "note"]
+
+LOGGER = logging.getLogger("nlp_retrieval.policy")
+LOGGER.addHandler(logging.NullHandler())
+
+MARKS = {"vector": "[VECTOR_SIMILARITY]", "hop": "[HOP_RETRIEVE]", "run": "[RETRIEVE]"}
+
+_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+_LARGEST = 5_000_000
+_KEPT = 3
+
+
+def note(level: int, mark: str, message: str) -> None:
+    """Write a line to the log, if anybody listens.
+
+    Args:
+        level: of :mod:`logging`.
+        mark: a key of :data:`MARKS`.
+        message: what happened.
+    """
+    if LOGGER.isEnabledFor(level):
+        LOGGER.log(level, "%s %s", MARKS[mark], printable(str(without_secrets(message))))
+
+
+@contextmanager
+def log_to(path: Path | None, level: str = "INFO") -> Iterator[None]:
+    """Write the log to a file as well: up to 5 MB, and three older files of that size beside it.
+
+    Args:
+        path: of the file; None writes none. Its folder is made where it is missing.
+        level: the least that is written: DEBUG (filters and counts of passages), INFO, WARNING or ERROR.
+
+    Raises:
+        ConfigurationError: there is no such level.
+        OutputError: the file cannot be written.
+    """
+    chosen = level.upper()
+    if chosen not in _LEVELS:
+        raise ConfigurationError(f"there is no log level {level!r}; {nearest(chosen, _LEVELS)}")
+    if path is None:
+        yield
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handler = RotatingFileHandler(path, maxBytes=_LARGEST, backupCount=_KEPT, encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise OutputError(f"{path}: the log cannot be written ({error.strerror or error}); choose another path") from None
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    before = LOGGER.level
+    LOGGER.addHandler(handler)
+    LOGGER.setLevel(chosen)
+    try:
+        yield
+    finally:
+        LOGGER.removeHandler(handler)
+        LOGGER.setLevel(before)
+        handler.close()

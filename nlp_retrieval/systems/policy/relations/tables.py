@@ -1,0 +1,189 @@
+"""The files of the relations of one segment, and the relations of all segments put together.
+
+A segment holds the relations of its passages to one another and to those before them. What follows what is told of a family as
+a whole, anew in each segment that a passage of the family joins: there the newest telling counts, and older ones are left out.
+Rows are those of the whole index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nlp_retrieval.core import Mask, Rows, Scores, SegmentFolder, check_numbers, damaged, mapped
+from nlp_retrieval.retrievers import Hashes, live_of
+from nlp_retrieval.systems.policy.relations.relation import FOLLOWS, RELATION_TYPES, TEMPORAL_FOLLOWS, Relations
+
+__all__ = ["Nodes", "RelationTables", "is_structure"]
+
+_COLUMNS: dict[str, tuple[type[np.generic], int | None]] = {
+    "sources": (np.int64, None), "targets": (np.int64, None), "types": (np.uint8, None), "confidences": (np.float32, None),
+    "spans": (np.int32, 4), "carried": (np.float32, None), "changed": (np.int32, None),
+}  # fmt: skip
+_NODES: dict[str, type[np.generic]] = {
+    "rows": np.int64,
+    "versions": np.int32,
+    "new": np.float32,
+    "gone": np.float32,
+    "families": np.uint64,
+}
+
+
+def is_structure(relations: Relations) -> Mask:
+    """Which relations say what follows what."""
+    return np.isin(relations.types, [FOLLOWS, TEMPORAL_FOLLOWS])
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """What is told of passages of families.
+
+    Args:
+        rows: ascending.
+        versions: the number of the version of each in its family, from 0; -1 for none.
+        new: the share of its words that the version before does not have; NaN where there is none.
+        gone: the share of its words that the next version does not have; NaN where there is none.
+        families: the hash of the family of each.
+    """
+
+    rows: Rows
+    versions: NDArray[np.int32]
+    new: NDArray[np.float32]
+    gone: NDArray[np.float32]
+    families: Hashes
+
+    def where(self, kept: Mask | Rows) -> Nodes:
+        """Those that a mask over them keeps, or that stand at positions."""
+        return Nodes(*(getattr(self, name)[kept] for name in _NODES))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Nodes]) -> Nodes:
+        """Put them together, by row."""
+        none = cls(*(np.zeros(0, kind) for kind in _NODES.values()))
+        columns = [np.concatenate([getattr(part, name) for part in (none, *parts)]) for name in _NODES]
+        return cls(*columns).where(np.argsort(columns[0], kind="stable"))
+
+    def over(self, n_rows: int) -> tuple[NDArray[np.int32], Scores, Scores]:
+        """Versions, new and gone by row, for all rows of an index; -1 and NaN where nothing is told."""
+        versions, new, gone = np.full(n_rows, -1, np.int32), np.full(n_rows, np.nan), np.full(n_rows, np.nan)
+        versions[self.rows], new[self.rows], gone[self.rows] = self.versions, self.new, self.gone
+        return versions, new, gone
+
+
+@dataclass(frozen=True, eq=False)
+class RelationTables:
+    """What one segment holds, or all together.
+
+    Args:
+        relations: ordered by source, target and type.
+        families: ``[rows of the segment]``, the hash of the family of each; 0 for none.
+        editions: ``[rows of the segment]``, the hash of family and version of each; 0 for none.
+        told: the families of which it tells what follows what, ascending.
+        nodes: what it tells of their passages.
+        centrality: ``[rows of the index, 3]``: degree, PageRank and betweenness, when the segment was written.
+    """
+
+    relations: Relations
+    families: Hashes
+    editions: Hashes
+    told: Hashes
+    nodes: Nodes
+    centrality: NDArray[np.float32]
+
+    def write(self, folder: Path) -> None:
+        """Write them as flat files; the same tables give the same bytes."""
+        columns: dict[str, NDArray[Any]] = {f"relation_{name}": getattr(self.relations, name) for name in _COLUMNS}
+        columns |= {f"node_{name}": getattr(self.nodes, name).astype(kind) for name, kind in _NODES.items()}
+        columns |= {name: getattr(self, name) for name in ("families", "editions", "told", "centrality")}
+        for name, column in columns.items():
+            np.save(folder / f"{name}.npy", column, allow_pickle=False)
+
+    @classmethod
+    def open(cls, segment: SegmentFolder) -> RelationTables:
+        """Map the tables of a segment, and check each once.
+
+        Raises:
+            IndexDamagedError: a file is missing, cut off, or holds no tables of this segment.
+        """
+        folder, n_rows = segment.folder, segment.end_row
+        sources = mapped(folder / "relation_sources.npy", np.int64)
+        count = len(sources)
+        columns = {
+            name: mapped(folder / f"relation_{name}.npy", kind, (count,) if width is None else (count, width))
+            for name, (kind, width) in _COLUMNS.items()
+        }
+        relations = Relations(**columns)
+        for name in ("sources", "targets"):
+            check_numbers(folder / f"relation_{name}.npy", columns[name], n_rows)
+        check_numbers(folder / "relation_types.npy", columns["types"], len(RELATION_TYPES))
+        if (columns["sources"] == columns["targets"]).any():
+            raise damaged(folder / "relation_targets.npy", "a passage is related to itself")
+        if not ((columns["confidences"] >= 0) & (columns["confidences"] <= 1)).all():
+            raise damaged(folder / "relation_confidences.npy", "it holds a number that is not 0 to 1")
+        spans = columns["spans"]
+        if count and (spans.min() < 0 or (spans[:, 1] < spans[:, 0]).any() or (spans[:, 3] < spans[:, 2]).any()):
+            raise damaged(folder / "relation_spans.npy", "a place in a text ends before it begins")
+        rows = mapped(folder / "node_rows.npy", np.int64)
+        check_numbers(folder / "node_rows.npy", rows, n_rows)
+        told_of = {name: mapped(folder / f"node_{name}.npy", kind, rows.shape) for name, kind in _NODES.items()}
+        nodes = Nodes(**told_of)
+        for name, shares in (("new", nodes.new), ("gone", nodes.gone)):
+            if not (np.isnan(shares) | ((shares >= 0) & (shares <= 1))).all():
+                raise damaged(folder / f"node_{name}.npy", "it holds a number that is not 0 to 1")
+        centrality = mapped(folder / "centrality.npy", np.float32, (n_rows, 3))
+        if not ((centrality >= 0) & (centrality <= 1)).all():
+            raise damaged(folder / "centrality.npy", "it holds a number that is not 0 to 1")
+        families, editions = (mapped(folder / f"{name}.npy", np.uint64, (len(segment),)) for name in ("families", "editions"))
+        return cls(relations, families, editions, mapped(folder / "told.npy", np.uint64), nodes, centrality)
+
+    @classmethod
+    def of_segments(cls, segments: Sequence[SegmentFolder]) -> RelationTables:
+        """Put adjacent segments together, without relations to or from deleted passages.
+
+        Args:
+            segments: at least one.
+
+        Raises:
+            IndexDamagedError: see :meth:`open`.
+        """
+        tables = [cls.open(segment) for segment in segments]
+        live = np.concatenate([np.ones(segments[0].first_row, bool), live_of(segments)])
+        families = np.concatenate([table.families for table in tables])
+        by_row = np.zeros(segments[-1].end_row, np.uint64)
+        for table in tables:
+            by_row[table.nodes.rows] = table.nodes.families
+        newest: set[int] = set()
+        kept_relations, kept_nodes = [], []
+        for table in reversed(tables):
+            relations, nodes = table.relations, table.nodes
+            stale = np.array(sorted(newest), np.uint64)
+            alive = live[relations.sources] & live[relations.targets]
+            kept_relations.append(
+                relations.where(alive & ~(is_structure(relations) & np.isin(by_row[relations.sources], stale)))
+            )
+            kept_nodes.append(nodes.where(live[nodes.rows] & ~np.isin(nodes.families, stale)))
+            newest |= set(table.told.tolist())
+        editions = np.concatenate([table.editions for table in tables])
+        told = np.array(sorted(newest), np.uint64)
+        return cls(Relations.joined(kept_relations), families, editions, told, Nodes.joined(kept_nodes), tables[-1].centrality)
+
+    def renumbered(self, first_row: int, live: Mask) -> RelationTables:
+        """The same without deleted passages: rows from ``first_row`` on are counted anew.
+
+        Args:
+            first_row: where the rows of these tables begin.
+            live: ``[rows of these tables]``.
+        """
+        whole = np.concatenate([np.ones(first_row, bool), live])
+        new_rows = np.cumsum(whole) - 1
+        nodes = replace(self.nodes, rows=new_rows[self.nodes.rows])
+        relations = self.relations.of_new_rows(new_rows)
+        return replace(
+            self, relations=relations, families=self.families[live], editions=self.editions[live], nodes=nodes,
+            centrality=self.centrality[whole],
+        )  # fmt: skip

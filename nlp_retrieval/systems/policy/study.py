@@ -1,0 +1,321 @@
+"""Every question of a profile asked of every subject of an index, resumed where it stopped."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nlp_retrieval import RetrievalResult, Searcher
+from nlp_retrieval.core import (
+    BaseRetriever,
+    BaseSearcher,
+    Config,
+    Generation,
+    check_folder_for_output,
+    file_names,
+    progress,
+    write_output,
+)
+from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, IndexMissingError, OutputError, RetrievalError
+from nlp_retrieval.rerankers import Profile, ProfileQuestion
+from nlp_retrieval.systems.policy.answers import read_answers, to_json
+from nlp_retrieval.systems.policy.asking import Asked, all_hits, asked, asked_text, warn_of_limits
+from nlp_retrieval.systems.policy.changes import EditionChanges, changes_of
+from nlp_retrieval.systems.policy.files import belonging, entry_of, file_of, question_key
+from nlp_retrieval.systems.policy.log import note
+from nlp_retrieval.systems.policy.report import StudyReport
+from nlp_retrieval.systems.policy.settings import METHODS, Method, StudySettings, both_filters, check_method
+from nlp_retrieval.systems.policy.subjects import chosen_subjects, subjects_of
+
+__all__ = ["PolicyStudy"]
+
+_NO_HOP = "nothing here goes along relations; give the study hop=HopRetriever(...), or an index that holds `hop`"
+
+ANSWERS = "answers"
+"""The folder of the files, inside that of the output."""
+
+
+class PolicyStudy:
+    """Asks the questions of a profile about the subjects of an index: countries, or whatever the profile says.
+
+    Models and indexes are opened once, by the searchers. The filter that finds a subject's passages is applied inside the
+    search: all of them are compared, and none of another subject takes a place.
+
+    Args:
+        profile: the questions, and the metadata that names a subject.
+        searcher: for the method ``vector``; its index must be opened. With a ``MultiSignalReranker`` each signal is told.
+        hop: for the method ``hop``: a searcher, or a retriever such as ``HopRetriever``; opened on the same index where it is
+            not open yet. What it finds is described by the signals of ``searcher`` too, which change nothing about it.
+        keywords: whether a question's keywords are searched for with it (passages are scored against the question itself); not
+            along relations where it asks what changed, because keywords name changes of all kinds.
+        where: a filter for all questions, beside that of the subject.
+
+    Raises:
+        ConfigurationError: the profile has no questions.
+    """
+
+    def __init__(
+        self,
+        profile: Profile,
+        searcher: BaseSearcher,
+        hop: BaseSearcher | BaseRetriever | None = None,
+        *,
+        keywords: bool = True,
+        where: Mapping[str, Any] | None = None,
+    ) -> None:
+        if not profile.questions:
+            raise ConfigurationError(f"the profile {profile.name!r} has no questions; add some under `questions`")
+        self.profile = profile
+        self.searcher = searcher
+        self.hop = Searcher([hop]) if isinstance(hop, BaseRetriever) else hop
+        self.keywords = keywords
+        self.where = where
+        self._subjects: tuple[Generation, dict[str, int]] | None = None
+
+    @property
+    def subjects(self) -> dict[str, int]:
+        """How many passages each subject of the index has, by name.
+
+        Raises:
+            QueryError: no passage has the profile's metadata.
+            IndexMissingError: the searcher has no index.
+        """
+        generation = self.searcher.opened
+        if self._subjects is None or self._subjects[0] is not generation:
+            self._subjects = generation, subjects_of(generation.items, self.profile.subject)
+        return self._subjects[1]
+
+    def settings(
+        self,
+        method: Method = "vector",
+        top_k: int | None = None,
+        min_similarity: float | None = None,
+        n_per_document: int | None = None,
+        where: Mapping[str, Any] | None = None,
+    ) -> StudySettings:
+        """Return what a call asks for, with the profile's values where it names none.
+
+        Raises:
+            ConfigurationError: a value is out of its range, or the method needs a ``hop`` that is not there.
+            QueryError: ``top_k`` or ``n_per_document`` is no positive integer, or ``where`` no filter.
+        """
+        if check_method(method) != "vector" and self.hop is None:
+            raise ConfigurationError(f"method {method!r}: {_NO_HOP}")
+        if method != "hop":
+            warn_of_limits(
+                self.searcher, self.profile.min_similarity if min_similarity is None else min_similarity, min_similarity
+            )
+        return StudySettings(
+            method,
+            self.profile.top_k if top_k is None else top_k,
+            self.profile.min_similarity if min_similarity is None else min_similarity,
+            self.profile.n_per_document if n_per_document is None else n_per_document,
+            self.keywords,
+            both_filters(self.where, where),
+        )
+
+    def ask(
+        self,
+        question: int | str,
+        subject: str,
+        method: Method = "vector",
+        *,
+        top_k: int | None = None,
+        min_similarity: float | None = None,
+        n_per_document: int | None = None,
+        where: Mapping[str, Any] | None = None,
+    ) -> dict[str, list[RetrievalResult]]:
+        """Ask one question about one subject, and write nothing.
+
+        Args:
+            question: its number in the profile, or a text of one's own, in which ``{subject}`` stands for the subject.
+            subject: as the index names it.
+            method: ``vector``, ``hop`` or ``both``.
+            top_k: at most this many passages; by default the profile's.
+            min_similarity: passages below this combined score are left out; by default the profile's.
+            n_per_document: at most this many of one document; by default the profile's.
+            where: a further filter, beside the study's own.
+
+        Returns:
+            The passages by method, best first.
+
+        Raises:
+            QueryError: there is no such subject.
+            ConfigurationError: there is no such question, or a value is out of its range.
+        """
+        settings = self.settings(method, top_k, min_similarity, n_per_document, where)
+        (name,) = chosen_subjects(subject, self.subjects, self.profile.subject)
+        one = self.profile.question(question) if isinstance(question, int) else _own_question(question)
+        (answer,) = self._ask([one], name, settings)
+        return {key: found.results for key, found in answer.items()}
+
+    def run(
+        self,
+        output: str | Path,
+        subjects: str | Sequence[str] | None = None,
+        questions: int | Sequence[int] | None = None,
+        method: Method = "vector",
+        top_k: int | None = None,
+        min_similarity: float | None = None,
+        n_per_document: int | None = None,
+        where: Mapping[str, Any] | None = None,
+    ) -> StudyReport:
+        """Ask questions about subjects, and write a JSON file for each subject, whole or not at all.
+
+        What is there already from the same index, profile and settings is not asked again, so a run that was stopped goes on
+        where it stopped, and further questions join those that were asked before. Answers of another index, profile or setting
+        are replaced where this run asks all that they answer, and all subjects that have such answers; else nothing is asked.
+
+        Args:
+            output: the folder; the files are in its folder ``answers``.
+            subjects: as the index names them; by default all.
+            questions: numbers; by default all of the profile.
+            method: ``vector``, ``hop`` or ``both``.
+            top_k: at most this many passages for a question; by default the profile's.
+            min_similarity: passages below this combined score are left out; by default the profile's.
+            n_per_document: at most this many of one document; by default the profile's.
+            where: a further filter, beside the study's own.
+
+        Raises:
+            QueryError: there is no such subject.
+            ConfigurationError: there is no such question, or a value is out of its range.
+            OutputError: a file cannot be written, or answers of other settings would be lost.
+        """
+        begin = time.perf_counter()
+        try:
+            settings = self.settings(method, top_k, min_similarity, n_per_document, where)
+            wanted = self.profile.chosen_questions(questions)
+            known = self.subjects
+            chosen = chosen_subjects(subjects, known, self.profile.subject)
+            folder = Path(output)
+            check_folder_for_output(folder)
+            names = dict(zip(known, file_names(known), strict=True))
+            files = {name: folder / ANSWERS / f"{file}.json" for name, file in names.items()}
+            report = self._run(folder, files, chosen, wanted, settings, begin)
+        except RetrievalError as error:
+            note(logging.ERROR, "run", f"{type(error).__name__}: {error}")
+            raise
+        note(
+            logging.INFO,
+            "run",
+            f"All results completed: {len(report.answered)} asked, {len(report.kept)} there already, {report.seconds:.1f} s",
+        )
+        return report
+
+    def changes(self, subject: str) -> list[EditionChanges]:
+        """Return what changed between the editions of a subject's plan, from the earliest on.
+
+        Raises:
+            QueryError: there is no such subject.
+        """
+        (name,) = chosen_subjects(subject, self.subjects, self.profile.subject)
+        items = self.searcher.opened.items
+        mask = items.mask({f"metadata.{self.profile.subject}": name})
+        rows = np.arange(len(items)) if mask is None else np.flatnonzero(mask)
+        return changes_of(items.items(rows))
+
+    def fingerprint(self, settings: StudySettings) -> str:
+        """Return what is the same for studies whose answers are the same: of index, profile, searchers and settings."""
+        hop = self.opened_hop().fingerprint if "hop" in settings.methods else None
+        asked_by: Config = self.profile.model_dump(mode="json")
+        return settings.fingerprint(self.searcher.opened.manifest.corpus.fingerprint, asked_by, self.searcher.fingerprint, hop)
+
+    def _run(
+        self,
+        folder: Path,
+        files: dict[str, Path],
+        chosen: list[str],
+        wanted: list[ProfileQuestion],
+        settings: StudySettings,
+        begin: float,
+    ) -> StudyReport:
+        fingerprint = self.fingerprint(settings)
+        numbers = tuple(one.number for one in wanted)
+        note(logging.INFO, "run", f"{len(chosen)} of {len(files)}, questions {numbers}, {METHODS[settings.method]}")
+        _refuse_losses(folder, files, chosen, numbers, fingerprint)
+        done: dict[str, list[str]] = {"answered": [], "kept": [], "replaced": []}
+        with progress(f"asking {self.profile.name} by {self.profile.subject}", len(chosen)) as advance:
+            for subject in chosen:
+                path = files[subject]
+                there = read_answers(path)
+                kept = belonging(there, subject, fingerprint)
+                if kept is None and path.exists():
+                    done["replaced"].append(subject)
+                kept = kept or {}
+                missing = [one for one in wanted if question_key(one.number) not in kept]
+                done["answered" if missing else "kept"].append(subject)
+                if missing:
+                    entries = dict(kept)
+                    for one, answer in zip(missing, self._ask(missing, subject, settings), strict=True):
+                        entries[question_key(one.number)] = entry_of(one, subject, answer)
+                    write_output(
+                        path, to_json(file_of(self.profile, subject, self.subjects[subject], entries, settings, fingerprint))
+                    )
+                advance(1)
+        present = {name: path for name, path in files.items() if belonging(read_answers(path), name, fingerprint) is not None}
+        seconds = time.perf_counter() - begin
+        listed = {key: tuple(value) for key, value in done.items()}
+        return StudyReport(folder, {name: files[name] for name in chosen}, present, numbers, seconds=seconds, **listed)
+
+    def _ask(self, wanted: list[ProfileQuestion], subject: str, settings: StudySettings) -> list[dict[str, Asked]]:
+        """Ask questions about a subject, all in one search for each method."""
+        where = settings.filter_for(self.profile.subject, subject)
+        n_passages = self.subjects[subject]
+        plain = [asked_text(one, subject, "vector", keywords=settings.keywords) for one in wanted]
+        hits = all_hits(self.searcher, plain, n_passages, where, settings, "vector")
+        columns: dict[str, list[Asked]] = {}
+        if "vector" in settings.methods:
+            columns["vector"] = asked(self.searcher, plain, hits, settings, "vector", subject)
+        if "hop" in settings.methods:
+            hop = self.opened_hop()
+            texts = [asked_text(one, subject, "hop", keywords=settings.keywords) for one in wanted]
+            along = all_hits(hop, texts, n_passages, where, settings, "hop")
+            columns["hop"] = asked(hop, texts, along, settings, "hop", subject, (self.searcher, hits))
+        return [{method: column[place] for method, column in columns.items()} for place in range(len(wanted))]
+
+    def opened_hop(self) -> BaseSearcher:
+        """Return the searcher of the method ``hop``, opened on the index of the other.
+
+        Raises:
+            ConfigurationError: there is none.
+            IndexMismatchError: it is open on other passages.
+        """
+        if self.hop is None:
+            raise ConfigurationError(_NO_HOP)
+        generation = self.searcher.opened
+        try:
+            opened = self.hop.opened
+        except IndexMissingError:
+            opened = self.hop.open(generation.path).opened
+        if opened.manifest.corpus.fingerprint != generation.manifest.corpus.fingerprint:
+            raise IndexMismatchError(
+                f"searcher and hop hold other passages ({generation.path} and {opened.path}); open both on one index"
+            )
+        return self.hop
+
+
+def _refuse_losses(folder: Path, files: dict[str, Path], chosen: list[str], numbers: tuple[int, ...], fingerprint: str) -> None:
+    """Refuse a run that would put fewer answers, or a page of fewer subjects, in the place of those of other settings."""
+    asked_for = {question_key(number) for number in numbers}
+    lost = []
+    for subject, path in files.items():
+        there = read_answers(path)
+        if there is None or belonging(there, subject, fingerprint) is not None or there["metadata"]["subject"] != subject:
+            continue
+        if subject not in chosen or not there["questions"].keys() <= asked_for:
+            lost.append(subject)
+    if lost:
+        named = ", ".join(lost[:5]) + (f" and {len(lost) - 5} more" if len(lost) > 5 else "")
+        raise OutputError(
+            f"{folder} holds answers of another index, profile or setting ({named}) that this run does not ask again; "
+            "ask all questions of all of these, or choose another output folder"
+        )
+
+
+def _own_question(text: str) -> ProfileQuestion:
+    return ProfileQuestion(number=1, text=text, keywords=())

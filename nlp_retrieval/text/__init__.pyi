@@ -1,0 +1,36 @@
+"""The public names, each from the module that defines it: declared here and nowhere else."""
+
+from nlp_retrieval.text.fence import fenced as fenced
+from nlp_retrieval.text.lookalikes import as_latin as as_latin
+from nlp_retrieval.text.measures.dates import Date as Date
+from nlp_retrieval.text.measures.dates import dates_of as dates_of
+from nlp_retrieval.text.measures.dates import month_of as month_of
+from nlp_retrieval.text.measures.dates import months_named as months_named
+from nlp_retrieval.text.measures.numbers import Number as Number
+from nlp_retrieval.text.measures.numbers import agreeing as agreeing
+from nlp_retrieval.text.measures.numbers import compare_numbers as compare_numbers
+from nlp_retrieval.text.measures.numbers import numbers_of as numbers_of
+from nlp_retrieval.text.mentions import FUNCTION_WORDS as FUNCTION_WORDS
+from nlp_retrieval.text.mentions import entities_by_rules as entities_by_rules
+from nlp_retrieval.text.printing import printable as printable
+from nlp_retrieval.text.printing import visible as visible
+from nlp_retrieval.text.quantities import Quantity as Quantity
+from nlp_retrieval.text.quantities import changed_quantities as changed_quantities
+from nlp_retrieval.text.quantities import quantities_of as quantities_of
+from nlp_retrieval.text.quantities import same_measure as same_measure
+from nlp_retrieval.text.quantities import same_value as same_value
+from nlp_retrieval.text.quotations import FoldedText as FoldedText
+from nlp_retrieval.text.quotations import fold as fold
+from nlp_retrieval.text.quotations import located as located
+from nlp_retrieval.text.quotations import places_of as places_of
+from nlp_retrieval.text.quotations import sentences_around as sentences_around
+from nlp_retrieval.text.registered_names import has_other_brackets as has_other_brackets
+from nlp_retrieval.text.registered_names import registered_name as registered_name
+from nlp_retrieval.text.sentences import CLOSERS as CLOSERS
+from nlp_retrieval.text.sentences import ENDS as ENDS
+from nlp_retrieval.text.sentences import sentence_spans as sentence_spans
+from nlp_retrieval.text.sentences import sentences_of as sentences_of
+from nlp_retrieval.text.stems import stems_of_language as stems_of_language
+from nlp_retrieval.text.surfaces import is_unspaced as is_unspaced
+from nlp_retrieval.text.surfaces import words_of as words_of
+from nlp_retrieval.text.titles import normalize_title as normalize_title

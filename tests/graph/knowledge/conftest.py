@@ -1,7 +1,0 @@
-"""Databases and language models for these tests."""
-
-from chat_server import model, server
-
-from graph.knowledge.databases import make_store, postgresql
-
-__all__ = ["make_store", "model", "postgresql", "server"]

@@ -1,0 +1,32 @@
+"""Search, then answer: what is read is what the searcher found first."""
+
+from __future__ import annotations
+
+from chat_server import asked, fields
+
+from nlp_retrieval.core.search.searcher import Searcher
+from nlp_retrieval.lm.answering.language_model_answerer import LanguageModelAnswerer
+from nlp_retrieval.lm.answering.question_answering import QuestionAnswering
+from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
+
+
+def test_an_answer_stands_beside_what_was_read(index, model, server):
+    server.answer = lambda body: fields(
+        reasoning="r", citations="2.1", answer=asked(body, "passages").split("\n")[0].removeprefix("Passage 1: ")
+    )
+    searcher = Searcher([Bm25sRetriever()])
+    searcher.open(index)
+    found = searcher.search(["film director", "novel"], 3)
+    one, other = QuestionAnswering(searcher, LanguageModelAnswerer(model(), passages=3)).answer(["film director", "novel"])
+    assert [one.results, other.results] == found
+    assert [one.answer.text, other.answer.text] == [results[0].item.title for results in found]
+    assert one.cited == [found[0][1]]
+    assert one.question == "film director"
+    (alone,) = QuestionAnswering(searcher, LanguageModelAnswerer(model(), passages=3)).answer("film director")
+    assert alone == one
+
+
+def test_from_memory_nothing_is_searched(model, server):
+    server.answer = lambda body: fields(reasoning="r", answer="Paris")
+    (found,) = QuestionAnswering(Searcher([Bm25sRetriever()]), LanguageModelAnswerer(model(), passages=0)).answer(["Where?"])
+    assert (found.results, found.answer.text) == ([], "Paris")

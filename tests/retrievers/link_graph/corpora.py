@@ -1,0 +1,48 @@
+"""Small corpora as item tables, and links as a reader would note them down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
+from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.retrievers.link_graph.links.base import BaseLinkExtractor
+
+
+def passage(title: object, content: str = "", item_id: str = "", **metadata: object) -> SearchableItem:
+    """An item; its id is its title where none is given."""
+    named = {"title": title} if title is not None else {}
+    return SearchableItem.model_validate(
+        {"item_id": item_id or str(title), "content": content, "metadata": {**named, **metadata}}
+    )
+
+
+def table_of(items: Iterable[SearchableItem], folder: Path) -> ItemTable:
+    """The items as an index would hold them."""
+    write_items(items, folder)
+    return ItemTable(folder / ITEMS_FILE)
+
+
+def links_of(extractor: BaseLinkExtractor, items: list[SearchableItem]) -> dict[tuple[str, str], float]:
+    """The weights of the links by the ids of source and target; each link may be given once, none to itself."""
+    with TemporaryDirectory() as folder:
+        table = table_of(items, Path(folder))
+        links = extractor.extract(table)
+        ids = table.ids()
+    assert links.sources.dtype.name == links.targets.dtype.name == "int64"
+    assert links.weights.dtype.name == "float32"
+    assert (links.weights > 0).all()
+    assert (links.sources != links.targets).all()
+    columns = zip(links.sources.tolist(), links.targets.tolist(), links.weights.tolist(), strict=True)
+    found = {(ids[source], ids[target]): weight for source, target, weight in columns}
+    assert len(found) == len(links.sources)
+    return found
+
+
+def approximately(expected: dict[tuple[str, str], float]) -> object:
+    """Equal but for rounding to float32."""
+    return pytest.approx(expected, rel=1e-6)

@@ -1,0 +1,95 @@
+"""What all kinds of links have in common, and the sentences that show them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nlp_retrieval.core.components.registry import build, names
+from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.retrievers.link_graph.links.base import BaseLinkExtractor, sentence_at
+
+
+def sentence(text: str, word: str) -> str:
+    start = text.index(word)
+    shown = sentence_at(text, start, start + len(word))
+    assert shown.text[shown.start : shown.end] == word
+    return shown.text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("One. Two HERE three. Four.", "Two HERE three."),
+        ("HERE", "HERE"),
+        ("  HERE  ", "HERE"),
+        ("One! HERE? Two.", "HERE?"),
+        ('He asked "Who?" in HERE. Then left.', 'He asked "Who?" in HERE.'),
+        ('He said "Go." HERE it is.', "HERE it is."),
+        ("He went to St. HERE with J. K. Smith, Mr. Bean and Dr. No. Then he left.", None),
+        ("The U.S. HERE is large. The U.K. is not.", "The U.S. HERE is large."),
+        ("It costs 3.50 at HERE today. Or not.", "It costs 3.50 at HERE today."),
+        ("A heading\nThe HERE\nmore", "The HERE"),
+        ("He waited... and HERE he came. So.", "He waited... and HERE he came."),
+        ("一。二HERE三。四。", "二HERE三。"),
+    ],
+)
+def test_a_sentence_ends_where_a_reader_would_say_so(text: str, expected: str | None) -> None:
+    whole = "He went to St. HERE with J. K. Smith, Mr. Bean and Dr. No. Then he left."
+    assert sentence(text, "HERE") == (expected if expected is not None else whole)
+
+
+def test_a_mention_may_hold_the_end_of_a_sentence() -> None:
+    assert sentence("Before. The Who? The Band played. After.", "Who? The Band") == "The Who? The Band played."
+
+
+def test_a_long_sentence_is_cut_at_words_around_the_mention() -> None:
+    shown = sentence("Begin. " + "word " * 200 + "HERE" + " other" * 200 + ". End.", "HERE")
+    assert shown.startswith("…word word")
+    assert shown.endswith("other other…")
+    assert 250 < len(shown) <= 302
+    assert sentence("HERE" + " other" * 200, "HERE").startswith("HERE other")
+    assert sentence("word " * 200 + "HERE", "HERE").endswith("word HERE")
+
+
+def test_what_has_no_words_or_is_longer_than_what_is_shown_is_cut_anywhere() -> None:
+    assert len(sentence("x" * 5000 + "HERE" + "y" * 5000, "HERE")) <= 302
+    shown = sentence_at("a" * 10_000, 100, 9_000)
+    assert (len(shown.text), shown.end - shown.start) == (302, 300)
+
+
+@given(st.text(st.sampled_from('Aa. \n?。…"J\u3000'), max_size=700), st.integers(0, 700), st.integers(1, 40))
+def test_a_sentence_always_holds_its_mention(text: str, start: int, length: int) -> None:
+    start = min(start, len(text))
+    end = min(start + length, len(text))
+    shown = sentence_at(text, start, end)
+    assert shown.text[shown.start : shown.end] == text[start:end]
+    assert len(shown.text) <= 302
+    assert shown.text.strip("…") in text
+
+
+NEEDED: dict[str, dict[str, object]] = {"shared_knowledge": {"knowledge": "sha256:" + "0" * 64}}
+
+
+@pytest.mark.parametrize("name", names("links"))
+def test_weights_of_walking_change_no_index(name: str) -> None:
+    needed = NEEDED.get(name, {})
+    made = build("links", {"name": name} | needed)
+    assert isinstance(made, BaseLinkExtractor)
+    assert made.search_only in ({"along", "against"}, {"weight"})
+    other = build("links", {"name": name} | needed | dict.fromkeys(made.search_only, 0.25))
+    assert isinstance(other, BaseLinkExtractor)
+    assert (other.along, other.against) == (0.25, 0.25)
+    assert other.index_identity() == made.index_identity()
+    assert other != made
+    assert build("links", other.config) == other
+
+
+@pytest.mark.parametrize("name", names("links"))
+@pytest.mark.parametrize("weight", [-0.1, float("nan"), float("inf"), "1", None])
+def test_weights_that_are_none_are_refused(name: str, weight: object) -> None:
+    needed = NEEDED.get(name, {})
+    for key in build("links", {"name": name} | needed).search_only:
+        with pytest.raises(ConfigurationError, match=key):
+            build("links", {"name": name, key: weight} | needed)

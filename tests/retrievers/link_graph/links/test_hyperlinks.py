@@ -1,0 +1,102 @@
+"""Hyperlinks: what the metadata of a passage names."""
+
+from __future__ import annotations
+
+import pytest
+
+from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.errors import ItemError, RetrievalWarning
+from nlp_retrieval.retrievers.link_graph.links.base import LinkSentence
+from nlp_retrieval.retrievers.link_graph.links.hyperlinks import Hyperlinks
+from retrievers.link_graph.corpora import approximately, links_of, passage
+
+
+def found(*items: SearchableItem, max_shared: int = 100) -> dict[tuple[str, str], float]:
+    return links_of(Hyperlinks(max_shared=max_shared), list(items))
+
+
+def test_a_name_is_an_id_or_a_title_alone_or_in_a_list() -> None:
+    items = [
+        passage("Heat", "", "a", links=["b", "Al Pacino", "b", "Al Pacino"]),
+        passage("X", "", "b", links="a"),
+        passage("Al Pacino", "", "c"),
+    ]
+    assert found(*items) == {("a", "b"): 1.0, ("a", "c"): 1.0, ("b", "a"): 1.0}
+
+
+def test_an_id_wins_over_a_title_and_a_title_as_it_stands_over_one_in_another_case() -> None:
+    items = [
+        passage("Source", "", "s", links=["Heat", "Dust", "dust"]),
+        passage("Other", "", "Heat"),
+        passage("Heat", "", "x"),
+        passage("Dust", "", "d1"),
+        passage("DUST", "", "d2"),
+    ]
+    assert found(*items) == {("s", "Heat"): 1.0, ("s", "d1"): 1.0, ("s", "d2"): 0.5}
+
+
+@pytest.mark.parametrize("name", ["heat (1995 FILM)", "Heat, 1995 film", "Heat_(1995_film)", "He\u0301at (1995 film)"])
+def test_titles_are_compared_without_case_accents_and_punctuation_but_with_their_qualifier(name: str) -> None:
+    items = [passage("s", links=name), passage("Heat (1986 film)"), passage("Heat (1995 film)"), passage("Heat")]
+    assert found(*items) == {("s", "Heat (1995 film)"): 1.0}
+
+
+def test_a_title_that_several_carry_is_shared_out_and_one_that_may_mean_the_passage_itself_is_not() -> None:
+    items = [passage("s", "", links=["Heat", "S"]), passage("Heat", "", "a", links="Heat"), passage("Heat", "", "b", links="b")]
+    assert found(*items) == {("s", "a"): 0.5, ("s", "b"): 0.5}
+
+
+def test_the_id_of_a_document_names_its_passages() -> None:
+    items = [passage(None, "", f"d#{n}", parent_id="d") for n in range(4)]
+    assert found(passage("s", links="d"), *items) == approximately({("s", f"d#{n}"): 0.25 for n in range(4)})
+
+
+def test_titles_without_words_are_equal_only_to_themselves() -> None:
+    assert found(passage("s", links="!!!"), passage("???", "", "a"), passage("!!!", "", "b")) == {("s", "b"): 1.0}
+
+
+def test_names_that_no_item_has_are_counted_and_the_first_is_shown() -> None:
+    items = [passage("a", links=["b", "Nowhere", ""]), passage("b", links="Nobody"), passage("c", links=["a"])]
+    with pytest.warns(RetrievalWarning) as caught:
+        assert found(*items) == {("a", "b"): 1.0, ("c", "a"): 1.0}
+    (warning,) = caught
+    assert "3 of 5 links in the metadata 'links' are left out: item 'a', for example, names 'Nowhere'" in str(warning.message)
+
+
+def test_a_name_that_too_many_items_carry_links_nothing_and_is_shown() -> None:
+    items = [passage("s", links=["Heat", "t"]), passage("t"), *(passage("Heat", "", f"h{n}") for n in range(3))]
+    with pytest.warns(
+        RetrievalWarning, match=r"1 links .* item 's', for example, names 3 items at once, such as 'h0'.*max_shared=2"
+    ):
+        assert found(*items, max_shared=2) == {("s", "t"): 1.0}
+
+
+@pytest.mark.parametrize("wrong", [7, True, 0, {"a": "b"}, ["b", 7], [["b"]], [None]])
+def test_metadata_that_names_nothing_is_an_error_that_names_the_item(wrong: object) -> None:
+    with pytest.raises(ItemError, match=r"item 'a': its metadata 'links' holds .* which names no item; give"):
+        found(passage("b"), passage("a", links=wrong))
+
+
+@pytest.mark.parametrize("nothing", [None, "", []])
+def test_metadata_without_names_is_no_link(nothing: object) -> None:
+    assert found(passage("a", links=nothing), passage("b")) == {}
+
+
+def test_the_key_of_the_metadata_is_a_parameter() -> None:
+    items = [passage("a", citations=["b"]), passage("b")]
+    assert found(*items) == {}
+    assert links_of(Hyperlinks(links="citations"), items) == {("a", "b"): 1.0}
+
+
+def test_names_come_in_any_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nlp_retrieval.retrievers.link_graph.links.hyperlinks._AT_ONCE", 7)
+    items = [passage(f"p{n}", links=[f"p{other}" for other in range(40)]) for n in range(40)]
+    assert len(found(*items)) == 40 * 39
+
+
+def test_the_evidence_is_the_sentence_that_names_the_target_if_there_is_one() -> None:
+    source = passage("Heat", "A film. It stars Al Pacino. Up is not in it.")
+    assert Hyperlinks().evidence(source, passage("Al Pacino (actor)")) == LinkSentence("It stars Al Pacino.", 9, 18)
+    assert Hyperlinks().evidence(source, passage("Up (2009 film)")) == LinkSentence("Up is not in it.", 0, 2)
+    for other in (passage("Robert De Niro"), passage(None, item_id="x"), passage("!!!"), passage("Heat")):
+        assert Hyperlinks().evidence(source, other) is None

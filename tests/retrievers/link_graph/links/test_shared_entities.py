@@ -1,0 +1,116 @@
+"""SharedEntities: passages that name the same entity."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.errors import ConfigurationError, ModelError
+from nlp_retrieval.retrievers.link_graph.links.base import LinkSentence
+from nlp_retrieval.retrievers.link_graph.links.shared_entities import SharedEntities
+from nlp_retrieval.text.mentions import entities_by_rules, mentions_by_rules
+from retrievers.link_graph.corpora import approximately, links_of, passage
+
+
+def test_passages_that_share_an_entity_are_linked_once_from_the_lower_row_to_the_higher() -> None:
+    items = [
+        passage(None, "Born in Paris to Al Pacino.", "c"),
+        passage("Al Pacino", "an actor", "b"),
+        passage(None, "a film with Al Pacino, shot in Paris", "a"),
+        passage(None, "nothing", "d"),
+    ]
+    assert links_of(SharedEntities(), items) == approximately({("c", "b"): 1 / 3, ("c", "a"): 1 / 3 + 1 / 2, ("b", "a"): 1 / 3})
+
+
+def test_an_entity_of_too_many_passages_links_nothing() -> None:
+    items = [passage(None, "in Paris" + " with Al Pacino" * (n < 3), str(n)) for n in range(5)]
+    assert len(links_of(SharedEntities(max_passages=5), items)) == 10
+    assert links_of(SharedEntities(max_passages=4), items) == approximately(dict.fromkeys(combinations("012", 2), 1 / 3))
+    assert links_of(SharedEntities(max_passages=2), items) == {}
+
+
+WORDS = st.lists(st.sampled_from(["Paris", "Al Pacino", "of", "and", ".", '"', "London", "the", "É", "\n"]), max_size=8).map(
+    " ".join
+)
+
+
+@given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=7), st.integers(2, 6))
+def test_weights_are_those_of_counting_by_hand(rows: list[tuple[str, str]], most: int) -> None:
+    items = [passage(title, content, str(row)) for row, (title, content) in enumerate(rows)]
+    entities = [mentions_by_rules(item.text).entities for item in items]
+    expected: dict[tuple[str, str], float] = {}
+    for entity in frozenset().union(*entities):
+        naming = [item.item_id for item, found in zip(items, entities, strict=True) if entity in found]
+        for pair in combinations(naming, 2) if len(naming) <= most else ():
+            expected[pair] = expected.get(pair, 0.0) + 1 / len(naming)
+    assert links_of(SharedEntities(max_passages=most), items) == approximately(expected)
+
+
+@given(st.text(max_size=80))
+def test_entities_alone_are_the_entities_among_all_mentions(text: str) -> None:
+    assert entities_by_rules(text) == mentions_by_rules(text).entities
+
+
+def test_the_evidence_is_the_sentence_that_names_the_longest_shared_entity() -> None:
+    extractor = SharedEntities()
+    source = passage("Heat", "Shot in Paris. It stars Al Pacino's rival. The end.")
+    assert extractor.evidence(source, passage(None, "Al Pacino left Paris.", "x")) == LinkSentence(
+        "It stars Al Pacino's rival.", 9, 18
+    )
+    assert extractor.evidence(source, passage(None, "he saw Heat", "x")) == LinkSentence("Heat.", 0, 4)
+    assert extractor.evidence(source, passage(None, "he saw nothing", "x")) is None
+
+
+def test_every_link_has_evidence() -> None:
+    items = [
+        passage("Beyoncé's Lemonade", "An album by Beyonce, U.S. singer, with Jay-Z and \u201ca hard rain\u201d."),
+        passage("Jay-Z", 'He sang "a hard rain" at the University of Paris.'),
+        passage("University of Paris", "In the U.S. they love Beyoncé."),
+    ]
+    by_id = {item.item_id: item for item in items}
+    found = links_of(SharedEntities(), items)
+    assert len(found) == 3
+    for source, target in [*found, *((target, source) for source, target in found)]:
+        assert SharedEntities().evidence(by_id[source], by_id[target]) is not None
+
+
+@pytest.mark.parametrize("items", [[passage(None, "", "a"), passage("", "🦊", "b")], [passage("Paris")]])
+def test_a_corpus_without_shared_entities_has_no_links(items: list[SearchableItem]) -> None:
+    assert links_of(SharedEntities(), items) == {}
+
+
+@pytest.fixture(scope="module")
+def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    import spacy
+
+    nlp = spacy.blank("en")
+    nlp.add_pipe("entity_ruler").add_patterns([{"label": "WORK", "pattern": "a clockwork orange"}])
+    folder = tmp_path_factory.mktemp("spacy") / "pipeline"
+    nlp.to_disk(folder)
+    return folder
+
+
+def test_a_spacy_pipeline_finds_the_entities_where_one_is_given(pipeline: Path) -> None:
+    extractor = SharedEntities(mentions=str(pipeline))
+    items = [passage(None, "Paris saw a clockwork orange.", "a"), passage(None, "a clockwork orange", "b"), passage("Paris")]
+    assert links_of(extractor, items) == {("a", "b"): 0.5}
+    assert extractor.evidence(items[0], items[1]) == LinkSentence("Paris saw a clockwork orange.", 10, 28)
+    assert extractor.evidence(items[0], items[2]) is None
+
+
+def test_a_spacy_pipeline_that_is_missing_says_how_to_get_one() -> None:
+    with pytest.raises(ModelError, match="does not load as a spaCy pipeline"):
+        links_of(SharedEntities(mentions="xx_no_such_pipeline"), [passage("a")])
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"), [("max_passages", 1), ("max_passages", 10**6), ("mentions", ""), ("mentions", None)]
+)
+def test_parameters_out_of_range_are_refused(parameter: str, value: object) -> None:
+    with pytest.raises(ConfigurationError, match=f"SharedEntities: {parameter}="):
+        SharedEntities(**{parameter: value})  # type: ignore[arg-type]

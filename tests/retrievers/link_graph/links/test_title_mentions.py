@@ -1,0 +1,239 @@
+"""TitleMentions: a passage links to the passages whose titles it mentions."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import Stemmer
+from hypothesis import given
+from hypothesis import strategies as st
+from text.test_surfaces import TEXT, naive
+
+from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
+from nlp_retrieval.retrievers.link_graph.links.base import LinkSentence
+from nlp_retrieval.retrievers.link_graph.links.title_mentions import TitleMentions
+from nlp_retrieval.text.surfaces import SurfaceMatcher, words_of
+from retrievers.link_graph.corpora import approximately, links_of, passage, table_of
+
+STEM = Stemmer.Stemmer("porter").stemWord
+PLAIN = TitleMentions(rarity=0, context=0)
+
+
+def test_a_mentioned_title_is_a_link_and_a_repeated_one_is_one_link() -> None:
+    items = [passage("Heat (1995 film)", "By Michael Mann, with Al Pacino and Al Pacino's hat."), passage("Al Pacino")]
+    assert links_of(PLAIN, items) == {("Heat (1995 film)", "Al Pacino"): 1.0}
+
+
+def test_the_title_of_the_mentioning_passage_is_not_part_of_its_content() -> None:
+    assert links_of(PLAIN, [passage("Al Pacino filmography", "Films."), passage("Al Pacino")]) == {}
+
+
+def test_a_title_that_several_passages_carry_is_shared_out() -> None:
+    items = [passage("a", "The film Heat."), passage("Heat (1986 film)"), passage("Heat (1995 film)"), passage("Heat")]
+    assert links_of(PLAIN, items) == approximately(
+        {("a", "Heat (1986 film)"): 1 / 3, ("a", "Heat (1995 film)"): 1 / 3, ("a", "Heat"): 1 / 3}
+    )
+
+
+def words(item: SearchableItem) -> set[str]:
+    return {STEM(word) for word in words_of(item.text)}
+
+
+def closeness(one: SearchableItem, other: SearchableItem, items: list[SearchableItem]) -> float:
+    """The cosine of two passages, by loops over sets."""
+    having = Counter(word for item in items for word in words(item))
+    square = {word: math.log1p((len(items) - n + 0.5) / (n + 0.5)) ** 2 for word, n in having.items()}
+    shared, *lengths = (sum(square[word] for word in some) for some in (words(one) & words(other), words(one), words(other)))
+    return shared / math.sqrt(lengths[0] * lengths[1])
+
+
+def named(item: SearchableItem) -> float:
+    title = {STEM(word) for word in words_of(item.title)}
+    return min(1.0, 2 * len(title & {STEM(word) for word in words_of(item.content)}) / len(title))
+
+
+def test_a_title_that_several_passages_carry_means_the_one_that_is_close_and_says_its_name() -> None:
+    items = [
+        passage("a", "The robbery film Heat by Michael Mann."),
+        passage("Heat (1995 film)", "Heat is a film by Michael Mann about a robbery."),
+        passage("Heat (novel)", "Heat is a book about the robbery film by Michael Moss."),
+        passage("Heat (magazine)", "A paper on sale in London, with a film robbery."),
+        passage("Mercury", "A planet, by Michael."),
+    ]
+    carriers = items[1:4]
+    likely = [(0.05 + closeness(items[0], item, items)) ** 2 * (0.05 + named(item)) for item in carriers]
+    likely = [value if value >= max(likely) / 10 else 0.0 for value in likely]
+    assert likely[0] > likely[1] > likely[2] == 0.0
+    expected = {("a", item.item_id): value / sum(likely) for item, value in zip(carriers, likely, strict=True) if value}
+    assert links_of(TitleMentions(rarity=0), items) == approximately(expected)
+
+
+def test_passages_with_exactly_the_same_title_share_what_the_likeliest_of_them_is_given() -> None:
+    items = [
+        passage("a", "The robbery film Heat by Michael Mann."),
+        passage("Heat (1995 film)", "Heat is a film by Michael Mann about a robbery.", "h1"),
+        passage("Heat (1995 film)", "It ends on an airfield at night.", "h2"),
+        passage("Heat (novel)", "Heat is a book about the robbery film by Michael Moss.", "n"),
+    ]
+    first, novel = ((0.05 + closeness(items[0], items[row], items)) ** 2 * 1.05 for row in (1, 3))
+    shares = {("a", "h1"): first / 2, ("a", "h2"): first / 2, ("a", "n"): novel}
+    expected = {pair: share / (first + novel) for pair, share in shares.items()}
+    assert links_of(TitleMentions(rarity=0), items) == approximately(expected)
+
+
+def test_where_nothing_tells_carriers_apart_a_title_is_shared_out_evenly() -> None:
+    items = [passage("a", "It was in Heat."), *(passage("Heat", "Some words.", f"h{n}") for n in range(4))]
+    assert links_of(TitleMentions(rarity=0), items) == approximately({("a", f"h{n}"): 0.25 for n in range(4)})
+
+
+def test_a_mention_that_may_mean_the_passage_itself_links_nothing() -> None:
+    items = [passage("Heat (1986 film)", "Heat is a film, later remade as Heat."), passage("Heat (1995 film)", "Heat!")]
+    assert links_of(PLAIN, items) == {}
+
+
+def test_the_largest_share_counts_where_a_title_and_an_alias_are_mentioned() -> None:
+    items = [
+        passage("a", "Jack, that is John Kennedy."),
+        passage("John Kennedy", aliases=["Jack", "JFK"]),
+        passage("Jack Lemmon", aliases="Jack"),
+    ]
+    assert links_of(PLAIN, items) == {("a", "John Kennedy"): 1.0, ("a", "Jack Lemmon"): 0.5}
+    assert links_of(TitleMentions(aliases="other names", rarity=0, context=0), items) == {("a", "John Kennedy"): 1.0}
+
+
+def test_links_to_often_mentioned_passages_weigh_less() -> None:
+    items = [*(passage(f"p{n}", "In London.") for n in range(4)), passage("London", "Not Paris."), passage("Paris")]
+    for rarity, weight in ((0.0, 1.0), (0.5, 0.5), (1.0, 0.25)):
+        found = links_of(TitleMentions(rarity=rarity), items)
+        assert found == approximately({(f"p{n}", "London"): weight for n in range(4)} | {("London", "Paris"): 1.0})
+
+
+def test_a_title_that_too_many_passages_carry_links_nothing_and_is_named() -> None:
+    items = [
+        *(passage("Heat", "Heat again.", item_id=f"h{n}") for n in range(4)),
+        *(passage("Dust", item_id=f"d{n}") for n in range(5)),
+        passage("a", "Heat, Dust, Paris."),
+        passage("b", "Heat."),
+        passage("Paris"),
+    ]
+    with pytest.warns(RetrievalWarning) as caught:
+        found = links_of(TitleMentions(max_shared=3), items)
+    (warning,) = caught
+    assert "3 mentions of 2 titles link nothing" in str(warning.message)
+    assert "max_shared=3" in str(warning.message)
+    assert "item 'd0' ('Dust'), carried by 5" in str(warning.message)
+    assert found == {("a", "Paris"): 1.0}
+    assert len(links_of(TitleMentions(max_shared=5), items)) == 14
+
+
+def test_titles_that_many_passages_carry_and_no_other_mentions_are_no_matter_for_a_warning() -> None:
+    assert links_of(TitleMentions(max_shared=3), [passage("Heat", "Heat.", item_id=f"{n}") for n in range(9)]) == {}
+
+
+@pytest.mark.parametrize(
+    "items", [[passage(None, "No titles here.", "a"), passage(None, "None.", "b")], [passage("Heat", "Heat")]]
+)
+def test_a_corpus_without_titles_or_with_one_passage_has_no_links(items: list[SearchableItem]) -> None:
+    assert links_of(TitleMentions(), items) == {}
+
+
+def test_titles_of_any_kind_are_harmless() -> None:
+    odd = [
+        ".*",
+        "(a+)+$",
+        "X",
+        "",
+        7,
+        None,
+        ["Heat"],
+        {"a": 1},
+        "🦊 🎬",
+        "שלום עליכם",
+        "Word " * 5_000,
+        "\u0301",
+        "!!!",
+        "a\x00b",
+        " ",
+    ]
+    items = [passage(title, "Heat is a film 🦊 🎬 שלום עליכם. Word Word a\x00b", f"p{n}") for n, title in enumerate(odd)]
+    found = links_of(TitleMentions(rarity=0), [*items, passage("Heat", "X")])
+    assert {pair for pair in found if pair[1] == "Heat"} == {(f"p{n}", "Heat") for n in range(len(odd))}
+    assert {target for _, target in found} == {"Heat", "p9", "p13"}
+
+
+def test_a_passage_may_mention_hundreds_of_titles() -> None:
+    titles = [f"Person Number {n}" for n in range(700)]
+    found = links_of(PLAIN, [passage("list", ", ".join(titles)), *map(passage, titles)])
+    assert found == dict.fromkeys((("list", title) for title in titles), 1.0)
+
+
+NAMES = st.sampled_from(["New", "New York", "New York City", "York (film)", "York", "iPod", "É", "City", "2"])
+
+
+@given(st.lists(st.tuples(NAMES, TEXT), min_size=1, max_size=6), st.sampled_from([0.0, 0.5, 1.0]))
+def test_links_are_those_of_a_naive_reading(rows: list[tuple[str, list[str]]], rarity: float) -> None:
+    titles = [title.removesuffix(" (film)") for title, _ in rows]
+    shares: dict[tuple[int, int], float] = {}
+    for source, (_, parts) in enumerate(rows):
+        for carriers, _, _ in naive(" ".join(parts), titles):
+            for target in carriers if source not in carriers else ():
+                shares[source, target] = max(shares.get((source, target), 0), 1 / len(carriers))
+    times = Counter(target for _, target in shares)
+    expected = {(str(s), str(t)): share / times[t] ** rarity for (s, t), share in shares.items()}
+    items = [passage(title, " ".join(parts), str(row)) for row, (title, parts) in enumerate(rows)]
+    assert links_of(TitleMentions(min_characters=1, rarity=rarity, context=0), items) == approximately(expected)
+
+
+def test_the_evidence_is_the_sentence_of_the_mention() -> None:
+    source = passage("Heat", "A film. It stars Al Pacino's rival. The end.")
+    assert TitleMentions().evidence(source, passage("Al Pacino (actor)")) == LinkSentence("It stars Al Pacino's rival.", 9, 18)
+    assert TitleMentions().evidence(source, passage("x", aliases=["Pacino", "The End"])) == LinkSentence("The end.", 0, 7)
+    for other in (passage("Robert De Niro"), passage(None, item_id="x"), passage("Film"), passage("Heat (song)")):
+        assert TitleMentions().evidence(source, other) is None
+
+
+def test_every_link_of_a_corpus_has_evidence_that_names_the_target() -> None:
+    items = [
+        passage("Heat (film)", "Heat was made by Michael Mann in Los Angeles. Heat stars Al Pacino."),
+        passage("Michael Mann", "He made Heat. He was born in Chicago. Los Angeles\nCounty followed."),
+        passage("Los Angeles County"),
+        passage("Los Angeles", "In Los Angeles County."),
+        passage("Al Pacino", "Mann."),
+    ]
+    by_id = {item.item_id: item for item in items}
+    found = links_of(PLAIN, items)
+    assert len(found) == 6
+    for source, target in found:
+        shown = PLAIN.evidence(by_id[source], by_id[target])
+        assert shown is not None
+        assert " ".join(shown.text[shown.start : shown.end].split()) in target
+        assert shown.text in by_id[source].content
+
+
+def test_surfaces_of_a_corpus_are_what_a_matcher_takes(tmp_path: Path) -> None:
+    table = table_of([passage("Heat"), passage(None, item_id="x"), passage("Al Pacino", aliases="Alfredo")], tmp_path)
+    surfaces = list(PLAIN.surfaces(table))
+    assert [(row, surface.words) for row, surface in surfaces] == [(0, ("heat",)), (2, ("al", "pacino")), (2, ("alfredo",))]
+    assert len(SurfaceMatcher(surfaces).rows) == 3
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [("rarity", -1.0), ("rarity", float("nan")), ("rarity", 50.0), ("max_shared", 0), ("min_characters", 0), ("aliases", 3)],
+)
+def test_parameters_out_of_range_are_refused(parameter: str, value: object) -> None:
+    with pytest.raises(ConfigurationError, match=f"TitleMentions: {parameter}="):
+        TitleMentions(**{parameter: value})  # type: ignore[arg-type]
+
+
+def test_passages_in_several_record_batches_link_to_one_another() -> None:
+    items = [passage(f"Title {n}", f"See Title {(n * 7 + 1) % 9000}.", f"{n}") for n in range(9000)]
+    with tempfile.TemporaryDirectory() as folder:
+        links = PLAIN.extract(table_of(items, Path(folder)))
+    expected = {(n, (n * 7 + 1) % 9000) for n in range(9000) if n != (n * 7 + 1) % 9000}
+    assert set(zip(links.sources.tolist(), links.targets.tolist(), strict=True)) == expected

@@ -1,0 +1,144 @@
+"""Links that join a graph: one graph of all segments, in rows of the index, without what was deleted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nlp_retrieval.core.candidates import Mask
+from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.errors import EngineError, IndexDamagedError
+from nlp_retrieval.retrievers.link_graph.store.added_links import (
+    join_added_links,
+    open_added_links,
+    open_graph,
+    write_added_links,
+)
+from nlp_retrieval.retrievers.link_graph.store.link_graph import LinkGraph, write_link_graph
+from nlp_retrieval.retrievers.link_graph.store.links import Links
+
+Triples = list[tuple[int, int, float]]
+FIRST: Triples = [(0, 1, 1.0), (1, 2, 0.5), (2, 0, 2.0)]
+SECOND: Triples = [(3, 0, 1.0), (2, 4, 0.25)]
+THIRD: Triples = [(5, 3, 4.0), (1, 5, 3.0), (5, 4, 1.0)]
+
+
+def links_of(triples: Triples) -> Links:
+    columns = tuple(zip(*triples, strict=True)) if triples else ((), (), ())
+    return Links(np.array(columns[0], np.int64), np.array(columns[1], np.int64), np.array(columns[2], np.float32))
+
+
+def three_segments(folder: Path, live: Mask | None = None) -> list[SegmentFolder]:
+    """A graph of three nodes, two that joined it, and one that joined those."""
+    bounds = [(0, 3), (3, 5), (5, 6)]
+    folders = [folder / name for name in ("first", "second", "third")]
+    write_link_graph(folders[0], 3, {"k": links_of(FIRST), "other": links_of([])})
+    for path, triples, (_, end) in zip(folders[1:], (SECOND, THIRD), bounds[1:], strict=True):
+        path.mkdir()
+        write_added_links(path, {"k": links_of(triples), "other": links_of([(end - 1, 0, 1.0)])}, end)
+    parts = [None if live is None else live[begin:end] for begin, end in bounds]
+    return [SegmentFolder(path, *ends, part) for path, ends, part in zip(folders, bounds, parts, strict=True)]
+
+
+def told(graph: LinkGraph) -> list[list[tuple[int, str, bool, float]]]:
+    return [graph.links_of(node) for node in range(graph.n_nodes)]
+
+
+@pytest.mark.parametrize("gone", [[], [1], [3, 5], [0, 1, 2, 3, 4, 5]])
+def test_segments_are_one_graph_of_the_links_whose_ends_are_there(tmp_path: Path, gone: list[int]) -> None:
+    live = np.ones(6, bool)
+    live[gone] = False
+    graph = open_graph(three_segments(tmp_path, live if gone else None))
+    kept = [one for one in FIRST + SECOND + THIRD if not {one[0], one[1]} & set(gone)]
+    others = [(row, 0, 1.0) for row in (4, 5) if row not in gone and 0 not in gone]
+    at_once = LinkGraph.of(6, {"k": links_of(kept), "other": links_of(others)})
+    assert told(graph) == told(at_once)
+    assert graph.sums.tolist() == at_once.sums.tolist()
+
+
+def test_one_segment_of_which_nothing_was_deleted_stays_mapped(tmp_path: Path) -> None:
+    segments = three_segments(tmp_path)[:1]
+    assert isinstance(open_graph(segments).neighbours.base, np.memmap)
+
+
+def test_segments_behind_the_first_are_joined_with_their_links_to_it(tmp_path: Path) -> None:
+    live = np.array([True, True, True, False, True, True])
+    segments = three_segments(tmp_path, live)
+    joined = join_added_links(segments[1:])
+    assert {kind: len(links.sources) for kind, links in joined.items()} == {"k": 3, "other": 2}
+    (tmp_path / "joined").mkdir()
+    write_added_links(tmp_path / "joined", joined, 5)
+    graph = open_graph([segments[0], SegmentFolder(tmp_path / "joined", 3, 5)])
+    kept = [*FIRST, (2, 3, 0.25), (1, 4, 3.0), (4, 3, 1.0)]
+    assert told(graph) == told(LinkGraph.of(5, {"k": links_of(kept), "other": links_of([(3, 0, 1.0), (4, 0, 1.0)])}))
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.sampled_from([0.5, 1.0, 3.0])), max_size=20))
+def test_a_graph_gives_back_its_links_and_counts_those_that_come_in(triples: Triples) -> None:
+    graph = LinkGraph.of(6, {"none": links_of([]), "k": links_of(triples)})
+    found, merged = graph.links()["k"], links_of(triples).merged("k", 6)
+    for name in ("sources", "targets", "weights"):
+        assert getattr(found, name).tolist() == getattr(merged, name).tolist()
+    pairs = {(source, target) for source, target, _ in triples if source != target}
+    nodes = np.array([5, 0, 0, 3])
+    assert graph.n_incoming("k", nodes).tolist() == [sum(target == node for _, target in pairs) for node in nodes.tolist()]
+    assert graph.n_incoming("none", nodes).tolist() == [0] * 4
+
+
+def test_links_that_cannot_be_stored_name_their_kind(tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match=r"kind 'k' name the row 6; rows are 0\.\.5"):
+        write_added_links(tmp_path, {"k": links_of([(6, 0, 1.0)])}, 6)
+
+
+@pytest.mark.parametrize("name", ["link_sources.npy", "link_targets.npy", "link_weights.npy"])
+@pytest.mark.parametrize("damage", ["missing", "shorter", "another type", "no array", "above", "below", "outside the segment"])
+def test_a_column_that_is_damaged_is_named(tmp_path: Path, name: str, damage: str) -> None:
+    segment = three_segments(tmp_path)[2]
+    file = segment.folder / name
+    column = np.load(file)
+    spoilt = {
+        "shorter": column[:-1],
+        "another type": column.astype(np.int16),
+        "above": np.where(np.arange(len(column)) == 1, 6 if "weights" not in name else np.inf, column).astype(column.dtype),
+        "below": np.where(np.arange(len(column)) == 1, -1, column).astype(column.dtype),
+    }
+    if damage == "missing":
+        file.unlink()
+    elif damage == "no array":
+        file.write_bytes(b"\x93NUMPY")
+    elif damage == "outside the segment":
+        if name == "link_weights.npy":
+            np.save(file, np.full_like(column, np.nan))
+        else:
+            for one in ("link_sources.npy", "link_targets.npy"):
+                np.save(segment.folder / one, np.minimum(np.load(segment.folder / one), 2))
+    else:
+        np.save(file, spoilt[damage])
+    with pytest.raises(IndexDamagedError, match=r"link_\w+\.npy is .*index again with replace=True"):
+        open_added_links(segment)
+
+
+@pytest.mark.parametrize(
+    "content", [None, "", "{}", "[]", '{"kinds": ["k"], "n_links": [1, 2]}', '{"kinds": ["k"], "n_links": [-1]}', "[" * 100_000]
+)
+def test_a_description_that_is_damaged_is_named(tmp_path: Path, content: str | None) -> None:
+    segment = three_segments(tmp_path)[1]
+    path = segment.folder / "links.json"
+    path.unlink()
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(IndexDamagedError, match=r"links\.json (cannot be read|is damaged)"):
+        open_added_links(segment)
+
+
+def test_segments_that_contradict_one_another_are_damage(tmp_path: Path) -> None:
+    segments = three_segments(tmp_path)
+    with pytest.raises(IndexDamagedError, match="3 nodes for 2 items"):
+        open_graph([SegmentFolder(segments[0].folder, 0, 2), *segments[1:]])
+    write_added_links(segments[1].folder, {"k": links_of([])}, 5)
+    with pytest.raises(IndexDamagedError, match="other kinds of links"):
+        open_graph(segments)

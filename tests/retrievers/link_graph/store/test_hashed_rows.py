@@ -1,0 +1,79 @@
+"""Tables from texts to rows: joined over segments they are those of the items that are there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nlp_retrieval.errors import IndexDamagedError
+from nlp_retrieval.retrievers.link_graph.store.hashed_rows import HashedRows, Placed, hash_of
+
+PAIRS = st.lists(st.tuples(st.sampled_from("abcde"), st.integers(0, 5)), max_size=20)
+
+
+def told(table: HashedRows) -> dict[int, list[int]]:
+    return {key: table.rows_of(number).tolist() for number, key in enumerate(table.hashes.tolist())}
+
+
+def by_hand(pairs: list[tuple[str, int]]) -> dict[int, list[int]]:
+    return {hash_of(key): sorted({row for other, row in pairs if other == key}) for key in {key for key, _ in pairs}}
+
+
+@given(PAIRS)
+def test_rows_by_hash_are_rows_by_key(pairs: list[tuple[str, int]]) -> None:
+    table = HashedRows.of(pairs)
+    for key, number in zip("abcdef", table.find(np.array([hash_of(key) for key in "abcdef"], np.uint64)), strict=True):
+        expected = sorted({row for other, row in pairs if other == key})
+        assert (table.rows_of(number).tolist() if number >= 0 else []) == expected
+
+
+@given(PAIRS, PAIRS, st.lists(st.booleans(), min_size=6, max_size=6), st.one_of(st.none(), st.sets(st.sampled_from("abcdef"))))
+def test_tables_are_joined_without_deleted_rows(
+    one: list[tuple[str, int]], other: list[tuple[str, int]], live: list[bool], keys: set[str] | None
+) -> None:
+    placed = [Placed(HashedRows.of(one), 0), Placed(HashedRows.of(other), 6, np.array(live))]
+    wanted = None if keys is None else np.array(sorted(map(hash_of, keys)), np.uint64)
+    pairs = [*one, *((key, row + 6) for key, row in other if live[row])]
+    assert told(HashedRows.joined(placed, wanted)) == by_hand([pair for pair in pairs if keys is None or pair[0] in keys])
+    kept = np.cumsum([True] * 6 + live) - 1
+    assert told(HashedRows.joined(placed).renumbered(kept)) == by_hand([(key, int(kept[row])) for key, row in pairs])
+
+
+def test_what_is_written_comes_back_and_equal_tables_give_equal_bytes(tmp_path: Path) -> None:
+    pairs = [("a", 3), ("b", 0), ("a", 1)]
+    for name, order in (("one", 1), ("two", -1)):
+        HashedRows.of(pairs[::order]).write(tmp_path, name)
+    assert told(HashedRows.open(tmp_path, "one", 4)) == by_hand(pairs)
+    for part in ("hashes", "offsets", "rows"):
+        assert (tmp_path / f"one_{part}.npy").read_bytes() == (tmp_path / f"two_{part}.npy").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("part", "column"),
+    [
+        ("hashes", np.array([5, 5], np.uint64)),
+        ("hashes", np.array([5], np.uint64)),
+        ("hashes", np.array([5, 6])),
+        ("offsets", np.array([0, 3, 3])),
+        ("offsets", np.array([0, 4, 3])),
+        ("offsets", np.array([1, 2, 3])),
+        ("offsets", np.array([0, 1, 4])),
+        ("offsets", np.array([0, 3])),
+        ("rows", np.array([0, 1, 4])),
+        ("rows", np.array([0, -1, 3])),
+        ("rows", np.array([0, 1])),
+        ("rows", np.array([0, 1, 3], np.int32)),
+    ],
+)
+def test_numbers_that_lead_outside_are_damage(tmp_path: Path, part: str, column: np.ndarray) -> None:
+    HashedRows.of([("a", 3), ("b", 0), ("a", 1)]).write(tmp_path, "t")
+    np.save(tmp_path / f"t_{part}.npy", column)
+    with pytest.raises(IndexDamagedError, match="index again with replace=True"):
+        HashedRows.open(tmp_path, "t", 4)
+    (tmp_path / f"t_{part}.npy").unlink()
+    with pytest.raises(IndexDamagedError, match=rf"t_{part}\.npy"):
+        HashedRows.open(tmp_path, "t", 4)

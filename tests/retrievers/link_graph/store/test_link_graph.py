@@ -1,0 +1,238 @@
+"""The graph of links: what is written comes back, merged and both ways, compared with dicts and loops."""
+
+from __future__ import annotations
+
+import json
+import math
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nlp_retrieval.errors import ConfigurationError, EngineError, IndexDamagedError
+from nlp_retrieval.retrievers.link_graph.store.link_graph import LinkGraph, Links, write_link_graph
+
+FILES = ["offsets.npy", "neighbours.npy", "weights.npy", "types.npy", "sums.npy"]
+
+
+def links_of(triples):
+    """Links of (source, target, weight)."""
+    sources, targets, weights = zip(*triples, strict=True) if triples else ((), (), ())
+    return Links(np.array(sources, np.int64), np.array(targets, np.int64), np.array(weights, np.float32))
+
+
+def built(n_nodes, kinds):
+    with tempfile.TemporaryDirectory() as folder:
+        write_link_graph(Path(folder), n_nodes, {kind: links_of(triples) for kind, triples in kinds.items()})
+        return LinkGraph.open(Path(folder))
+
+
+@st.composite
+def graphs(draw):
+    """How many nodes, and the links by kind, with self links and repeated ones."""
+    n_nodes = draw(st.integers(1, 9))
+    rows = st.integers(0, n_nodes - 1)
+    triples = st.lists(st.tuples(rows, rows, st.sampled_from([0.25, 0.5, 1.0, 3.0])), max_size=25)
+    kinds = draw(st.lists(st.sampled_from(["titles", "entities", "ключ", ""]), unique=True, max_size=3))
+    return n_nodes, {kind: draw(triples) for kind in kinds}
+
+
+def merged(triples):
+    sums = defaultdict(float)
+    for source, target, weight in triples:
+        if source != target:
+            sums[source, target] += weight
+    return sums
+
+
+@given(case=graphs())
+def test_every_link_stands_at_both_ends_with_its_summed_weight_and_no_self_link_does(case):
+    n_nodes, kinds = case
+    graph = built(n_nodes, kinds)
+    assert graph.n_nodes == n_nodes
+    assert graph.n_links == {kind: len(merged(triples)) for kind, triples in kinds.items()}
+    wanted = defaultdict(list)
+    for kind, triples in kinds.items():
+        for along in (True, False):
+            for (source, target), weight in sorted(merged(triples).items()):
+                wanted[source if along else target].append((target if along else source, kind, along, weight))
+    for node in range(n_nodes):
+        order = sorted(wanted[node], key=lambda link: (list(kinds).index(link[1]), not link[2], link[0]))
+        assert graph.links_of(node) == order
+
+
+@given(case=graphs(), weights=st.lists(st.sampled_from([0.0, 0.5, 1.0, 7.0]), min_size=6, max_size=6))
+def test_steps_are_the_weights_of_the_open_ways_divided_by_their_sum(case, weights):
+    n_nodes, kinds = case
+    graph = built(n_nodes, kinds)
+    ways = {kind: (weights[2 * place], weights[2 * place + 1]) for place, kind in enumerate(kinds)}
+    nodes = np.array([*range(n_nodes), 0])
+    steps = [column.tolist() for column in graph.weighted(ways).steps(nodes)]
+    found = defaultdict(list)
+    for owner, neighbour, probability in zip(*steps, strict=True):
+        found[owner].append((neighbour, probability))
+    for place, node in enumerate(nodes.tolist()):
+        open_ways = [
+            (neighbour, weight * ways[kind][not along])
+            for neighbour, kind, along, weight in graph.links_of(node)
+            if ways[kind][not along] > 0
+        ]
+        total = sum(weight for _, weight in open_ways)
+        assert [neighbour for neighbour, _ in found[place]] == [neighbour for neighbour, _ in open_ways]
+        assert [share for _, share in found[place]] == pytest.approx([weight / total for _, weight in open_ways], rel=1e-6)
+
+
+@given(case=graphs())
+def test_what_flows_into_a_node_are_the_steps_of_its_neighbours(case):
+    n_nodes, kinds = case
+    weighted = built(n_nodes, kinds).weighted(dict.fromkeys(kinds, (1.0, 0.5)))
+    owner, neighbours, probabilities = weighted.steps(np.arange(n_nodes))
+    wanted = np.zeros((n_nodes, n_nodes))
+    np.add.at(wanted, (owner, neighbours), probabilities)
+    pulled = np.zeros((n_nodes, n_nodes))
+    graph = weighted.graph
+    owner = np.repeat(np.arange(n_nodes), np.diff(graph.offsets))
+    np.add.at(pulled, (graph.neighbours, owner), weighted.pulls.probabilities)
+    np.testing.assert_allclose(pulled, wanted, rtol=1e-6)
+    assert weighted.pulls.dangling.tolist() == (wanted.sum(axis=1) == 0).tolist()
+    assert weighted.pulls is weighted.pulls
+
+
+def test_links_are_written_the_same_however_they_are_split_and_ordered(tmp_path):
+    triples = [(0, 1, 1.0), (2, 1, 2.0), (0, 1, 0.5), (1, 0, 4.0)]
+    write_link_graph(tmp_path / "a", 3, {"k": links_of(triples)})
+    parts = [links_of(triples[2:]), links_of([]), links_of(triples[:2])]
+    write_link_graph(tmp_path / "b", 3, {"k": Links.joined(parts)})
+    for name in [*FILES, "graph.json"]:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+    assert LinkGraph.open(tmp_path / "a").links_of(0) == [(1, "k", True, 1.5), (1, "k", False, 4.0)]
+    assert len(Links.joined([]).sources) == 0
+
+
+def test_links_in_narrow_rows_and_wide_weights_are_the_same_links():
+    n_nodes = 100_000  # source * n_nodes + target is beyond int32
+    rows, weights = np.array([[7, 99_998, 99_999], [9, 0, 99_998]]), np.array([0.1, 2.0, 3.0])
+    wanted = Links(rows[0], rows[1], weights.astype(np.float32)).merged("k", n_nodes)
+    for order in ([0, 1, 2], [2, 0, 1]):
+        sources, targets = rows[:, order].astype(np.int32)
+        for floats in (weights, weights.astype(np.float32)):
+            found = Links(sources, targets, floats[order]).merged("k", n_nodes)
+            for column, same in zip(vars(found).values(), vars(wanted).values(), strict=True):
+                assert column.dtype == same.dtype
+                assert column.tolist() == same.tolist()
+
+
+def test_the_columns_are_memory_mapped_and_read_only(tmp_path):
+    write_link_graph(tmp_path, 3, {"k": links_of([(0, 1, 1.0)])})
+    graph = LinkGraph.open(tmp_path)
+    for column in (graph.offsets, graph.neighbours, graph.weights, graph.types, graph.sums):
+        assert isinstance(column.base, np.memmap)
+        with pytest.raises(ValueError, match="read-only"):
+            column[...] = 0
+
+
+@pytest.mark.parametrize("kinds", [{}, {"k": []}, {"k": [(1, 1, 1.0)]}])
+def test_a_graph_without_links_is_a_graph(kinds):
+    graph = built(2, kinds)
+    weighted = graph.weighted(dict.fromkeys(kinds, (1.0, 1.0)))
+    assert graph.links_of(1) == []
+    assert [len(column) for column in weighted.steps(np.array([0, 1]))] == [0, 0, 0]
+    assert weighted.pulls.dangling.all()
+    assert built(0, kinds if "k" not in kinds else {"k": []}).n_nodes == 0
+
+
+@pytest.mark.parametrize(("source", "target"), [(-1, 0), (0, 3), (3, 3)])
+def test_a_row_out_of_range_is_refused_with_the_kind(tmp_path, source, target):
+    with pytest.raises(EngineError, match=r"kind 'titles' name the row (-1|3); rows are 0\.\.2"):
+        write_link_graph(tmp_path, 3, {"fine": links_of([(0, 1, 1.0)]), "titles": links_of([(source, target, 1.0)])})
+
+
+@pytest.mark.parametrize("weight", [0.0, -1.0, math.nan, math.inf])
+def test_a_weight_that_is_not_finite_and_above_0_is_refused(tmp_path, weight):
+    with pytest.raises(EngineError, match="kind 'titles' have a weight of"):
+        write_link_graph(tmp_path, 3, {"titles": links_of([(0, 1, 1.0), (0, 2, weight)])})
+
+
+def test_columns_of_unequal_length_and_sums_beyond_float32_are_refused(tmp_path):
+    with pytest.raises(EngineError, match="1 sources, 2 targets and 1 weights"):
+        write_link_graph(tmp_path, 3, {"k": Links(np.array([0]), np.array([1, 2]), np.ones(1, np.float32))})
+    with pytest.raises(EngineError, match="add up to more than float32 holds"):
+        write_link_graph(tmp_path, 3, {"k": links_of([(0, 1, 3e38), (0, 1, 3e38)])})
+
+
+def test_127_kinds_fit_and_one_more_is_refused(tmp_path):
+    kinds = {str(number): links_of([(number % 2, 1 - number % 2, 1.0)]) for number in range(128)}
+    with pytest.raises(ConfigurationError, match="128 kinds of links; a graph holds at most 127"):
+        write_link_graph(tmp_path, 2, kinds)
+    del kinds["127"]
+    write_link_graph(tmp_path, 2, kinds)
+    graph = LinkGraph.open(tmp_path)
+    assert graph.links_of(0)[-1] == (1, "126", True, 1.0)
+    assert graph.links_of(1)[-1] == (0, "126", False, 1.0)
+
+
+def test_more_nodes_than_the_files_can_number_are_refused(tmp_path):
+    with pytest.raises(ConfigurationError, match="split the collection"):
+        write_link_graph(tmp_path, 2**31, {})
+
+
+def test_weights_name_every_kind_and_no_other():
+    graph = built(2, {"titles": [(0, 1, 1.0)], "entities": []})
+    with pytest.raises(ConfigurationError, match="no weights for links of kind 'entities'"):
+        graph.weighted({"titles": (1.0, 1.0)})
+    with pytest.raises(ConfigurationError, match="did you mean 'titles'"):
+        graph.weighted({"titels": (1.0, 1.0), "titles": (1.0, 1.0), "entities": (1.0, 1.0)})
+    for wrong in (-1.0, math.nan, math.inf):
+        with pytest.raises(ConfigurationError, match="finite and at least 0"):
+            graph.weighted({"titles": (1.0, wrong), "entities": (1.0, 1.0)})
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("damage", ["missing", "shorter", "another type", "no array", "an object array"])
+def test_a_damaged_file_is_found_at_opening(tmp_path, name, damage):
+    write_link_graph(tmp_path, 3, {"k": links_of([(0, 1, 1.0), (1, 2, 1.0)])})
+    file = tmp_path / name
+    column = np.load(file)
+    if damage == "missing":
+        file.unlink()
+    elif damage == "shorter":
+        np.save(file, column[:-1])
+    elif damage == "another type":
+        np.save(file, column.astype(np.int16))
+    elif damage == "no array":
+        file.write_bytes(b"")
+    else:
+        np.save(file, column.astype(object), allow_pickle=True)
+    with pytest.raises(IndexDamagedError, match=rf"{name} is .*index again with replace=True"):
+        LinkGraph.open(tmp_path)
+
+
+@pytest.mark.parametrize("content", [None, "", "{}", "[]", '{"n_nodes": 3, "kinds": ["k"], "n_links": [1, 2]}'])
+def test_a_damaged_description_is_found_at_opening(tmp_path, content):
+    write_link_graph(tmp_path, 3, {"k": links_of([(0, 1, 1.0)])})
+    if content is None:
+        (tmp_path / "graph.json").unlink()
+    else:
+        (tmp_path / "graph.json").write_text(content)
+    with pytest.raises(IndexDamagedError, match=r"graph\.json .*index again with replace=True"):
+        LinkGraph.open(tmp_path)
+
+
+@pytest.mark.parametrize("change", [{"n_nodes": 4}, {"n_links": [2]}, {"kinds": ["k", "l"], "n_links": [1, 0]}])
+def test_a_description_that_contradicts_the_files_is_found_at_opening(tmp_path, change):
+    write_link_graph(tmp_path, 3, {"k": links_of([(0, 1, 1.0)])})
+    file = tmp_path / "graph.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | change))
+    with pytest.raises(IndexDamagedError, match="is damaged: it holds"):
+        LinkGraph.open(tmp_path)
+
+
+def test_offsets_that_do_not_end_with_the_links_are_found_at_opening(tmp_path):
+    write_link_graph(tmp_path, 3, {"k": links_of([(0, 1, 1.0)])})
+    np.save(tmp_path / "offsets.npy", np.array([0, 1, 2, 3]))
+    with pytest.raises(IndexDamagedError, match="runs from 0 to 3, not from 0 to 2"):
+        LinkGraph.open(tmp_path)

@@ -1,0 +1,181 @@
+"""The terms of passages: stems in the words of texts, without accents and stop words, and what each is worth."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+import Stemmer
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.errors import IndexDamagedError
+from nlp_retrieval.retrievers.link_graph.store.closeness import TermCloseness
+from nlp_retrieval.retrievers.link_graph.store.passage_terms import PassageTerms
+from retrievers.link_graph.corpora import passage, table_of
+
+STEM = Stemmer.Stemmer("porter").stemWord
+FILES = "term_hashes term_offsets term_vocabulary term_passages title_term_hashes title_term_offsets title_keys named".split()
+WORDS = "running runs runner lighthouse lighthouses Zürich zurich the what U2 1990 o'Neill café".split()
+
+
+def opened(folder: Path, n_passages: int) -> PassageTerms:
+    """The terms of an index of one segment."""
+    return PassageTerms.open_all([SegmentFolder(folder, 0, n_passages)])
+
+
+def terms_of(texts: list[str], folder: Path) -> PassageTerms:
+    """The terms of passages with these contents, through files."""
+    PassageTerms.write(folder, table_of([passage(None, text, f"p{row}") for row, text in enumerate(texts)], folder))
+    return opened(folder, len(texts))
+
+
+def covers(terms: PassageTerms, query: str, n_passages: int) -> list[int]:
+    """The rows that have every term of a query; none where it has no term."""
+    wanted, _ = terms.of_query(query)
+    covered = terms.covered(wanted, np.arange(n_passages))
+    return np.flatnonzero(covered.all(axis=1)).tolist() if len(wanted) else []
+
+
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        ("lighthouse", [0, 1]),
+        ("LIGHTHOUSES", [0, 1]),
+        ("run", [1, 2]),
+        ("zurich", [2, 3]),
+        ("ZÜRICH", [2, 3]),
+        ("Quill", [0]),
+        ("lighthouse running", [1]),
+        ("lighthouse in Zürich", []),
+        ("elephant", []),
+        ("elephant lighthouse", [0, 1]),
+        ("the", []),
+        ("Who was what and where?", []),
+        ("", []),
+        ("...", []),
+        ("1990", [3]),
+    ],
+)
+def test_words_are_compared_by_their_stems_without_case_accents_possessives_and_stop_words(
+    tmp_path: Path, query: str, rows: list[int]
+) -> None:
+    texts = ["Quill's lighthouse, the one", "Lighthouses that run", "running to Zürich", "what who zurich 1990", ""]
+    assert covers(terms_of(texts, tmp_path), query, len(texts)) == rows
+
+
+def test_titles_are_read_too(tmp_path: Path) -> None:
+    PassageTerms.write(tmp_path, table_of([passage("Old Tower", "copper"), passage("Quill", "walnut")], tmp_path))
+    assert covers(opened(tmp_path, 2), "towers of copper", 2) == [0]
+
+
+@given(
+    texts=st.lists(st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join), min_size=1, max_size=6),
+    query=st.lists(st.sampled_from([*WORDS, "elephant"]), max_size=5).map(" ".join),
+    data=st.data(),
+)
+def test_coverage_and_information_are_those_of_sets(texts: list[str], query: str, data: st.DataObject) -> None:
+    def plain(text: str) -> set[str]:
+        words = text.lower().replace("ü", "u").replace("é", "e").replace("o'neill", "o neill").split()
+        return {STEM(word) for word in words}
+
+    rows = data.draw(st.lists(st.integers(0, len(texts) - 1), max_size=8))
+    with TemporaryDirectory() as folder:
+        terms = terms_of(texts, Path(folder))
+        found, shares = terms.of_query(query)
+        covered = terms.covered(found, np.array(rows, np.int64))
+    having = [plain(text) for text in texts]
+    wanted = {term for term in plain(query) - {"the", "what"} if any(term in text for text in having)}
+    counts = {term: sum(term in text for text in having) for term in wanted}
+    information = {term: math.log1p((len(texts) - n + 0.5) / (n + 0.5)) for term, n in counts.items()}
+    whole = sum(information.values())
+    assert len(found) == len(wanted)
+    assert sorted(shares.tolist()) == pytest.approx(sorted(one / whole for one in information.values()))
+    by_hand = [sum(information[term] for term in having[row] & wanted) / (whole or 1) for row in rows]
+    assert (covered @ shares).tolist() == pytest.approx(by_hand)
+    assert covered.sum(axis=1).tolist() == [len(having[row] & wanted) for row in rows]
+
+
+def test_the_information_of_a_query_sums_to_1_or_to_0_where_it_has_no_term(tmp_path: Path) -> None:
+    terms = terms_of(["copper walnut", "copper"], tmp_path)
+    assert terms.of_query("copper walnut elephant")[1].sum() == pytest.approx(1.0)
+    assert [column.tolist() for column in terms.of_query("elephant")] == [[], []]
+
+
+def test_a_corpus_without_a_word_has_no_terms(tmp_path: Path) -> None:
+    terms = terms_of(["", "...", " "], tmp_path)
+    assert covers(terms, "lighthouse", 3) == []
+    assert terms.covered(np.zeros(0, np.uint32), np.arange(3)).shape == (3, 0)
+
+
+def test_the_same_texts_give_the_same_bytes_and_repeated_words_count_once(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        terms_of(["copper copper coppers", "walnut copper"], tmp_path / name)
+    for file in FILES:
+        assert (tmp_path / "one" / f"{file}.npy").read_bytes() == (tmp_path / "two" / f"{file}.npy").read_bytes()
+    assert np.load(tmp_path / "one" / "term_offsets.npy").tolist() == [0, 1, 3]
+    assert sorted(np.load(tmp_path / "one" / "term_passages.npy").tolist()) == [1, 2]
+
+
+@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("damage", ["missing", "cut", "header", "dtype", "shape", "longer"])
+def test_a_file_that_is_damaged_is_named(tmp_path: Path, file: str, damage: str) -> None:
+    items = [passage("Copper", "copper walnut"), passage("Old Ribbon", "ribbon")]
+    PassageTerms.write(tmp_path, table_of(items, tmp_path))
+    path = tmp_path / f"{file}.npy"
+    column = np.load(path)
+    if damage == "missing":
+        path.unlink()
+    elif damage in ("cut", "header"):
+        path.write_bytes(path.read_bytes()[: -1 if damage == "cut" else 7])
+    else:
+        spoilt = {"dtype": column.astype(np.complex64), "shape": column[None], "longer": np.append(column, column[-1:] + 1)}
+        np.save(path, spoilt[damage].astype(column.dtype if damage != "dtype" else np.complex64))
+    with pytest.raises(IndexDamagedError, match=r"replace=True") as caught:
+        opened(tmp_path, 2)
+    assert path.name in str(caught.value) or "contradict one another" in str(caught.value)
+
+
+def test_a_passage_is_about_its_title_where_it_or_another_of_the_same_title_has_half_of_its_words(tmp_path: Path) -> None:
+    items = [
+        passage("Old Copper Mill", "The mill of copper.", "a"),
+        passage("Old Copper Mill", "A walnut.", "b"),  # another part of the same document
+        passage("Old Ribbon", "ribbons", "c"),
+        passage("Old Copper Mill (note 3)", "A mill.", "d"),
+        passage("Quill", "Nothing of it.", "e"),
+        passage(None, "Nothing.", "f"),
+    ]
+    PassageTerms.write(tmp_path, table_of(items, tmp_path))
+    terms = opened(tmp_path, len(items))
+    assert terms.named(np.arange(6)).tolist() == pytest.approx([1, 1, 1, 0.4, 0, 1])
+    assert terms.title_shares("Which mill is old?", np.arange(6)).tolist() == pytest.approx([2 / 3, 2 / 3, 0.5, 0.4, 0, 0])
+    half = np.array([False, True, True, True, True, True])
+    left = PassageTerms.open_all([SegmentFolder(tmp_path, 0, 6, half)])
+    assert left.named(np.arange(1, 6)).tolist() == pytest.approx([0, 1, 0.4, 0, 1])
+
+
+def test_closeness_is_the_cosine_of_what_two_passages_say(tmp_path: Path) -> None:
+    texts = ["copper walnut ribbon", "copper walnut", "ribbon quill", "", "copper copper copper"]
+    terms = terms_of(texts, tmp_path)
+    sets = [set(text.split()) for text in texts]
+    square = {
+        word: math.log1p((len(texts) - n + 0.5) / (n + 0.5)) ** 2
+        for word in set().union(*sets)
+        for n in [sum(word in one for one in sets)]
+    }
+
+    def weight(words: set[str]) -> float:
+        return sum(square[word] for word in words)
+
+    ones, others = (column.ravel() for column in np.meshgrid(np.arange(5), np.arange(5)))
+    expected = [
+        weight(sets[one] & sets[other]) / (math.sqrt(weight(sets[one]) * weight(sets[other])) or 1.0)
+        for one, other in zip(ones, others, strict=True)
+    ]
+    assert TermCloseness(terms).of_pairs(ones, others).tolist() == pytest.approx(expected)
+    assert TermCloseness(terms).of_pairs(np.zeros(0, np.int64), np.zeros(0, np.int64)).tolist() == []

@@ -1,0 +1,147 @@
+"""Titles in queries: the same rules as for texts, from files that are mapped."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from text.test_surfaces import TEXT, TITLES
+
+from nlp_retrieval.errors import IndexDamagedError
+from nlp_retrieval.retrievers.link_graph.store.title_table import TitleTable
+from nlp_retrieval.text.surfaces import Surface, SurfaceMatcher, surface_of
+
+
+def surfaces(titles: Iterable[str]) -> list[tuple[int, Surface]]:
+    return [(row, surface) for row, title in enumerate(titles) if (surface := surface_of(title, 1)) is not None]
+
+
+def written(titles: Iterable[str], folder: Path) -> TitleTable:
+    TitleTable.of(surfaces(titles)).write(folder)
+    return TitleTable.open(folder, 1_000)
+
+
+def found(table: TitleTable, query: str) -> list[tuple[list[int], str]]:
+    for mention in table.find(query):
+        assert mention.text == query[mention.start : mention.end]
+    return [(mention.rows.tolist(), mention.text) for mention in table.find(query)]
+
+
+@given(TEXT, TITLES, st.sampled_from([" ", "", "-", ", "]))
+def test_a_query_with_capitals_mentions_what_a_text_would(parts: list[str], titles: list[str], between: str) -> None:
+    query = between.join(parts)
+    assume(any(map(str.isupper, query)))
+    matcher = SurfaceMatcher(surfaces(titles))
+    expected = [
+        (matcher.rows[matcher.offsets[number] : matcher.offsets[number + 1]].tolist(), query[start:end])
+        for number, start, end in matcher.mentions(query)
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        assert found(written(titles, Path(folder)), query) == expected
+
+
+@given(st.text(max_size=60), st.lists(st.text(max_size=10), max_size=5))
+def test_any_query_and_titles_are_harmless(query: str, titles: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        found(written(titles, Path(folder)), query)
+
+
+def test_a_query_without_capitals_needs_two_words_or_six_characters(tmp_path: Path) -> None:
+    table = written(["Heat", "Kubrick", "Barry Lyndon", "Paths of Glory", "iPod", "The Who", "東京"], tmp_path)
+    assert found(table, "was barry lyndon by kubrick better than heat on an ipod in paths of glory (東京) for the who") == [
+        ([2], "barry lyndon"),
+        ([1], "kubrick"),
+        ([4], "ipod"),
+        ([3], "paths of glory"),
+        ([6], "東京"),
+        ([5], "the who"),
+    ]
+    assert found(table, "Was barry lyndon by kubrick better than Heat?") == [([0], "Heat")]
+
+
+def test_the_longest_mention_counts_and_names_all_that_carry_it(tmp_path: Path) -> None:
+    table = written(["New York", "New York City", "New York (state)", "City"], tmp_path)
+    assert found(table, "Is New York City larger than New York?") == [([1], "New York City"), ([0, 2], "New York")]
+
+
+def test_equal_surfaces_give_equal_bytes(tmp_path: Path) -> None:
+    for name, order in (("a", 1), ("b", -1)):
+        (tmp_path / name).mkdir()
+        TitleTable.of(surfaces(["Heat", "New York", "Heat (film)", "iPod"])[::order]).write(tmp_path / name)
+    files = sorted(file.name for file in (tmp_path / "a").iterdir())
+    assert files == ["title_hashes.npy", "title_offsets.npy", "title_prefixes.npy", "title_rows.npy"]
+    for file in files:
+        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
+
+
+def test_a_table_without_titles_finds_nothing(tmp_path: Path) -> None:
+    assert found(written([], tmp_path), "Who is Who?") == []
+
+
+@pytest.mark.parametrize("query", ["", " ", "?", "🦊", "\ud800 Heat", "a" * 100_000, "Heat " * 3_000])
+def test_queries_of_any_kind_are_harmless(query: str, tmp_path: Path) -> None:
+    table = written(["Heat", "Heat heat heat"], tmp_path)
+    assert len(found(table, query)) == (1_000 if query.startswith("Heat ") else query.count("Heat"))
+
+
+def test_a_table_is_mapped_and_not_read(tmp_path: Path) -> None:
+    table = written(["Heat"], tmp_path)
+    column = table.table.hashes
+    while column.base is not None and not isinstance(column, np.memmap):
+        column = column.base
+    assert isinstance(column, np.memmap)
+
+
+@pytest.mark.parametrize("content", [b"", b"\x93NUMPY", b"no array"])
+def test_a_damaged_file_is_named(content: bytes, tmp_path: Path) -> None:
+    written(["Heat"], tmp_path)
+    (tmp_path / "title_rows.npy").write_bytes(content)
+    with pytest.raises(IndexDamagedError, match=r"title_rows\.npy is missing or damaged"):
+        TitleTable.open(tmp_path, 2)
+
+
+def test_files_that_are_missing_or_contradict_one_another_are_damage(tmp_path: Path) -> None:
+    written(["Heat", "York"], tmp_path)
+    np.save(tmp_path / "title_hashes.npy", np.arange(7, dtype=np.uint64))
+    with pytest.raises(IndexDamagedError, match="contradict"):
+        TitleTable.open(tmp_path, 2)
+    (tmp_path / "title_rows.npy").unlink()
+    with pytest.raises(IndexDamagedError, match=r"title_rows\.npy"):
+        TitleTable.open(tmp_path, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [("prefixes", np.array([7, 3], np.uint64)), ("rows", np.array([0, 2])), ("rows", np.array([-1, 0]))],
+)
+def test_numbers_that_lead_outside_are_damage(name: str, column: np.ndarray, tmp_path: Path) -> None:
+    written(["Heat", "York"], tmp_path)
+    np.save(tmp_path / f"title_{name}.npy", column)
+    with pytest.raises(IndexDamagedError, match=rf"title_{name}\.npy is damaged"):
+        TitleTable.open(tmp_path, 2)
+
+
+@given(
+    st.lists(TEXT, max_size=4),
+    TITLES,
+    TITLES,
+    st.lists(st.booleans(), min_size=20, max_size=20),
+    st.sampled_from([" ", "-", ", "]),
+)
+def test_tables_of_several_segments_name_what_one_table_of_the_live_titles_names(
+    texts: list[list[str]], first: list[str], second: list[str], live: list[bool], between: str
+) -> None:
+    kept = np.array(live[: len(second)], bool)
+    joined = TitleTable.joined([(TitleTable.of(surfaces(first)), 0, None), (TitleTable.of(surfaces(second)), len(first), kept)])
+    wanted = [*surfaces(first), *((row + len(first), surface) for row, surface in surfaces(second) if kept[row])]
+    matcher, read = SurfaceMatcher(wanted), [between.join(parts) for parts in texts]
+    expected = [
+        sorted(matcher.rows[matcher.offsets[number] : matcher.offsets[number + 1]].tolist() for number in found)
+        for found in matcher.named_in(read)
+    ]
+    assert [sorted(joined.table.rows_of(number).tolist() for number in found) for found in joined.named_in(read)] == expected

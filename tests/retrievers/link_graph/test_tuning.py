@@ -1,0 +1,342 @@
+"""Weights are fitted to judged queries by a loss whose gradient is right, and judged by queries that had no part in it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from linked_pages import page, questions, wiki
+
+from nlp_retrieval import Bm25sRetriever, Gold, LinkGraphRetriever, Query, RetrievalEvaluator, tune
+from nlp_retrieval.errors import ConfigurationError, DependencyError, GoldError, IndexMissingError, QueryError
+from nlp_retrieval.retrievers import TuningReport
+from nlp_retrieval.retrievers.link_graph.candidates import GraphCandidates
+from nlp_retrieval.retrievers.link_graph.tuning import fit_weights, listwise_loss
+from nlp_retrieval.retrievers.link_graph.walk.evidence import DEFAULT_WEIGHTS
+
+KINDS = list(DEFAULT_WEIGHTS)
+ITEMS = wiki(70, seed=2)
+RETRIEVER = LinkGraphRetriever([Bm25sRetriever()], pool=30)
+
+
+def judged(count: int = 24) -> tuple[list[Query], list[Gold]]:
+    """Queries in families of one to three, and two or three gold passages each: pages that one mentions another."""
+    draw = np.random.default_rng(8)
+    queries, gold = [], []
+    for number, text in enumerate(questions(ITEMS, count)):
+        family = None if number % 4 == 0 else f"family {number // 3}"
+        queries.append(Query(query_id=f"q{number}", text=text, family=family))
+        rows = draw.choice(len(ITEMS), 2 + number % 2, replace=False)
+        gold.append(Gold(query_id=f"q{number}", relevance={f"d{row}": 1 for row in rows}))
+    return queries, gold
+
+
+QUERIES, GOLD = judged()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("tuning") / "index"
+    RETRIEVER.index(ITEMS, path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def report(folder: Path) -> TuningReport:
+    return tune(RETRIEVER, folder, QUERIES, GOLD, k_values=(2, 5, 10), folds=4)
+
+
+def pool_of(evidence: np.ndarray) -> GraphCandidates:
+    """A pool with this evidence, ``[candidates, kinds]``."""
+    flat = np.ones(len(evidence)) / len(evidence)
+    return GraphCandidates(np.arange(len(evidence)), flat, flat, dict(zip(KINDS, evidence.T, strict=True)), {})
+
+
+# the loss
+
+
+@given(seed=st.integers(0, 2**32 - 1), spread=st.sampled_from([0.1, 1.0, 30.0]))
+@settings(max_examples=40)
+def test_the_gradient_of_the_loss_is_that_of_finite_differences(seed: int, spread: float) -> None:
+    draw = np.random.default_rng(seed)
+    evidence = draw.normal(size=(3, 5, 4)) * spread
+    gold = draw.random((3, 5)) < 0.4
+    other = ~gold & (draw.random((3, 5)) < 0.8)  # what is neither fills up
+    gold[:, 0], other[:, 0], gold[:, 1], other[:, 1] = True, False, False, True
+    weights, begin = draw.normal(size=4), draw.normal(size=4)
+    value, slope = listwise_loss(weights, evidence, gold, other, begin, 0.1)
+    steps = 1e-6 * np.eye(4)
+    differences = [
+        (listwise_loss(weights + step, evidence, gold, other, begin, 0.1)[0]
+        - listwise_loss(weights - step, evidence, gold, other, begin, 0.1)[0]) / 2e-6
+        for step in steps
+    ]  # fmt: skip
+    assert slope == pytest.approx(differences, rel=1e-4, abs=1e-4)
+    scores = evidence @ weights
+    by_hand = [
+        -np.log(1 / (1 + np.exp(scores[query, other[query]] - scores[query, candidate]).sum()))
+        for query, candidate in np.argwhere(gold)
+    ]
+    assert value == pytest.approx(np.mean(by_hand) + 0.1 * ((weights - begin) ** 2).sum())
+
+
+def test_the_loss_of_scores_that_are_far_apart_is_finite() -> None:
+    evidence = np.array([[[1e5], [-1e5], [0.0]]])
+    for gold in ([True, False, False], [False, True, False]):
+        value, slope = listwise_loss(np.ones(1), evidence, np.array([gold]), ~np.array([gold]), np.zeros(1), 0.0)
+        assert np.isfinite(value)
+        assert np.isfinite(slope).all()
+
+
+# fitting
+
+
+def pools_by(known: np.ndarray, count: int, seed: int = 0) -> tuple[list[GraphCandidates], list[np.ndarray]]:
+    """Pools of evidence at random in which the two foremost by known weights are gold."""
+    draw = np.random.default_rng(seed)
+    scales = np.array([4.0, 0.5, 0.2, 1.0, 0.5, 0.5, 0.3, 0.3, 0.3, 0.3, 0.3])
+    pools, golden = [], []
+    for _ in range(count):
+        evidence = draw.normal(size=(int(draw.integers(5, 40)), len(KINDS))) * scales
+        best = np.argsort(-(evidence @ known))[:2]
+        pools.append(pool_of(evidence))
+        golden.append(np.isin(np.arange(len(evidence)), best))
+    return pools, golden
+
+
+def perfect(pools: list[GraphCandidates], golden: list[np.ndarray], weights: dict[str, float]) -> float:
+    """The share of pools whose gold stands before everything else."""
+    return float(np.mean([golden[n][pool.ranked(weights, 2)[0]].all() for n, pool in enumerate(pools)]))
+
+
+def test_the_ranking_by_known_weights_is_recovered_from_a_start_that_knows_nothing() -> None:
+    known = np.array([0.5, 1.0, 12.0, 2.0, 0.0, 1.0, 0.0, 8.0, -6.0, 3.0, 1.0])
+    start = dict.fromkeys(KINDS, 0.0) | {"pagerank": 0.1}
+    fitted = fit_weights(*pools_by(known, 300), start)
+    others = pools_by(known, 200, seed=1)
+    assert perfect(*others, start) < 0.3
+    assert perfect(*others, fitted) > 0.85
+    found = np.array([fitted[kind] for kind in KINDS])
+    assert found @ known / np.linalg.norm(found) / np.linalg.norm(known) > 0.98
+
+
+def test_the_fitted_weights_are_an_optimum() -> None:
+    pools, golden = pools_by(np.array([1.0, 2, 5, 1, 0, 0, 0, 2, 1, 0, 1]), 40)
+    fitted = fit_weights(pools, golden, DEFAULT_WEIGHTS)
+    stacked = np.concatenate([np.stack(list(pool.evidence.values()), axis=1) for pool in pools])
+    scale = stacked.std(axis=0)
+
+    def loss(weights: dict[str, float]) -> float:
+        total, n_gold = 0.0, 0
+        for pool, found in zip(pools, golden, strict=True):
+            scores = sum(weights[kind] * column for kind, column in pool.evidence.items())
+            for score in scores[found]:
+                total += np.log1p(np.exp(scores[~found] - score).sum())
+                n_gold += 1
+        moved = (np.array([weights[kind] - DEFAULT_WEIGHTS[kind] for kind in KINDS]) * scale) ** 2
+        return total / n_gold + moved.sum() / len(pools)
+
+    best = loss(fitted)
+    for kind, size in zip(KINDS, scale, strict=True):
+        for step in (-0.2, 0.2):
+            assert loss(fitted | {kind: fitted[kind] + step / size}) > best
+
+
+def test_fewer_queries_keep_the_weights_nearer_to_the_start() -> None:
+    known = np.array([0.0, 0, -20.0, 0, 0, 0, 0, 0, 0, 0, 0])
+
+    def moved(count: int) -> float:
+        return abs(fit_weights(*pools_by(known, count), DEFAULT_WEIGHTS)["similarity"] - DEFAULT_WEIGHTS["similarity"])
+
+    assert moved(2) < moved(20) < moved(200)
+
+
+def test_evidence_that_is_everywhere_the_same_keeps_its_weight() -> None:
+    pools, golden = pools_by(np.array([1.0, 2, 5, 1, 0, 0, 0, 2, 1, 0, 1]), 30)
+    for pool in pools:
+        pool.evidence["similarity"][:] = 0.0
+        pool.evidence["titles"][:] = 0.7
+    fitted = fit_weights(pools, golden, DEFAULT_WEIGHTS)
+    assert [kind for kind in KINDS if fitted[kind] == DEFAULT_WEIGHTS[kind]] == ["similarity", "titles"]
+
+
+def test_pools_without_gold_or_of_gold_alone_teach_nothing() -> None:
+    pools, golden = pools_by(np.array([1.0, 2, 5, 1, 0, 0, 0, 2, 1, 0, 1]), 10)
+    more = pools + pools_by(np.zeros(len(KINDS)), 2, seed=3)[0]
+    rest = [np.zeros(len(more[-2].rows), bool), np.ones(len(more[-1].rows), bool)]
+    assert fit_weights(more, golden + rest, DEFAULT_WEIGHTS) == fit_weights(pools, golden, DEFAULT_WEIGHTS)
+    with pytest.raises(GoldError, match="nothing to fit"):
+        fit_weights(more[-2:], rest, DEFAULT_WEIGHTS)
+
+
+def test_without_scipy_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "scipy.optimize", None)
+    with pytest.raises(DependencyError, match="pip install scipy"):
+        fit_weights(*pools_by(np.ones(len(KINDS)), 3), DEFAULT_WEIGHTS)
+
+
+# the report
+
+
+def test_before_is_what_the_retriever_gives_and_out_of_fold_what_the_weights_of_each_fold_give(
+    folder: Path, report: TuningReport
+) -> None:
+    ids, titles = [item.item_id for item in ITEMS], [item.title for item in ITEMS]
+    evaluator = RetrievalEvaluator(GOLD, ids, titles, (2, 5, 10))
+
+    def ranked(weights: dict[str, float], query: Query) -> list[int]:
+        retriever = LinkGraphRetriever([Bm25sRetriever()], pool=30, weights=weights)
+        return [int(hit.item.item_id[1:]) for hit in retriever.retrieve([[query.text]], folder, 10)[0]]
+
+    before = evaluator.evaluate_lists([ranked(RETRIEVER.weights, query) for query in QUERIES])
+    out_of_fold = evaluator.evaluate_lists(
+        [ranked(report.fold_weights[fold], query) for query, fold in zip(QUERIES, report.folds, strict=True)]
+    )
+    for measure, values in before.per_query.items():
+        assert report.before.per_query[measure].tolist() == values.tolist()
+        assert report.out_of_fold.per_query[measure].tolist() == out_of_fold.per_query[measure].tolist()
+
+
+def test_families_are_never_on_both_sides_of_a_fold_and_folds_are_of_one_size(report: TuningReport) -> None:
+    assert report.families == [query.family for query in QUERIES]
+    folds_of: dict[object, set[int]] = {}
+    for place, (family, fold) in enumerate(zip(report.families, report.folds.tolist(), strict=True)):
+        folds_of.setdefault(family if family is not None else place, set()).add(fold)
+    assert all(len(folds) == 1 for folds in folds_of.values())
+    sizes = np.bincount([min(folds) for folds in folds_of.values()])
+    assert len(sizes) == len(report.fold_weights) == 4
+    assert sizes.max() - sizes.min() <= 1
+
+
+def test_one_seed_gives_one_report_and_another_other_folds(folder: Path, report: TuningReport) -> None:
+    again = tune(RETRIEVER, folder, QUERIES, GOLD, k_values=(2, 5, 10), folds=4)
+    assert (again.weights, again.fold_weights, again.folds.tolist()) == (
+        report.weights,
+        report.fold_weights,
+        report.folds.tolist(),
+    )
+    other = tune(RETRIEVER, folder, QUERIES, GOLD, k_values=(2, 5, 10), folds=4, seed=1)
+    assert other.folds.tolist() != report.folds.tolist()
+    assert other.weights == report.weights
+
+
+def test_the_weights_of_a_fold_do_not_depend_on_its_gold_and_all_others_do(folder: Path, report: TuningReport) -> None:
+    draw = np.random.default_rng(1)
+    spoilt = [
+        Gold(query_id=one.query_id, relevance={f"d{row}": 1 for row in draw.choice(len(ITEMS), 2, replace=False)})
+        if fold == 2
+        else one
+        for one, fold in zip(GOLD, report.folds, strict=True)
+    ]
+    other = tune(RETRIEVER, folder, QUERIES, spoilt, k_values=(2, 5, 10), folds=4)
+    same = [one == before for one, before in zip(other.fold_weights, report.fold_weights, strict=True)]
+    assert same == [False, False, True, False]
+    assert other.weights != report.weights
+
+
+def test_the_weights_of_a_fold_are_those_fitted_to_the_other_folds(folder: Path, report: TuningReport) -> None:
+    kept = [place for place, fold in enumerate(report.folds) if fold != 1]
+    alone = tune(RETRIEVER, folder, [QUERIES[n] for n in kept], [GOLD[n] for n in kept], folds=2)
+    assert alone.weights == report.fold_weights[1]
+
+
+def test_the_gain_is_the_mean_difference_with_its_interval(report: TuningReport) -> None:
+    gain, low, high = report.gain("recall@5")
+    difference = report.out_of_fold.means()["recall@5"] - report.before.means()["recall@5"]
+    assert gain == pytest.approx(difference)
+    assert low <= gain <= high
+
+
+def test_fitted_weights_can_be_used_as_they_are(folder: Path, report: TuningReport) -> None:
+    assert list(report.weights) == KINDS
+    LinkGraphRetriever([Bm25sRetriever()], weights=report.weights).retrieve([["copper"]], folder, 3)
+
+
+def test_a_query_that_says_nothing_counts_and_is_found_nothing_for(folder: Path) -> None:
+    queries = [*QUERIES, Query(query_id="blank", text=" "), Query(query_id="again", text=QUERIES[0].text)]
+    gold = [*GOLD, Gold(query_id="blank", relevance={"d1": 1}), Gold(query_id="again", relevance=GOLD[0].relevance)]
+    found = tune(RETRIEVER, folder, queries, gold, folds=3)
+    assert found.before.empty_queries == found.out_of_fold.empty_queries == 1
+    assert found.before.per_query["recall@5"][-2] == 0.0
+    assert found.before.per_query["recall@5"][-1] == found.before.per_query["recall@5"][0]
+
+
+def test_unreachable_counts_gold_documents_that_are_no_candidates_each_once(tmp_path: Path) -> None:
+    items = [
+        page("d0", "lighthouse of Ada Quill", "Old Tower"),
+        page("d1", "copper", "Ada Quill"),
+        page("d2", "walnut", "Ada Quill"),
+        page("d3", "ribbon", "Zora Helm"),
+        page("d4", "lighthouse keeper", "Ivo Lark"),
+    ]
+    retriever = LinkGraphRetriever([Bm25sRetriever()])
+    retriever.index(items, tmp_path)
+    queries = [Query(query_id=f"q{number}", text="lighthouse") for number in range(3)]
+
+    def unreachable(*titles: list[str]) -> int:
+        gold = [Gold(query_id=f"q{n}", relevance=dict.fromkeys(one, 1), by="title") for n, one in enumerate(titles)]
+        return tune(retriever, tmp_path, queries, gold, folds=2).unreachable
+
+    assert unreachable(["Ada Quill"], ["Ada Quill", "Old Tower"], ["Ivo Lark"]) == 0
+    assert unreachable(["Ada Quill", "Zora Helm"], ["Ada Quill"], ["Ivo Lark", "Zora Helm"]) == 2
+
+
+def test_candidates_beyond_the_pool_have_no_evidence_and_count_as_unreachable(tmp_path: Path) -> None:
+    items = [page(f"d{row}", "lighthouse " * (5 - row) + "of Page Number 0", f"Page Number {row}") for row in range(4)]
+    retriever = LinkGraphRetriever([Bm25sRetriever()], pool=2)
+    retriever.index(items, tmp_path)
+    queries = [Query(query_id=f"q{number}", text="lighthouse") for number in range(2)]
+    (ranked,) = retriever.retrieve([["lighthouse"]], tmp_path, 4)
+    inside, outside = ranked[1].item.item_id, ranked[3].item.item_id
+    gold = [Gold(query_id=f"q{number}", relevance={inside: 1, outside: 1}) for number in range(2)]
+    found = tune(retriever, tmp_path, queries, gold, k_values=(4,), folds=2)
+    assert found.unreachable == 2
+    assert found.before.means()["recall@4"] == 1.0
+
+
+# what it refuses
+
+
+def refused(folder: Path, **changes: object) -> None:
+    settings = {"queries": QUERIES, "gold": GOLD, "folds": 4} | changes
+    tune(RETRIEVER, folder, **settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"folds": 1}, "folds=1; at least 2"),
+        ({"folds": 25}, r"families of queries for 25 folds"),
+        ({"queries": QUERIES[1:3]}, "1 families of queries for 4 folds"),
+        ({"queries": []}, "0 families of queries for 4 folds"),
+        ({"gold": GOLD[:-2]}, r"2 of 24 queries have no gold \(first: 'q22'\)"),
+        ({"gold": [*GOLD, GOLD[3]]}, "'q3' stands more than once in the gold"),
+        ({"queries": [*QUERIES, QUERIES[3]]}, "'q3' stands more than once in the queries"),
+        ({"gold": [*GOLD[:-1], Gold(query_id="q23", relevance={"elsewhere": 1})]}, "elsewhere"),
+    ],
+)
+def test_gold_that_cannot_be_used_is_an_error_that_counts_and_names_it(
+    folder: Path, changes: dict[str, object], said: str
+) -> None:
+    with pytest.raises(GoldError, match=said):
+        refused(folder, **changes)
+
+
+def test_a_query_without_a_relevant_item_counts_and_fits_nothing(folder: Path) -> None:
+    gold = [*GOLD[:-1], Gold(query_id="q23", relevance={"d1": 0})]
+    weights = tune(RETRIEVER, folder, queries=QUERIES, gold=gold, folds=4).weights
+    assert weights == tune(RETRIEVER, folder, queries=QUERIES[:-1], gold=GOLD[:-1], folds=4).weights
+
+
+def test_cutoffs_and_indexes_that_cannot_be_used_are_errors(folder: Path, tmp_path: Path) -> None:
+    for cutoffs in ([], [0], ["5"]):
+        with pytest.raises(QueryError):
+            refused(folder, k_values=cutoffs)
+    with pytest.raises(IndexMissingError):
+        refused(tmp_path)
+    with pytest.raises(ConfigurationError):
+        LinkGraphRetriever([Bm25sRetriever()], weights={"k": 1.0})

@@ -1,0 +1,146 @@
+"""The strongest chain is that of a search through all paths, and its strength the product along it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nlp_retrieval.retrievers.link_graph.store.link_graph import LinkGraph, Links, WeightedGraph, write_link_graph
+from nlp_retrieval.retrievers.link_graph.walk.chains import LinkChain, strongest_chains
+
+Ways = dict[str, tuple[float, float]]
+
+
+def graph_of(n_nodes: int, kinds: dict[str, list[tuple[int, int, float]]], ways: Ways | None = None) -> WeightedGraph:
+    """A graph of (source, target, weight) by kind; walked along at 1 and against at 0 where nothing else is said."""
+    links = {}
+    for kind, triples in kinds.items():
+        sources, targets, weights = zip(*triples, strict=True) if triples else ((), (), ())
+        links[kind] = Links(np.array(sources, np.int64), np.array(targets, np.int64), np.array(weights, np.float32))
+    with tempfile.TemporaryDirectory() as folder:
+        write_link_graph(Path(folder), n_nodes, links)
+        return LinkGraph.open(Path(folder)).weighted(ways or dict.fromkeys(kinds, (1.0, 0.0)))
+
+
+def chains(graph: WeightedGraph, restarts: dict[int, float], damping: float = 0.5, longest: int = 4) -> list[LinkChain | None]:
+    """The chain to every node."""
+    rows = sorted(restarts)
+    shares = np.array([restarts[row] for row in rows], np.float64)
+    targets = np.arange(graph.graph.n_nodes)
+    return strongest_chains(graph, np.array(rows, np.int64), shares, targets, damping, longest)
+
+
+def all_paths(
+    graph: WeightedGraph, restarts: dict[int, float], damping: float, longest: int
+) -> Iterator[tuple[float, list[int]]]:
+    """Every walk of at most so many links, with its strength."""
+    steps: list[dict[int, float]] = []
+    for node in range(graph.graph.n_nodes):
+        _, neighbours, probabilities = graph.steps(np.array([node]))
+        best: dict[int, float] = {}  # links of several kinds between two nodes are several ways
+        for neighbour, probability in zip(neighbours.tolist(), probabilities.tolist(), strict=True):
+            best[neighbour] = max(best.get(neighbour, 0.0), probability)
+        steps.append(best)
+    paths = [(share, [row]) for row, share in restarts.items() if share > 0]
+    for length in range(longest + 1):
+        yield from paths
+        if length < longest:
+            paths = [
+                (strength * damping * probability, [*path, neighbour])
+                for strength, path in paths
+                for neighbour, probability in steps[path[-1]].items()
+                if damping > 0
+            ]
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> tuple[WeightedGraph, dict[int, float]]:
+    n_nodes = draw(st.integers(1, 7))
+    rows = st.integers(0, n_nodes - 1)
+    triples = st.lists(st.tuples(rows, rows, st.sampled_from([0.01, 0.5, 1.0, 3.0])), max_size=12)
+    kinds = {kind: draw(triples) for kind in ("titles", "entities")}
+    weights = st.sampled_from([0.0, 0.1, 1.0])
+    graph = graph_of(n_nodes, kinds, {kind: (draw(weights), draw(weights)) for kind in kinds})
+    restarts = draw(st.dictionaries(rows, st.sampled_from([0.0, 0.001, 0.3, 0.6]), min_size=1, max_size=3))
+    return graph, restarts
+
+
+@given(case=graphs(), damping=st.sampled_from([0.0, 0.3, 0.9]), longest=st.integers(0, 4))
+def test_the_strongest_chain_is_that_of_all_paths(
+    case: tuple[WeightedGraph, dict[int, float]], damping: float, longest: int
+) -> None:
+    graph, restarts = case
+    paths: dict[int, list[tuple[float, list[int]]]] = {}
+    for strength, path in all_paths(graph, restarts, damping, longest):
+        paths.setdefault(path[-1], []).append((strength, path))
+    for node, chain in enumerate(chains(graph, restarts, damping, longest)):
+        if chain is None:
+            assert node not in paths
+            continue
+        best = max(strength for strength, _ in paths[node])
+        assert chain.strength == pytest.approx(best, rel=1e-12)
+        assert chain.rows in [path for strength, path in paths[node] if strength == pytest.approx(best, rel=1e-12)]
+
+
+@given(case=graphs(), damping=st.sampled_from([0.3, 0.9]))
+def test_the_strength_of_a_chain_is_the_product_along_it(case: tuple[WeightedGraph, dict[int, float]], damping: float) -> None:
+    graph, restarts = case
+    for node, chain in enumerate(chains(graph, restarts, damping)):
+        if chain is None:
+            continue
+        assert chain.rows[-1] == node
+        assert len(chain.rows) <= 5
+        product = restarts[chain.rows[0]]
+        for row, following in zip(chain.rows, chain.rows[1:], strict=False):
+            _, neighbours, probabilities = graph.steps(np.array([row]))
+            product *= damping * probabilities[neighbours == following].max()
+        assert chain.strength == pytest.approx(product)
+
+
+def test_a_chain_by_hand() -> None:
+    graph = graph_of(4, {"a": [(0, 1, 3.0), (0, 2, 1.0), (1, 3, 1.0), (2, 3, 1.0)]})
+    assert chains(graph, {0: 0.8, 2: 0.2}) == [
+        LinkChain([0], 0.8),
+        LinkChain([0, 1], pytest.approx(0.8 * 0.5 * 0.75)),
+        LinkChain([2], 0.2),
+        LinkChain([0, 1, 3], pytest.approx(0.8 * 0.5 * 0.75 * 0.5)),
+    ]
+
+
+def test_a_chain_that_grows_stronger_in_the_last_round_does_not_lengthen_what_was_found_before_it() -> None:
+    """Node 4 is reached first from the weak restart 0, in two links; by the strong restart 1 it would take five."""
+    path = [(1, 2, 1.0), (2, 3, 1.0), (3, 5, 1.0), (5, 6, 1.0), (0, 6, 1.0), (6, 4, 1.0)]
+    found = chains(graph_of(7, {"a": path}), {0: 0.001, 1: 0.999})
+    assert found[6] == LinkChain([1, 2, 3, 5, 6], pytest.approx(0.999 * 0.5**4))
+    assert found[4] == LinkChain([0, 6, 4], pytest.approx(0.001 * 0.5**2))
+
+
+def test_nothing_leads_further_than_the_longest_chain_or_over_a_closed_way() -> None:
+    path = [(row, row + 1, 1.0) for row in range(6)]
+    found = chains(graph_of(7, {"a": path}), {0: 1.0})
+    assert [chain is None for chain in found] == [False] * 5 + [True] * 2
+    assert [chain is None for chain in chains(graph_of(7, {"a": path}), {6: 1.0})] == [True] * 6 + [False]
+    assert [chain is None for chain in chains(graph_of(7, {"a": path}, {"a": (0.0, 1.0)}), {6: 1.0})] == [True] * 2 + [
+        False
+    ] * 5
+
+
+def test_without_damping_restarts_or_links_only_restarts_are_explained() -> None:
+    graph = graph_of(3, {"a": [(0, 1, 1.0)]})
+    assert chains(graph, {0: 0.5, 2: 0.5}, damping=0.0) == [LinkChain([0], 0.5), None, LinkChain([2], 0.5)]
+    assert chains(graph, {0: 0.0}) == [None, None, None]
+    assert chains(graph, {}) == [None, None, None]
+    assert chains(graph_of(2, {}), {1: 1.0}) == [None, LinkChain([1], 1.0)]
+
+
+def test_of_equal_chains_the_shorter_and_then_the_one_over_lower_rows_is_taken() -> None:
+    diamond = graph_of(5, {"a": [(0, 2, 1.0), (0, 1, 1.0), (1, 4, 1.0), (2, 4, 1.0)]})
+    assert chains(diamond, {0: 1.0})[4] == LinkChain([0, 1, 4], 0.125)
+    shorter = graph_of(4, {"a": [(0, 1, 1.0), (1, 3, 1.0), (2, 3, 1.0)]})
+    assert chains(shorter, {0: 0.8, 2: 0.4})[3] == LinkChain([2, 3], 0.2)

@@ -1,0 +1,276 @@
+"""Personalized PageRank: compared with networkx, the local way with the exact one, and the kernel with numpy."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import networkx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nlp_retrieval.core import backend as backend_module
+from nlp_retrieval.errors import ConfigurationError, DependencyError, EngineError
+from nlp_retrieval.retrievers.link_graph.store.link_graph import LinkGraph, Links, write_link_graph
+from nlp_retrieval.retrievers.link_graph.walk import pagerank as module
+from nlp_retrieval.retrievers.link_graph.walk.pagerank import Restarts, local_pagerank, pagerank
+
+BACKENDS = ["numpy", "numba"]
+WEIGHTS = st.sampled_from([0.0, 0.25, 1.0, 3.0])
+DAMPINGS = st.sampled_from([0.0, 0.3, 0.5, 0.85])
+
+
+def built(n_nodes, kinds, ways):
+    """A weighted graph of (source, target, weight) by kind."""
+    links = {}
+    for kind, triples in kinds.items():
+        sources, targets, weights = zip(*triples, strict=True) if triples else ((), (), ())
+        links[kind] = Links(np.array(sources, np.int64), np.array(targets, np.int64), np.array(weights, np.float32))
+    with tempfile.TemporaryDirectory() as folder:
+        write_link_graph(Path(folder), n_nodes, links)
+        return LinkGraph.open(Path(folder)).weighted(ways)
+
+
+def restarts_of(queries):
+    """Restarts of lists of (row, weight)."""
+    pairs = [pair for query in queries for pair in query]
+    offsets = np.cumsum([0, *(len(query) for query in queries)])
+    return Restarts(offsets, np.array([row for row, _ in pairs], np.int64), np.array([weight for _, weight in pairs], float))
+
+
+def by_networkx(n_nodes, kinds, ways, restart, damping):
+    """One query's ranks, from the links as they were given."""
+    graph = networkx.DiGraph()
+    graph.add_nodes_from(range(n_nodes))
+    for kind, triples in kinds.items():
+        for source, target, weight in triples:
+            for begin, end, way in ((source, target, ways[kind][0]), (target, source, ways[kind][1])):
+                if source != target and way > 0:
+                    before = graph.get_edge_data(begin, end, {"weight": 0.0})["weight"]
+                    graph.add_edge(begin, end, weight=before + weight * way)
+    shares = dict.fromkeys(range(n_nodes), 0.0)
+    for row, weight in restart:
+        shares[row] += weight
+    if not any(shares.values()):
+        return [0.0] * n_nodes
+    ranks = networkx.pagerank(graph, alpha=damping, personalization=shares, weight="weight", tol=1e-13, max_iter=1000)
+    return [ranks[node] for node in range(n_nodes)]
+
+
+def dense(found, n_nodes):
+    ranks = np.zeros((len(found.errors), n_nodes))
+    ranks[np.repeat(np.arange(len(found.errors)), np.diff(found.offsets)), found.rows] = found.ranks
+    return ranks
+
+
+@st.composite
+def cases(draw):
+    """Nodes, links and ways by kind, and queries; few links, so that there are dangling nodes and islands."""
+    n_nodes = draw(st.integers(1, 12))
+    rows = st.integers(0, n_nodes - 1)
+    triples = st.lists(st.tuples(rows, rows, st.sampled_from([0.25, 0.5, 1.0, 3.0])), max_size=20)
+    kinds = {kind: draw(triples) for kind in draw(st.sampled_from([["a"], ["a", "b"], ["a", "b", "c"]]))}
+    ways = {kind: draw(st.tuples(WEIGHTS, WEIGHTS)) for kind in kinds}
+    queries = draw(st.lists(st.lists(st.tuples(rows, WEIGHTS), max_size=4), max_size=4))
+    return n_nodes, kinds, ways, queries
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@given(case=cases(), damping=DAMPINGS)
+def test_ranks_are_those_of_networkx_within_the_tolerance(backend, case, damping):
+    n_nodes, kinds, ways, queries = case
+    ranks = pagerank(built(n_nodes, kinds, ways), restarts_of(queries), damping, backend=backend)
+    assert ranks.shape == (len(queries), n_nodes)
+    for row, query in zip(ranks, queries, strict=True):
+        assert np.abs(row - by_networkx(n_nodes, kinds, ways, query, damping)).sum() <= 1e-6 + 1e-9
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@given(case=cases(), damping=DAMPINGS, epsilon=st.sampled_from([0.3, 0.03, 1e-3, 1e-6]))
+def test_local_ranks_are_never_too_high_and_as_far_from_the_exact_ones_as_they_say(backend, case, damping, epsilon):
+    n_nodes, kinds, ways, queries = case
+    graph, restarts = built(n_nodes, kinds, ways), restarts_of(queries)
+    exact = pagerank(graph, restarts, damping, tolerance=1e-12)
+    found = local_pagerank(graph, restarts, damping, epsilon, backend)
+    ranks = dense(found, n_nodes)
+    assert (ranks <= exact + 1e-6).all()
+    np.testing.assert_allclose(np.abs(ranks - exact).sum(axis=1), found.errors, atol=2e-6)
+    assert (found.ranks > 0).all()
+    for begin, end in zip(found.offsets, found.offsets[1:], strict=False):
+        assert (np.diff(found.rows[begin:end]) > 0).all()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@given(case=cases(), damping=DAMPINGS)
+def test_a_batch_is_its_queries_one_by_one(backend, case, damping):
+    n_nodes, kinds, ways, queries = case
+    graph = built(n_nodes, kinds, ways)
+    ranks = pagerank(graph, restarts_of(queries), damping, backend=backend)
+    found = local_pagerank(graph, restarts_of(queries), damping, 1e-3, backend)
+    for place, query in enumerate(queries):
+        assert (pagerank(graph, restarts_of([query]), damping, backend=backend)[0] == ranks[place]).all()
+        alone = local_pagerank(graph, restarts_of([query]), damping, 1e-3, backend)
+        part = slice(found.offsets[place], found.offsets[place + 1])
+        assert alone.rows.tolist() == found.rows[part].tolist()
+        assert alone.ranks.tolist() == found.ranks[part].tolist()
+        assert (alone.errors[0], alone.work[0]) == (found.errors[place], found.work[place])
+
+
+@given(case=cases(), damping=DAMPINGS, epsilon=st.sampled_from([0.03, 1e-4]))
+def test_the_kernel_gives_the_same_bits_as_numpy_for_local_ranks(case, damping, epsilon):
+    n_nodes, kinds, ways, queries = case
+    graph, restarts = built(n_nodes, kinds, ways), restarts_of(queries)
+    both = [local_pagerank(graph, restarts, damping, epsilon, backend) for backend in ("numpy", "numba")]
+    for name in ("offsets", "rows", "ranks", "errors", "work"):
+        assert getattr(both[0], name).tolist() == getattr(both[1], name).tolist()
+
+
+def random_graph(n_nodes, n_links, seed, spare=0):
+    """Popular nodes get many links; ``spare`` nodes more than there are links for."""
+    generator = np.random.default_rng(seed)
+    popular = generator.pareto(1.2, n_nodes) + 1
+    sources = generator.integers(0, n_nodes, n_links)
+    targets = generator.choice(n_nodes, n_links, p=popular / popular.sum())
+    links = Links(sources, targets, generator.integers(1, 4, n_links).astype(np.float32))
+    with tempfile.TemporaryDirectory() as folder:
+        write_link_graph(Path(folder), n_nodes + spare, {"k": links})
+        return LinkGraph.open(Path(folder)).weighted({"k": (1.0, 0.5)})
+
+
+@pytest.mark.parametrize("damping", [0.5, 0.85])
+def test_work_is_bounded_whatever_the_size_of_the_graph(damping):
+    restarts = restarts_of([[(row, 1.0 / (row + 1)) for row in range(30)]])
+    graph = random_graph(4000, 30_000, seed=1)
+    before = -1
+    for epsilon in (1e-2, 1e-3, 1e-4, 1e-5, 1e-6):
+        found = local_pagerank(graph, restarts, damping, epsilon)
+        assert before <= found.work[0] <= 1 / (epsilon * (1 - damping))
+        assert len(found.rows) <= 30 + 1 / (epsilon * (1 - damping))
+        before = int(found.work[0])
+    assert before > 30_000
+    small = local_pagerank(graph, restarts, damping, 1e-4)
+    large = local_pagerank(random_graph(4000, 30_000, seed=1, spare=400_000), restarts, damping, 1e-4)
+    assert (small.rows.tolist(), small.ranks.tolist(), small.work[0]) == (
+        large.rows.tolist(), large.ranks.tolist(), large.work[0],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_walks_at_once_and_after_one_another_are_those_on_a_graph_of_their_own(backend):
+    restarts = [restarts_of([[(row, 1.0), (row + 7, 0.5)]]) for row in range(0, 120, 10)]
+    alone = [local_pagerank(random_graph(200, 900, seed=1), one, 0.5, backend=backend) for one in restarts]
+    shared = random_graph(200, 900, seed=1)
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda one: local_pagerank(shared, one, 0.5, backend=backend), restarts * 3))
+    for found, expected in zip(together, alone * 3, strict=True):
+        assert found.rows.tolist() == expected.rows.tolist()
+        assert found.ranks.tolist() == expected.ranks.tolist()
+
+
+def test_a_smaller_epsilon_comes_closer():
+    graph, restarts = random_graph(2000, 20_000, seed=2), restarts_of([[(7, 2.0), (8, 1.0)]])
+    errors = [local_pagerank(graph, restarts, 0.5, epsilon).errors[0] for epsilon in (1e-3, 1e-4, 1e-5, 1e-6, 1e-9)]
+    assert errors == sorted(errors, reverse=True)
+    assert errors[-1] < 1e-4
+
+
+def test_both_ways_agree_on_a_graph_of_several_blocks():
+    graph = random_graph(20_000, 150_000, seed=3)
+    assert len(graph.pulls.blocks) > 1
+    restarts = restarts_of([[(row, 1.0) for row in range(50)], [(19_999, 1.0)]])
+    exact = pagerank(graph, restarts, 0.85, tolerance=1e-10, backend="numpy")
+    for backend in BACKENDS:
+        found = pagerank(graph, restarts, 0.85, tolerance=1e-4, backend=backend)
+        assert (np.abs(found - exact).sum(axis=1) <= 1e-4).all()
+    ranks = dense(local_pagerank(graph, restarts, 0.85, 1e-10), graph.graph.n_nodes)
+    np.testing.assert_allclose(ranks, exact, atol=1e-5)
+    both = [local_pagerank(graph, restarts, 0.85, 1e-6, backend) for backend in ("numpy", "numba")]
+    assert both[0].ranks.tolist() == both[1].ranks.tolist()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_without_damping_the_walk_stays_at_its_restarts(backend):
+    graph = random_graph(100, 500, seed=4)
+    restarts = restarts_of([[(5, 1.0), (3, 2.0), (5, 1.0)]])
+    found = local_pagerank(graph, restarts, 0.0, backend=backend)
+    assert (found.rows.tolist(), found.ranks.tolist()) == ([3, 5], [0.5, 0.5])
+    assert (found.errors.tolist(), found.work.tolist()) == ([0.0], [0])
+    assert np.flatnonzero(pagerank(graph, restarts, 0.0, backend=backend)[0]).tolist() == [3, 5]
+
+
+def test_a_query_without_weights_finds_nothing():
+    graph = random_graph(100, 500, seed=5)
+    restarts = restarts_of([[], [(3, 0.0)], [(4, 1.0)]])
+    assert pagerank(graph, restarts, 0.5).sum(axis=1).tolist() == pytest.approx([0.0, 0.0, 1.0])
+    found = local_pagerank(graph, restarts, 0.5)
+    assert found.offsets[:3].tolist() == [0, 0, 0]
+    assert found.offsets[3] == len(found.rows) > 1
+    assert (found.errors[:2].tolist(), found.work[:2].tolist()) == ([0.0, 0.0], [0, 0])
+    none = local_pagerank(graph, restarts_of([]), 0.5)
+    assert (none.offsets.tolist(), len(none.rows), len(none.errors)) == ([0], 0, 0)
+    assert pagerank(graph, restarts_of([]), 0.5).shape == (0, 100)
+
+
+def test_weights_count_relative_to_one_another_also_where_their_sum_overflows():
+    graph = random_graph(100, 500, seed=6)
+    plain = local_pagerank(graph, restarts_of([[(1, 0.5), (2, 0.5)]]), 0.5)
+    huge = local_pagerank(graph, restarts_of([[(1, 1.7e308), (2, 1.7e308)]]), 0.5)
+    assert plain.ranks.tolist() == huge.ranks.tolist()
+
+
+@pytest.mark.parametrize("compute", [pagerank, local_pagerank])
+@pytest.mark.parametrize(
+    ("restarts", "found"),
+    [
+        (restarts_of([[(1, math.nan)]]), "the weight nan at row 1"),
+        (restarts_of([[(0, 1.0)], [(2, -0.5)]]), r"the weight -0\.5 at row 2"),
+        (restarts_of([[(2, math.inf)]]), "the weight inf"),
+        (restarts_of([[(100, 1.0)]]), r"rows 100\.\.100; the graph has 0\.\.99"),
+        (restarts_of([[(-1, 1.0)]]), r"rows -1\.\.-1"),
+        (Restarts(np.array([0, 3]), np.array([1, 2]), np.ones(2)), "unequal length"),
+    ],
+)
+def test_restarts_that_cannot_be_used_are_refused(compute, restarts, found):
+    with pytest.raises(EngineError, match=found):
+        compute(random_graph(100, 500, seed=7), restarts, 0.5)
+
+
+@pytest.mark.parametrize("compute", [pagerank, local_pagerank])
+def test_settings_out_of_range_are_refused(compute):
+    graph, restarts = random_graph(10, 20, seed=8), restarts_of([[(1, 1.0)]])
+    for damping in (-0.1, 1.0, math.nan):
+        with pytest.raises(ConfigurationError, match="damping="):
+            compute(graph, restarts, damping)
+    for value in (0.0, -1e-6, math.nan, math.inf):
+        with pytest.raises(ConfigurationError, match="must be finite and above 0"):
+            compute(graph, restarts, 0.5, value)
+
+
+@pytest.mark.parametrize("compute", [pagerank, local_pagerank])
+def test_the_kernel_is_compiled_once_numpy_has_cost_as_much(compute, monkeypatch):
+    graph, restarts = random_graph(500, 3000, seed=9), restarts_of([[(1, 1.0)]])
+    used = []
+    for name in ("_sweep_by_kernel", "_step_by_kernel"):
+        real = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *args, real=real: (used.append(1), real(*args))[1])
+    monkeypatch.setattr(module._loops, "numpy_seconds", 0.0)
+    compute(graph, restarts, 0.5)
+    assert not used
+    assert module._loops.numpy_seconds > 0
+    monkeypatch.setattr(module._loops, "numpy_seconds", 100.0)
+    compute(graph, restarts, 0.5)
+    assert used
+
+
+@pytest.mark.parametrize("compute", [pagerank, local_pagerank])
+def test_without_numba_numpy_does_it_and_asking_for_numba_says_what_to_install(compute, monkeypatch):
+    graph, restarts = random_graph(100, 500, seed=10), restarts_of([[(1, 1.0)]])
+    monkeypatch.setattr(backend_module, "_has_numba", lambda: False)
+    monkeypatch.setattr(module._loops, "numpy_seconds", 100.0)
+    compute(graph, restarts, 0.5)
+    with pytest.raises(DependencyError, match="pip install numba"):
+        compute(graph, restarts, 0.5, backend="numba")

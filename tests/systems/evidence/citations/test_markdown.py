@@ -1,0 +1,497 @@
+"""Small reports, each with the citations that a person reads in it."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nlp_retrieval.errors import DependencyError, InputError
+from nlp_retrieval.systems.evidence.citations import markdown
+from nlp_retrieval.systems.evidence.citations.citation import CitedReport
+from nlp_retrieval.systems.evidence.citations.markdown import read_report
+from nlp_retrieval.systems.evidence.citations.parser import markdown_parser
+
+A, B, C = "https://a.example/one", "https://b.example/two_x_y/", "https://c.example/three?q=1&r=2"
+LIST = f"\n\n## References\n\n[1] First title. {A}\n[2] Second title. {B}\n[3] Third title. {C}\n"
+URLS = {"1": A, "2": B, "3": C}
+
+
+def cited(text: str) -> list[tuple[str, str]]:
+    return [(one.mark, one.sentence) for one in read_report(text).citations]
+
+
+def addresses(text: str) -> list[tuple[str, str]]:
+    return [(one.url, one.sentence) for one in read_report(text).citations]
+
+
+STYLES = {
+    "before the full stop": ("Bees dance [1]. Ants do not [2].", [("1", "Bees dance."), ("2", "Ants do not.")]),
+    "after the full stop": ("Bees dance. [1] Ants do not. [2]", [("1", "Bees dance."), ("2", "Ants do not.")]),
+    "without a space": ("Bees dance.[1] Ants do not[2].", [("1", "Bees dance."), ("2", "Ants do not.")]),
+    "without any space": ("Bees dance.[1]Ants do not.", [("1", "Bees dance.")]),
+    "at the beginning": ("[1] Bees dance. Ants do not.", [("1", "Bees dance.")]),
+    "in the middle": (
+        "Bees [1] dance and ants [2], it seems, do not.",
+        [
+            ("1", "Bees dance and ants, it seems, do not."),
+            ("2", "Bees dance and ants, it seems, do not."),
+        ],
+    ),
+    "several": ("Bees dance [1][2].", [("1", "Bees dance."), ("2", "Bees dance.")]),
+    "several with spaces": ("Bees dance [1] [2].", [("1", "Bees dance."), ("2", "Bees dance.")]),
+    "several with commas": ("Bees dance [1], [2].", [("1", "Bees dance."), ("2", "Bees dance.")]),
+    "a list": ("Bees dance [1, 2].", [("1", "Bees dance."), ("2", "Bees dance.")]),
+    "a list and a range": ("Bees dance [1,2-3].", [(mark, "Bees dance.") for mark in "123"]),
+    "a range": ("Bees dance [1\u20133].", [(mark, "Bees dance.") for mark in "123"]),
+    "a range of marks": ("Bees dance [1]\u2013[3].", [(mark, "Bees dance.") for mark in "123"]),
+    "in round brackets": ("Bees dance ([1], [2]).", [("1", "Bees dance."), ("2", "Bees dance.")]),
+    "with see": ("Bees dance (see [1]). Ants do not.", [("1", "Bees dance.")]),
+    "escaped": ("Bees dance \\[1\\].", [("1", "Bees dance.")]),
+    "raised": (
+        "Bees dance.<sup>1</sup> Ants do not<sup>2,3</sup>.",
+        [
+            ("1", "Bees dance."),
+            ("2", "Ants do not."),
+            ("3", "Ants do not."),
+        ],
+    ),
+    "raised marks": ("Bees dance.<sup>[1]</sup>", [("1", "Bees dance.")]),
+    "raised digits": (
+        "Bees dance.\u00b9 Ants do not\u00b2\u02d2\u00b3.",
+        [
+            ("1", "Bees dance."),
+            ("2", "Ants do not."),
+            ("3", "Ants do not."),
+        ],
+    ),
+    "an assistant's": (
+        "Bees dance\u30101\u2020source\u3011. Ants do not\u30102\u3011.",
+        [("1", "Bees dance."), ("2", "Ants do not.")],
+    ),
+    "with a word": (
+        "Bees dance [cite: 1, 2]. Ants do not [Source 3].",
+        [
+            ("1", "Bees dance."),
+            ("2", "Bees dance."),
+            ("3", "Ants do not."),
+        ],
+    ),
+    "with a page": ("Bees dance [1, p. 5]. Ants do not [2, Section 3.1].", [("1", "Bees dance."), ("2", "Ants do not.")]),
+    "as the subject": ("Bees dance [1]. [2] shows that ants do not.", [("1", "Bees dance."), ("2", "shows that ants do not.")]),
+    "after an abbreviation": (
+        "Frisch et al. [1] saw it, cf. Fig. 2 [2].",
+        [
+            ("1", "Frisch et al. saw it, cf. Fig. 2."),
+            ("2", "Frisch et al. saw it, cf. Fig. 2."),
+        ],
+    ),
+    "in emphasis": ("**Bees dance [1].** *Ants* do not **[2]**.", [("1", "Bees dance."), ("2", "Ants do not.")]),
+    "over lines": ("Bees\ndance\n[1]. Ants do\nnot [2].", [("1", "Bees dance."), ("2", "Ants do not.")]),
+    "in a list of points": (
+        "- **Bees:** they dance [1].\n- Ants do not [2]\n  1. Nor wasps [3]",
+        [
+            ("1", "Bees: they dance."),
+            ("2", "Ants do not"),
+            ("3", "Nor wasps"),
+        ],
+    ),
+    "in a quote": ("> Bees dance [1].\n>\n> Ants do not. [2]", [("1", "Bees dance."), ("2", "Ants do not.")]),
+    "alone in a paragraph": ("Bees dance.\n\n[1][2]", [("1", "Bees dance."), ("2", "Bees dance.")]),
+    "in a table": (
+        "| Animal | Dances | Source |\n|--|--|--|\n| Bee | yes | [1] |\n| Ant | no [2] | |",
+        [
+            ("1", "Bee; Dances: yes"),
+            ("2", "Ant; Dances: no"),
+        ],
+    ),
+    "before a colon": ("Bees [1]: they dance.", [("1", "Bees: they dance.")]),
+    "beside code": ("Bees dance `x[2]` [1].\n\n```\ny[3]\n```\n\n    z[3]\n", [("1", "Bees dance x[2].")]),
+    "beside HTML": ("Bees <b>dance</b> <!-- [2] --> [1].\n\n<div>\n[3]\n</div>\n", [("1", "Bees dance.")]),
+    "with a word and a colon": ("Bees dance [citation:1][citation: 2].", [("1", "Bees dance."), ("2", "Bees dance.")]),
+    "with see inside": ("Bees dance [see 1; cf. 2, p. 3].", [("1", "Bees dance."), ("2", "Bees dance.")]),
+    "with pages and more": ("Bees dance [1, pp. 3-5; 2].", [("1", "Bees dance."), ("2", "Bees dance.")]),
+    "with letters": (
+        "Bees dance [S1]. Ants do not [S2, S3].",
+        [("1", "Bees dance."), ("2", "Ants do not."), ("3", "Ants do not.")],
+    ),
+    "wide": ("Bees dance \uff3b1\uff3d, 〔2〕.", [("1", "Bees dance."), ("2", "Bees dance.")]),  # noqa: RUF001
+    "bold inside": ("Bees dance [**1**].", [("1", "Bees dance.")]),
+    "bold before raised digits": ("**Bees dance**\u00b9.", [("1", "Bees dance.")]),
+    "raised digits behind a space": ("Bees dance \u00b9.", [("1", "Bees dance.")]),
+    "raised digits with a space": ("Bees dance\u00b9 \u00b2.", [("1", "Bees dance."), ("2", "Bees dance.")]),
+    "raised digits without any sign between": ("Bees dance\u00b9\u00b2.", [("1", "Bees dance."), ("2", "Bees dance.")]),
+    "raised by carets": ("Bees dance^1^. Ants do not ^[2]^.", [("1", "Bees dance."), ("2", "Ants do not.")]),
+    "raised by TeX": ("Bees dance $^{1,2}$.", [("1", "Bees dance."), ("2", "Bees dance.")]),
+    "in notes": ("Bees dance [^1, ^2].", [("1", "Bees dance."), ("2", "Bees dance.")]),
+    "beside an interval": ("Bees dance (95% CI [1, 3]) [2].", [("2", "Bees dance (95% CI [1, 3]).")]),
+    "beside other intervals": (
+        "Range [1, 2], IQR: [1-3], KI 95 % [1; 3], between [2, 3] [1].",
+        [("1", "Range [1, 2], IQR: [1-3], KI 95 % [1; 3], between [2, 3].")],
+    ),
+    "beside indices": ("So x[1][2] and my_list[2] are [sic] [...] [2].", [("2", "So x[1][2] and my_list[2] are [sic] [...].")]),
+    "behind an unclosed fence": ("```python\nx = 1\n\nBees dance [1].", [("1", "Bees dance.")]),
+    "behind a fence that another ends": ("```\nx\n\nBees dance [1].\n\n```js\ny[2]\n```\n", [("1", "Bees dance.")]),
+    "behind an unclosed comment": ("<!-- x\n\nBees dance [1].", [("1", "Bees dance.")]),
+    "behind an unclosed pre": ("<pre>\nBees dance [1].", [("1", "Bees dance.")]),
+    "beside what is not a mark": (
+        "From [0, 1], in [2019], by (3), 10<sup>2</sup> m<sup>2</sup>, Bees dance [1].",
+        [
+            ("1", "From [0, 1], in [2019], by (3), 102 m2, Bees dance."),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), STYLES.values(), ids=STYLES.keys())
+def test_marks_are_read(text, expected):
+    report = read_report(text + LIST)
+    assert [(one.mark, one.sentence) for one in report.citations] == expected
+    assert [one.url for one in report.citations] == [URLS[mark] for mark, _ in expected]
+    assert [one.number for one in report.citations] == list(range(1, len(expected) + 1))
+
+
+LISTS = {
+    "brackets": f"## Sources\n\n[1] One. {A}\n[2] Two. {B}",
+    "brackets and colons": f"## Bibliography\n\n[1]: One. {A}\n[2]: Two. {B}",
+    "definitions": f'[1]: {A} "One"\n[2]: {B} "Two"',
+    "angles": f"## References\n\n[1] One <{A}>\n\n[2] Two <{B}>",
+    "numbers": f"# Literatur\n\n1. One. {A}\n2. Two. {B}",
+    "links": f"## Works Cited\n\n1. [One]({A})\n2. [Two]({B})",
+    "bullets": f"## 7. Quellen\n\n- [1] One {A}\n- [2] Two {B}",
+    "two lines": f"## References:\n\n[1] One\n    {A}\n[2] Two\n{B}",
+    "points below": f"## Sources\n\n1. One\n   - URL: {A}\n2. Two\n   - URL: {B}",
+    "a paragraph as heading": f"**📚 Sources**\n\n[1] One. {A}\n[2] Two. {B}",
+    "the same paragraph": f"Sources:\n[1] One. {A}\n[2] Two. {B}",
+    "no heading": f"---\n\n[1] One. {A}\n\n[2] Two. {B}",
+    "a table": f"## References\n\n| # | Title | URL |\n|--|--|--|\n| 1 | One | {A} |\n| [2] | Two | {B} |",
+    "bold": f"## References\n\n**[1]** One: {A}\n**[2]** Two: {B}",
+    "further headings": f"## References\n\n### Web\n\n[1] One. {A}\n\n### Print\n\n[2] Two. {B}",
+}
+
+
+@pytest.mark.parametrize("entries", LISTS.values(), ids=LISTS.keys())
+def test_lists_of_references_are_read(entries):
+    report = read_report(f"# Bees\n\nBees dance [1]. Ants do not [2].\n\n{entries}\n")
+    assert [(one.mark, one.url, one.title) for one in report.citations] == [("1", A, "One"), ("2", B, "Two")]
+    assert (report.title, report.missing, report.unused, report.duplicates) == ("Bees", [], [], [])
+
+
+NAMES = """References (selected)|Works cited|Bibliography & further reading|Sources used|7. References|VII. References|Quellen
+Références|Bibliografía|参考文献|参考文献：|References and notes|Selected references|Primary sources|References [selected]|Reference list
+Appendix A – Sources|Quellen und Literatur|Fuentes consultadas|Referências bibliográficas|Список литературы|資料來源|참고문헌|Źródła
+Sources & References|References – cited|Zz unknown name""".replace("\n", "|").split("|")  # noqa: E501, RUF001
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("form", ["## {}\n", "{}\n------\n", "**{}**\n", "## {}:\n"])
+def test_a_list_of_references_is_found_under_any_name(name, form):
+    entries = f"1. One, 1999. {A}\n2. Two Karl, 2001. {B}\n3. Three Karl, 2001. {C}\n"
+    report = read_report(f"# Bees\n\nBees dance [1]. Ants do not [2].\n\n{form.format(name)}\n{entries}")
+    assert [(one.mark, one.url) for one in report.citations] == [("1", A), ("2", B)]
+    assert report.uncited == []
+    assert [one.mark for one in report.unused] == ["3"]
+
+
+def test_claims_below_a_heading_that_names_sources_are_judged():
+    report = read_report(f"## Sources of error\n\n- Bees dance in Ulm. [Frisch]({A})\n- Ants do not. ([Doe]({B}))\n")
+    assert [one.url for one in report.citations] == [A, B]
+
+
+def test_an_entry_without_a_url_hides_none_with_it():
+    report = read_report(f"Bees dance [1].\n\n## Notes:\n\n[1] Hearsay.\n\n## Sources\n\n[1] First. {A}\n[1] Again. {B}\n")
+    assert [one.url for one in report.citations] == [A]
+    assert [one.url for one in report.duplicates] == ["", B]
+
+
+@pytest.mark.parametrize("entry", ["[S1] One. {}", "- S1: One. {}", "**S1** – One {}", "(S1) One {}"])  # noqa: RUF001
+@pytest.mark.parametrize("mark", ["[S1]", "[S1, S1]", "(S1)", "[Source S1]"])
+def test_labels_are_read(entry, mark):
+    assert addresses(f"Bees dance {mark}.\n\n## Sources\n\n{entry.format(A)}\n") == [(A, "Bees dance.")]
+
+
+@pytest.mark.parametrize(
+    ("mark", "names"),
+    [
+        ("[S1]", ["S1"]),
+        ("[citation:4]", ["4"]),
+        ("【3:0†source】", ["3:0"]),
+        ("[@frisch1965; @doe2000, p. 3]", ["frisch1965", "doe2000"]),
+        ("\\cite{frisch1965}", ["frisch1965"]),
+        ("\ue200cite\ue202turn0search1\ue201", ["turn0search1"]),
+        (":contentReference[oaicite:0]{index=0}", ["oaicite:0"]),
+        ("[web:1]", ["web:1"]),
+        ("(Frisch et al., 1965)", ["Frisch et al., 1965"]),
+        ("[12, 45]", ["12", "45"]),
+    ],
+)
+def test_what_looks_like_a_citation_and_has_no_entry_is_missing(mark, names):
+    report = read_report(f"Bees dance {mark}.")
+    assert [(one.mark, one.url, one.sentence) for one in report.missing] == [(name, "", "Bees dance.") for name in names]
+
+
+def test_authors_with_a_year_are_read():
+    entries = f"\n\n## References\n\nFrisch, K. (1965). The dance. {A}\n\nDoe, J. & Roe, R. (2001a). Ants. {B}\n"
+    text = "Bees dance (Frisch, 1965). Ants do not [Doe & Roe 2001a]. Frisch (1965) saw bees. It was in Ulm (May 2001)."
+    assert addresses(text + entries) == [(A, "Bees dance."), (B, "Ants do not."), (A, "Frisch saw bees.")]
+
+
+def test_numbers_in_round_brackets_cite_where_no_others_do():
+    assert cited(f"Bees dance (1). Ants do not (2, 3).{LIST}") == [
+        ("1", "Bees dance."),
+        ("2", "Ants do not."),
+        ("3", "Ants do not."),
+    ]
+    assert cited(f"There are (1) bees, (2) ants and (3) wasps.{LIST}") == []
+
+
+@pytest.mark.parametrize(
+    ("written", "url"),
+    [
+        ("doi:10.1000/ABC_d_e", "https://doi.org/10.1000/ABC_d_e"),
+        ("DOI: 10.1000/x(1)2", "https://doi.org/10.1000/x(1)2"),
+        ("doi.org/10.1000/x", "https://doi.org/10.1000/x"),
+        ("dx.doi.org/10.1000/x", "https://doi.org/10.1000/x"),
+        ("arXiv:2101.00001v2", "https://arxiv.org/abs/2101.00001v2"),
+        ("arxiv: cs.CL/0101001", "https://arxiv.org/abs/cs.CL/0101001"),
+        ("www.a.example/x", "https://www.a.example/x"),
+        ("PMID: 123", "https://pubmed.ncbi.nlm.nih.gov/123"),
+    ],
+)
+def test_what_names_a_page_is_its_address(written, url):
+    assert addresses(f"Bees dance ({written}).") == [(url, "Bees dance.")]
+    assert addresses(f"Bees dance [1].\n\n## References\n\n1. One. {written}.\n") == [(url, "Bees dance.")]
+
+
+WIKI, NEWS = "https://en.wikipedia.org/wiki/Bee", "https://www.nytimes.com/a/b"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        (f"Bees dance [Wikipedia]({WIKI}). Ants do not.", ["Bees dance."]),
+        (f"Bees dance. [Wikipedia]({WIKI}) Ants do not. [New York Times]({NEWS})", ["Bees dance.", "Ants do not."]),
+        (f"Bees dance [New York Times]({NEWS}), [Wikipedia]({WIKI}).", ["Bees dance.", "Bees dance."]),
+        (f"Bees dance [Wikipedia]({WIKI}) and [New York Times]({NEWS}).", ["Bees dance.", "Bees dance."]),
+        (f"Bees dance — [Wikipedia]({WIKI}).", ["Bees dance."]),
+        (f"Bees dance [Frisch 1965]({A}).", ["Bees dance."]),
+        (f"Bees dance. Source: [Wikipedia]({WIKI}). Ants do not.", ["Bees dance."]),
+        (f"- **Bee** — [Product Page]({A}) — 3 euros", ["Bee — 3 euros"]),
+        (f"As seen by [Wikipedia]({WIKI}).", ["As seen by Wikipedia."]),
+        (f"Bees visited [Paris]({WIKI}).", ["Bees visited Paris."]),
+        (f"Bees dance. [Frisch]({A}) saw it.", ["Frisch saw it."]),
+        (f'Bees dance <a href="{WIKI}">[1]</a>.', ["Bees dance."]),
+    ],
+)
+def test_the_name_of_a_source_is_no_part_of_a_claim(text, sentences):
+    assert [one.sentence for one in read_report(text).citations] == sentences
+
+
+def test_a_report_that_stands_in_a_code_fence_is_read():
+    report = read_report(f"```markdown\n# Bees\n\nBees dance [1].{LIST}```\n")
+    assert [(one.mark, one.url, one.line) for one in report.citations] == [("1", A, 4)]
+
+
+def test_footnotes_are_read():
+    report = read_report(
+        f"Bees dance.[^frisch] Ants do not [^2].\n\n[^frisch]: Frisch 1965. {A}\n    Second line.\n[^2]: Hearsay\n"
+    )
+    assert [(one.mark, one.sentence, one.url) for one in report.citations] == [
+        ("frisch", "Bees dance.", A),
+        ("2", "Ants do not.", ""),
+    ]
+    assert report.citations[1].title == "Hearsay"
+    assert report.missing == []
+
+
+def test_a_link_within_a_sentence_is_part_of_it():
+    assert addresses(f"As [Frisch]({A}) saw, bees dance. Ants do not.") == [(A, "As Frisch saw, bees dance.")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"Bees dance ([Frisch]({A})).",
+        f"Bees dance [1]({A}).",
+        f"Bees dance [[1]]({A}).",
+        f"Bees dance. [Frisch 1965]({A})",
+        f"Bees dance. Source: [Frisch]({A})",
+        f"Bees dance ([a.example]({A})).",
+        f"Bees dance [a.example]({A}).",
+        f"Bees dance (see <{A}>).",
+        f"Bees dance (source: {A}).",
+        f"Bees dance [source]({A}).",
+        f"Bees dance {A}.",
+        f"Bees dance ([Frisch][f]).\n\n[F]: {A}",
+    ],
+)
+def test_a_link_that_names_a_source_is_taken_out(text):
+    assert addresses(text) == [(A, "Bees dance.")]
+
+
+def test_addresses_stay_as_they_are_written():
+    for url in (B, C, "https://x.example/ä_(b)_c", "HTTP://X.example:80/%7Ea", "https://x.example/_a_*b*c"):
+        assert [one.url for one in read_report(f"Bees dance [1].\n\n## References\n\n[1] Title, {url}").citations] == [url]
+
+
+def test_links_that_lead_nowhere_on_the_web_are_text():
+    text = "[run](javascript:alert(1)) and [mail](mailto:a@b.example) and [below](#x) and [file](file:///etc/passwd)"
+    assert read_report(text).citations == []
+    report = read_report("Bees dance [1].\n\n[1]: javascript:alert(1)\n")
+    assert [one.url for one in report.citations] == [""]
+    assert [one.url for one in read_report("Bees dance [1].\n\n## References\n\n[1] x data:text/html,y").citations] == [""]
+
+
+def test_lines_are_those_of_the_report():
+    text = f"# Bees\n\nBees dance [1].\nAnts\ndo not [2].\n\n- One [1]\n- Two\n  goes on [2]\n\n| a |\n|--|\n| b [1] |\n{LIST}"
+    assert [one.line for one in read_report(text).citations] == [3, 5, 7, 9, 13]
+
+
+def test_marks_without_an_entry_are_missing():
+    report = read_report(f"Bees dance [1]. Ants do not [7].[^x]{LIST}")
+    assert [(one.mark, one.url, one.sentence) for one in report.missing] == [
+        ("7", "", "Ants do not."),
+        ("x", "", "Ants do not."),
+    ]
+    assert [one.mark for one in report.citations] == ["1", "7", "x"]
+
+
+def test_entries_that_are_never_cited_are_found():
+    report = read_report(f"Bees dance [1] ([b]({B})).{LIST}- Fourth {B}\n- Fifth https://e.example\n\n[^n]: Note\n")
+    assert [(one.mark, one.title) for one in report.unused] == [
+        ("2", "Second title"),
+        ("3", "Third title"),
+        ("", "Fifth"),
+        ("n", "Note"),
+    ]
+
+
+def test_the_first_of_two_entries_with_one_number_counts():
+    report = read_report(f"Bees dance [1].{LIST}[1] Again. https://again.example\n")
+    assert report.citations[0].url == A
+    assert [(one.mark, one.url) for one in report.duplicates] == [("1", "https://again.example")]
+
+
+def test_a_report_without_citations_is_one():
+    assert read_report("") == CitedReport("", [], [], [], [], [])
+    assert read_report("# Bees\n\nthey dance.").citations == []
+
+
+def test_sentences_that_state_facts_without_a_citation_are_found():
+    text = """# Bees in 1965
+
+They were seen by Karl Frisch. It took 3 years. They dance. Did he see 20? "He did so," he said.
+
+- The year was 1965 [1].
+- It was in Munich.
+"""
+    found = [(one.sentence, one.line) for one in read_report(text + LIST).uncited]
+    assert found == [("They were seen by Karl Frisch.", 3), ("It took 3 years.", 3), ("It was in Munich.", 6)]
+
+
+def test_text_after_the_references_is_read():
+    text = f"Bees dance [1].{LIST}\n## Sources of error\n\nThe count of 1965 was wrong.\n\n# Notes\n\nIt was Karl [2].\n"
+    report = read_report(text)
+    assert [one.mark for one in report.citations] == ["1", "2"]
+    assert [one.sentence for one in report.uncited] == ["The count of 1965 was wrong."]
+
+
+@pytest.mark.parametrize("hidden", ["\u200b", "\u202e", "\u2066", "\ufeff", "\u00ad", "\u2060"])
+def test_what_nobody_sees_hides_no_mark(hidden):
+    assert cited(f"Bees dance [{hidden}1{hidden}].{hidden}{LIST}") == [("1", "Bees dance.")]
+
+
+def test_a_range_without_end_is_one_mark():
+    assert cited("Bees dance [1-999999999] [9-1].") == [("1-999999999", "Bees dance."), ("9-1", "Bees dance.")]
+
+
+def test_what_ranges_may_become_is_limited():
+    assert len(read_report("[1-99] " * 3_000).citations) <= 110_000
+
+
+def test_without_the_parser_the_error_says_what_to_install(monkeypatch):
+    markdown_parser.cache_clear()
+    monkeypatch.setitem(sys.modules, "markdown_it", None)
+    with pytest.raises(DependencyError, match=r"pip install 'nlp_retrieval\[evidence\]'"):
+        read_report("Bees dance.")
+
+
+def test_a_work_is_found_by_its_doi_and_an_address_without_its_scheme():
+    report = read_report(
+        "Bees dance [1]. Ants do not [2].\n\n## References\n\n1. Alpha. doi:10.1000/xyz.1\n2. Beta, www.b.example/x."
+    )
+    assert [(one.url, one.title) for one in report.citations] == [
+        ("https://doi.org/10.1000/xyz.1", "Alpha"),
+        ("https://www.b.example/x", "Beta"),
+    ]
+
+
+def test_a_report_that_is_too_long_is_refused(monkeypatch):
+    monkeypatch.setattr(markdown, "MAX_CHARACTERS", 10)
+    with pytest.raises(InputError, match="11 characters, and at most 10 are read; audit it in parts"):
+        read_report("a" * 11)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 10_000,
+        "[" * 5_000 + "1" + "]" * 5_000,
+        "> " * 10_000 + "[1]",
+        "- " * 10_000 + "[1]",
+        "".join(" " * (2 * depth) + "- a [1]\n" for depth in range(300)),
+        "[^" * 5_000,
+        "[a](" * 5_000,
+        "<a " * 5_000 + "<!-- " * 5_000,
+        "*a **b " * 3_000,
+        "|" * 10_000 + "\n" + "|-" * 5_000,
+        "<sup>" * 3_000 + "1",
+        "\ud800[1]\x00\x1b\u2028[2]",
+        "https://" * 3_000 + ")" * 5_000,
+        "```a\n" * 5_000,
+        "".join("`" * (200 - number) + "\n" for number in range(190)) + "```\n" * 3_000,
+        "<!-- \n" * 5_000,
+        "Name\n\n[1] x\n\n" * 2_000,
+        "(1) " * 3_000 + "\n\n## References\n\n1. x",
+        "doi:10.1000/" * 3_000,
+        "(A, " * 3_000 + "2020)",
+        "[1]: <" * 3_000,
+    ],
+)
+def test_hostile_reports_are_read(text):
+    lines = text.count("\n") + text.count("\r") + 1
+    assert all(1 <= one.line <= lines for one in read_report(text).citations)
+
+
+BITS = """[1]|[^a]|[2, 3]|[a](https://a.example)|. | |# |- |> |1. |References|[1]: |https://x.example|Bees|12|<sup>|</sup>|`|(|)|[|]|
+|\t|\u200b|<br>|*|[^a]: |et al.|\r\n|【1】|![x](y)|\n\n|.""".split("|")
+BITS += ["\n", "|", "| a | b |\n|--|--|\n"]
+
+
+@given(st.lists(st.sampled_from(BITS) | st.text(max_size=5), max_size=40).map("".join))
+def test_any_text_is_read(text):
+    report = read_report(text)
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").count("\n") + 1
+    for one in (*report.citations, *report.uncited, *report.unused, *report.duplicates):
+        assert 1 <= one.line <= lines
+    for one in report.citations:
+        assert one.sentence == " ".join(one.sentence.split())
+        assert not one.url or one.url.lower().startswith(("http://", "https://"))
+    assert set(report.missing) <= set(report.citations)
+
+
+WORDS = st.lists(
+    st.sampled_from("Bees dance often in Ulm while ants eat 3.5 mg of p53 since 1965".split()), min_size=2, max_size=7
+)
+MARK_STYLES = st.sampled_from([" [1]", "[2]", " [1][3]", " [1, 2]", " [1\u20133]"])
+
+
+@given(st.lists(st.tuples(WORDS, MARK_STYLES, st.booleans()), min_size=1, max_size=6), st.sampled_from([" ", "\n"]))
+def test_marks_change_no_sentence_around_them(parts, gap):
+    plain = [" ".join(["The", *words]) + "." for words, _, _ in parts]
+    marked = [(one + mark) if behind else (one[:-1] + mark + ".") for one, (_, mark, behind) in zip(plain, parts, strict=True)]
+    found = read_report(gap.join(marked) + LIST)
+    assert list(dict.fromkeys(one.sentence for one in found.citations)) == list(dict.fromkeys(plain))
+    assert found.uncited == []

@@ -1,0 +1,116 @@
+"""Words in quotation marks stand in the source as they are quoted, whatever the marks are."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nlp_retrieval.systems.evidence.citations.quoted import missing_quotations
+
+SOURCE = (
+    "The North Road. The mayor opened the road on 12 March 2019, and called it \u201ca gate to the north\u201d. It is 40 km long. "  # noqa: E501
+    "The dogs' owners don't like it, he said. \u201cNobody,\u201d she added, \u201cwalks there.\u201d 市長はこの道を北の門と呼んだ。"  # noqa: E501
+    + " Nothing happened." * 100
+    + " Snow fell on the harbour."
+)
+PAIRS = [
+    ("\u201c", "\u201d"), ("\u2018", "\u2019"), ("\u201e", "\u201c"), ("\u201a", "\u2018"), ("\u00ab", "\u00bb"), ("\u00bb", "\u00ab"),  # noqa: E501
+    ("\u00ab\u00a0", "\u00a0\u00bb"), ("\u2039", "\u203a"), ("\u203a", "\u2039"), ("\u300c", "\u300d"), ("\u300e", "\u300f"),
+    ("\u300a", "\u300b"), ('"', '"'), ("'", "'"), ("\uff02", "\uff02"), ("\u201d", "\u201d"), ("\u2019", "\u2019"), ("\u201e", "\u201d"),  # noqa: E501
+    ("\u00bb", "\u00bb"), ("\u301d", "\u301f"), ("``", "''"), ("<<", ">>"), (",,", "''"), ("\u2018", "'"), ("\u201c", '"'), ("`", "'"),  # noqa: E501
+    ("\uff62", "\uff63"), ("\ufe43", "\ufe44"), ("\u276e", "\u276f"), ("\u275d", "\u275e"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("begin", "end"), PAIRS)
+def test_a_made_up_quotation_is_named_between_any_marks(begin: str, end: str) -> None:
+    said = f"He called it {begin}a door to the dark south{end} when it opened."
+    assert missing_quotations(said, SOURCE) == ("a door to the dark south",)
+    assert missing_quotations(said.replace("door to the dark south", "gate to the north"), SOURCE) == ()
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The dogs' owners and the cats' friends don't like the boys' toys.",
+        "It was in the '90s, and the boys' club said 'tis a good thing to do.",
+        "rock 'n' roll and rock 'n' roll is here to stay",
+        "L'homme a dit que l'\u00c9tat n'est pas l\u00e0, d'accord, et c'est tout.",
+        'It is 5\' 10" tall and 6\' 2" wide, on a 5" pipe and a 6" pipe.',
+        "It's the mayor's road, and it's O\u2019Brien\u2019s too.",
+    ],
+)
+def test_apostrophes_feet_and_inches_open_no_quotation(sentence: str) -> None:
+    assert missing_quotations(sentence, "Ice.") == ()
+
+
+@pytest.mark.parametrize(
+    ("sentence", "missing"),
+    [
+        ("'The dogs' owners were all there', he said.", ["The dogs' owners were all there"]),
+        ("'The dogs' owners don't like it', he said.", []),
+        (
+            "\u201cHe said \u2018it is huge and bad\u2019 to all of us\u201d",
+            ["it is huge and bad", "He said \u2018it is huge and bad\u2019 to all of us"],
+        ),
+        ("\u201ccalled it \u2018a gate to the north\u2019\u201d", []),
+        ("\u00abcalled it \u00aba gate to the north\u00bb\u00bb", []),
+        ("\u201cIt was huge and bad.", ["It was huge and bad."]),
+        ("and it was huge and bad\u201d, he said.", ["and it was huge and bad"]),
+        ('"a gate to the north" and "a big door here"', ["a big door here"]),
+        ("市長は「北の門と呼んだ」と言い、「南の大きな扉と呼んだ」とも言った。", ["南の大きな扉と呼んだ"]),
+        ("\u00bbein Tor zum S\u00fcden hin\u00ab", ["ein Tor zum S\u00fcden hin"]),
+    ],
+)
+def test_quotations_within_others_and_beyond_a_sentence_are_seen(sentence: str, missing: list[str]) -> None:
+    assert list(missing_quotations(sentence, SOURCE)) == missing
+
+
+@pytest.mark.parametrize(
+    ("quotation", "stands"),
+    [
+        ("The mayor \u2026 called it \u2018a gate to the north\u2019", True),
+        ("a gate ... north", True),
+        ("opened [the] road on 12 March", True),
+        ("[t]he mayor opened the road (...) and called it", True),
+        ("opened . . . the road", True),
+        ("a gate to the north [...] the mayor opened", False),
+        ("the mayor opened the road ... snow fell on the harbour", False),
+        ("road ... 40 ... mayor", False),
+        ("The ... opened ... the ... owners ... it", False),
+        ("the \u2026 dogs \u2026 called \u2026 a gate", False),
+        ("the [...] gate [...] called [...] it", False),
+    ],
+)
+def test_parts_of_a_quotation_stand_in_order_and_near_each_other(quotation: str, stands: bool) -> None:
+    missing = missing_quotations(f"It says \u201c{quotation}\u201d there.", SOURCE)
+    assert missing == (() if stands else (quotation,))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "missing"),
+    [
+        ("The mayor opened the road on 12 March 2019", ()),
+        ("The mayor closed the road on that day", ("The mayor closed the road on that day",)),
+        ("The mayor opened the road \u2014 The North Post, 2019", ()),
+        ("The paper wrote that \u201cthe mayor opened the road\u201d then", ()),
+    ],
+)
+def test_a_block_quote_is_a_quotation(sentence: str, missing: tuple[str, ...]) -> None:
+    assert missing_quotations(sentence, SOURCE, all_quoted=True) == missing
+    assert missing_quotations(sentence, SOURCE) == ()
+
+
+WORDS = st.lists(st.sampled_from("ash birch cedar elm fir hazel larch maple oak pine".split()), min_size=3, max_size=12)
+
+
+@given(WORDS, WORDS, WORDS, st.sampled_from(PAIRS))
+def test_only_what_stands_there_passes_between_any_marks(
+    before: list[str], quoted: list[str], after: list[str], pair: tuple[str, str]
+) -> None:
+    source = " ".join([*before, *quoted, *after])
+    begin, end = pair
+    assert missing_quotations(f"It has {begin}{' '.join(quoted)}{end} there.", source) == ()
+    changed = " ".join([*quoted[:-1], "willow"])
+    assert missing_quotations(f"It has {begin}{changed}{end} there.", source) == (changed,)

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+from markdown_it import MarkdownIt
+
+from nlp_retrieval.errors import OutputError
+from nlp_retrieval.systems.evidence.citations.audit_json import audit_json
+from nlp_retrieval.systems.evidence.citations.retrieval_audit import RetrievalStatistics, retrieval_audit, write_retrieval_audit
+from nlp_retrieval.systems.evidence.citations.summary import AuditSummary, summary_of
+from systems.evidence.report.attacks import ATTACKS
+from systems.evidence.report.audit_data import attacked_audit, tram_audit
+
+STATISTICS = RetrievalStatistics(47, 382, 23, 156, 7.4, 3)
+ENGINE = "BM25 and dense vectors, fused"
+PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+
+
+def cells(text: str) -> list[list[str]]:
+    """The rows of the table, as a reader of Markdown takes them."""
+    tokens = PARSER.parse(text)
+    rows: list[list[str]] = []
+    for place, token in enumerate(tokens):
+        if token.type == "tr_open":
+            rows.append([])
+        elif token.type in ("td_open", "th_open"):
+            rows[-1].append("".join(child.content for child in tokens[place + 1].children or []))
+    return rows
+
+
+def test_the_audit_has_the_parts_that_are_asked_for():
+    rows, _ = tram_audit()
+    text = retrieval_audit(rows, STATISTICS, ENGINE)
+    assert re.findall("^#+ .*", text, re.M) == [
+        "# Retrieval Quality Audit",
+        "## Index Statistics",
+        "## Query Performance",
+        "## Citation Verification via ColBERT",
+        "## Recommendations",
+        "### Sources to re-fetch",
+        "### Claims needing manual verification",
+    ]
+    for line in (
+        "Documents indexed 47",
+        "Total passages 382",
+        "Unique sources 23",
+        "Queries executed 156",
+        "Average relevance score 7.4/10",
+        "Zero-result queries 3 (2%)",
+    ):
+        assert f"- {line}\n" in text
+    assert "by the whole text, or, where that is long, by the passages in it that were retrieved by BM25 and" in text
+
+
+def test_each_citation_has_a_row():
+    rows, report = tram_audit()
+    head, *table = cells(retrieval_audit(rows, STATISTICS, ENGINE))
+    assert head == ["Claim", "Cited Source", "Retrieved Passage", "Support Score", "Status"]
+    assert [row[0] for row in table] == [one.sentence for one in report.citations]
+    assert [row[1] for row in table] == [one.url or "no reference" for one in report.citations]
+    assert [row[4] for row in table] == [row.status for row in rows]
+    assert table[0][2:] == ["The line from the harbour to the market square was opened on 4 May 1911.", "0.97", "PASS"]
+    assert table[7][2:] == ["none", "none", "SOURCE_NOT_INDEXED"]
+
+
+def test_what_to_do_is_said():
+    rows, _ = tram_audit()
+    advice = retrieval_audit(rows, STATISTICS, ENGINE).partition("### Sources to re-fetch")[2]
+    sources, _, claims = advice.partition("### Claims needing manual verification")
+    assert sources.split() == ["-", "`https://archive.altbrunn.example/tickets`", "-", "`https://bridges.example/muehltor`"]
+    assert claims.count("\n- Line ") == sum(row.status == "REVIEW" for row in rows)
+    assert "another source" in claims
+    assert "See `https://wagons.example/graz`" in claims
+
+
+def test_an_audit_of_nothing_says_so():
+    text = retrieval_audit([], RetrievalStatistics(0, 0, 0, 0, None, 0), ENGINE)
+    assert "The report has no citations." in text
+    assert "- Average relevance score not measured\n- Zero-result queries 0 (0%)\n" in text
+    assert text.count("\nNone.\n") == 2
+
+
+@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS.keys())
+def test_other_peoples_text_stays_text(attack):
+    rows, _ = attacked_audit(attack)
+    text = retrieval_audit(rows, STATISTICS, ENGINE)
+    assert [len(row) for row in cells(text)] == [5] * 4
+    kinds = {token.type for token in PARSER.parse(text)}
+    kinds |= {child.type for token in PARSER.parse(text) for child in token.children or []}
+    assert not kinds & {
+        "link_open",
+        "image",
+        "html_inline",
+        "html_block",
+        "em_open",
+        "strong_open",
+        "s_open",
+        "fence",
+        "code_block",
+    }
+    assert sum(token.type == "heading_open" for token in PARSER.parse(text)) == 7
+    outside_code = re.sub(r"(?<!\\)`[^`]*`", "", text)
+    assert not re.search(r"(?<!\\)://|www\.|@", outside_code)
+    assert all(char == "\n" or char.isprintable() for char in text)
+
+
+def test_a_long_passage_is_cut():
+    rows, _ = tram_audit()
+    long = [replace(rows[0], citation=replace(rows[0].citation, sentence="word " * 10_000))]
+    assert len(retrieval_audit(long, STATISTICS, ENGINE)) < 2_000
+
+
+def test_the_file_has_its_place(tmp_path):
+    rows, _ = tram_audit()
+    path = write_retrieval_audit(tmp_path, rows, STATISTICS, ENGINE)
+    assert path == tmp_path / "09_qa" / "retrieval_audit.md"
+    assert path.read_text("utf-8") == retrieval_audit(rows, STATISTICS, ENGINE)
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError):
+        write_retrieval_audit(tmp_path / "file", rows, STATISTICS, ENGINE)
+
+
+def test_the_counts_are_those_of_the_rows():
+    rows, _ = tram_audit()
+    reasons = {"no reference": 2, "other number": 1, "other entity": 1, "another source": 1, "contradicted": 1, "not found": 1}
+    assert summary_of(rows) == AuditSummary(16, 7, 7, 2, reasons | {"deleted source": 1})
+
+
+def test_json_holds_the_audit():
+    rows, report = tram_audit()
+    audit = json.loads(audit_json(rows, report))
+    assert list(audit) == ["format", "report", "summary", "citations", "uncited", "missing", "unused", "duplicates"]
+    assert audit["summary"]["citations"] == len(audit["citations"]) == 16
+    first = audit["citations"][0]
+    begin, end = first["passage"]["deciding"]
+    assert first["passage"]["content"][begin:end] == "The line from the harbour to the market square was opened on 4 May 1911."
+    assert audit["citations"][7]["passage"] is None
+    assert audit["missing"] == [{"mark": "9", "sentence": report.missing[0].sentence, "line": 17}]
+    assert [one["title"] for one in audit["unused"]] == ["Trams of the world"]
+
+
+@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS.keys())
+def test_json_of_an_attack_is_json_and_ends_no_script(attack):
+    text = audit_json(*attacked_audit(attack))
+    assert json.loads(text)["citations"][0]["sentence"] == attack.replace("\ud800", "\ufffd")
+    assert not set("<>&\u2028\u2029") & set(text)
+    text.encode()

@@ -1,0 +1,193 @@
+"""A claim is verified by independent origins, with quotes that stand in the stored text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nlp_retrieval import Bm25sRetriever, Searcher
+from nlp_retrieval.errors import ConfigurationError, QueryError
+from nlp_retrieval.systems.evidence.claims.claim_verifier import ClaimVerdict, ClaimVerifier
+from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
+from nlp_retrieval.systems.evidence.verifiers.base import ABSTAINED, UNREAD, BaseVerifier, Judgement
+from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
+
+from ..sources import SOURCES, project
+
+NOWHERE = "stands nowhere"
+
+
+class WordVerifier(BaseVerifier):
+    """Supports where a passage has one word, contradicts where it has another; both words come with it."""
+
+    name = "words-of-a-test"
+
+    def __init__(self, supporting: str, contradicting: str = NOWHERE) -> None:
+        self.supporting = supporting
+        self.contradicting = contradicting
+
+    def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:
+        found = []
+        for passage in passages:
+            support, contradict = 0.9 * (self.supporting in passage), 0.9 * (self.contradicting in passage)
+            if support and contradict:
+                support, contradict = 0.7, 0.2
+            end = passage.find(".") + 1
+            found.append(Judgement(support, contradict, 1 - support - contradict, (0, end)))
+        return found
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> EvidenceIndex:
+    return project(tmp_path_factory.mktemp("project"))
+
+
+def verified(
+    index: EvidenceIndex, supporting: str, contradicting: str = NOWHERE, claim: str = "The Long Bridge"
+) -> ClaimVerdict:
+    return ClaimVerifier(index, WordVerifier(supporting, contradicting)).verify(claim)
+
+
+@pytest.mark.parametrize(
+    ("supporting", "contradicting", "status", "count"),
+    [
+        ("1932", NOWHERE, "VERIFIED", 2),
+        ("40 million", NOWHERE, "SUPPORTED", 1),  # one wire story at two outlets
+        ("Ada Winter", NOWHERE, "SUPPORTED", 1),
+        ("1932", "40 million", "DISPUTED", 2),
+        (NOWHERE, "40 million", "REFUTED", 0),
+        (NOWHERE, NOWHERE, "UNVERIFIED", 0),
+    ],
+)
+def test_the_status_follows_from_independent_origins(
+    index: EvidenceIndex, supporting: str, contradicting: str, status: str, count: int
+) -> None:
+    verdict = verified(index, supporting, contradicting)
+    assert (verdict.verification_status, verdict.independence_count) == (status, count)
+
+
+def test_one_wire_story_at_two_outlets_is_two_passages_of_one_origin(index: EvidenceIndex) -> None:
+    verdict = verified(index, "40 million")
+    assert {one.passage.url for one in verdict.supporting_evidence} == {SOURCES[2][1], SOURCES[3][1]}
+    (origin,) = verdict.supporting_origins
+    assert origin.members == (0, 1)
+    assert "one news agency: Reuters" in origin.reasons
+
+
+def test_all_urls_of_a_text_count_for_its_origin(tmp_path: Path) -> None:
+    index = EvidenceIndex(tmp_path, Searcher([Bm25sRetriever()]))
+    index.add_document("The Long Bridge was opened in 1932, says the harbour office.", "https://harbour.example.com/1")
+    index.add_document("Ferries stopped when in 1932 the Long Bridge was opened to all.", "https://ferries.example.org/2")
+    index.build_index()
+    assert verified(index, "1932").independence_count == 2
+    index.add_document("The Long Bridge was opened in 1932, says the harbour office.", "https://ferries.example.org/1")
+    index.build_index()
+    (origin,) = verified(index, "1932").supporting_origins
+    assert origin.reasons == ("one domain: example.org",)
+
+
+def test_contradicting_evidence_is_counted_by_origin_too(index: EvidenceIndex) -> None:
+    assert len(verified(index, NOWHERE, "40 million").contradicting_origins) == 1
+
+
+def test_quotes_stand_in_the_stored_text(index: EvidenceIndex) -> None:
+    verdict = verified(index, "1932")
+    for one in [*verdict.supporting_evidence, *verdict.neutral_evidence]:
+        assert one.quote in index.text(one.passage.key)
+        assert index.text(one.passage.key)[one.passage.start : one.passage.end] == one.passage.content
+
+
+def test_a_passage_whose_text_was_changed_is_not_shown(index: EvidenceIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(EvidenceIndex, "text", lambda self, key: "Another text altogether.")
+    assert verified(index, "1932").supporting_evidence == []
+
+
+def test_the_grade_that_a_claim_needs_decides_what_is_read(index: EvidenceIndex) -> None:
+    verifier = ClaimVerifier(index, WordVerifier("1988"))
+    assert verifier.verify("The toll was abolished", "C1").min_quality == "B"
+    assert verifier.verify("The toll was abolished", "C2").min_quality == "C"
+    urls = {one.passage.url for one in verifier.verify("The toll was abolished", "C2").neutral_evidence}
+    assert SOURCES[4][1] not in urls  # of grade D
+
+
+def test_below_the_threshold_the_verifier_abstains(index: EvidenceIndex) -> None:
+    verdict = ClaimVerifier(index, WordVerifier("1932"), threshold=0.95).verify("The Long Bridge")
+    assert verdict.verification_status == "UNVERIFIED"
+    assert len(verdict.neutral_evidence) > 1
+
+
+def test_a_verdict_as_plain_values_has_the_keys_that_programs_read(index: EvidenceIndex) -> None:
+    plain = verified(index, "1932").as_dict()
+    assert plain.keys() >= {
+        "claim", "supporting_evidence", "contradicting_evidence", "independence_count", "verification_status",
+    }  # fmt: skip
+    assert plain["supporting_evidence"][0]["quote"] in plain["supporting_evidence"][0]["content"]
+
+
+def test_plain_values_say_which_passages_are_of_one_origin_and_why(index: EvidenceIndex) -> None:
+    plain = verified(index, "40 million").as_dict()
+    (origin,) = plain["supporting_origins"]
+    assert origin["members"] == (0, 1)
+    assert "one news agency: Reuters" in origin["reasons"]
+    assert plain["contradicting_origins"] == []
+
+
+def test_a_source_that_another_process_deletes_while_it_is_judged_counts_for_nothing(tmp_path: Path) -> None:
+    index = project(tmp_path)
+
+    class Deleting(WordVerifier):
+        name = "deleting-words-of-a-test"
+
+        def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:
+            EvidenceIndex(tmp_path, Searcher([Bm25sRetriever()])).delete(SOURCES[1][1])
+            return super().judge_pairs(claims, passages)
+
+    verdict = ClaimVerifier(index, Deleting("1932")).verify("The Long Bridge")
+    assert [one.passage.url for one in verdict.supporting_evidence] == [SOURCES[0][1]]
+    assert verdict.verification_status == "SUPPORTED"
+
+
+def test_a_claim_in_the_words_of_two_sources_is_verified_without_a_model(index: EvidenceIndex) -> None:
+    verdict = ClaimVerifier(index, LexicalVerifier()).verify("The Long Bridge was opened in 1932.", "C1")
+    assert verdict.verification_status == "VERIFIED"
+
+
+def test_a_claim_of_ten_thousand_characters_and_one_in_another_script_are_read(index: EvidenceIndex) -> None:
+    verifier = ClaimVerifier(index, LexicalVerifier())
+    assert verifier.verify("bridge " * 1_500).claim.startswith("bridge")
+    assert verifier.verify("橋は一九三二年に開通した。").verification_status == "UNVERIFIED"
+
+
+def test_what_cannot_be_used_is_named(index: EvidenceIndex) -> None:
+    with pytest.raises(ConfigurationError, match=r"claim_type='C3'; .*C1, C2"):
+        ClaimVerifier(index, LexicalVerifier()).verify("x", "C3")  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match=r"threshold=0\.2"):
+        ClaimVerifier(index, LexicalVerifier(), threshold=0.2)
+    with pytest.raises(ConfigurationError, match="k=0"):
+        ClaimVerifier(index, LexicalVerifier(), k=0)
+    with pytest.raises(QueryError):
+        ClaimVerifier(index, LexicalVerifier()).verify(7)  # type: ignore[arg-type]
+
+
+class SilentVerifier(BaseVerifier):
+    """Says nothing, and why."""
+
+    name = "silent"
+
+    def __init__(self, signal: str) -> None:
+        self.signal = signal
+
+    def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:
+        return [Judgement(0.0, 0.0, 1.0, (0, 0), {self.signal: 1.0})] * len(claims)
+
+
+@pytest.mark.parametrize(("signal", "why"), [(UNREAD, "longer than it reads"), (ABSTAINED, "no usable answer")])
+def test_passages_that_were_not_judged_are_not_told_as_a_finding(index: EvidenceIndex, signal: str, why: str) -> None:
+    verdict = ClaimVerifier(index, SilentVerifier(signal)).verify("The Long Bridge")
+    read = len(verdict.neutral_evidence)
+    assert (verdict.verification_status, verdict.not_judged) == ("UNVERIFIED", read)
+    assert f"{read} of {read} passages were not judged by silent: " in verdict.rule
+    assert why in verdict.rule
+    assert verdict.as_dict()["not_judged"] == read > 0
+    assert verified(index, "1932").not_judged == 0

@@ -1,0 +1,144 @@
+"""Origins are counted, not URLs."""
+
+from __future__ import annotations
+
+import pytest
+
+from nlp_retrieval.systems.evidence.claims.independence import origins_of
+
+STORY = "The dam above the town broke on Monday after a week of rain, and three hundred people had to leave their houses. " * 3
+OTHER = "Engineers had warned for years that the wall was too thin; the council put off its repair twice, records show. " * 3
+THIRD = "Fishermen of the north coast say that their nets have been empty since spring, and that nobody has told them why. " * 3
+FOURTH = "The bridge collects tolls from lorries alone, and the county will sell it to whoever repaints its towers first. " * 3
+
+
+def members(domains: list[set[str]], texts: list[str]) -> list[tuple[int, ...]]:
+    return [origin.members for origin in origins_of(domains, texts)]
+
+
+def test_different_texts_of_different_domains_are_two_origins() -> None:
+    assert members([{"a.example"}, {"b.example"}], [STORY, OTHER]) == [(0,), (1,)]
+
+
+def test_two_pages_of_one_domain_are_one_origin() -> None:
+    (origin,) = origins_of([{"a.example"}, {"a.example"}], [STORY, OTHER])
+    assert origin.members == (0, 1)
+    assert origin.reasons == ("one domain: a.example",)
+
+
+def test_a_text_at_two_domains_is_of_one_origin_with_another_text_at_either() -> None:
+    both = {"a.example", "b.example"}
+    for domains in ([both, {"b.example"}], [{"b.example"}, both], [both, {"b.example", "c.example"}]):
+        (origin,) = origins_of(domains, [STORY, OTHER])
+        assert origin.reasons == ("one domain: b.example",)
+
+
+def test_a_text_at_two_domains_does_not_make_their_publishers_one() -> None:
+    both, one, other = {"a.example", "b.example"}, {"a.example"}, {"b.example"}
+    assert members([one, other, both], [OTHER, THIRD, STORY]) == [(0, 2), (1,)]
+    assert members([both, one, other], [STORY, OTHER, THIRD]) == [(0, 1), (2,)]
+    shared = {"a.example", "c.example"}
+    assert members([both, shared, one, other], [STORY, FOURTH, OTHER, THIRD]) == [(0, 1, 2), (3,)]
+
+
+def test_a_copy_of_a_text_at_two_domains_adds_no_origin() -> None:
+    both = {"a.example", "b.example"}
+    assert members([both, {"b.example"}, {"c.example"}], [STORY, OTHER, f"{STORY} Copied."]) == [(0, 1, 2)]
+
+
+def test_files_are_told_apart_by_their_text_alone() -> None:
+    assert members([{""}, {""}, set()], [STORY, OTHER, THIRD]) == [(0,), (1,), (2,)]
+
+
+def test_one_wire_story_in_forty_outlets_is_one_origin() -> None:
+    texts = [f"Outlet {number}. {STORY} Subscribe to outlet {number}." for number in range(40)]
+    (origin,) = origins_of([{f"outlet{number}.example"} for number in range(40)], texts)
+    assert len(origin.members) == 40
+    assert origin.reasons == ("nearly the same text",)
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        "DAMTOWN (Reuters) - ", "DAMTOWN, May 3 (AP) ", "/PRNewswire/ -- ", "DAMTOWN (AP) \u2014 ", "Damtown (dpa) \u2013 ",
+        "(AFP) ", "DAMTOWN--(BUSINESS WIRE)--", "DAMTOWN, May 3, 2024 (GLOBE NEWSWIRE) -- ", "Damtown, 3 may (EFE).- ",
+        "(PA) - ", "DAMTOWN, May 3. /TASS/. ", "By Ada Winter, Associated Press\n", "By ADA WINTER\nThe Associated Press\n",
+        "Source: Xinhua News Agency\n", "\u00a9 2024 Agence France-Presse\n",
+        "Copyright 2024 The Associated Press. All rights. ", "Associated Press Writer Ada Winter reports. ",
+        "The Associated Press contributed to this report. ", "Via the PA Media: ",
+        "All fled, according to the Associated Press. ", "Nobody knew, United Press International reported. ",
+    ],
+)  # fmt: skip
+def test_texts_of_one_news_agency_are_one_origin(mark: str) -> None:
+    (origin,) = origins_of([{"a.example"}, {"b.example"}], [mark + STORY, mark + OTHER])
+    assert origin.reasons[0].startswith("one news agency: ")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Action potentials (AP) travel along the axon. ", "Advanced placement (AP) courses begin in autumn. ",
+        "A physician assistant (PA) sees most of them. ", "A school of (AP)-level courses opened. ",
+        "The Bloomberg (Bloomberg) tower. ", "He once worked for the Associated Press. ",
+        "The mayor told the Associated Press so. ",
+        "The Press Association and the union agreed. ", "Two photographers of Agence France-Presse were hurt. ",
+    ],
+)  # fmt: skip
+def test_letters_in_parentheses_and_an_agency_that_is_only_named_are_no_mark(words: str) -> None:
+    assert members([{"a.example"}, {"b.example"}], [f"It is so. {words}{STORY}", f"It is so. {words}{OTHER}"]) == [(0,), (1,)]
+
+
+def test_an_agency_that_is_named_in_the_middle_of_a_long_text_is_no_mark() -> None:
+    long = f"{STORY * 6} As (Reuters) once wrote. {OTHER * 6}"
+    assert (
+        len(
+            origins_of(
+                [{"a.example"}, {"b.example"}],
+                [long, "(Reuters) Fishermen of the north coast say that their nets have been empty since spring."],
+            )
+        )
+        == 2
+    )
+
+
+def test_origins_are_joined_in_chains() -> None:
+    texts = [STORY, f"(AFP) {STORY}", f"(AFP) {OTHER}", "A third text about the bridge and its many tolls, which nobody pays."]
+    assert members([{"a.example"}, {"b.example"}, {"c.example"}, {"d.example"}], texts) == [(0, 1, 2), (3,)]
+
+
+def test_a_short_quote_does_not_join_two_long_texts() -> None:
+    assert len(origins_of([{"a.example"}, {"b.example"}], [f"{STORY} {OTHER[:50]}", OTHER])) == 2
+
+
+def test_nothing_has_no_origins() -> None:
+    assert origins_of([], []) == []
+
+
+def _outlet(name: str) -> str:
+    return " ".join(f"{name} {number} of the {name} {number * 7} that {name} says" for number in range(200))
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "".join(f"{char}\u200b" for char in STORY),
+        STORY.replace("e", "\u00ade"),
+        "".join(f"{char}\U000e0041" for char in STORY),
+        STORY.translate(str.maketrans("aeopc", "\u0430\u0435\u043e\u0440\u0441")),
+        STORY.translate(str.maketrans("oA", "\u03bf\u0391")),
+        STORY.upper().replace(" ", "\u00a0\u2029"),
+    ],
+    ids=["zero width", "soft hyphens", "tag characters", "cyrillic", "greek", "upper case"],
+)
+def test_a_copy_that_only_looks_the_same_is_of_the_same_origin(hidden: str) -> None:
+    assert members([{"a.example"}, {"b.example"}], [STORY, hidden]) == [(0, 1)]
+
+
+def test_a_passage_that_two_long_pages_share_is_of_one_origin_and_a_sentence_is_not() -> None:
+    story = "The dam above the town broke on Monday after a week of rain, and three hundred people had to leave. " * 2
+    pages = [f"{_outlet('harbour')} {story}", f"{_outlet('market')} {story}"]
+    domains = [{"a.example"}, {"b.example"}]
+    assert members(domains, pages) == [(0,), (1,)]
+    (origin,) = origins_of(domains, pages, [story, f"Our reporter writes: {story}"])
+    assert origin.reasons == ("one passage copied",)
+    assert len(origins_of(domains, pages, ["It rained for a week and a day."] * 2)) == 2

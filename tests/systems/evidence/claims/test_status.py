@@ -1,0 +1,26 @@
+"""The status of a claim follows from the number of origins for and against it."""
+
+from __future__ import annotations
+
+import pytest
+
+from nlp_retrieval.systems.evidence.claims.status import status_of
+
+
+@pytest.mark.parametrize(
+    ("supporting", "contradicting", "status"),
+    [
+        (0, 0, "UNVERIFIED"),
+        (1, 0, "SUPPORTED"),
+        (2, 0, "VERIFIED"),
+        (7, 0, "VERIFIED"),
+        (0, 1, "REFUTED"),
+        (0, 5, "REFUTED"),
+        (1, 1, "DISPUTED"),
+        (9, 1, "DISPUTED"),
+    ],
+)
+def test_the_rules(supporting: int, contradicting: int, status: str) -> None:
+    found, rule = status_of(supporting, contradicting)
+    assert found == status
+    assert all(str(count) in rule for count in (supporting, contradicting) if count > 1)

@@ -1,0 +1,210 @@
+"""``nlp-retrieval evidence verify`` and ``audit``: statuses, files and exit codes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from cli.commands import refused, run
+
+from .world import CLAIM, SOURCES, make_project
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with two sources, and a report with three citations."""
+    return make_project(tmp_path_factory.mktemp("claims"))
+
+
+def test_a_claim_is_told_with_its_status_the_rule_and_a_quote(world: Path) -> None:
+    done = run("evidence", "verify", "project", CLAIM, folder=world)
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0, done.stderr
+    assert lines[0] == "SUPPORTED  supported by one independent origin, contradicted by none; VERIFIED needs two"
+    assert lines[1].startswith("  supports (")
+    assert lines[1].endswith(")  Tram in figures  A  https://stats.altbrunn.example/tram")
+    assert lines[2] == f"     {CLAIM}"
+
+
+def test_a_claim_that_no_source_speaks_of_is_unverified(world: Path) -> None:
+    done = run("evidence", "verify", "project", "Walnut orchards bloom in Chile.", folder=world)
+    assert done.returncode == 0
+    assert done.stdout == "UNVERIFIED  neither supported nor contradicted by what is indexed\n"
+
+
+def test_a_claim_that_no_passage_decides_is_told_with_the_nearest(world: Path) -> None:
+    done = run("evidence", "verify", "project", "It has many stops and a depot in Altbrunn.", folder=world)
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("UNVERIFIED")
+    assert lines[1].startswith("  not clear enough, the nearest of 1 passage (support 0.")
+    assert lines[2].strip() in SOURCES[0]["content"]
+
+
+def test_a_device_is_no_report(world: Path) -> None:
+    refused(run("evidence", "audit", "project", "/dev/zero", folder=world), 2, "a device, a pipe or a socket is not read")
+
+
+def test_the_grade_that_counts_follows_from_the_type_of_the_claim(world: Path) -> None:
+    for claim_type, grade in (("C1", "B"), ("C2", "C")):
+        done = run("evidence", "verify", "project", CLAIM, "--type", claim_type, "--json", folder=world)
+        verdict = json.loads(done.stdout)
+        assert (verdict["claim_type"], verdict["min_quality"]) == (claim_type, grade)
+        assert [one["quality"] for one in verdict["supporting_evidence"]] == ["A"], "the other source has grade D"
+        assert verdict["independence_count"] == 1
+
+
+def test_an_audit_writes_its_file_a_page_and_json(world: Path) -> None:
+    words = ("--html", "made/audit.html", "--json", "made/audit.json")
+    done = run("evidence", "audit", "project", "report.md", *words, folder=world)
+    assert done.returncode == 0, done.stderr
+    assert "written: project/09_qa/retrieval_audit.md, made/audit.html, made/audit.json" in done.stderr
+    told = json.loads((world / "made" / "audit.json").read_text())
+    statuses = [row["status"] for row in told["citations"]]
+    assert statuses == ["PASS", "REVIEW", "SOURCE_NOT_INDEXED"]
+    assert told["citations"][1]["reason"] == "other number"
+    assert "3 citations: 1 passed, 1 to review and 1 not indexed." in done.stdout
+    audit = (world / "project" / "09_qa" / "retrieval_audit.md").read_text()
+    assert audit.startswith("# Retrieval Quality Audit\n")
+    assert [line.rsplit(" | ", 1)[1] for line in audit.splitlines() if line.startswith(("| The", "| It"))] == [
+        f"{status} |" for status in statuses
+    ]
+    page = (world / "made" / "audit.html").read_text()
+    assert page.count("<article") == 3
+    for file in (audit, page):
+        assert "Judged by lexical: a citation passes from a support of 0" in file
+    assert "http-equiv" in page
+
+
+def test_an_audit_counts_what_is_indexed(tmp_path: Path) -> None:
+    world = make_project(tmp_path)
+    (world / "changed.txt").write_text("The tram of Altbrunn is closed. It carries nobody.")
+    changed = ("changed.txt", "--url", SOURCES[0]["url"])
+    (world / "new.txt").write_text("A new bridge crosses the river.")
+    new = ("new.txt", "--url", "https://bridge.altdorf.example/", "--no-build")
+
+    def indexed() -> tuple[str, ...]:
+        done = run("evidence", "audit", "project", "report.md", folder=world)
+        assert done.returncode == 0, done.stderr
+        return tuple((world / "project" / "09_qa" / "retrieval_audit.md").read_text().splitlines()[4:7])
+
+    two = ("- Documents indexed 2", "- Total passages 2", "- Unique sources 2")
+    assert indexed() == two
+    for words in (changed, new):
+        assert run("evidence", "add", "project", *words, folder=world).returncode == 0
+        assert indexed() == two
+    assert run("evidence", "add", "project", "new.txt", "--url", SOURCES[1]["url"], folder=world).returncode == 0
+    assert indexed() == ("- Documents indexed 2", "- Total passages 2", "- Unique sources 3")
+
+
+def test_an_audit_after_the_last_source_was_deleted_says_so_of_each_citation(tmp_path: Path) -> None:
+    world = make_project(tmp_path)
+    assert run("evidence", "delete", "project", *(source["url"] for source in SOURCES), folder=world).returncode == 0
+    done = run("evidence", "audit", "project", "report.md", "--json", "audit.json", folder=world)
+    assert done.returncode == 0, done.stderr
+    citations = json.loads((world / "audit.json").read_text())["citations"]
+    assert [(row["status"], row["reason"]) for row in citations] == [
+        ("SOURCE_NOT_INDEXED", "deleted source"), ("SOURCE_NOT_INDEXED", "deleted source"), ("SOURCE_NOT_INDEXED", ""),
+    ]  # fmt: skip
+    assert "- Documents indexed 0\n" in (world / "project" / "09_qa" / "retrieval_audit.md").read_text()
+    refused(run("evidence", "verify", "project", CLAIM, folder=world), 2, "project holds no sources")
+
+
+@pytest.mark.parametrize(("fail_on", "code"), [("never", 0), ("not-indexed", 1), ("review", 1)])
+def test_a_report_with_wrong_citations_fails_where_it_is_asked_to(fail_on: str, code: int, world: Path) -> None:
+    done = run("evidence", "audit", "project", "report.md", "--fail-on", fail_on, folder=world)
+    assert done.returncode == code, done.stderr
+    assert "retrieval_audit.md" in done.stderr, "the audit is written all the same"
+
+
+@pytest.mark.parametrize(
+    ("cited", "codes"),
+    [
+        ("The tram of Altbrunn carried 2.4 million passengers in 2019", {"not-indexed": 0, "review": 0}),
+        ("The tram of Altbrunn carried 7.4 million passengers in 2019", {"not-indexed": 0, "review": 1}),
+    ],
+)
+def test_a_report_fails_only_for_what_was_asked(cited: str, codes: dict[str, int], world: Path) -> None:
+    (world / "short.md").write_text(f"{cited} [1].\n\n[1]: https://stats.altbrunn.example/tram\n")
+    for fail_on, code in codes.items():
+        done = run("evidence", "audit", "project", "short.md", "--fail-on", fail_on, folder=world)
+        assert done.returncode == code, done.stdout
+
+
+@pytest.mark.parametrize(("threshold", "counts"), [("0.001", "1 passed, 1 to review"), ("0.999999", "0 passed, 2 to review")])
+def test_the_threshold_decides_what_passes_and_never_lets_a_missing_number_pass(
+    threshold: str, counts: str, world: Path
+) -> None:
+    done = run("evidence", "audit", "project", "report.md", "--threshold", threshold, folder=world)
+    assert counts in done.stdout
+
+
+@pytest.mark.parametrize("text", ["", "A report without a single source.\n", "# Only a heading"])
+def test_a_report_without_citations_is_noted_and_fails_where_it_is_asked_to(text: str, world: Path) -> None:
+    (world / "bare.md").write_text(text)
+    assert run("evidence", "audit", "project", "bare.md", folder=world).returncode == 0
+    done = run("evidence", "audit", "project", "bare.md", "--fail-on", "review", folder=world)
+    assert done.returncode == 1
+    assert "note: bare.md has no citations that can be read" in done.stderr
+    assert "The report has no citations." in done.stdout
+
+
+def test_a_table_that_no_terminal_reads_has_no_colours_and_at_80_columns_no_longer_line(world: Path) -> None:
+    done = run("evidence", "audit", "project", "report.md", folder=world, COLUMNS="80")
+    assert "\x1b" not in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    wide = run("evidence", "audit", "project", "report.md", folder=world, COLUMNS="200")
+    assert "It carried 7.4 million passengers in 2019." in wide.stdout
+    assert "elsewhere.example/tram" in wide.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("project", "nowhere.md"), "nowhere.md: no such file; check the path"),
+        (("project", "project"), "project cannot be read: Is a directory"),
+        (("nowhere", "report.md"), "nowhere holds no sources"),
+        (("report.md", "report.md"), "report.md holds no sources"),
+        (("project", "report.md", "--threshold", "1"), "must be between 0 and 1"),
+        (("project", "report.md", "--threshold", "nan"), "must be between 0 and 1"),
+        (("project", "report.md", "--verifier", "lexica"), "did you mean 'lexical'"),
+        (("project", "report.md", "--verifier", "lexical:treshold=1"), "lexical has no parameter 'treshold'"),
+        (("project", "report.md", "--fail-on", "always"), "'always' is not one of"),
+    ],
+)
+def test_an_audit_that_cannot_be_made_is_told_and_writes_nothing(
+    words: tuple[str, ...], said: str, world: Path, tmp_path: Path
+) -> None:
+    copied = shutil.copytree(world, tmp_path / "copied", ignore=shutil.ignore_patterns("09_qa"))
+    refused(run("evidence", "audit", *words, "--html", "page.html", folder=copied), 2, said)
+    assert not (copied / "page.html").exists()
+    assert not (copied / "project" / "09_qa").exists()
+
+
+def test_a_calibration_that_is_not_there_is_told(world: Path) -> None:
+    words = ("project", "report.md", "--verifier", "lexical:calibration=nowhere.json")
+    refused(run("evidence", "audit", *words, folder=world), 1, "nowhere.json is not a calibration")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("  ",), "the claim is empty"),
+        ((CLAIM, "--threshold", "0.2"), "must be above 0.33"),
+        ((CLAIM, "--threshold", "1.5"), "must be above 0.33"),
+        ((CLAIM, "--type", "C3"), "'C3' is not one of"),
+        ((CLAIM, "--verifier", "pair_modle"), "did you mean 'pair_model'"),
+    ],
+)
+def test_a_claim_that_cannot_be_verified_is_told(words: tuple[str, ...], said: str, world: Path) -> None:
+    refused(run("evidence", "verify", "project", *words, folder=world), 2, said)
+
+
+def test_a_project_that_cannot_be_written_to_is_audited(tmp_path: Path) -> None:
+    world = make_project(tmp_path)
+    (world / "project" / "09_qa").write_text("in the way of the folder")
+    done = run("evidence", "audit", "project", "report.md", "--json", "audit.json", folder=world)
+    assert done.returncode == 0, done.stderr
+    assert "note: the audit is not written in the project: " in done.stderr
+    assert len(json.loads((world / "audit.json").read_text())["citations"]) == 3

@@ -1,0 +1,174 @@
+"""``nlp-retrieval evidence add``, ``search`` and ``stats``: what was read is added once, found, and shown without harm."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cli.commands import refused, run
+
+from nlp_retrieval.core.search.searcher import Searcher
+from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
+from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
+
+from .world import SOURCES, make_project
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project that no test changes."""
+    return make_project(tmp_path_factory.mktemp("sources"))
+
+
+def index_of(project: Path) -> EvidenceIndex:
+    return EvidenceIndex(project, Searcher([Bm25sRetriever()]))
+
+
+def test_sources_are_added_once_and_are_searchable_at_once(tmp_path: Path) -> None:
+    make_project(tmp_path)
+    again = run("evidence", "add", "project", "sources.jsonl", folder=tmp_path)
+    assert again.returncode == 0
+    assert again.stderr == "0 sources added, 2 known before; 2 texts, 2 passages in project\n"
+    found = run("evidence", "search", "project", "passengers", "--json", folder=tmp_path)
+    assert {one["url"] for one in json.loads(found.stdout)} == {one["url"] for one in SOURCES}
+
+
+def test_a_file_keeps_the_url_grade_and_date_that_it_is_given(tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text(
+        "<title>Bell</title><p>The bell of Altbrunn weighs 900 kg.</p>" + "<p>It rings.</p>" * 3
+    )
+    options = ("--url", "http://bell.example/?utm_source=x", "--quality", "B", "--date", "2026-03-04", "-r", "bm25s")
+    done = run("evidence", "add", "project", "page.html", *options, folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "1 source added; 1 text, 1 passage in project\n")
+    (source,) = index_of(tmp_path / "project").sources()
+    assert (source.title, source.quality, source.fetch_date[:10]) == ("Bell", "B", "2026-03-04")
+    assert index_of(tmp_path / "project").source("https://bell.example/") == source
+
+
+def test_what_is_added_without_building_is_kept_and_found_later(tmp_path: Path) -> None:
+    (tmp_path / "page.txt").write_text("The bell of Altbrunn weighs 900 kg.")
+    done = run("evidence", "add", "project", "page.txt", "--no-build", "-r", "bm25s", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    index = index_of(tmp_path / "project")
+    assert index.search("bell") == []
+    index.build_index()
+    assert [one.content for one in index.search("bell")] == ["The bell of Altbrunn weighs 900 kg."]
+
+
+def test_what_was_added_before_an_error_is_told_and_kept(tmp_path: Path) -> None:
+    rows = [
+        {"url": "https://a.example/1", "content": "The bell weighs 900 kg."},
+        {"link": "https://a.example/2", "content": "x"},
+    ]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = run("evidence", "add", "project", "rows.jsonl", "-r", "bm25s", folder=tmp_path)
+    refused(done, 2, 'rows.jsonl, line 2: no "url" field')
+    assert "note: 1 source added before this error" in done.stderr
+    (tmp_path / "rows.jsonl").write_text(json.dumps(rows[0] | {"url": "https://a.example/2"}))
+    run("evidence", "add", "project", "rows.jsonl", "-r", "bm25s", folder=tmp_path)
+    (found,) = index_of(tmp_path / "project").search("bell")
+    assert found.url == "https://a.example/1"
+
+
+def test_a_source_is_deleted_by_any_form_of_its_url_and_all_of_them_or_none(tmp_path: Path) -> None:
+    make_project(tmp_path)
+    here, nowhere = "http://stats.altbrunn.example/tram/?utm_source=x", "https://nowhere.example/"
+    refused(run("evidence", "delete", "project", here, nowhere, folder=tmp_path), 2, f"under '{nowhere}' in project")
+    refused(run("evidence", "delete", "project", "nowhere", folder=tmp_path), 2, "'nowhere' is not a URL")
+    refused(run("evidence", "delete", "nothing", here, folder=tmp_path), 2, "nothing holds no sources")
+    assert len(index_of(tmp_path / "project").sources()) == 2
+    done = run("evidence", "delete", "project", here, folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "1 version deleted; 1 text left in project\n")
+    audit = run("evidence", "audit", "project", "report.md", folder=tmp_path, COLUMNS="120")
+    assert "deleted source" in audit.stdout
+
+
+def test_a_passage_without_a_title_is_told_by_its_url_once(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text(json.dumps({"url": "https://a.example/1", "content": "The bell weighs 900 kg."}))
+    run("evidence", "add", "project", "rows.jsonl", "-r", "bm25s", folder=tmp_path)
+    done = run("evidence", "search", "project", "bell", folder=tmp_path)
+    assert done.stdout.splitlines()[0] == "  1  C  https://a.example/1"
+
+
+def test_passages_are_printed_with_title_grade_and_url(world: Path) -> None:
+    done = run("evidence", "search", "project", "How many passengers?", folder=world)
+    lines = done.stdout.splitlines()
+    assert (done.returncode, len(lines)) == (0, 4)
+    assert "  1  Tram in figures  A  https://stats.altbrunn.example/tram" in lines
+    assert "     The tram of Altbrunn carried 2.4 million passengers in 2019. It has 22 stops." in lines
+
+
+def test_a_lowest_grade_and_a_number_of_passages_are_kept_to(world: Path) -> None:
+    graded = run("evidence", "search", "project", "tram", "--min-quality", "B", "--json", folder=world)
+    assert [one["quality"] for one in json.loads(graded.stdout)] == ["A"]
+    one = run("evidence", "search", "project", "tram", "-k", "1", "--json", folder=world)
+    assert len(json.loads(one.stdout)) == 1
+
+
+def test_a_search_that_finds_nothing_says_so(world: Path) -> None:
+    done = run("evidence", "search", "project", "zebra", folder=world)
+    assert (done.returncode, done.stdout) == (0, "nothing found\n")
+
+
+@pytest.mark.parametrize("command", [("search", "bell"), ("verify", "The bell of Altbrunn weighs 900 kg.")])
+def test_nothing_in_a_source_is_obeyed_or_hidden(command: tuple[str, str], tmp_path: Path) -> None:
+    index = index_of(tmp_path / "project")
+    content = "The bell of Altbrunn weighs 900 kg.\x1b[31m It is \u202eold\u202c."
+    index.add_document(content, "https://bell.example/", "Bell \x1b]0;owned\x07\u202egnp [bold]x[/]")
+    index.build_index()
+    verb, words = command
+    done = run("evidence", verb, "project", words, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "900 kg" in done.stdout
+    assert "[U+202E]gnp [bold]x[/]" in done.stdout
+    assert not {"\x1b", "\x07", "\u202e"} & set(done.stdout)
+
+
+def test_statistics_are_told_in_words_and_in_json(world: Path) -> None:
+    plain = run("evidence", "stats", "project", folder=world)
+    assert plain.returncode == 0
+    assert "document count         2" in plain.stdout
+    figures = json.loads(run("evidence", "stats", "project", "--json", folder=world).stdout)
+    assert (figures["document_count"], figures["passage_count"], figures["unique_domains"]) == (2, 2, 2)
+    assert figures["index_built"] is True
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("project", "nowhere.txt"), "nowhere.txt: no such file"),
+        (("project", ".", "--url", "https://a.example/"), "--url is for a single file"),
+        (("project", "report.md", "report.md", "--url", "https://a.example/"), "--url is for a single file"),
+        (("project", "sources.jsonl", "--url", "https://a.example/"), "--url is for a single file"),
+        (("project", "report.md", "--url", "nowhere"), "'nowhere' is not a URL"),
+        (("project", "report.md", "--url", "javascript:alert(1)"), "not a URL"),
+        (("project", "report.md", "--quality", "F"), "grades are A, B, C, D and E"),
+        (("project", "report.md", "--date", "yesterday"), "not a date in ISO 8601"),
+        (("project", "report.md", "--rules", "nowhere.yaml"), "nowhere.yaml"),
+        (("project", "report.md", "-r", "bm52s"), "did you mean 'bm25s'"),
+    ],
+)
+def test_what_cannot_be_added_is_told_and_changes_nothing(words: tuple[str, ...], said: str, world: Path) -> None:
+    before = index_of(world / "project").sources()
+    refused(run("evidence", "add", *words, folder=world), 2, said)
+    assert index_of(world / "project").sources() == before
+
+
+@pytest.mark.parametrize("words", [("search", "nowhere", "x"), ("stats", "nowhere"), ("verify", "nowhere", "x")])
+def test_a_project_that_is_not_there_is_told_and_not_made(words: tuple[str, ...], tmp_path: Path) -> None:
+    refused(run("evidence", *words, folder=tmp_path), 2, "nowhere holds no sources", "nlp-retrieval evidence add nowhere")
+    assert not (tmp_path / "nowhere").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("-k", "0"), 2, "k must be at least 1"),
+        (("--min-quality", "F"), 2, "grades are A (best) to E"),
+        (("--min-quality", "b"), 2, "did you mean 'B'"),
+        (("-r", "link_graph:seeds=[bm25s]"), 3, "link_graph"),
+    ],
+)
+def test_a_search_that_cannot_be_done_is_told(words: tuple[str, ...], code: int, said: str, world: Path) -> None:
+    refused(run("evidence", "search", "project", "tram", *words, folder=world), code, said)

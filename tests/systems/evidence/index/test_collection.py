@@ -1,0 +1,117 @@
+"""A project's passages as a collection, and judged claims as queries and gold."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from nlp_retrieval import BeirLoader
+from nlp_retrieval.errors import RetrievalError, SourceError
+from nlp_retrieval.systems.evidence.index.collection import export_collection
+from systems.evidence.index.sources import LAKE, LAKE_TEXT, TOWN, TOWN_TEXT, lexical, two_sources
+
+LONG = "https://long.example/"
+LONG_TEXT = " ".join(f"Sentence number{number} speaks of the {number}th lake in the valley." for number in range(40))
+
+
+def judged_in(folder: Path, *rows: object) -> Path:
+    path = folder / "judged.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_every_passage_is_an_item_with_what_is_known_of_its_source(tmp_path):
+    with two_sources(tmp_path / "project") as index:
+        index.add_document(LAKE_TEXT, "https://mirror.example/lake", "Mirror", "A")
+        index.add_document("Another history.", TOWN, "Towns", "D", "2027-01-01")
+        index.add_document("Deleted.", "https://gone.example/")
+        index.delete("https://gone.example/")
+        done = export_collection(index, tmp_path / "out")
+        wanted = {(one.content, one.title) for key in {s.key for s in index.sources()} for one in index.passages(key)}
+    items = list(BeirLoader(tmp_path / "out").stream())
+    assert {(item.content, item.metadata["title"]) for item in items} == wanted
+    assert (done.passages, done.claims, len(items)) == (len(items), 0, len(wanted))
+    lake = next(item for item in items if "freezes" in item.content)
+    assert lake.metadata == {"title": "Lakes", "url": LAKE, "quality": "A", "fetch_date": "2026-01-19"}
+
+
+def test_a_quote_makes_the_passages_that_hold_it_gold(tmp_path):
+    with lexical(tmp_path / "project") as index:
+        index.add_document(LONG_TEXT, LONG)
+        passages = index.passages(index.sources()[0].key)
+        begin = passages[2].start + 70
+        over = " ".join(LONG_TEXT[passages[0].end - 90 : passages[0].end + 90].split()[1:-1])
+        rows = [
+            {"claim": "one place", "url": LONG, "quote": "\n\t ".join(LONG_TEXT[begin:].split()[1:8])},
+            {"claim": "across an edge", "url": LONG, "quote": over},
+            {"query": "all of it", "url": "http://long.example/#part"},
+            {"claim": "one place", "url": LONG, "quote": LONG_TEXT[:30]},
+        ]
+        done = export_collection(index, tmp_path / "out", judged_in(tmp_path, *rows))
+    loader = BeirLoader(tmp_path / "out")
+    key = passages[0].key
+    gold = {query.text: set(one.relevance) for query, one in zip(loader.queries(), loader.gold(), strict=True)}
+    assert done.claims == 3
+    assert gold["one place"] == {f"{key}::2", f"{key}::0"}
+    assert gold["across an edge"] == {f"{key}::0", f"{key}::1"}
+    assert gold["all of it"] == {f"{key}::{number}" for number in range(len(passages))}
+
+
+def test_other_fields_are_kept_and_families_count(tmp_path):
+    with two_sources(tmp_path / "project") as index:
+        row = {"claim": "It freezes.", "url": LAKE, "family": "lakes", "hops": 2, "id": "mine"}
+        export_collection(index, tmp_path / "out", judged_in(tmp_path, row))
+    (query,) = BeirLoader(tmp_path / "out").queries()
+    assert (query.family, query.metadata["hops"]) == ("lakes", 2)
+
+
+def test_what_a_page_says_ends_no_line_and_names_no_other_item(tmp_path):
+    hostile = 'It ends here.\u2028{"_id": "forged", "text": "x"}\x85 \t"}\x1b[31m \u202e end'
+    with lexical(tmp_path / "project") as index:
+        index.add_document(hostile, "https://hostile.example/", "T\tq\u2029x\u2028")
+        (passage,) = index.passages(index.sources()[0].key)
+        row = {"claim": "A\tclaim\nover lines\u2028", "url": "https://hostile.example/", "id": "x\t1\nclaim1"}
+        export_collection(index, tmp_path / "out", judged_in(tmp_path, row))
+    loader = BeirLoader(tmp_path / "out")
+    (item,), (query,), (gold,) = loader.stream(), loader.queries(), loader.gold()
+    assert (item.content, item.metadata["title"]) == (passage.content, passage.title)
+    assert (query.text, dict(gold.relevance)) == (row["claim"], {item.item_id: 1})
+
+
+def test_without_claims_those_of_an_earlier_export_are_removed(tmp_path):
+    with two_sources(tmp_path / "project") as index:
+        export_collection(index, tmp_path / "out", judged_in(tmp_path, {"claim": "x", "url": LAKE}))
+        export_collection(index, tmp_path / "out")
+    assert sorted(path.name for path in (tmp_path / "out").rglob("*")) == ["corpus.jsonl", "qrels"]
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"claim": "x"}, '"url"'),
+        ({"url": LAKE}, '"claim"'),
+        ({"claim": " ", "url": LAKE}, '"claim" is empty'),
+        ({"claim": 5, "url": LAKE}, "claim"),
+        ({"claim": "x", "url": "nowhere"}, "not a URL"),
+        ({"claim": "x", "url": "https://other.example/"}, "no text is stored under"),
+        ({"claim": "x", "url": LAKE, "quote": TOWN_TEXT[:20]}, "does not have this quote"),
+        ({"claim": "x", "url": LAKE, "quote": ""}, '"quote" is empty'),
+        ({"claim": "x", "url": LAKE, "quote": "\ud800"}, "surrogate"),
+        ({"claim": "\ud800", "url": LAKE}, "surrogate"),
+        ({"claim": "x", "url": LAKE, "family": [1]}, "family"),
+        ([1], "expected a JSON object"),
+    ],
+)
+def test_a_line_that_cannot_be_used_is_named_and_nothing_is_written(tmp_path, row, message):
+    good = {"claim": "It freezes.", "url": LAKE}
+    with two_sources(tmp_path / "project") as index, pytest.raises(SourceError, match=r"judged\.jsonl, line 2") as caught:
+        export_collection(index, tmp_path / "out", judged_in(tmp_path, good, row))
+    assert message in str(caught.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_without_claims_is_refused(tmp_path):
+    with two_sources(tmp_path / "project") as index, pytest.raises(RetrievalError, match="holds no claims"):
+        export_collection(index, tmp_path / "out", judged_in(tmp_path))

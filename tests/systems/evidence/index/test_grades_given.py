@@ -1,0 +1,85 @@
+"""What a person gave of a source stays, whichever way it comes in again; its versions are ordered by their arrival."""
+
+from __future__ import annotations
+
+import pytest
+
+from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.systems.evidence.index import store
+from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
+from nlp_retrieval.systems.evidence.reading.sources import read_sources
+
+from .sources import LAKE, LAKE_TEXT, lexical
+
+FORUM = "https://www.reddit.com/r/lakes/1"
+
+
+def test_a_source_without_a_grade_is_graded_by_the_rules(tmp_path):
+    index = lexical(tmp_path)
+    index.add_document(LAKE_TEXT, FORUM)
+    index.add_documents([{"content": "Another text.", "url": "https://arxiv.org/abs/1"}])
+    assert [source.quality for source in index.sources()] == ["D", "B"]
+
+
+def test_a_grade_and_a_title_that_were_given_stay(tmp_path):
+    index = lexical(tmp_path)
+    index.add_document(LAKE_TEXT, LAKE, "Lakes", "A")
+    index.add_document(LAKE_TEXT, LAKE)
+    index.add_document("The lake is dry.", LAKE)
+    found = index.source(LAKE)
+    assert (found.title, found.quality) == ("Lakes", "A")
+    index.add_document("The lake is dry.", LAKE, source_quality="D")
+    assert index.source(LAKE).quality == "D"
+
+
+def test_what_a_file_or_page_says_does_not_replace_what_was_given(tmp_path):
+    index = lexical(tmp_path)
+    file = tmp_path / "lake.txt"
+    file.write_text(LAKE_TEXT)
+    (read,) = read_sources(file, url_of=lambda _: LAKE)
+    index.add_document(LAKE_TEXT, LAKE, "Lakes", "A")
+    assert not index.add_source(read)
+    found = index.source(LAKE)
+    assert (found.title, found.quality) == ("Lakes", "A")
+
+
+def test_a_clock_that_goes_back_hides_no_newer_text(tmp_path, monkeypatch):
+    index = lexical(tmp_path)
+    index.add_document("The first text.", LAKE)
+    monkeypatch.setattr(store, "now", lambda: "2001-01-01T00:00:00.000000+00:00")
+    index.add_document("The second text.", LAKE)
+    index.add_document("The third text.", LAKE)
+    assert [index.text(version.key) for version in index.versions(LAKE)] == [
+        "The first text.", "The second text.", "The third text."
+    ]  # fmt: skip
+
+
+def test_places_and_routes_of_a_page_are_all_kept(tmp_path):
+    index = lexical(tmp_path)
+    urls = [f"{LAKE}{place}" for place in ("#a", "#b", "#/one", "#/two", "#!three")]
+    for url in urls:
+        assert index.add_document(f"The text at {url}.", url)
+    index.build_index()
+    for url in urls:
+        assert index.text(index.source(url).key) == f"The text at {url}."
+    assert {found.url for found in index.search("the text at", k=9)} == set(urls)
+    assert not index.add_document(f"The text at {urls[1]}.", urls[1])
+
+
+def test_the_name_of_a_model_is_late_interaction_and_other_values_are_errors(tmp_path):
+    index = EvidenceIndex(tmp_path, "colbert-ir/colbertv2.0")
+    assert (index.engines, index.index_path.name) == (["colbert"], "colbert_index")
+    for wrong in ("bm25", "", 5, object()):
+        with pytest.raises(ConfigurationError, match="searcher="):
+            EvidenceIndex(tmp_path, wrong)
+
+
+def test_names_of_files_may_hold_line_ends_and_bytes(tmp_path):
+    folder = tmp_path / "sources"
+    folder.mkdir()
+    for number, name in enumerate((b"a\nb.txt", b"a\xffb.txt", b"a\xfeb.txt", b"c\td.txt", "\u0663.txt".encode())):
+        with open(bytes(folder) + b"/" + name, "w") as file:  # noqa: PTH123
+            file.write(f"Text {number}.")
+    index = lexical(tmp_path)
+    assert all(index.add_source(one) for one in read_sources(folder))
+    assert len(index.sources()) == 5

@@ -1,0 +1,170 @@
+"""What an outsider may do to the files of a project: nothing of it decides, misleads or crashes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+
+import pytest
+
+from nlp_retrieval.errors import IndexDamagedError, IndexStateError, IndexWriteError, RetrievalWarning
+from systems.evidence.index.sources import LAKE, LAKE_TEXT, TOWN, lexical, told, two_sources
+
+
+@pytest.fixture
+def closed(tmp_path):
+    """A project of two sources, and the path of its database."""
+    two_sources(tmp_path).close()
+    return tmp_path, tmp_path / "10_graph" / "evidence.sqlite3"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"[" * 100_000, b'{"document_count": 1e999, "index_built": false}', b"\xff\xfe", b"null"],
+    ids=["empty", "cut", "deep", "lying", "bytes", "null"],
+)
+def test_the_metadata_file_is_never_believed(tmp_path, content):
+    index = two_sources(tmp_path)
+    index.metadata_path.write_bytes(content)
+    again = lexical(tmp_path)
+    assert len(again.sources()) == 2
+    assert again.search("lake freezes")[0].url == LAKE
+    again.write_metadata()
+    assert told(again)["document_count"] == 2
+
+
+def test_a_metadata_file_that_cannot_be_written_is_a_warning_and_the_source_is_kept(tmp_path):
+    index = two_sources(tmp_path)
+    index.metadata_path.unlink()
+    index.metadata_path.mkdir()
+    with pytest.warns(RetrievalWarning, match="could not be written"):
+        assert index.add_document("A third text.", "https://third.example")
+    assert len(index.sources()) == 3
+
+
+@pytest.mark.parametrize("content", [b"not a database " * 100, b"SQLite format 3\x00" + b"\xff" * 5000])
+def test_a_file_that_is_no_database_is_refused_and_kept(tmp_path, content):
+    path = tmp_path / "10_graph" / "evidence.sqlite3"
+    path.parent.mkdir()
+    path.write_bytes(content)
+    with pytest.raises(IndexDamagedError, match="cannot be read"):
+        lexical(tmp_path).add_document(LAKE_TEXT, LAKE)
+    with pytest.raises(IndexDamagedError, match="cannot be read"):
+        lexical(tmp_path).sources()
+    assert path.read_bytes() == content
+
+
+def test_another_programs_database_is_refused_and_kept(tmp_path):
+    path = tmp_path / "10_graph" / "evidence.sqlite3"
+    path.parent.mkdir()
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE texts (x)")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(IndexDamagedError, match="database of another program"):
+        lexical(tmp_path).add_document(LAKE_TEXT, LAKE)
+    assert path.read_bytes() == before
+
+
+CHANGES = {
+    "newer": ("PRAGMA user_version=3", "has the format 3"),
+    "trigger": ("CREATE TRIGGER t AFTER INSERT ON versions BEGIN DELETE FROM texts; END", "it was tampered with"),
+    "view": ("CREATE VIEW v AS SELECT load_extension('x')", "it was tampered with"),
+    "column": ("ALTER TABLE texts ADD COLUMN x", "it was tampered with"),
+    "dropped": ("DROP TABLE passages", "it was tampered with"),
+    "grade": ("UPDATE versions SET quality='A+'", "did not write"),
+    "type": ("UPDATE versions SET title=x'00ff'", "did not write"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_database_that_was_changed_by_others_is_refused(closed, change):
+    project, path = closed
+    statement, message = CHANGES[change]
+    connection = sqlite3.connect(path)
+    connection.execute(statement)
+    connection.commit()
+    connection.close()
+    with pytest.raises(IndexDamagedError, match=message):
+        lexical(project).sources()
+
+
+def test_a_text_that_was_changed_is_never_quoted(closed):
+    project, path = closed
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE texts SET content = replace(content, 'January', 'October')")
+    connection.commit()
+    connection.close()
+    index = lexical(project)
+    for look in (lambda: index.search("lake freezes"), lambda: index.text(index.source(LAKE).key)):
+        with pytest.raises(IndexDamagedError, match="not what its checksum says"):
+            look()
+
+
+def test_a_span_outside_its_text_is_refused(closed):
+    project, path = closed
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE passages SET start = -5")
+    connection.commit()
+    connection.close()
+    with pytest.raises(IndexDamagedError, match="begins or ends nowhere"):
+        lexical(project).search("lake freezes")
+
+
+def test_an_index_that_is_damaged_is_built_again_from_the_sources(tmp_path):
+    index = two_sources(tmp_path)
+    shutil.rmtree(next(index.index_path.glob("bm25s-*")))
+    again = lexical(tmp_path)
+    with pytest.raises(IndexDamagedError, match="call build_index"):
+        again.search("lake freezes")
+    again.build_index()
+    assert again.search("lake freezes")[0].url == LAKE
+    (again.index_path / "manifest.json").write_text("{")
+    assert not lexical(tmp_path).source(LAKE).searchable
+    lexical(tmp_path).build_index()
+    assert lexical(tmp_path).search("lake freezes")[0].url == LAKE
+
+
+def test_an_index_of_something_else_shows_nothing_of_it(tmp_path):
+    """Passages come from the stored sources; an index can only point at them."""
+    from nlp_retrieval import Bm25sRetriever, SearchableItem, Searcher
+
+    index = two_sources(tmp_path)
+    key = index._store.sha256_of(index.source(LAKE).key)
+    false = {"source": key, "url": "https://evil.example", "title": "", "quality": "A", "start": 0, "end": 9}
+    ids = [f"{key}::0", f"{key}::7", f"{key}::-1", "0" * 64 + "::0", "no id", f"{key}::٣"]
+    items = [SearchableItem(item_id=one, content="The lake never freezes", metadata=false) for one in ids]
+    Searcher([Bm25sRetriever()]).index(items, index.index_path, replace=True)
+    found = lexical(tmp_path).search("The lake never freezes")
+    assert [(one.content, one.url, one.quality) for one in found] == [(LAKE_TEXT, LAKE, "B")]
+    again = lexical(tmp_path)
+    again.build_index()
+    assert {one.url for one in again.search("lake town")} == {LAKE, TOWN}
+
+
+def test_a_project_that_cannot_be_written_to_says_so(tmp_path):
+    (tmp_path / "project").write_text("a file")
+    with pytest.raises(IndexStateError) as raised:
+        lexical(tmp_path / "project").add_document(LAKE_TEXT, LAKE)
+    assert isinstance(raised.value, IndexWriteError)
+    assert lexical(tmp_path / "project").sources() == []
+
+
+def test_a_database_that_was_replaced_is_opened_again(tmp_path):
+    index = two_sources(tmp_path)
+    other = lexical(tmp_path / "other")
+    other.add_document("Another text.", "https://another.example")
+    other.close()
+    shutil.rmtree(tmp_path / "10_graph")
+    assert index.sources() == []
+    shutil.move(tmp_path / "other" / "10_graph", tmp_path / "10_graph")
+    assert [source.url for source in index.sources()] == ["https://another.example"]
+
+
+def test_the_metadata_are_json_whatever_the_sources_hold(tmp_path):
+    index = lexical(tmp_path)
+    title = '"sources": {}, </script> \\ \u2028 "'
+    index.add_document(LAKE_TEXT, LAKE, title)
+    assert next(iter(told(index)["sources"].values()))["title"] == " ".join(title.split())
+    assert index.metadata_path.read_text("utf-8") == json.dumps(told(index), indent=2, ensure_ascii=False) + "\n"

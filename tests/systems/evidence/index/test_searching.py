@@ -1,0 +1,310 @@
+"""What is found, when, and by which figures a project describes itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+
+import pytest
+from hashed_tokens import HashedTokens
+
+from nlp_retrieval import Bm25sRetriever, ColbertRetriever, OverlapReranker, Searcher
+from nlp_retrieval.core.index.generation import open_generation
+from nlp_retrieval.errors import IndexMismatchError, InputError, QueryError, RetrievalWarning
+from nlp_retrieval.systems.evidence.index.counters import relevance_of
+from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
+from systems.evidence.index.sources import LAKE, LAKE_TEXT, TOWN, TOWN_TEXT, lexical, told, two_sources
+
+MIRROR = "https://mirror.example/lake"
+
+
+def held_ids(index):
+    return {item.item_id for item in open_generation(index.index_path).items.stream_live()}
+
+
+def test_a_source_is_found_after_building_and_not_before(tmp_path):
+    index = lexical(tmp_path)
+    index.build_index()
+    index.add_document(LAKE_TEXT, LAKE, "Lakes", "B", "2026-01-19")
+    assert index.search("lake") == []
+    assert not index.source(LAKE).searchable
+    index.build_index()
+    (found,) = index.search("When does the lake freeze?")
+    assert (found.url, found.title, found.quality, found.fetch_date) == (LAKE, "Lakes", "B", "2026-01-19")
+    assert index.text(found.key)[found.start : found.end] == found.content == LAKE_TEXT
+    assert found.score > 0
+    assert found.signals["bm25s.rank"] == 1
+    assert index.source(LAKE).searchable
+
+
+def test_the_default_searcher_finds_by_words_and_by_meaning(tmp_path):
+    index = EvidenceIndex(tmp_path)
+    index.add_documents([{"content": LAKE_TEXT, "url": LAKE}, {"content": TOWN_TEXT, "url": TOWN}])
+    index.build_index()
+    (found, *_) = index.search("In January the water turns to ice.")
+    assert found.url == LAKE
+    assert {"bm25s.rank", "faiss.rank"} & set(found.signals)
+
+
+def test_late_interaction_has_a_folder_of_its_own(tmp_path):
+    index = EvidenceIndex.colbert(tmp_path, model="colbert-ir/colbertv2.0")
+    assert index.index_path == tmp_path / "10_graph" / "colbert_index"
+    assert index.search("nothing is opened for this") == []
+    index = EvidenceIndex(tmp_path, Searcher([ColbertRetriever(HashedTokens(16), bits=None)]), "colbert_index")
+    index.add_documents([{"content": LAKE_TEXT, "url": LAKE}, {"content": TOWN_TEXT, "url": TOWN}])
+    index.build_index()
+    assert index.search("lake january")[0].url == LAKE
+    assert lexical(tmp_path).search("lake") == []
+
+
+def test_a_second_build_adds_what_is_new_and_writes_nothing_else(tmp_path):
+    index = lexical(tmp_path)
+    index.add_documents({"content": f"Report {number}.", "url": f"https://a.example/{number}"} for number in range(5))
+    index.build_index()
+    before = open_generation(index.index_path).manifest
+    index.build_index()
+    assert open_generation(index.index_path).manifest == before
+    index.add_document("The forest burned in 1999.", "https://woods.example/fire")
+    index.build_index()
+    after = open_generation(index.index_path).manifest
+    assert after.corpus.segments[0] == before.corpus.segments[0]
+    assert after.corpus.n_items == 6
+    assert index.search("forest")[0].url == "https://woods.example/fire"
+
+
+def test_what_was_deleted_is_not_found_even_before_building(tmp_path):
+    index = two_sources(tmp_path)
+    index.delete(TOWN)
+    assert index.search("town founded by salt traders") == []
+    index.build_index()
+    assert len(held_ids(index)) == 1
+    index.delete(LAKE)
+    index.build_index()
+    assert not index.index_path.exists()
+    assert index.search("lake") == []
+    assert not told(index)["index_built"]
+    index.add_document(LAKE_TEXT, LAKE)
+    index.build_index()
+    assert len(index.search("lake")) == 1
+
+
+def test_a_deleted_source_does_not_take_the_place_of_others(tmp_path):
+    index = lexical(tmp_path)
+    for number in range(30):
+        index.add_document(f"The lake freezes in year {number}.", f"https://a.example/{number}")
+    index.build_index()
+    for number in range(25):
+        index.delete(f"https://a.example/{number}")
+    assert len(index.search("the lake freezes", k=5)) == 5
+
+
+def test_the_quality_is_filtered_before_the_best_are_taken(tmp_path):
+    """Ten sources of a low grade fit better than all hundred of a high one."""
+    index = lexical(tmp_path)
+    for number in range(10):
+        index.add_document(f"Lake freezes. Lake freezes. Copy {number}.", f"https://low.example/{number}", source_quality="E")
+    for number in range(100):
+        text = f"Report {number} on many things says that at some time the lake in the valley freezes over."
+        index.add_document(text, f"https://high.example/{number}", source_quality="B")
+    index.build_index()
+    assert {found.quality for found in index.search("lake freezes", k=10)} == {"E"}
+    found = index.search("lake freezes", k=10, min_quality="B")
+    assert len(found) == 10
+    assert {one.quality for one in found} == {"B"}
+    assert len(index.search_for_claim("The lake freezes")) == 5
+    assert index.search("lake freezes", min_quality="A") == []
+
+
+def test_a_new_grade_counts_at_once_where_it_is_worse_and_after_building_where_it_is_better(tmp_path):
+    index = two_sources(tmp_path)
+    index.add_document(LAKE_TEXT, LAKE, source_quality="E")
+    assert index.search("lake freezes", min_quality="B") == []
+    index.add_document(TOWN_TEXT, TOWN, source_quality="A")
+    index.build_index()
+    assert [found.quality for found in index.search("town founded", min_quality="A")] == ["A"]
+    assert [found.quality for found in index.search("lake freezes")] == ["E"]
+
+
+def test_metadata_are_filtered(tmp_path):
+    index = two_sources(tmp_path)
+    words = "lake town founded freezes"
+    assert {found.url for found in index.search(words)} == {LAKE, TOWN}
+    assert [found.url for found in index.search(words, where={"title": "Towns"})] == [TOWN]
+    assert [found.url for found in index.search(words, where={"fetch_date": {"lt": "2026-01-31"}})] == [LAKE]
+    assert index.search(words, min_quality="B", where={"title": "Towns"}) == []
+
+
+@pytest.mark.parametrize(
+    ("where", "urls"),
+    [
+        ({"url": LAKE}, {LAKE}),
+        ({"url": MIRROR}, {LAKE}),
+        ({"url": "http://mirror.example/lake/#top"}, {LAKE}),
+        ({"metadata.url": {"in": [MIRROR, TOWN]}}, {LAKE, TOWN}),
+        ({"url": {"in": [MIRROR], "gte": "a"}, "title": "Lakes"}, {LAKE}),
+        ({"not": {"url": MIRROR}}, {TOWN}),
+        ({"or": [{"url": MIRROR}, {"url": TOWN}], "and": [{"start": 0}]}, {LAKE, TOWN}),
+    ],
+)
+def test_a_text_is_found_by_each_of_its_urls(tmp_path, where, urls):
+    index = two_sources(tmp_path)
+    index.add_document(LAKE_TEXT, MIRROR)
+    index.build_index()
+    assert {found.url for found in index.search(f"{LAKE_TEXT} {TOWN_TEXT}", where=where)} == urls
+
+
+@pytest.mark.parametrize(
+    ("where", "note"),
+    [
+        ({"and": [{"url": MIRROR}, {"url": TOWN}]}, "no item meets them together"),
+        ({"url": MIRROR, "source": "another"}, "source is never 'another'"),
+        ({"url": "https://elsewhere.example/"}, "no source has the URL 'https://elsewhere.example/'"),
+        ({"url": "nowhere"}, "no source has the URL 'nowhere'"),
+        ({"url": {"gt": TOWN}}, "url is never gt"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::nlp_retrieval.errors.RetrievalWarning")
+def test_a_filter_that_no_text_meets_says_why(tmp_path, where, note):
+    index = two_sources(tmp_path)
+    index.add_document(LAKE_TEXT, MIRROR)
+    index.build_index()
+    with pytest.warns(RetrievalWarning, match=note):
+        assert index.search(f"{LAKE_TEXT} {TOWN_TEXT}", where=where) == []
+    with pytest.raises(QueryError, match="url is a text in this index, and 7 is a number"):
+        index.search(LAKE_TEXT, where={"url": 7})
+
+
+def test_a_url_finds_its_newest_text(tmp_path):
+    index = two_sources(tmp_path)
+    index.add_document(LAKE_TEXT, MIRROR)
+    index.add_document("The lake was drained.", LAKE)
+    index.build_index()
+    assert [found.content for found in index.search("lake", where={"url": LAKE})] == ["The lake was drained."]
+    assert [found.content for found in index.search("lake", where={"url": MIRROR})] == [LAKE_TEXT]
+
+
+def test_one_source_is_searched_alone(tmp_path):
+    index = two_sources(tmp_path)
+    assert {found.url for found in index.search_source("lake town", f"{TOWN}/?utm_source=x#y")} == {TOWN}
+    assert index.search_source("lake town", "https://unknown.example/") == []
+
+
+@pytest.mark.parametrize("k", [0, -1, True, 2.5, "3"])
+def test_a_wrong_k_is_refused_with_and_without_an_index(tmp_path, k):
+    with pytest.raises(QueryError, match="k must be"):
+        lexical(tmp_path).search("lake", k=k)
+
+
+def test_a_wrong_query_minimum_filter_or_url_is_refused(tmp_path):
+    index = two_sources(tmp_path)
+    with pytest.raises(QueryError):
+        index.search(None)
+    with pytest.raises(InputError, match="min_quality is 'Z', and grades are A"):
+        index.search("lake", min_quality="Z")
+    with pytest.raises(InputError, match="min_quality"):
+        index.search_for_claim("lake", min_quality="")
+    with pytest.raises(QueryError, match="no item of this index has the metadata key 'colour'"):
+        index.search("lake", where={"colour": "red"})
+    with pytest.raises(InputError, match="is not a URL"):
+        index.search_source("lake", "lake")
+    with pytest.raises(InputError, match="is not a date"):
+        index.source(LAKE, "May")
+
+
+def test_long_and_foreign_queries_are_answered(tmp_path):
+    index = two_sources(tmp_path)
+    assert index.search("lake " * 2000)
+    for query in ("湖", "", "of the"):
+        assert index.search(query) == []
+
+
+def test_one_searcher_serves_two_projects(tmp_path):
+    searcher = Searcher([Bm25sRetriever()])
+    one, other = EvidenceIndex(tmp_path / "one", searcher), EvidenceIndex(tmp_path / "other", searcher)
+    one.add_document("The lake freezes in the north.", LAKE)
+    other.add_document("The lake never freezes in the south.", TOWN)
+    one.build_index()
+    other.build_index()
+    assert [found.url for found in one.search("lake freezes")] == [LAKE]
+    assert [found.url for found in other.search("lake freezes")] == [TOWN]
+
+
+def test_another_searcher_is_told_to_build_and_then_searches(tmp_path):
+    two_sources(tmp_path)
+    other = EvidenceIndex(tmp_path, Searcher([Bm25sRetriever(stemmer="german")], reranker=OverlapReranker()))
+    with pytest.raises(IndexMismatchError, match="build_index builds it again for this searcher"):
+        other.search("lake")
+    other.build_index()
+    assert other.search("lake")[0].url == LAKE
+
+
+def test_a_reader_sees_what_another_one_built(tmp_path):
+    reader = two_sources(tmp_path)
+    writer = lexical(tmp_path)
+    writer.add_document("The forest burned in 1999.", "https://woods.example/fire")
+    assert len(reader.search("forest lake")) == 1
+    writer.build_index()
+    assert [found.url for found in reader.search("forest")] == ["https://woods.example/fire"]
+    assert reader.source("https://woods.example/fire").searchable
+
+
+def test_the_metadata_file_says_what_there_is(tmp_path):
+    index = lexical(tmp_path)
+    index.add_document(LAKE_TEXT, LAKE, "Lakes", "B", "2026-01-19T14:30:00Z")
+    key = index.source(LAKE).key
+    entry = {"url": LAKE, "title": "Lakes", "quality": "B", "fetch_date": "2026-01-19T14:30:00Z", "passage_count": 1}
+    stats = {"total_queries": 0, "avg_results_per_query": 0.0, "cache_hit_rate": 0.0}
+    stored = {"index_built": False, "document_count": 1, "indexed_hashes": [], "sources": {key: entry}}
+    stored |= {"retrieval_stats": stats}
+    assert told(index) == stored
+    index.build_index()
+    index.search("lake freezes")
+    index.search("Lake  freezes")
+    assert index.search("nothing like it") == []
+    index.write_metadata()
+    stats = {"total_queries": 3, "avg_results_per_query": 0.6667, "cache_hit_rate": 0.3333}
+    assert told(index) == stored | {"index_built": True, "indexed_hashes": [key], "retrieval_stats": stats}
+    assert index.metadata_path.read_text("utf-8") == json.dumps(told(index), indent=2, ensure_ascii=False) + "\n"
+    assert index.metadata() == told(index)
+
+
+def test_the_figures_count_documents_sources_domains_and_passages(tmp_path):
+    index = two_sources(tmp_path)
+    index.add_document(LAKE_TEXT, "https://mirror.lakes.example.org/lake")
+    index.add_document("word " * 300, "https://example.org/a")
+    index.search("lake freezes in January")
+    found = index.stats()
+    assert (found["document_count"], found["indexed_count"], found["source_count"], found["unique_domains"]) == (3, 2, 4, 3)
+    assert (found["passage_count"], found["indexed_passage_count"], found["indexed_domains"]) == (5, 2, 3)
+    assert found["total_queries"] == 1
+    assert found["average_relevance"] == 10
+    assert found["bytes"] > 10_000
+
+
+def test_the_figures_can_be_had_while_another_process_builds(tmp_path, monkeypatch):
+    index = two_sources(tmp_path)
+    size = index.stats()["bytes"]
+    files = [path for path in (tmp_path / "10_graph").rglob("*") if path.is_file() and path != index.metadata_path]
+    assert size == sum(path.stat().st_size for path in files)
+    scratch, real = index.index_path / ".scratch-1", os.scandir
+    scratch.mkdir()
+    (scratch / "file").write_text("half")
+    (index.index_path / "gone").symlink_to(scratch / "nothing")
+
+    def scandir(path):
+        if str(path) == str(scratch):
+            shutil.rmtree(scratch)
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert index.stats()["bytes"] == size
+    assert not scratch.exists()
+
+
+def test_relevance_is_the_share_of_the_words_that_are_there():
+    assert relevance_of("The lake freezes", "A LAKE that freezes.") == 10
+    assert relevance_of("lake valley bridge town", "the lake in the valley") == 5
+    assert relevance_of("to be or not to be", "to be") == 10 * 2 / 4
+    assert relevance_of("", "lake") == 0
+    assert relevance_of("湖", "lake") == 0

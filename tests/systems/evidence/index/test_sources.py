@@ -1,0 +1,233 @@
+"""What is stored of sources: texts, aliases, versions, grades; and what is refused."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+
+from nlp_retrieval.errors import InputError, QueryError
+from nlp_retrieval.systems.evidence.index.incoming import checked_source
+from nlp_retrieval.systems.evidence.index.store import EvidenceStore
+from systems.evidence.index.sources import LAKE, LAKE_TEXT, TOWN, TOWN_TEXT, lexical, two_sources
+
+
+def test_what_was_added_is_there_after_a_restart(tmp_path):
+    first = two_sources(tmp_path)
+    before = first.sources(), first.search("lake freezes"), first.stats()
+    first.close()
+    again = lexical(tmp_path)
+    assert (again.sources(), again.search("lake freezes")) == before[:2]
+    assert again.stats()["document_count"] == 2
+    assert again.stats()["total_queries"] == 2
+
+
+def test_a_text_is_known_by_its_sha256(tmp_path):
+    index = two_sources(tmp_path)
+    key = index.source(LAKE).key
+    sha256 = hashlib.sha256(LAKE_TEXT.encode()).hexdigest()
+    assert key == sha256[:12]
+    assert index.text(key) == index.text(sha256) == LAKE_TEXT
+
+
+def test_looking_at_a_project_that_is_not_there_creates_nothing(tmp_path):
+    index = lexical(tmp_path / "none")
+    assert index.search("lake") == []
+    assert index.search_source("lake", LAKE) == []
+    assert index.sources() == []
+    assert index.source(LAKE) is None
+    assert index.delete(LAKE) == 0
+    assert index.stats()["document_count"] == 0
+    index.build_index()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_same_text_under_the_same_url_is_a_duplicate(tmp_path):
+    index = lexical(tmp_path)
+    assert index.add_document(LAKE_TEXT, LAKE)
+    assert not index.add_document(LAKE_TEXT.replace("\n", " \r\n"), f"{LAKE}/?utm_source=mail#top")
+    assert len(index.sources()) == 1
+
+
+def test_a_duplicate_brings_title_grade_and_date_up_to_date(tmp_path):
+    index = lexical(tmp_path)
+    index.add_document(LAKE_TEXT, LAKE, "Lakes", "A", "2026-01-19")
+    assert not index.add_document(LAKE_TEXT, LAKE, "", "D", "2026-03-01")
+    found = index.source(LAKE)
+    assert (found.title, found.quality, found.fetch_date) == ("Lakes", "D", "2026-03-01")
+    assert not index.add_document(LAKE_TEXT, LAKE, "Cold lakes", "D", "2025-12-01")
+    found = index.source(LAKE)
+    assert (found.title, found.fetch_date) == ("Cold lakes", "2026-03-01")
+    assert index.source(LAKE, "2025-12-15").key == found.key
+
+
+def test_a_second_url_of_a_text_is_an_alias_that_can_be_cited(tmp_path):
+    index = two_sources(tmp_path)
+    assert index.add_document(LAKE_TEXT, "https://mirror.example/lake", "A mirror", "A")
+    index.build_index()
+    mirror = index.source("http://mirror.example/lake/#x")
+    assert mirror.key == index.source(LAKE).key
+    assert mirror.searchable
+    assert index.stats()["document_count"] == 2
+    assert index.stats()["source_count"] == 3
+    (found, *_) = index.search_source("when does the lake freeze", "https://mirror.example/lake")
+    assert (found.url, found.title, found.quality) == ("https://mirror.example/lake", "A mirror", "A")
+    (found, *_) = index.search("when does the lake freeze")
+    assert (found.url, found.title, found.quality) == (LAKE, "Lakes", "A")
+
+
+def test_an_alias_that_stays_keeps_the_text(tmp_path):
+    index = two_sources(tmp_path)
+    index.add_document(LAKE_TEXT, "https://mirror.example/lake", "A mirror", "E")
+    assert index.delete(LAKE) == 1
+    index.build_index()
+    (found, *_) = index.search("when does the lake freeze")
+    assert (found.url, found.quality) == ("https://mirror.example/lake", "E")
+    assert index.source(LAKE) is None
+    assert index.was_deleted(f"{LAKE}#x")
+    assert index.delete("https://mirror.example/lake") == 1
+    with pytest.raises(QueryError, match="no text of this project has the key"):
+        index.text(found.key)
+
+
+def test_a_deleted_source_that_is_added_again_is_there(tmp_path):
+    index = two_sources(tmp_path)
+    index.delete(LAKE)
+    assert index.add_document(LAKE_TEXT, LAKE)
+    assert not index.was_deleted(LAKE)
+
+
+def test_a_changed_page_is_a_new_version_and_the_old_one_is_cited_by_date(tmp_path):
+    index = two_sources(tmp_path)
+    old = index.source(LAKE)
+    assert index.add_document("The lake no longer freezes, since 2026.", LAKE, "Lakes", "B", "2026-06-01T12:00:00+02:00")
+    index.build_index()
+    new = index.source(LAKE)
+    assert new.key != old.key
+    assert new.searchable
+    assert [version.key for version in index.versions(LAKE)] == [old.key, new.key]
+    assert index.source(LAKE, "2026-05-31").key == old.key
+    assert index.source(LAKE, "2026-06-01T09:59:59Z").key == old.key
+    assert index.source(LAKE, "2026-06-01T10:00:00Z").key == new.key
+    assert index.source(LAKE, "2026-06-01").key == new.key
+    assert index.source(LAKE, "2026-01-18") is None
+    assert not index.source(LAKE, "2026-05-31").searchable
+    assert index.text(old.key) == LAKE_TEXT
+    assert [passage.content for passage in index.passages(old.key)] == [LAKE_TEXT]
+    assert {passage.key for passage in index.search("when does the lake in the valley freeze")} == {new.key}
+
+
+def test_a_version_that_is_older_than_what_is_there_does_not_replace_it(tmp_path):
+    index = two_sources(tmp_path)
+    assert index.add_document("An archived copy of the page about the lake.", LAKE, "Lakes", "B", "2019-01-01")
+    assert index.text(index.source(LAKE).key) == LAKE_TEXT
+    assert index.source(LAKE, "2020-01-01").fetch_date == "2019-01-01"
+
+
+def test_a_page_that_is_changed_back_has_three_versions(tmp_path):
+    index = lexical(tmp_path)
+    texts = ["The lake freezes.", "The lake does not freeze.", "The lake freezes."]
+    added = [index.add_document(text, LAKE, fetch_date=f"2026-0{month}-01") for month, text in enumerate(texts, start=1)]
+    assert added == [True, True, True]
+    assert [index.text(version.key) for version in index.versions(LAKE)] == texts
+    assert index.stats()["document_count"] == 2
+
+
+def test_keys_that_collide_grow_and_earlier_ones_stay(tmp_path):
+    store = EvidenceStore(tmp_path / "evidence.sqlite3")
+    store.shortest_key = 1
+    for number in range(40):
+        store.add(checked_source(f"Text number {number}.", f"https://a.example/{number}"))
+    keys = {version.sha256: version.key for version in store.all_versions()}
+    assert len(set(keys.values())) == 40
+    assert {len(key) for key in keys.values()} > {1}
+    assert all(sha256.startswith(key) and store.sha256_of(key) == sha256 for sha256, key in keys.items())
+
+
+def test_a_text_that_is_replaced_nowhere_else_keeps_its_passages_in_order(tmp_path):
+    index = lexical(tmp_path)
+    text = "\n\n".join(f"Paragraph {number}: " + "words of the paragraph, " * 18 + "end." for number in range(9))
+    index.add_document(text, LAKE)
+    key = index.source(LAKE).key
+    passages = index.passages(key)
+    assert len(passages) == index.source(LAKE).passage_count == 9
+    assert all(index.text(key)[one.start : one.end] == one.content for one in passages)
+    assert [one.start for one in passages] == sorted(one.start for one in passages)
+
+
+def test_a_text_has_all_urls_under_which_it_was_added(tmp_path):
+    index = lexical(tmp_path)
+    index.add_document(LAKE_TEXT, f"{LAKE}#top")
+    index.add_document(LAKE_TEXT, TOWN)
+    key = index.source(LAKE).key
+    index.add_document(TOWN_TEXT, LAKE)
+    assert index.urls(key) == [LAKE, TOWN]
+    assert index.urls(index.source(LAKE).key) == [LAKE]
+    assert index.urls("none") == []
+
+
+def test_many_documents_are_added_as_one_by_one(tmp_path):
+    index = lexical(tmp_path)
+    documents = [
+        {"content": LAKE_TEXT, "url": LAKE, "title": "Lakes", "source_quality": "B"},
+        {"content": TOWN_TEXT, "url": TOWN},
+        {"content": LAKE_TEXT, "url": f"{LAKE}?utm_source=x"},
+    ]
+    assert index.add_documents(iter(documents)) == [True, True, False]
+    with pytest.raises(InputError, match="document 2: the content is empty"):
+        index.add_documents([{"content": "A third.", "url": "https://c.example"}, {"content": " ", "url": LAKE}])
+    assert len(index.sources()) == 3
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ({"url": LAKE}, '"content" is missing'),
+        ({"content": "x"}, '"url" is missing'),
+        ({"content": "x", "url": LAKE, "quality": "A"}, "source_quality"),
+        ("x", "a document is a mapping"),
+        ({"content": 3, "url": LAKE}, "content of a source is a string, not int"),
+    ],
+)
+def test_what_is_no_document_is_refused(tmp_path, document, message):
+    with pytest.raises(InputError, match=message):
+        lexical(tmp_path).add_documents([document])
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"content": ""}, "content is empty"),
+        ({"content": "half \ud83d"}, "half of a surrogate pair"),
+        ({"url": ""}, "no URL is given"),
+        ({"url": "lakes"}, "is not a URL"),
+        ({"source_quality": "F"}, "grades are A"),
+        ({"source_quality": "b"}, "did you mean 'B'"),
+        ({"source_quality": 1}, "grades are A"),
+        ({"fetch_date": "yesterday"}, "not a date in ISO 8601"),
+        ({"fetch_date": "2026-13-01"}, "not a date in ISO 8601"),
+        ({"fetch_date": "0001-01-01T00:00:00+14:00"}, "not a date in ISO 8601"),
+        ({"fetch_date": None}, "a date is a string"),
+        ({"title": None}, "a title is a string"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_and_nothing_is_stored(tmp_path, changed, message):
+    index = lexical(tmp_path)
+    with pytest.raises(InputError, match=message):
+        index.add_document(**{"content": LAKE_TEXT, "url": LAKE} | changed)
+    assert index.sources() == []
+
+
+def test_a_strange_text_is_kept_as_it_is(tmp_path):
+    index = lexical(tmp_path)
+    text = "'; DROP TABLE texts; -- \u202e 湖は凍る。 <script> \x1b[31m {{x}} \U0001f9ca"
+    index.add_document(text, LAKE, title="a\0b\n" + "x" * 600)
+    assert index.text(index.source(LAKE).key) == text
+    assert index.source(LAKE).title.startswith("a b x")
+    assert len(index.source(LAKE).title) == 500
+
+
+def test_a_folder_above_the_project_is_not_the_name_of_an_index(tmp_path):
+    for name in ("../x", "", ".", "a/b", ".hidden"):
+        with pytest.raises(InputError, match="not the name of a folder"):
+            lexical(tmp_path, name)

@@ -1,0 +1,177 @@
+"""Grades of sources by their address, and rules that cannot be used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nlp_retrieval.errors import ConfigurationError, InputError, SourceError
+from nlp_retrieval.systems.evidence.reading.quality import GRADES, QualityRule, QualityRules, assess_source_quality
+
+GRADED = {
+    "https://www.nature.com/articles/s41586-024-00000-0": "A",
+    "http://NATURE.com:443": "A",
+    "https://www.bls.gov/news.release/cpi.nr0.htm": "A",
+    "https://www.ons.gov.uk/economy": "A",
+    "https://ec.europa.eu/eurostat/databrowser/view/x": "A",
+    "https://pubmed.ncbi.nlm.nih.gov/12345/": "A",
+    "https://link.springer.com/article/10.1007/x": "A",
+    "https://ec.europa.eu/commission/presscorner": "B",
+    "https://www.epa.gov/climate": "B",
+    "https://www.ox.ac.uk/news": "B",
+    "https://www.gov.uk/guidance": "B",
+    "https://web.mit.edu/": "B",
+    "https://www.who.int/news": "B",
+    "https://arxiv.org/abs/2401.00001": "B",
+    "https://www.reuters.com/world": "B",
+    "https://de.wikipedia.org/wiki/Regen": "B",
+    "https://www.example.com/news": "C",
+    "https://www.theguardian.com/world": "C",
+    "https://shop.springer.com/": "C",
+    "https://localhost/": "C",
+    "http://192.0.2.7/": "C",
+    "http://[2001:db8::1]/": "C",
+    "file:///home/a/nature.com/x.pdf": "C",
+    "doi:10.1000/1": "C",
+    "https://en.wikipedia.org/wiki/Talk:Rain": "D",
+    "https://www.example.edu/~someone/paper.html": "D",
+    "https://www.example.edu/staff/%7Esomeone/paper.html": "D",
+    "https://blogs.bmj.com/post": "D",
+    "https://www.example.com/blog/post": "D",
+    "https://rain.blogspot.com/2020": "D",
+    "https://rain.blogspot.co.uk/2020": "D",
+    "https://someone.github.io/": "D",
+    "https://old.reddit.com/r/rain": "D",
+    "https://x.com/someone/status/1": "D",
+    "https://bit.ly/abc": "E",
+    "https://pastebin.com/abc": "E",
+    "http://abcdef.onion/": "E",
+}
+
+
+@pytest.mark.parametrize(("url", "grade"), GRADED.items())
+def test_an_address_has_the_grade_of_the_first_rule_that_fits(url: str, grade: str) -> None:
+    assert assess_source_quality(url) == grade
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://nature.com.example.org/",
+        "https://nature.com@example.org/",
+        "https://example.org/nature.com",
+        "https://example.org/?u=https://nature.com/",
+        "https://example.org/#https://nature.com/",
+        "https://notnature.com/",
+        "https://nаture.com/",  # noqa: RUF001
+        "https://%6eature.com/",
+        "https://epa.gov.example.org/",
+        "https://fakegov/",
+        "https://pubmed.ncbi.nlm.nih.gov.example.org/",
+    ],
+)
+def test_an_address_that_only_looks_like_another_does_not_have_its_grade(url: str) -> None:
+    assert assess_source_quality(url) == "C"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "nature.com",
+        "https://",
+        "https:///x",
+        "https://example.org\\@nature.com/",
+        "https://nature.com /",
+        "https://na\nture.com/",
+        "https://nature.com\x00/",
+        "http://[::1/",
+        "http://a:99999999/",
+        "https://a/" + "x" * 3000,
+    ],
+)
+def test_what_is_no_url_is_an_error(url: str) -> None:
+    with pytest.raises(InputError, match="URL"):
+        assess_source_quality(url)
+
+
+def test_every_grade_is_given_and_every_rule_says_why() -> None:
+    import nlp_retrieval.systems.evidence.reading.quality as module
+
+    rules = QualityRules.read(Path(module.__file__).with_name("quality.yaml"))
+    assert {rule.grade for rule in rules.rules} | {rules.default} == set(GRADES)
+    assert all(rule.why for rule in rules.rules)
+    names = [name for rule in rules.rules if not rule.path for name in rule.domain]
+    assert len(names) == len(set(names)), "a name that stands twice is graded by its first rule alone"
+
+
+def write(path: Path, text: str) -> Path:
+    file = path / "rules.yaml"
+    file.write_text(text, "utf-8")
+    return file
+
+
+def test_the_users_own_rules_replace_ours(tmp_path: Path) -> None:
+    file = write(
+        tmp_path,
+        "default: E\nrules:\n- {grade: A, domain: Example.org, path: ['/data/*', '*.csv']}\n- {grade: B, suffix: .org}\n",
+    )
+    assert [
+        assess_source_quality(f"https://{rest}", rules)
+        for rules in (file, str(file), QualityRules.read(file))
+        for rest in ("www.example.org/data/1", "example.org/x/y.csv", "example.org/x", "other.org", "nature.com")
+    ] == ["A", "A", "B", "B", "E"] * 3
+    assert QualityRules((QualityRule("D", host=("a?.example.org",)),)).grade("http://a1.example.org/") == "D"
+
+
+WRONG = {
+    "rules: x": "rules is not a list",
+    "default: C": "'rules' missing",
+    "default: F\nrules: []": "default: 'F' is not a grade; grades are A, B, C, D and E",
+    "default: [A]\nrules: []": "is not a grade",
+    "rules: []\nextra: 1": "unknown key 'extra'",
+    "rules: [x]": "rule 1: not a mapping",
+    "rules:\n- {grade: A}": "rule 1: no condition, so that it would fit every URL",
+    "rules:\n- {domain: a.com}": "rule 1: 'grade' missing",
+    "rules:\n- {grade: a, domain: a.com}": "rule 1, grade: 'a' is not a grade",
+    "rules:\n- {grade: 1, domain: a.com}": "rule 1, grade: '1' is not a grade",
+    "rules:\n- {grade: A, domain: a.com}\n- {grade: A, domian: a.com}": "rule 2: unknown key 'domian'; did you mean 'domain'",
+    "rules:\n- {grade: A, domain: []}": "rule 1, domain: an empty list",
+    "rules:\n- {grade: A, domain: [1]}": "rule 1, domain: '1' is not text",
+    "rules:\n- {grade: A, domain: ''}": "is not text of 1 to 200 characters",
+    "rules:\n- {grade: A, domain: '*.com'}": "'*.com' is not the name of a domain; patterns go under host: or path:",
+    "rules:\n- {grade: A, domain: https://a.com}": "is not the name of a domain",
+    "rules:\n- {grade: A, domain: www.a.com}": "'www.a.com' is not a registered name",
+    "rules:\n- {grade: A, suffix: a b}": "is not the name of a suffix",
+    "rules:\n- {grade: A, host: 'a.com/x'}": "rule 1, host: 'a.com/x' is more than a host",
+    "rules:\n- {grade: A, host: '[ab].com'}": "only * and ? have a meaning in a pattern",
+    "rules:\n- {grade: A, path: 'data/*'}": "paths begin with a slash; write /data/*",
+    f"rules:\n- {{grade: A, path: '/{'x' * 300}'}}": "is not text of 1 to 200 characters",
+    "rules:\n- {grade: A, domain: a.com, why: [x]}": "rule 1, why: not text",
+    "rules:\n- {grade: A, grade: B, domain: a.com}": "line 2: 'grade' appears twice",
+    "rules: !!python/object/apply:os.system [ls]": "the tag .* is refused",
+    "rules: &a [*a]": "an alias stands inside of what it stands for",
+    "[]": "not a mapping of settings",
+}
+
+
+@pytest.mark.parametrize(("text", "message"), WRONG.items())
+def test_rules_that_cannot_be_used_are_an_error_that_names_the_place(text: str, message: str, tmp_path: Path) -> None:
+    import re
+
+    file = write(tmp_path, text)
+    with pytest.raises(ConfigurationError) as caught:
+        QualityRules.read(file)
+    assert str(file) in str(caught.value)
+    assert message in str(caught.value) or re.search(message, str(caught.value))
+
+
+def test_a_file_of_rules_that_is_missing_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="there is no configuration file"):
+        assess_source_quality("https://example.org", tmp_path / "none.yaml")
+
+
+def test_a_pattern_of_stars_does_not_hang(tmp_path: Path) -> None:
+    rules = QualityRules.read(write(tmp_path, f"rules:\n- {{grade: A, path: '/{'*a' * 90}b'}}\n"))
+    assert rules.grade("https://example.org/" + "a" * 2000) == "C"

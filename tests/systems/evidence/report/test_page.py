@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import unicodedata
+from dataclasses import replace
+
+import pytest
+from reports.page.test_page import Page, policy
+
+from nlp_retrieval.systems.evidence.citations.citation import CitedReport
+from nlp_retrieval.systems.evidence.report.page import render_audit, write_audit_page
+from systems.evidence.report.attacks import ATTACKS
+from systems.evidence.report.audit_data import attacked_audit, tram_audit
+
+
+def test_each_claim_stands_beside_its_passage():
+    rows, report = tram_audit()
+    page = Page(render_audit(rows, report))
+    articles = page.of("article")
+    assert [one["data-status"] for one in articles] == [row.status for row in rows]
+    assert [one["data-reason"] for one in articles] == [row.reason for row in rows]
+    assert page.texts("mark") == [row.passage.content[slice(*row.sentence)] for row in rows if row.passage]
+    shown = set(page.texts("bdi"))
+    assert {row.citation.sentence for row in rows} <= shown
+    assert {row.detail for row in rows if row.detail} <= shown
+    assert page.texts("data") == [f"{row.support_score:.2f}" for row in rows if row.passage]
+
+
+def test_the_paragraphs_of_a_passage_stay_apart():
+    rows, report = tram_audit()
+    assert rows[0].passage is not None
+    passage = replace(rows[0].passage, content="A heading.\n\nA sentence.\nA list.", end=31)
+    source = render_audit([replace(rows[0], passage=passage, sentence=(12, 23))], report)
+    assert "A heading.\n\n<mark>A sentence.</mark>\nA list." in source
+
+
+def test_the_page_says_how_many_are_what():
+    page = Page(render_audit(*tram_audit()))
+    assert page.texts("strong")[0] == "16 citations: 7 passed, 7 to review and 2 not indexed."
+    assert [button["value"] for button in page.of("button")[:3]] == ["PASS", "REVIEW", "SOURCE_NOT_INDEXED"]
+    assert {button["value"] for button in page.of("button")[3:]} == {row.reason for row in tram_audit()[0]} - {""}
+
+
+def test_what_is_lacking_has_sections():
+    rows, report = tram_audit()
+    source = render_audit(rows, report)
+    page = Page(source)
+    assert not page.open
+    identifiers = [a["id"] for _, a in page.elements if "id" in a]
+    assert len(identifiers) == len(set(identifiers))
+    assert {"uncited", "missing", "unused"} <= set(identifiers)
+    assert "The network reached Neustadt in 2019." in source
+    assert "Trams of the world" in source
+
+
+def test_a_report_without_citations_is_said_to_be_one():
+    source = render_audit([], CitedReport("", [], [], [], []))
+    assert "The report has no citations." in source
+    assert not Page(source).of("article")
+
+
+def test_links_lead_to_pages_on_the_web_and_tell_them_nothing():
+    page = Page(render_audit(*tram_audit()))
+    links = [link for link in page.of("a") if not (link["href"] or "").startswith("#")]
+    assert links
+    assert all((link["href"] or "").startswith("https://") for link in links)
+    assert all("noopener" in (link["rel"] or "") for link in links)
+    assert {"name": "referrer", "content": "no-referrer"} in page.of("meta")
+
+
+def test_the_policy_allows_the_style_and_the_script_of_the_page_alone():
+    page = Page(render_audit(*tram_audit()))
+    (style,), (script,) = page.texts("style"), page.texts("script")
+    for directive, text in (("style-src", style), ("script-src", script)):
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"{directive} 'sha256-{digest}';" in policy(page)
+    assert policy(page).startswith("default-src 'none';")
+    assert "unsafe" not in policy(page)
+
+
+@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS.keys())
+def test_other_peoples_text_stays_text(attack):
+    source = render_audit(*attacked_audit(attack))
+    page, quiet = Page(source), Page(render_audit(*attacked_audit("quiet")))
+    assert [tag for tag, _ in page.elements if tag != "a"] == [tag for tag, _ in quiet.elements if tag != "a"]
+    for tag, attributes in page.elements:
+        assert not any(name.startswith("on") or name in ("style", "src") for name in attributes)
+        if tag == "a":
+            assert (attributes["href"] or "").startswith(("https://", "http://", "#"))
+    body = source.partition("<body>")[2]
+    assert not {char for char in body if unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp")} - {"\n"}
+    shown = re.sub(r'href="[^"]*"', "", body)
+    assert not {char for char in shown if unicodedata.category(char) == "Cf"}
+
+
+def test_the_page_is_written(tmp_path):
+    rows, report = tram_audit()
+    write_audit_page(rows, report, tmp_path / "audit" / "page.html")
+    assert (tmp_path / "audit" / "page.html").read_text("utf-8") == render_audit(rows, report)

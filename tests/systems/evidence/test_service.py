@@ -1,0 +1,199 @@
+"""A project that is served: sources come in, passages, verdicts and audits go out."""
+
+from __future__ import annotations
+
+import json
+
+import jsonschema
+import pytest
+from service.running import document, error_of, running
+
+from nlp_retrieval import Bm25sRetriever, Searcher
+from nlp_retrieval.systems.evidence.citations.audit_json import audit_json
+from nlp_retrieval.systems.evidence.citations.auditor import CitationAuditor
+from nlp_retrieval.systems.evidence.claims.claim_verifier import ClaimVerifier
+from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
+from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
+
+TOKEN = "0123456789abcdef-token"
+DANUBE = "The Danube flows through Vienna. It is 2,850 kilometres long."
+REPORT = """# Rivers
+
+The Danube flows through Vienna [1]. The Danube is 900 kilometres long [1]. The Rhine flows through Basel [2].
+
+## References
+
+[1] Danube. https://example.org/danube
+[2] Rhine. https://example.org/rhine
+"""
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("project")
+    with (
+        running([folder, "--as", "project", "-r", "bm25s"], NLP_RETRIEVAL_TOKEN=TOKEN) as service,
+        service.client(TOKEN) as client,
+    ):
+        first = {"content": DANUBE, "url": "https://example.org/danube", "title": "Danube", "quality": "B"}
+        answer = client.post("/index", json={"documents": [first, first | {"fetch_date": "2026-01-19T14:30:00Z"}]})
+        assert answer.status_code == 200, answer.text
+        assert answer.json() == {"added": [True, False], "document_count": 1, "passage_count": 1, "index_built": True}
+        yield service, client, EvidenceIndex(folder, Searcher([Bm25sRetriever()]))
+
+
+def test_what_was_added_is_found_with_its_source(served):
+    _, client, _ = served
+    (found,) = client.post("/search", json={"query": "Danube", "k": 3, "min_quality": "C"}).json()["passages"]
+    assert (found["content"], found["url"], found["quality"]) == (DANUBE, "https://example.org/danube", "B")
+    assert found["fetch_date"] == "2026-01-19T14:30:00Z"
+    assert found["signals"]
+    assert client.post("/search", json={"query": "Danube", "min_quality": "A"}).json() == {"passages": [], "notes": []}
+    assert client.get(f"/passages/{found['key']}").json()["passages"][0]["content"] == DANUBE
+
+
+def test_a_claim_is_judged_as_the_library_judges_it(served):
+    _, client, index = served
+    verifier = ClaimVerifier(index, LexicalVerifier())
+    for claim, kind in (("The Danube flows through Vienna.", "C1"), ("The Danube is 900 kilometres long.", "C2")):
+        answer = client.post("/verify", json={"claim": claim, "claim_type": kind})
+        assert answer.json() == json.loads(json.dumps(verifier.verify(claim, kind).as_dict()))
+
+
+def test_a_report_is_audited_as_the_library_audits_it_and_nothing_is_written(served):
+    _, client, index = served
+    before = sorted(index.project_path.rglob("*"))
+    answer = client.post("/audit", json={"report": REPORT}).json()
+    done = CitationAuditor(index, LexicalVerifier()).audit(REPORT)
+    assert answer == json.loads(audit_json(done.rows, done.report))
+    assert [row["status"] for row in answer["citations"]] == ["PASS", "REVIEW", "SOURCE_NOT_INDEXED"]
+    assert not {path.name for path in index.project_path.rglob("*")} - {path.name for path in before}
+
+
+def test_every_answer_has_the_shape_that_the_schema_says(served):
+    _, client, index = served
+    schema = client.get("/openapi.json").json()
+    assert set(schema["paths"]) == {"/index", "/search", "/verify", "/audit", "/passages/{key}", "/stats", "/healthz"}
+    (key,) = {one["key"] for one in client.post("/search", json={"query": "Danube"}).json()["passages"]}
+    asked = {
+        "/index": client.post("/index", json={"documents": [], "build": False}),
+        "/search": client.post("/search", json={"query": "Danube"}),
+        "/verify": client.post("/verify", json={"claim": DANUBE}),
+        "/audit": client.post("/audit", json={"report": REPORT}),
+        "/passages/{key}": client.get(f"/passages/{key}"),
+        "/stats": client.get("/stats"),
+    }
+    assert asked["/stats"].json().keys() == index.stats().keys()
+    for path, answer in asked.items():
+        ((_, endpoint),) = schema["paths"][path].items()
+        wanted = endpoint["responses"]["200"]["content"]["application/json"]["schema"]
+        jsonschema.validate(answer.json(), wanted | {"components": schema["components"]})
+        assert endpoint["security"] == [{"HTTPBearer": []}]
+    for name in ("IndexBody", "PassageSearchBody", "VerifyBody", "AuditBody"):
+        assert schema["components"]["schemas"][name]["examples"]
+
+
+def test_where_one_source_cannot_be_used_none_is_added(served):
+    _, client, index = served
+    before = index.stats()["document_count"]
+    wrong = [document(1), document(2) | {"url": "not a url"}]
+    assert "document 2" in error_of(client.post("/index", json={"documents": wrong}), 422, "invalid_request")
+    assert index.stats()["document_count"] == before
+
+
+def test_what_is_added_without_building_is_found_after_the_next_building(served):
+    _, client, _ = served
+    client.post("/index", json={"documents": [document(7, "A heron stands in the Inn.")], "build": False})
+    assert client.post("/search", json={"query": "heron"}).json() == {"passages": [], "notes": []}
+    client.post("/index", json={"documents": []})
+    assert len(client.post("/search", json={"query": "heron"}).json()["passages"]) == 1
+
+
+def test_what_nobody_sees_in_a_text_is_left_out_as_it_is_of_files(served):
+    _, client, index = served
+    told = "Storks ne\u200bst\U000e0041 on the \u202etower\u202c.\r\nThey re\u00adturn in March.  "
+    one = document(9, told) | {"title": "Sto\u200brks"}
+    assert client.post("/index", json={"documents": [one]}).json()["added"] == [True]
+    (found,) = client.post("/search", json={"query": "storks tower", "k": 1}).json()["passages"]
+    assert (found["content"], found["title"]) == ("Storks nest on the tower.\nThey return in March.", "Storks")
+    assert "document 1: the content is empty" in error_of(
+        client.post("/index", json={"documents": [document(10, "\u200b\u202e\U000e0041")]}), 422, "invalid_request"
+    )
+    index.delete(one["url"])
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "said"),
+    [
+        ("/index", {}, "documents: Field required"),
+        ("/index", {"documents": [{"url": "https://example.org"}]}, "documents.0.content: Field required"),
+        ("/index", {"documents": [document(1, quality="F")]}, "documents.0.quality: "),
+        ("/index", {"documents": [document(1, fetch_date="yesterday")]}, "document 1: "),
+        ("/index", {"documents": [document(1, "   ")]}, "document 1: "),
+        ("/index", {"documents": [document(1)] * 1001}, "documents: "),
+        ("/index", {"documents": [document(1, path="/etc/passwd")]}, "documents.0.path: Extra inputs"),
+        ("/search", {"query": "a", "min_quality": "F"}, "min_quality: "),
+        ("/search", {"query": "a", "k": 1001}, "k: "),
+        ("/search", {"queries": ["a"]}, "query: Field required"),
+        ("/verify", {"claim": ""}, "claim: "),
+        ("/verify", {"claim": "x" * 10_001}, "claim: "),
+        ("/verify", {"claim": "a", "claim_type": "C3"}, "claim_type: "),
+        ("/audit", {"report": 5}, "report: "),
+        ("/audit", {"report": "Bees [1-99]. " * 21}, "2,079 citations, and at most 2,000 are audited at a time"),
+        ("/audit", {"report": "x" * 200_001}, "report: String should have at most 200000 characters"),
+        ("/audit", {"report": "x", "html": "/tmp/x"}, "html: Extra inputs"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_with_the_place(served, path, body, said):
+    assert said in error_of(served[1].post(path, json=body), 422, "invalid_request")
+
+
+@pytest.mark.parametrize("key", ["0" * 12, "..%2f..%2fetc%2fpasswd", "%00", "%F0%9F%A6%8A", "x" * 5000, "%25", "'%20OR%201=1"])
+def test_a_source_that_is_not_there_is_not_found(served, key):
+    error_of(served[1].get(f"/passages/{key}"), 404, "not_found")
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        None,
+        "",
+        "Bearer",
+        "Bearer wrong",
+        f"Bearer {TOKEN}x",
+        f"Bearer {TOKEN[:-1]}",
+        f"Basic {TOKEN}",
+        TOKEN,
+        f"Bearer {TOKEN} {TOKEN}",
+        b"Bearer \xff\xfe",
+        "Bearer " + "x" * 10_000,
+    ],
+    ids=range(11),
+)
+def test_a_request_without_the_right_token_is_refused_before_it_is_read(served, header):
+    service, _, _ = served
+    with service.client() as stranger:
+        headers = {} if header is None else {"Authorization": header}
+        for answer in (
+            stranger.get("/stats", headers=headers),
+            stranger.get("/openapi.json", headers=headers),
+            stranger.get("/nowhere", headers=headers),
+            stranger.post("/index", content=b"[" * 1000, headers=headers),
+        ):
+            error_of(answer, 401, "unauthorized")
+            assert answer.headers["www-authenticate"].startswith("Bearer")
+            assert TOKEN not in answer.text
+
+
+def test_health_needs_no_token_and_the_scheme_has_no_case(served):
+    service, _, _ = served
+    with service.client() as stranger:
+        assert stranger.get("/healthz").status_code == 200
+        assert stranger.get("/stats", headers={"Authorization": f"bearer {TOKEN}"}).status_code == 200
+
+
+def test_two_tokens_are_none(served):
+    service, _, _ = served
+    with service.client() as stranger:
+        twice = [("Authorization", f"Bearer {TOKEN}"), ("Authorization", "Bearer wrong")]
+        error_of(stranger.get("/stats", headers=twice), 401, "unauthorized")

@@ -1,0 +1,48 @@
+"""Names of claims are found, and looked up in passages."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nlp_retrieval.systems.evidence.verifiers.signals.names import names_of, unmatched_names
+
+
+@pytest.mark.parametrize(
+    ("claim", "names"),
+    [
+        ("Kylie Minogue was born in Melbourne.", ["Kylie Minogue", "Melbourne"]),
+        ("The capital of France is Paris.", ["France", "Paris"]),
+        ("He met members of the World Health Organization in Geneva.", ["World Health Organization", "Geneva"]),
+        ("Patients were given SARS-CoV-2 antibodies.", ["SARS-CoV-2"]),
+        ("Nothing here is a name.", []),
+        ("In Berlin, Angela Merkel spoke.", ["Berlin", "Angela Merkel"]),
+    ],
+)
+def test_names_are_found(claim: str, names: list[str]) -> None:
+    assert [claim[begin:end] for begin, end in names_of(claim)] == names
+
+
+@pytest.mark.parametrize(
+    ("claim", "passage", "missing"),
+    [
+        ("It was written by Leo Tolstoy.", "Tolstoy, Leo, wrote it.", []),
+        ("It was made by the BBC.", "The British Broadcasting Corporation made it.", []),
+        ("It is a French film.", "The film was shot in France.", ["French"]),
+        ("She met Barack Obama.", "She met Joe Biden.", ["Barack Obama"]),
+        ("The World Health Organization said so.", "The WHO said so.", []),
+        ("It helps HIV-positive people and M2-phenotype cells.", "It helps people with HIV, and cells of M2.", []),
+        ("It helps HIV-positive people.", "It helps people with hepatitis.", ["HIV-positive"]),
+        ("Reducing H3K4me3 is enough.", "Less H3K4me3 is enough.", []),
+        ("Reducing H3K4me3 is enough.", "Less H3K9me3 is enough.", ["Reducing H3K4me3"]),
+    ],
+)
+def test_names_that_a_passage_lacks_are_named(claim: str, passage: str, missing: list[str]) -> None:
+    assert unmatched_names(claim, passage) == missing
+
+
+@given(st.text(max_size=300))
+def test_any_text_has_its_own_names(text: str) -> None:
+    assert unmatched_names(text, text) == []
+    assert all(0 <= begin < end <= len(text) for begin, end in names_of(text))

@@ -1,0 +1,251 @@
+"""A language model is believed where its quote stands in the passage; whatever else it answers, nothing follows from it."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any
+
+import pytest
+from chat_server import asked, fields
+
+from nlp_retrieval.core.components.registry import build_as
+from nlp_retrieval.errors import ConfigurationError, ModelError, RetrievalWarning
+from nlp_retrieval.lm.language_model import LanguageModel
+from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
+from nlp_retrieval.systems.evidence.verifiers.calibration import fit_calibration
+from nlp_retrieval.systems.evidence.verifiers.fitting import fit_verifier
+from nlp_retrieval.systems.evidence.verifiers.language_model import LanguageModelVerifier
+from nlp_retrieval.systems.evidence.verifiers.signals.checks import SIGNALS
+from nlp_retrieval.systems.evidence.verifiers.training.pairs import JudgedPair
+
+CLAIM = "The tram has 22 stops."
+PASSAGE = "The tram opened in 1932. It has 22 stops and 9 lines. It was painted green."
+QUOTE = "It has 22 stops and 9 lines."
+
+
+def says(verdict: object = "support", quote: object = QUOTE, confidence: object = 0.9) -> str:
+    return fields(judgement={"quote": quote, "verdict": verdict, "confidence": confidence})
+
+
+@pytest.mark.parametrize("verdict", ["support", "contradict", "neutral"])
+def test_the_verdict_decides_and_the_sentence_is_that_of_the_quote(server, model, verdict):
+    server.answer = lambda body: says(verdict, "22 stops and 9")
+    verifier = LanguageModelVerifier(model())
+    (judged,) = verifier.judge([CLAIM], [PASSAGE])
+    assert {"support": judged.support, "contradict": judged.contradict, "neutral": judged.neutral} == pytest.approx(
+        {"support": 0.05, "contradict": 0.05, "neutral": 0.05} | {verdict: 0.9}
+    )
+    assert PASSAGE[slice(*judged.sentence)] == QUOTE
+    assert (judged.signals["quote_missing"], judged.signals["abstained"]) == (0, 0)
+    assert verifier.threshold == 0.5
+
+
+@pytest.mark.parametrize(("confidence", "support"), [(0, 1 / 3), (0.2, 1 / 3), (0.5, 0.5), (1, 0.98), (1.0, 0.98)])
+def test_a_confidence_is_a_probability_and_never_certain(server, model, confidence, support):
+    server.answer = lambda body: says(confidence=confidence)
+    (judged,) = LanguageModelVerifier(model()).judge([CLAIM], [PASSAGE])
+    assert judged.support == pytest.approx(support)
+
+
+@pytest.mark.parametrize("verdict", ["support", "contradict"])
+@pytest.mark.parametrize("quote", ["", "It has 27 stops.", "stops", CLAIM, "It has 22 stops ... green."])
+def test_a_quote_that_does_not_stand_in_the_passage_makes_the_judgement_neutral(server, model, verdict, quote):
+    server.answer = lambda body: says(verdict, quote, 1.0)
+    (judged,) = LanguageModelVerifier(model()).judge([CLAIM], [PASSAGE])
+    assert judged.neutral == pytest.approx(0.8)
+    assert (judged.signals["quote_missing"], judged.signals["abstained"]) == (1, 0)
+    assert PASSAGE[slice(*judged.sentence)] == QUOTE, "the nearest sentence, as without a model"
+
+
+def test_a_neutral_answer_needs_no_quote(server, model):
+    server.answer = lambda body: says("neutral", "", 0.9)
+    (judged,) = LanguageModelVerifier(model()).judge([CLAIM], [PASSAGE])
+    assert judged.neutral == pytest.approx(0.9)
+    assert judged.signals["quote_missing"] == 0
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        json.dumps({"verdict": "Supported", "quote": QUOTE, "confidence": 0.9}),
+        'Sure! Here it is:\n```json\n{"verdict": "SUPPORT", "quote": "' + QUOTE + '", "confidence": 0.9}\n```\nAnything else?',
+        '[[ ## judgement ## ]]\n{"verdict": "supports", "confidence": 0.9, "why": "so", "quote": "' + QUOTE + '"}',
+    ],
+)
+def test_an_answer_in_another_form_is_read_all_the_same(server, model, answer):
+    server.answer = lambda body: answer
+    (judged,) = LanguageModelVerifier(model()).judge([CLAIM], [PASSAGE])
+    assert judged.support == pytest.approx(0.9)
+
+
+UNUSABLE = [
+    "", "I cannot help with that.", "support", "[[ ## completed ## ]]", "{", "{}", "[]", "null", "{" * 5000,
+    says("maybe"), says(None), says(confidence=2), says(confidence=-1), says(confidence="high"), says(confidence=None),
+    says(quote=None), says(quote=[QUOTE]), fields(judgement="support"), fields(judgement=[1]), fields(verdict="support"),
+    '{"verdict": "support", "quote": "' + QUOTE + '", "confidence": NaN}', '{"verdict": "support"', says()[:60],
+    '{"verdict": "support", "verdict": "neutral", "quote": "", "confidence": 1}', "x" * 200_000,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("answer", UNUSABLE, ids=range(len(UNUSABLE)))
+def test_an_answer_that_cannot_be_used_is_an_abstention_with_one_warning(server, model, answer):
+    server.answer = lambda body: says() if asked(body, "claim").startswith("Good") else answer
+    lm = model()
+    with pytest.warns(RetrievalWarning, match=r"language_model: no usable answer.*2 of 3 .*count as neutral") as caught:
+        judged = LanguageModelVerifier(lm).judge([CLAIM, f"Good: {CLAIM}", "A dog barks."], [PASSAGE] * 3)
+    assert [one.signals["abstained"] for one in judged] == [1, 0, 1]
+    assert judged[0].neutral == judged[2].neutral == pytest.approx(0.8)
+    assert judged[1].support == pytest.approx(0.9)
+    assert len(caught) == 1
+    assert lm.counts.degraded == 2
+
+
+@pytest.mark.parametrize("reply", [400, 401, 404, 429, 500, 503, None])
+def test_an_endpoint_that_fails_is_an_abstention(server, model, reply):
+    server.answer = lambda body: reply
+    with pytest.warns(RetrievalWarning, match="4 of 4"):
+        judged = LanguageModelVerifier(model(retries=1)).judge([f"{CLAIM} {n}" for n in range(4)], [PASSAGE] * 4)
+    assert [one.signals["abstained"] for one in judged] == [1] * 4
+
+
+def test_an_endpoint_that_never_answers_is_waited_for_as_long_as_was_set(server, model):
+    gate = threading.Event()
+
+    def hang(body: dict[str, Any]) -> int:
+        gate.wait(300)
+        return 500
+
+    server.answer = hang
+    with pytest.warns(RetrievalWarning, match=r"1 of 1.*timed out"):
+        (judged,) = LanguageModelVerifier(model(timeout=0.05, retries=0)).judge([CLAIM], [PASSAGE])
+    gate.set()
+    assert judged.signals["abstained"] == 1
+
+
+def test_what_says_nothing_is_not_asked_about_and_the_same_pair_is_asked_once(server, model):
+    server.answer = lambda body: says()
+    judged = LanguageModelVerifier(model()).judge(["", "?!", CLAIM, CLAIM, CLAIM], [PASSAGE, PASSAGE, "", PASSAGE, PASSAGE])
+    assert [one.signals["abstained"] for one in judged] == [1, 1, 1, 0, 0]
+    assert server.calls == 1
+    assert LanguageModelVerifier(model()).judge([], []) == []
+    again = model()
+    LanguageModelVerifier(again).judge([CLAIM], [PASSAGE])
+    assert (server.calls, again.counts.calls, again.counts.cache_hits) == (1, 0, 1)
+
+
+def test_pairs_are_asked_about_at_the_same_time_and_keep_their_order(server, model):
+    together = threading.Barrier(4)
+
+    def answer(body: dict[str, Any]) -> str:
+        together.wait(300)
+        number = int(asked(body, "claim").split()[-1])
+        return says("support" if number % 2 else "contradict")
+
+    server.answer = answer
+    judged = LanguageModelVerifier(model(calls_at_once=4)).judge([f"Tram number {n}" for n in range(4)], [PASSAGE] * 4)
+    assert [one.support > 0.5 for one in judged] == [False, True, False, True]
+    assert server.busiest == 4
+
+
+def test_of_a_long_passage_the_windows_nearest_to_the_claim_are_shown_in_order(server, model):
+    server.answer = lambda body: says()
+    fill = [f"Filler sentence number {n} speaks of rain and of clouds." for n in range(400)]
+    text = " ".join([*fill[:100], "The tram was planned early.", *fill[100:300], QUOTE, *fill[300:]])
+    (judged,) = LanguageModelVerifier(model(), window=200, most_characters=500).judge(
+        ["The tram has 22 stops and lines."], [text]
+    )
+    assert text[slice(*judged.sentence)] == QUOTE
+    shown = server.bodies[0]["messages"][-1]["content"].partition("[[ ## passage ## ]]\n")[2].splitlines()
+    assert sum(map(len, shown[:8])) < 900
+    assert QUOTE in (whole := "\n".join(shown))
+    assert whole.index("The tram was planned early.") < whole.index("left out here", 40) < whole.index(QUOTE)
+
+
+def test_a_claim_that_would_be_cut_is_not_asked_about(server, model):
+    server.answer = lambda body: says()
+    long, short = LanguageModelVerifier(model()).judge(["The tram has 22 stops. " * 100, CLAIM], [PASSAGE, PASSAGE])
+    assert (long.signals["abstained"], short.signals["abstained"]) == (1, 0)
+    assert long.support < 0.34
+    assert len(server.bodies) == 1
+
+
+def test_a_sentence_without_an_end_is_cut(server, model):
+    server.answer = lambda body: says()
+    text = "tram stops without end " * 5000
+    with_limit = LanguageModelVerifier(model(), most_characters=300)
+    assert with_limit.judge([CLAIM], [text])[0].signals["quote_missing"] == 1
+    assert len(server.bodies[0]["messages"][-1]["content"]) < 1000
+
+
+# calibration
+
+
+def test_its_signals_are_those_of_a_pair_model_and_fit_the_same_calibration(server, model, tmp_path):
+    verdicts = {"Yes": "support", "No": "contradict", "Perhaps": "neutral"}
+
+    def answer(body: dict[str, Any]) -> str:
+        return says(verdicts[asked(body, "claim").split()[0]], QUOTE, 0.7)
+
+    server.answer = answer
+    pairs = [
+        JudgedPair(f"{word} it has stops, says number {n}", PASSAGE, label, family=f"f{n}")
+        for n in range(12)
+        for word, label in verdicts.items()
+    ]
+    fitted = fit_verifier(LanguageModelVerifier(model()), pairs, plants=0)
+    assert fitted.calibration.signals == ["model_support", "model_contradict", "quote_missing", "abstained", *SIGNALS]
+    assert fitted.figures[0].auc > 0.9
+    file = tmp_path / "calibration.json"
+    fitted.calibration.save(file)
+    calibrated = LanguageModelVerifier(model(), calibration=str(file))
+    assert calibrated.judge(["Yes it has stops"], [PASSAGE])[0].support > 0.7
+    assert calibrated.threshold == fitted.calibration.threshold
+
+
+def test_no_calibration_makes_anything_of_an_answer_that_is_not_proven(server, model, tmp_path):
+    file = tmp_path / "calibration.json"
+    rows = [{"overlap": 0.0}, {"overlap": 1.0}] * 20
+    fit_calibration(rows, ["neutral", "support"] * 20, ["overlap"], ridge=0.01).save(file)
+    verifier = LanguageModelVerifier(model(), calibration=str(file))
+    server.answer = lambda body: says() if "Good" in asked(body, "claim") else says(quote="It has a hundred stops.")
+    proven, invented = verifier.judge(["Good tram stops 22", "tram stops 22"], [PASSAGE.replace("It has", "Good: it has")] * 2)
+    assert proven.signals["quote_missing"] == 1, "the passage was another one"
+    assert invented.neutral == pytest.approx(0.8)
+    server.answer = lambda body: says()
+    (proven,) = verifier.judge(["The tram has 22 stops and lines"], [PASSAGE])
+    assert proven.support > 0.9
+
+
+def test_a_file_that_is_no_calibration_is_an_error_before_anything_is_asked(server, model, tmp_path):
+    (tmp_path / "c.json").write_text("{}")
+    with pytest.raises(ModelError, match="not a calibration"):
+        LanguageModelVerifier(model(), calibration=str(tmp_path / "c.json")).judge([CLAIM], [PASSAGE])
+    assert server.calls == 0
+
+
+# a component like any other
+
+
+def test_it_is_made_from_the_words_of_a_command_line(server):
+    from nlp_retrieval.systems.evidence.commands.projects import chosen_verifier
+
+    written = f"language_model:lm={{model: openai/small, base_url: '{server.url}'}},window=400"
+    made = chosen_verifier(written)
+    assert made == LanguageModelVerifier(LanguageModel("openai/small", base_url=server.url), window=400)
+    assert build_as(BaseVerifier, "verifiers", made.config) == made
+
+
+def test_a_model_can_be_named_alone(monkeypatch):
+    from nlp_retrieval.systems.evidence.commands.projects import chosen_verifier
+
+    monkeypatch.setenv("OPENAI_API_KEY", "not-a-real-one")
+    assert chosen_verifier("language_model:lm=openai/small") == LanguageModelVerifier(LanguageModel("openai/small"))
+    with pytest.raises(ConfigurationError, match="needs 'lm'"):
+        chosen_verifier("language_model")
+
+
+@pytest.mark.parametrize("wrong", [{"window": 10}, {"most_characters": 0}, {"calibration": 3}])
+def test_a_parameter_out_of_range_is_refused(model, wrong):
+    with pytest.raises(ConfigurationError, match=f"LanguageModelVerifier: {next(iter(wrong))}"):
+        LanguageModelVerifier(model(), **wrong)

@@ -1,0 +1,54 @@
+"""Judged pairs are read from JSON lines, and what is none is named with its line."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from nlp_retrieval.errors import SourceError
+from nlp_retrieval.systems.evidence.verifiers.training.pairs import read_pairs
+
+ROW = {"claim": "It is so.", "passage": "One. Two.", "label": "support", "sentences": [[0, 4], [5, 9]], "rationale": [1]}
+
+
+def test_a_folder_of_collections_is_read_compressed_or_not(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "first" / "train.jsonl").write_text(json.dumps(ROW | {"family": "f", "title": "T"}) + "\n\n")
+    with gzip.open(tmp_path / "second" / "train.jsonl.gz", "wt") as file:
+        file.write(json.dumps(ROW | {"label": "not_support"}))
+    first, second = read_pairs(tmp_path)
+    assert (first.collection, first.family, first.rationale) == ("first", "first/f", ((5, 9),))
+    assert (second.collection, second.label, second.family) == ("second", "not_support", "second/One. Two.")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", "line 2: not valid JSON"),
+        ("[]", "line 2: expected a JSON object, found a list"),
+        ('{"claim": 1, "passage": "", "label": ""}', 'line 2: no text "claim"'),
+        (json.dumps(ROW | {"label": "maybe"}), "line 2: label 'maybe'"),
+        (json.dumps(ROW | {"rationale": [7]}), "line 2: sentences and rationale do not fit"),
+        (json.dumps(ROW | {"sentences": [[0, 99]], "rationale": [0]}), "line 2: a span of a sentence lies outside"),
+        (json.dumps(ROW | {"sentences": 3}), "line 2: sentences and rationale do not fit"),
+        ("[" * 100_000, "line 2: JSON that is nested too deeply"),
+    ],
+)
+def test_a_line_that_is_no_pair_is_named(line: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "pairs.jsonl").write_text(json.dumps(ROW) + "\n" + line)
+    with pytest.raises(SourceError, match=message):
+        read_pairs(tmp_path / "pairs.jsonl")
+
+
+def test_a_place_without_pairs_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"has no train\.jsonl"):
+        read_pairs(tmp_path)
+    with pytest.raises(SourceError, match="no such file"):
+        read_pairs(tmp_path / "nowhere.jsonl")
+    (tmp_path / "train.jsonl.gz").write_bytes(b"\x1f\x8bno gzip")
+    with pytest.raises(SourceError, match="gzip data is cut off or damaged"):
+        read_pairs(tmp_path)

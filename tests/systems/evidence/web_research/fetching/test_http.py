@@ -1,0 +1,429 @@
+"""Pages are fetched from where the user allows, within limits, and nothing that a server says leads elsewhere."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+import tracemalloc
+import zlib
+
+import pytest
+
+from nlp_retrieval.errors import ConfigurationError, DependencyError, FetchError, FetchRefusedError
+from nlp_retrieval.systems.evidence.web_research.fetching.http import HttpFetcher
+
+from ..web_server import Page, WebServer, html, redirect
+
+ANY_PORT = [80, 443, *range(1024, 65536)]
+
+
+def fetcher(**settings: object) -> HttpFetcher:
+    allowed = {"private_hosts": ["127.0.0.1"], "ports": ANY_PORT}
+    return HttpFetcher(**(allowed | {"seconds": 10.0, "robots": False} | settings))
+
+
+class Names(HttpFetcher):
+    """Resolves names as a test says, each time with the next of its addresses."""
+
+    answers: dict[str, list[list[str]]]
+    asked: list[str]
+
+    def resolve(self, host: str, port: int) -> list[str]:
+        self.asked.append(host)
+        return self.answers[host].pop(0)
+
+
+def resolving(answers: dict[str, list[list[str]]], **settings: object) -> Names:
+    made = Names(**({"seconds": 5.0, "robots": False} | settings))
+    made.answers, made.asked = answers, []
+    return made
+
+
+def test_a_page_comes_with_its_address_type_and_date(web: WebServer) -> None:
+    web.pages["/a"] = html("Foxes sleep.")
+    page = fetcher().fetch(f"{web.url}/a?b=1#part")
+    assert page.content == web.pages["/a"].body
+    assert page.media_type == "text/html; charset=utf-8"
+    assert (page.asked_url, page.url) == (f"{web.url}/a?b=1#part", f"{web.url}/a?b=1")
+    assert page.fetch_date.endswith("+00:00")
+    assert web.asked == ["/a?b=1"]
+
+
+def test_a_request_says_who_asks_and_nothing_else_of_the_user(web: WebServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    web.pages["/a"] = Page(b"x", headers={"Set-Cookie": "id=1; Path=/"})
+    one = fetcher(user_agent="harbour/2.0 (mail@harbour.example)")
+    one.fetch(f"{web.url}/a")
+    one.fetch(f"{web.url}/a")
+    assert set(web.headers[1]) == {"host", "user-agent", "accept", "accept-encoding", "connection"}
+    assert web.headers[1]["user-agent"] == "harbour/2.0 (mail@harbour.example)"
+    assert web.headers[1]["host"] == f"127.0.0.1:{web.port}"
+
+
+@pytest.mark.parametrize("agent", ["", "a\r\nCookie: x=1", "9lives", "ä", "a" * 300])
+def test_a_name_that_is_no_header_is_refused(agent: str) -> None:
+    with pytest.raises(ConfigurationError, match="user_agent"):
+        HttpFetcher(user_agent=agent)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1/", "http://localhost/", "http://127.1/", "http://2130706433/", "http://0x7f000001/", "http://0/",
+        "http://[::1]/", "http://[::ffff:127.0.0.1]/", "http://[::ffff:7f00:1]/", "http://[fe80::1]/", "http://10.0.0.1/",
+        "http://169.254.169.254/latest/meta-data/", "http://[fd00:ec2::254]/", "http://192.168.1.1/", "http://100.64.0.1/",
+        "http://224.0.0.1/", "http://255.255.255.255/", "http://[64:ff9b::7f00:1]/", "http://[2002:7f00:1::]/",
+        "http://[2001:0:7f00:1::]/", "http://[::7f00:1]/", "http://[::]/",
+    ],
+)  # fmt: skip
+def test_nothing_is_fetched_from_this_machine_or_network(url: str) -> None:
+    with pytest.raises(FetchError) as caught:
+        HttpFetcher(seconds=5.0).fetch(url)
+    # some spellings are no addresses for the resolver of some machines; all others are refused for what they mean
+    assert isinstance(caught.value, FetchRefusedError) or "is not known" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "file:///etc/passwd", "ftp://a.example/x", "javascript:1", "gopher://a.example/", "//a.example/", "", "a.example",
+        "http://user:word@a.example/", "http://user@a.example/", "http://a.example\\@b.example/", "http://a\nb.example/",
+        "http:///x", "http://a.example:99999/", "http://[::1", "http://a b.example/", "data:text/html,x",
+    ],
+)  # fmt: skip
+def test_what_is_no_plain_address_of_the_web_is_refused_before_anything_is_asked(url: str) -> None:
+    with pytest.raises(FetchRefusedError):
+        resolving({}).fetch(url)
+
+
+def test_other_ports_are_refused_until_they_are_named() -> None:
+    for port in (22, 0):
+        with pytest.raises(FetchRefusedError, match=f"port {port} "):
+            resolving({}).fetch(f"http://a.example:{port}/")
+    named = resolving({"a.example": [["10.0.0.1"]]}, ports=[22])
+    with pytest.raises(FetchRefusedError, match=r"10\.0\.0\.1"):
+        named.fetch("http://a.example:22/")
+
+
+def test_a_host_that_is_named_with_a_port_is_allowed_at_that_port_alone(web: WebServer) -> None:
+    web.pages |= {"/a": html("Foxes sleep."), "/b": redirect("http://127.0.0.1:6379/")}
+    for host in (f"127.0.0.1:{web.port}", f" 127.0.0.1:{web.port} "):
+        one = HttpFetcher(private_hosts=[host], robots=False, seconds=10.0)
+        assert one.fetch(f"{web.url}/a").content
+        with pytest.raises(FetchRefusedError, match="port 6379"):
+            one.fetch(f"{web.url}/b")
+    for host in ("127.0.0.1", "127.0.0.1:1", "localhost", f"localhost:{web.port}", f"[::1]:{web.port}"):
+        with pytest.raises(FetchRefusedError):
+            HttpFetcher(private_hosts=[host], robots=False, seconds=10.0).fetch(f"{web.url}/a")
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "::ffff:127.0.0.1", "10.1.2.3", "fe80::1%lo", "nonsense"])
+def test_a_name_that_means_a_private_address_is_refused(address: str) -> None:
+    one = resolving({"a.example": [[address]]})
+    with pytest.raises(FetchRefusedError, match=r"a\.example"):
+        one.fetch("http://a.example/")
+
+
+def test_one_private_address_among_public_ones_is_enough_to_refuse_a_name() -> None:
+    with pytest.raises(FetchRefusedError, match=r"127\.0\.0\.1"):
+        resolving({"a.example": [["93.184.216.34", "127.0.0.1"]]}).fetch("http://a.example/")
+
+
+def test_a_name_that_changes_its_address_is_connected_to_at_the_one_that_was_checked(
+    web: WebServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DNS rebinding: public when it is checked, private when it is used."""
+    import httpcore
+
+    connected: list[str] = []
+
+    def connect(self: object, host: str, port: int, *rest: object) -> httpcore.NetworkStream:
+        connected.append(host)
+        raise httpcore.ConnectError("the test goes no further")
+
+    monkeypatch.setattr(httpcore.SyncBackend, "connect_tcp", connect)
+    one = resolving({"a.example": [["93.184.216.34"], ["127.0.0.1"]]})
+    with pytest.raises(FetchError, match="goes no further"):
+        one.fetch("http://a.example/")
+    assert connected == ["93.184.216.34"], "the name itself was connected to, which resolves it again"
+    assert one.asked == ["a.example"]
+    with pytest.raises(FetchRefusedError):
+        one.fetch("http://a.example/")
+    assert connected == ["93.184.216.34"]
+
+
+def test_tls_is_for_the_name_and_the_connection_for_the_checked_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    import ssl
+
+    import httpcore
+
+    told: list[object] = []
+
+    class Stream(httpcore.NetworkStream):
+        def start_tls(
+            self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+        ) -> httpcore.NetworkStream:
+            told.extend([server_hostname, ssl_context.check_hostname, ssl_context.verify_mode])
+            raise httpcore.ConnectError("the test goes no further")
+
+        def close(self) -> None:
+            pass
+
+    def connect(self: object, host: str, port: int, *rest: object) -> httpcore.NetworkStream:
+        told.extend([host, port])
+        return Stream()
+
+    monkeypatch.setattr(httpcore.SyncBackend, "connect_tcp", connect)
+    with pytest.raises(FetchError, match="goes no further"):
+        resolving({"a.example": [["93.184.216.34"]]}).fetch("https://a.example/")
+    assert told == ["93.184.216.34", 443, "a.example", True, ssl.CERT_REQUIRED]
+
+
+def test_a_permission_is_for_the_name_in_the_address_and_not_for_where_others_lead() -> None:
+    one = resolving({"evil.example": [["127.0.0.1"]]}, private_hosts=["127.0.0.1", "wiki.example"])
+    with pytest.raises(FetchRefusedError, match=r"evil\.example"):
+        one.fetch("http://evil.example/")
+
+
+def test_the_next_address_of_a_host_is_tried(web: WebServer) -> None:
+    web.pages["/a"] = html("Foxes sleep.")
+    one = resolving({"wiki.example": [["127.9.9.9", "127.0.0.1"]]}, private_hosts=[f"Wiki.example:{web.port}"])
+    assert one.fetch(f"http://wiki.example:{web.port}/a").content == web.pages["/a"].body
+    assert web.headers[0]["host"] == f"wiki.example:{web.port}"
+
+
+def test_redirects_are_followed_to_the_page_that_is_cited(web: WebServer) -> None:
+    web.pages |= {"/a": redirect("b/c?d"), "/b/c": redirect("/e", 308), "/e": html("Foxes sleep.")}
+    page = fetcher().fetch(f"{web.url}/a")
+    assert page.url == f"{web.url}/e"
+    assert web.asked == ["/a", "/b/c?d", "/e"]
+
+
+def test_a_loop_of_redirects_ends(web: WebServer) -> None:
+    web.pages |= {"/a": redirect("/b"), "/b": redirect("/a")}
+    with pytest.raises(FetchError, match="more than 3 redirects"):
+        fetcher(max_redirects=3).fetch(f"{web.url}/a")
+    assert len(web.asked) == 4
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "http://10.0.0.1/", "http://169.254.169.254/latest/meta-data/", "http://[::1]/", "http://localhost/", "//192.168.0.1/x",
+        "file:///etc/passwd", "ftp://a.example/", "javascript:alert(1)", "http://user:word@a.example/", "http://10.0.0.1:22/",
+        "data:text/html,x",
+    ],
+)  # fmt: skip
+def test_a_redirect_leads_to_nothing_that_may_not_be_fetched(web: WebServer, location: str) -> None:
+    web.pages["/a"] = redirect(location)
+    with pytest.raises(FetchRefusedError):
+        fetcher().fetch(f"{web.url}/a")
+    assert web.asked == ["/a"]
+
+
+def test_a_redirect_from_elsewhere_does_not_lead_to_a_host_that_the_user_allowed(web: WebServer) -> None:
+    web.pages |= {"/a": redirect(f"http://wiki.example:{web.port}/delete"), "/delete": html("deleted")}
+    one = resolving(
+        {"127.0.0.1": [["127.0.0.1"]], "wiki.example": [["127.0.0.1"]]},
+        private_hosts=["127.0.0.1", "wiki.example"],
+        ports=ANY_PORT,
+    )
+    with pytest.raises(FetchRefusedError, match="private host"):
+        one.fetch(f"{web.url}/a")
+    assert web.asked == ["/a"]
+
+
+def test_a_redirect_without_a_place_is_an_error(web: WebServer) -> None:
+    web.pages |= {"/a": Page(status=302), "/b": redirect("http://[bad/")}
+    for path in ("/a", "/b"):
+        with pytest.raises(FetchError, match="redirects"):
+            fetcher().fetch(f"{web.url}{path}")
+
+
+@pytest.mark.parametrize("status", [201, 204, 401, 403, 404, 410, 418, 429, 500, 503])
+def test_another_status_is_an_error_that_names_it(web: WebServer, status: int) -> None:
+    web.pages["/a"] = Page(b"", status)
+    with pytest.raises(FetchError, match=f"status {status}"):
+        fetcher().fetch(f"{web.url}/a")
+
+
+def test_a_body_that_says_it_is_too_large_is_not_read(web: WebServer) -> None:
+    web.pages["/a"] = Page(b"x", headers={"Content-Length": "9" * 15}, again=b"x" * 1000, pause=0.01)
+    with pytest.raises(FetchError, match="larger than 5,000 bytes"):
+        fetcher(max_bytes=5_000).fetch(f"{web.url}/a")
+
+
+def test_a_body_without_an_end_is_cut_off_and_the_client_hangs_up(web: WebServer) -> None:
+    web.pages["/a"] = Page(b"", again=b"x" * 65_536)
+    with pytest.raises(FetchError, match="larger than 1,000,000 bytes"):
+        fetcher(max_bytes=1_000_000).fetch(f"{web.url}/a")
+    assert web.sent < 100_000_000
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        Page(b"", again=b"x", pause=0.02),
+        Page(b"HTTP/1.1 200 OK\r\nX-Padding: x", again=b"x", pause=0.02, head_too=True),
+        Page(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;x", again=b"x", pause=0.02, head_too=True),
+        Page(b"", again=b"HTTP/1.1 100 Continue\r\n\r\n", pause=0.02, head_too=True),
+        Page(b"", again=b"HTTP/1.1 100 Continue\r\n\r\n" * 1000, head_too=True),
+        Page(b"HTTP/1.1 200 OK\r\nX-Padding: x", again=b"x" * 65_536, head_too=True),
+        Page(b"HTTP/1.1 200 OK\r\n", again=b"X: y\r\n" * 1000, head_too=True),
+        Page(b"", headers={"Content-Length": "100"}),
+    ],
+)
+def test_a_page_that_comes_too_slowly_or_not_whole_is_given_up(web: WebServer, page: Page) -> None:
+    web.pages["/a"] = page
+    with pytest.raises(FetchError, match=r"within 0\.4 s|no whole answer"):
+        fetcher(seconds=0.4).fetch(f"{web.url}/a")
+
+
+def test_the_time_limit_is_for_all_redirects_together(web: WebServer) -> None:
+    ends = iter(range(1000))
+    web.pages["/a"] = lambda _: Page(b"", 302, headers={"Location": f"/a?{next(ends)}", "Content-Length": "0"})
+    with pytest.raises(FetchError, match="within 1e-06 s"):
+        fetcher(seconds=1e-6, max_redirects=20).fetch(f"{web.url}/a")
+
+
+def test_a_resolver_that_does_not_answer_is_given_up() -> None:
+    import threading
+
+    ending = threading.Event()
+
+    class Silent(HttpFetcher):
+        def resolve(self, host: str, port: int) -> list[str]:
+            ending.wait(300)
+            return []
+
+    with pytest.raises(FetchError, match=r"within 0\.2 s"):
+        Silent(seconds=0.2).fetch("http://a.example/")
+    ending.set()
+
+
+def test_a_compressed_page_is_unpacked(web: WebServer) -> None:
+    body = b"<p>Foxes sleep nine hours a day.</p>" * 10_000
+    web.pages["/a"] = Page(gzip.compress(body), headers={"Content-Encoding": "gzip"})
+    assert fetcher().fetch(f"{web.url}/a").content == body
+
+
+def test_a_bomb_is_not_unpacked(web: WebServer) -> None:
+    packing = zlib.compressobj(9, zlib.DEFLATED, zlib.MAX_WBITS | 16)
+    bomb = b"".join(packing.compress(bytes(2**20)) for _ in range(300)) + packing.flush()
+    web.pages["/a"] = Page(bomb, headers={"Content-Encoding": "gzip"})
+    assert len(bomb) < 400_000
+    tracemalloc.start()
+    with pytest.raises(FetchError, match="larger than 1,000,000 bytes"):
+        fetcher(max_bytes=1_000_000).fetch(f"{web.url}/a")
+    assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize("coding", ["br", "deflate", "zstd", "gzip, gzip", "\x7f"])
+def test_a_compression_that_was_not_asked_for_is_refused(web: WebServer, coding: str) -> None:
+    web.pages["/a"] = Page(b"xxxx", headers={"Content-Encoding": coding})
+    with pytest.raises(FetchError):
+        fetcher().fetch(f"{web.url}/a")
+
+
+def test_a_broken_compression_is_an_error(web: WebServer) -> None:
+    whole = gzip.compress(b"x" * 1000)
+    web.pages |= {
+        "/a": Page(b"no gzip at all", headers={"Content-Encoding": "gzip"}),
+        "/b": Page(whole[:-12], headers={"Content-Encoding": "gzip"}),
+        "/c": Page(whole + b"rest", headers={"Content-Encoding": "gzip"}),
+    }
+    with pytest.raises(FetchError, match="cannot be decompressed"):
+        fetcher().fetch(f"{web.url}/a")
+    with pytest.raises(FetchError, match="cut off"):
+        fetcher().fetch(f"{web.url}/b")
+    assert fetcher().fetch(f"{web.url}/c").content == b"x" * 1000
+
+
+@pytest.mark.parametrize("media_type", ["image/png", "Video/mp4", "audio/x; a=b"])
+def test_what_holds_no_text_is_an_error(web: WebServer, media_type: str) -> None:
+    web.pages["/a"] = Page(b"x", media_type=media_type)
+    with pytest.raises(FetchError, match="holds no text"):
+        fetcher().fetch(f"{web.url}/a")
+
+
+@pytest.mark.parametrize(
+    "answer", [b"nonsense\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", b"\x16\x03\x01", b""]
+)
+def test_what_is_no_answer_of_http_is_an_error(web: WebServer, answer: bytes) -> None:
+    web.pages["/a"] = Page(answer, head_too=True)
+    with pytest.raises(FetchError, match="no whole answer"):
+        fetcher().fetch(f"{web.url}/a")
+
+
+def test_a_server_that_is_not_there_is_an_error() -> None:
+    with web_server_that_ended() as port, pytest.raises(FetchError, match="no whole answer"):
+        fetcher().fetch(f"http://127.0.0.1:{port}/")
+
+
+def web_server_that_ended():
+    from contextlib import nullcontext
+
+    from ..web_server import web_server
+
+    with web_server() as running:
+        port = running.port
+    return nullcontext(port)
+
+
+def test_without_httpcore_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    web = "nlp_retrieval.systems.evidence.web_research.web"
+    for name in ("connections", "exchange", "httpcore_package"):
+        monkeypatch.delitem(sys.modules, f"{web}.{name}", raising=False)
+    monkeypatch.setitem(sys.modules, "httpcore", None)
+    with pytest.raises(DependencyError, match=r"nlp_retrieval\[research\]"):
+        HttpFetcher().fetch("https://a.example/")
+
+
+def test_robots_txt_is_asked_once_and_obeyed(web: WebServer) -> None:
+    web.pages |= {
+        "/robots.txt": Page(b"User-agent: *\nDisallow: /secret\n\nUser-agent: other\nDisallow: /\n", media_type="text/plain"),
+        "/open": html("Foxes sleep."),
+        "/secret/a": html("no"),
+        "/moved": redirect("/secret/a"),
+    }
+    one = fetcher(robots=True)
+    assert one.fetch(f"{web.url}/open").content
+    for path in ("/secret/a", "/moved"):
+        with pytest.raises(FetchRefusedError, match=r"robots\.txt"):
+            one.fetch(f"{web.url}{path}")
+    assert web.asked == ["/robots.txt", "/open", "/moved"]
+    with pytest.raises(FetchRefusedError, match=r"robots\.txt"):
+        fetcher(robots=True, user_agent="Other/1.0").fetch(f"{web.url}/open")
+
+
+@pytest.mark.parametrize(
+    ("robots", "allowed"),
+    [
+        (Page(status=404), True),
+        (Page(status=403), True),
+        (Page(status=500), False),
+        (Page(status=429), False),
+        (Page(b"", again=b"x" * 65_536), False),
+        (redirect("http://10.0.0.1/robots.txt"), False),
+        (redirect("/robots.txt"), False),
+        (redirect("/elsewhere"), True),
+        (Page("User-agent: *\nCrawl-delay: ²\nDisallow: http://[\n".encode()), True),
+        (Page(b"\xff\xfe\x00<html>"), True),
+        (Page(b"User-agent: *\nDisallow:\n"), True),
+        (Page(b"User-agent: *\nDisallow: /\n"), False),
+        (Page("\ufeffUser-agent: *\nDisallow: /\n".encode()), False),
+    ],
+)
+def test_a_site_without_rules_allows_all_and_one_that_cannot_say_allows_nothing(
+    web: WebServer, robots: Page, allowed: bool
+) -> None:
+    web.pages |= {"/robots.txt": robots, "/a": html("Foxes sleep.")}
+    one = fetcher(robots=True)
+    if allowed:
+        assert one.fetch(f"{web.url}/a").content
+    else:
+        with pytest.raises(FetchError):
+            one.fetch(f"{web.url}/a")
+        assert "/a" not in web.asked

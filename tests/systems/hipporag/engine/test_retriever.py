@@ -1,0 +1,228 @@
+"""HippoRAG 2 against the same by hand, and what it says of its results."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hashed_words import HashedWords
+from told_knowledge import Said, openie_file, passage, random_passage
+
+from nlp_retrieval import RetrievalResult, RetrievalWarning, SearchableItem, Searcher
+from nlp_retrieval.core.components.registry import plan
+from nlp_retrieval.core.components.trust import asked_for
+from nlp_retrieval.core.index.generation import open_generation
+from nlp_retrieval.core.search.retriever import BaseRetriever
+from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, SourceError
+from nlp_retrieval.hipporag import HippoRagRetriever
+from systems.hipporag.engine.by_hand import ByHand, scaled_of
+
+ENCODER = HashedWords(32)
+RANDOM = random.Random(3)
+ITEMS = [passage(f"d{number}", title=f"Page {number}") for number in range(2)]
+ITEMS += [random_passage(RANDOM, f"d{number}") for number in range(2, 40)]
+QUERIES = ["Where was Erik Hort born?", "What borders Rockland County", "Anna Lind painted Lake Mjosa", "harbour near Oslo"]
+
+pytestmark = pytest.mark.filterwarnings("ignore::nlp_retrieval.errors.RetrievalWarning")
+
+
+def retriever(knowledge: str | None, **settings: object) -> HippoRagRetriever:
+    return HippoRagRetriever(ENCODER, knowledge, **settings)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def knowledge(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return openie_file(tmp_path_factory.mktemp("knowledge") / "openie.json", ITEMS)
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory, knowledge: str) -> Path:
+    path = tmp_path_factory.mktemp("index")
+    Searcher([retriever(knowledge)]).index(ITEMS, path)
+    return path
+
+
+def found(index: Path, knowledge: str | None, k: int = 100, **settings: object) -> list[list[RetrievalResult]]:
+    return Searcher([retriever(knowledge, **settings)]).open(index).search(QUERIES, k)
+
+
+def column(hits: Sequence[RetrievalResult], signal: str, items: Sequence[SearchableItem] = ITEMS) -> list[float]:
+    by_id = {hit.item.item_id: hit.signals[signal] for hit in hits}
+    return [by_id[item.item_id] for item in items]
+
+
+@pytest.mark.parametrize("settings", [{}, {"passage_weight": 0.0}, {"damping": 0.8, "triple_k": 3, "entity_k": 2}])
+def test_the_walk_is_that_of_a_dense_solve_from_the_seeds_of_the_paper(
+    index: Path, knowledge: str, settings: dict[str, float]
+) -> None:
+    oracle = ByHand(ITEMS, ENCODER)
+    assert oracle.synonyms, "the passages have no synonyms to test"
+    by_hand = {"k" if key == "triple_k" else key: value for key, value in settings.items()}
+    for query, hits in zip(QUERIES, found(index, knowledge, **settings), strict=True):
+        ranks = oracle.ranks(query, **by_hand)  # type: ignore[arg-type]
+        assert column(hits, "hipporag.pagerank") == pytest.approx(ranks.tolist(), abs=2e-6)
+        reached = [hit for hit in hits if hit.score > 0]
+        assert [hit.score for hit in reached] == pytest.approx([hit.signals["hipporag.pagerank"] for hit in reached], rel=1e-6)
+        assert {hit.item.item_id for hit in hits} == {item.item_id for item in ITEMS}
+
+
+def test_the_local_walk_is_that_of_the_whole_graph_where_little_is_left(index: Path, knowledge: str) -> None:
+    exact = found(index, knowledge)
+    near = found(index, knowledge, pagerank="local", epsilon=1e-9)
+    for one, other in zip(exact, near, strict=True):
+        assert column(one, "hipporag.pagerank") == pytest.approx(column(other, "hipporag.pagerank"), abs=1e-6)
+
+
+def test_linked_to_nodes_the_walk_starts_at_the_entities_nearest_to_the_query(index: Path, knowledge: str) -> None:
+    oracle = ByHand(ITEMS, ENCODER)
+    for query, hits in zip(QUERIES, found(index, knowledge, linking="nodes", triple_k=3), strict=True):
+        similarities = oracle.vectors @ oracle.encoded([query])[0]
+        nearest = np.argsort(-similarities, kind="stable")[:3]
+        weights = scaled_of(similarities)[nearest] / oracle.mentioned.sum(axis=0)[nearest]
+        oracle.seeds = lambda *_, n=nearest, w=weights: {  # type: ignore[assignment,method-assign,misc]
+            oracle.entities[one]: weight for one, weight in zip(n.tolist(), w.tolist(), strict=True) if weight > 0
+        }
+        assert column(hits, "hipporag.pagerank") == pytest.approx(oracle.ranks(query).tolist(), abs=2e-6)
+
+
+def test_the_three_stages_never_multiply_by_nothing_and_rank_passages_of_which_nothing_is_known(tmp_path: Path) -> None:
+    known = [
+        passage("near", ("Anna Lind", "painted", "Bergen")),
+        passage("two hops", ("Bergen", "borders", "Lake Mjosa")),
+        passage("apart", ("Karl Berg", "lies near", "Rockland County")),
+    ]
+    silent = [passage("silent"), SearchableItem(item_id="about her", content="Of Anna Lind and nobody else.")]
+    path = openie_file(tmp_path / "openie.json", known)
+    searcher = Searcher([retriever(path, linking="entities", triple_k=1)])
+    searcher.index([*known, *silent], tmp_path / "index")
+    (hits,) = searcher.search(["What did Anna Lind do?"], 10)
+    assert {hit.item.item_id for hit in hits} == {"near", "two hops", "apart", "silent", "about her"}
+    assert all(hit.score > 0 for hit in hits)
+    order = [hit.item.item_id for hit in hits]
+    assert order[0] == "near"
+    unrelated = [item_id for item_id in order if item_id in ("silent", "about her", "apart")]
+    similarity = {hit.item.item_id: hit.signals["hipporag.similarity"] for hit in hits}
+    assert unrelated == sorted(unrelated, key=lambda item_id: -similarity[item_id])
+    (one_hop,) = (
+        Searcher([retriever(path, linking="entities", triple_k=1, hops=1)])
+        .open(tmp_path / "index")
+        .search(["What did Anna Lind do?"], 10)
+    )
+    assert {hit.item.item_id: hit.signals["hipporag.pagerank"] for hit in one_hop}["two hops"] > 0  # it speaks of Bergen
+
+
+def test_without_any_triple_the_ranking_is_that_of_similarity(tmp_path: Path) -> None:
+    path = openie_file(tmp_path / "openie.json", [passage("other")])
+    searcher = Searcher([retriever(path)])
+    with pytest.warns(RetrievalWarning, match="nothing is known of what 40 of 40 passages say"):
+        searcher.index([SearchableItem(item_id=i.item_id, content=f"So {i.content}") for i in ITEMS], tmp_path / "index")
+    for hits in searcher.search(QUERIES, 40):
+        similarities = [hit.signals["hipporag.similarity"] for hit in hits]
+        assert similarities == sorted(similarities, reverse=True)
+        assert len(hits) == 40
+
+
+def test_passages_of_which_nothing_is_known_are_counted_and_found(tmp_path: Path) -> None:
+    path = openie_file(tmp_path / "openie.json", ITEMS, left_out=["d0", "d1"])
+    searcher = Searcher([retriever(path)])
+    with pytest.warns(RetrievalWarning, match="nothing is known of what 2 of 40 passages say"):
+        searcher.index(ITEMS, tmp_path / "index")
+    (hits,) = searcher.search(QUERIES[:1], 40)
+    assert len(hits) == 40
+
+
+def test_an_explanation_names_the_triples_near_the_query_and_the_passages_on_the_way(tmp_path: Path) -> None:
+    said: list[Said] = [
+        ("Erik Hort", "was born in", "Montebello"),
+        ("Montebello", "is part of", "Rockland County"),
+        ("Rockland County", "borders", "Oslo"),
+    ]
+    items = [passage(f"p{number}", triple) for number, triple in enumerate(said)]
+    one = retriever(openie_file(tmp_path / "openie.json", items), triple_k=1)
+    one.index(items, tmp_path / "index")
+    generation = open_generation(tmp_path / "index")
+    opened = one.open(generation)
+    first, second, third = opened.explain("Where was Erik Hort born?", np.arange(3), generation.items)
+    assert first is not None
+    assert second is not None
+    assert third is not None
+    assert 'the query is near "erik hort was born in montebello"' in first.origin
+    assert second.item.item_id == "p1"
+    assert "by 'rockland county'" in third.origin or third.steps
+    for why in (first, second, third):
+        for step in why.steps:
+            assert step.sentence[step.start : step.end] in {"montebello", "rockland county", "oslo", "erik hort"}
+        assert json.dumps(why.as_dict())
+
+
+def test_without_a_linked_entity_similarity_explains(tmp_path: Path) -> None:
+    one = retriever(None)
+    one.index(ITEMS, tmp_path)
+    generation = open_generation(tmp_path)
+    (why,) = one.open(generation).explain("Erik Hort", np.array([0]), generation.items)
+    assert why is not None
+    assert why.origin.startswith("similarity ranks it ")
+
+
+def test_searching_needs_no_file_and_a_manifest_names_none(index: Path, knowledge: str) -> None:
+    config = json.loads((index / "manifest.json").read_text("utf-8"))["retrievers"]
+    (recorded,) = [record["config"] for record in config if record["config"]["name"] == "hipporag"]
+    assert recorded["knowledge"].startswith("sha256:")
+    assert knowledge not in (index / "manifest.json").read_text("utf-8")
+    held = found(index, recorded["knowledge"])
+    assert [[hit.item.item_id for hit in hits] for hits in held] == [
+        [hit.item.item_id for hit in hits] for hits in found(index, knowledge)
+    ]
+
+
+def test_other_knowledge_is_another_index(index: Path, tmp_path: Path) -> None:
+    other = openie_file(tmp_path / "other.json", ITEMS[:-1])
+    with pytest.raises(IndexMismatchError, match="knowledge"):
+        found(index, other)
+
+
+def test_what_an_index_holds_cannot_be_read_again(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="name the file"):
+        Searcher([retriever("sha256:" + "0" * 64)]).index(ITEMS, tmp_path / "index")
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"nowhere\.json"):
+        Searcher([retriever(str(tmp_path / "nowhere.json"))]).index(ITEMS, tmp_path / "index")
+
+
+@pytest.mark.parametrize("text", ["[]", '{"docs": 3}', '{"docs": [{"passage": 1}]}', "prose", "__import__('os')"])
+def test_a_file_of_something_else_is_refused_and_nothing_is_published(text: str, tmp_path: Path) -> None:
+    (tmp_path / "wrong.json").write_text(text, "utf-8")
+    with pytest.raises(SourceError, match=r"wrong\.json"):
+        Searcher([retriever(str(tmp_path / "wrong.json"))]).index(ITEMS, tmp_path / "index")
+    assert not (tmp_path / "index" / "manifest.json").exists()
+
+
+@pytest.mark.parametrize("key", ["knowledge", "added_knowledge"])
+def test_a_manifest_that_names_a_file_is_not_trusted(knowledge: str, key: str) -> None:
+    config = {"name": "hipporag", key: knowledge}
+    asked = list(asked_for(plan("retrievers", config, "here", BaseRetriever, only_own=True)))
+    assert len(asked) == 1
+    assert knowledge in asked[0]
+
+
+def test_entities_are_compared_without_case_accents_and_possessives(tmp_path: Path) -> None:
+    docs = [
+        {"passage": text, "extracted_entities": [], "extracted_triples": triples}
+        for text, triples in {
+            "one": [["Łódź's", "is part of", "ÉTÉ"], ["!!", "is", "Oslo"]],
+            "two": [["łódź", "lies near", "Ete"]],
+        }.items()
+    ]
+    (tmp_path / "openie.json").write_text(json.dumps({"docs": docs}), "utf-8")
+    items = [SearchableItem(item_id=text, content=text) for text in ("one", "two")]
+    one = retriever(str(tmp_path / "openie.json"))
+    one.index(items, tmp_path / "index")
+    opened = one.open(open_generation(tmp_path / "index"))
+    assert opened._graph_of_index.n_entities == 2
+    assert opened._graph_of_index.passages_of_entity.tolist() == [2, 2]

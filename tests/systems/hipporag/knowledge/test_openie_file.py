@@ -1,0 +1,157 @@
+"""Published files of entities and triples: both formats say the same, and what is no statement is left out and counted."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import warnings
+
+import pytest
+
+from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.errors import RetrievalWarning, SourceError
+from nlp_retrieval.systems.hipporag.knowledge.from_json import MAX_CHARACTERS, MAX_STATEMENTS, knowledge_from_json
+from nlp_retrieval.systems.hipporag.knowledge.openie_file import OpenIeFile
+from nlp_retrieval.systems.hipporag.knowledge.statements import PassageKnowledge, Triple
+
+HORT = SearchableItem(item_id="1", content="Erik Hort was born in Montebello.", metadata={"title": "Erik Hort"})
+PLACE = SearchableItem(
+    item_id="2", content="Montebello lies in Rockland County.\nIt is a village.", metadata={"title": "Montebello"}
+)
+HORT_SAYS = PassageKnowledge(("Erik Hort", "Montebello"), (Triple("Erik Hort", "was born in", "Montebello"),))
+PLACE_SAYS = PassageKnowledge(("Montebello",), (Triple("Montebello", "lies in", "Rockland County"),))
+
+
+def as_row(knowledge, **more):
+    triples = [[triple.subject, triple.predicate, triple.object] for triple in knowledge.triples]
+    return {**more, "extracted_entities": list(knowledge.entities), "extracted_triples": triples}
+
+
+def lines(path, *rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return path
+
+
+def whole(path, *docs, indent=None, **more):
+    path.write_text(json.dumps({"docs": list(docs)} | more, indent=indent), "utf-8")
+    return path
+
+
+def edited(item, **changes):
+    return SearchableItem.model_validate(item.model_dump() | changes)
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_hipporags_own_file_is_keyed_by_the_text_of_the_passages(tmp_path, indent):
+    docs = [
+        as_row(HORT_SAYS, idx="chunk-1", passage="Erik Hort\nErik Hort was born in Montebello."),
+        as_row(PLACE_SAYS, idx="chunk-2", passage=f"Montebello\n{PLACE.content}"),
+    ]
+    file = OpenIeFile(whole(tmp_path / "openie.json", *docs, indent=indent, avg_ent_chars=9.5, avg_ent_words=1.5))
+    assert len(file) == 2
+    assert file.of([PLACE, HORT]) == [PLACE_SAYS, HORT_SAYS]
+    untitled = SearchableItem(item_id="x", content="Erik Hort  Erik Hort was born in Montebello.")
+    assert file.of([untitled, edited(HORT, content="Erik Hort was born.")]) == [HORT_SAYS, None]
+
+
+def test_lines_are_keyed_by_id_and_known_if_all_that_is_there_agrees(tmp_path):
+    rows = [
+        as_row(HORT_SAYS, doc_id="1", title="erik_hort", text=HORT.content),
+        as_row(PLACE_SAYS, doc_id=2, passage=f"Montebello {PLACE.content}"),
+    ]
+    file = OpenIeFile(lines(tmp_path / "openie.jsonl", *rows))
+    assert file.of([PLACE, HORT, edited(HORT, item_id="9")]) == [PLACE_SAYS, HORT_SAYS, None]
+    assert file.of([edited(HORT, metadata={"title": "Hort"}), edited(HORT, content="Another.")]) == [None, None]
+    assert file.of([edited(PLACE, content="Another."), edited(PLACE, metadata={})]) == [None, None]
+
+
+def test_gzip_is_read(tmp_path):
+    (tmp_path / "a.gz").write_bytes(gzip.compress(json.dumps(as_row(HORT_SAYS, doc_id="1")).encode()))
+    (tmp_path / "b.gz").write_bytes(gzip.compress(json.dumps({"docs": [as_row(HORT_SAYS, passage=HORT.text)]}).encode()))
+    assert OpenIeFile(tmp_path / "a.gz").of([HORT]) == [HORT_SAYS]
+    assert len(OpenIeFile(tmp_path / "b.gz")) == 1
+
+
+def test_what_is_no_statement_is_left_out_and_counted():
+    entities = ["Erik\tHort ", 1963, None, "", "  ", ["Montebello"], "x" * (MAX_CHARACTERS + 1), "\ud800", "Erik Hort"]
+    triples = [
+        ["Erik Hort", "was born in", "Montebello"],
+        ["a", "b"],
+        ["a", "b", "c", "d"],
+        ["a", 1, "c"],
+        ["a", "", "c"],
+        "a b c",
+    ]
+    triples += [{"subject": "a"}, [["a"], "b", "c"], ["Erik Hort", "was born in", "Montebello"]]
+    read = knowledge_from_json(entities, triples)
+    assert read.knowledge == PassageKnowledge(("Erik Hort",), (Triple("Erik Hort", "was born in", "Montebello"),))
+    assert read.dropped == 7 + 7
+
+
+def test_ten_thousand_triples_are_cut_to_the_most_that_a_passage_says():
+    read = knowledge_from_json(["a"] * 5_000, [[f"a{number}", "b", "c"] for number in range(10_000)])
+    assert len(read.knowledge.triples) == MAX_STATEMENTS
+    assert read.knowledge.triples[-1].subject == f"a{MAX_STATEMENTS - 1}"
+    assert read.dropped == 10_000 + 5_000 - 2 * MAX_STATEMENTS
+
+
+def test_control_characters_do_not_come_in():
+    read = knowledge_from_json(["a\x1b[31mb\x00"], [])
+    assert read.knowledge.entities == ("a\N{REPLACEMENT CHARACTER}[31mb\N{REPLACEMENT CHARACTER}",)
+
+
+def test_a_warning_counts_what_was_left_out_and_names_the_first_place(tmp_path):
+    bad = {"doc_id": "1", "extracted_entities": [1963], "extracted_triples": [["a", "b"]]}
+    path = lines(tmp_path / "openie.jsonl", as_row(PLACE_SAYS, doc_id="2"), bad)
+    with pytest.warns(
+        RetrievalWarning, match=r"2 entities and triples were left out as none \(first: .*openie.jsonl, line 2\)"
+    ):
+        file = OpenIeFile(path)
+    assert file.of([HORT]) == [PassageKnowledge((), ())]
+
+
+def test_a_passage_that_occurs_again_keeps_what_came_first(tmp_path):
+    docs = [as_row(HORT_SAYS, passage=HORT.content), as_row(PLACE_SAYS, passage=HORT.content)]
+    with pytest.warns(RetrievalWarning, match="1 passages occur again with other knowledge"):
+        file = OpenIeFile(whole(tmp_path / "openie.json", *docs))
+    assert file.of([edited(HORT, metadata={})]) == [HORT_SAYS]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        OpenIeFile(whole(tmp_path / "openie.json", docs[0], docs[0]))
+
+
+GOOD = json.dumps(as_row(HORT_SAYS, doc_id="1"))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "not valid JSON"),
+        ("{}\n", 'line 1: no "doc_id"'),
+        ("[1]", 'expected an object with a list of "docs".*found a list'),
+        ('{"docs": 3}', 'found "docs" as a number'),
+        ('{"docs": []}', "holds no passages"),
+        ('{"docs": [3]}', 'entry 1 of "docs": expected an object, found a number'),
+        ('{"docs": [{"passage": 3}]}', '"passage" is a number'),
+        ('{"docs": [{"passage": "a"}]}', 'entry 1 of "docs": no "extracted_entities"'),
+        ('{"docs": [NaN]}', "NaN is not JSON"),
+        ('{"docs": ' + "[" * 1_000, "nested too deeply"),
+        (f'{GOOD}\n{{"doc_id": ', "line 2: not valid JSON"),
+        (f"{GOOD}\n{GOOD}\n", 'line 2: the id "1" occurs twice'),
+        ('{"doc_id": "1", "extracted_entities": {}, "extracted_triples": []}', "line 1: the entities are no list"),
+        ('{"doc_id": "1", "extracted_entities": [], "extracted_triples": "x"}', "line 1: the triples are no list"),
+        ('{"doc_id": "1", "title": 5, "extracted_entities": [], "extracted_triples": []}', '"title" is a number'),
+        ('{"doc_id": 1.5}', "an id is text or an integer"),
+        ('{"doc_id": "1", "extracted_entities": ["' + "\\" + 'ud800"]}', "half of a surrogate pair"),
+    ],
+)
+def test_a_file_that_is_none_is_refused_with_its_place(tmp_path, content, message):
+    path = tmp_path / "openie.json"
+    path.write_text(content, "utf-8")
+    with pytest.raises(SourceError, match=message):
+        OpenIeFile(path)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(SourceError, match="no such file"):
+        OpenIeFile(tmp_path / "openie.json")

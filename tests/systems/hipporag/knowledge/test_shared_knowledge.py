@@ -1,0 +1,84 @@
+"""Links between passages of which a file says that they name the same entity."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from retrievers.link_graph.changing import segments_of
+from told_knowledge import openie_docs, openie_file, passage
+
+from nlp_retrieval import Bm25sRetriever, LinkGraphRetriever, RetrievalWarning, SearchableItem, Searcher
+from nlp_retrieval.core.index.generation import open_generation
+from nlp_retrieval.errors import ConfigurationError, SourceError
+from nlp_retrieval.hipporag import SharedKnowledge
+from nlp_retrieval.retrievers.link_graph.store.added_links import open_graph
+
+ITEMS = [
+    passage("a", ("Erik Hort", "was born in", "Montebello")),
+    passage("b", ("montebello", "is part of", "Rockland County")),
+    passage("c", ("Oslo", "borders", "Rockland County")),
+    passage("d", ("Oslo", "lies near", "ERIK HORT"), ("Oslo", "lies near", "Montebello")),
+]
+
+
+def searcher(knowledge: str) -> Searcher:
+    return Searcher([LinkGraphRetriever([Bm25sRetriever()], links=[SharedKnowledge(knowledge)])])
+
+
+def links_of(path: Path) -> dict[tuple[str, str], float]:
+    ids = open_generation(path).items.ids()
+    (links,) = open_graph(segments_of(path)).links().values()
+    columns = (links.sources.tolist(), links.targets.tolist(), links.weights.tolist())
+    return {(ids[one], ids[other]): weight for one, other, weight in zip(*columns, strict=True)}
+
+
+EXPECTED = {("a", "b"): 1 / 3, ("a", "d"): 1 / 2 + 1 / 3, ("b", "c"): 1 / 2, ("b", "d"): 1 / 3, ("c", "d"): 1 / 2}
+
+
+def test_a_shared_entity_links_by_one_over_the_passages_that_name_it(tmp_path: Path) -> None:
+    searcher(openie_file(tmp_path / "openie.json", ITEMS)).index(ITEMS, tmp_path / "index")
+    assert links_of(tmp_path / "index") == pytest.approx(EXPECTED)
+
+
+def test_listed_entities_count_as_those_of_triples_do(tmp_path: Path) -> None:
+    docs = json.loads(openie_docs((item, []) for item in ITEMS[:2]))
+    for doc in docs["docs"]:
+        doc["extracted_entities"] = ["Lake Mjösa"]
+    (tmp_path / "openie.json").write_text(json.dumps(docs), "utf-8")
+    searcher(str(tmp_path / "openie.json")).index(ITEMS[:2], tmp_path / "index")
+    assert links_of(tmp_path / "index") == {("a", "b"): 0.5}
+
+
+def test_what_joins_has_the_links_of_an_index_built_at_once(tmp_path: Path) -> None:
+    index = searcher(openie_file(tmp_path / "openie.json", ITEMS))
+    index.index(ITEMS[:3], tmp_path / "index")
+    index.add(ITEMS[3:], auto_compact=False)
+    touching = {pair: weight for pair, weight in EXPECTED.items() if "d" in pair}
+    assert {pair: weight for pair, weight in links_of(tmp_path / "index").items() if "d" in pair} == pytest.approx(touching)
+    index.compact()
+    assert links_of(tmp_path / "index") == pytest.approx(EXPECTED)
+
+
+def test_a_manifest_names_the_digest_by_which_the_index_is_opened_without_the_file(tmp_path: Path) -> None:
+    file = openie_file(tmp_path / "openie.json", ITEMS)
+    index = searcher(file)
+    index.index(ITEMS, tmp_path / "index")
+    Path(file).unlink()
+    manifest = json.loads((tmp_path / "index" / "manifest.json").read_text("utf-8"))
+    (config,) = [one["config"] for one in manifest["retrievers"] if one["config"]["name"] == "link_graph"]
+    digest = config["links"][0]["knowledge"]
+    assert digest.startswith("sha256:")
+    assert file not in json.dumps(manifest)
+    held = searcher(digest).open(tmp_path / "index")
+    assert held.search(["Erik Hort"], 5)[0]
+    with pytest.warns(RetrievalWarning, match="nothing is known of what 1 of 1 passages say"):
+        held.add([SearchableItem(item_id="e", content="Erik Hort lies near Oslo.")], auto_compact=False)
+    with pytest.raises(ConfigurationError, match="name the file"):
+        searcher(digest).index(ITEMS, tmp_path / "another")
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"nowhere\.json"):
+        searcher(str(tmp_path / "nowhere.json")).index(ITEMS, tmp_path / "index")

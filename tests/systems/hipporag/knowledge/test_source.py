@@ -1,0 +1,194 @@
+"""A knowledge store as the source of an index: known by what it holds, whichever way it came there."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hashed_words import HashedWords
+
+from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.core.search.searcher import Searcher
+from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, SourceError
+from nlp_retrieval.systems.hipporag.engine.retriever import HippoRagRetriever
+from nlp_retrieval.systems.hipporag.knowledge.from_json import ReadKnowledge
+from nlp_retrieval.systems.hipporag.knowledge.passage_text import passage_hash
+from nlp_retrieval.systems.hipporag.knowledge.source import digest_of, source_of
+from nlp_retrieval.systems.hipporag.knowledge.statements import PassageKnowledge, Triple
+from nlp_retrieval.systems.hipporag.knowledge.store.knowledge_store import KnowledgeStore
+from nlp_retrieval.systems.hipporag.knowledge.store.rows import Extraction, PassageRecord
+
+SMALL, LARGE = Extraction("openai/small", "{}"), Extraction("openai/large", "{}")
+ITEMS = [SearchableItem(item_id=f"d{one}", content=f"Name{one} lives in Place{one % 2}") for one in range(4)]
+
+
+def record(item, verb="lives in"):
+    subject, target = item.content.split()[0], item.content.split()[-1]
+    knowledge = PassageKnowledge((subject, target), (Triple(subject, verb, target),))
+    return PassageRecord(item.item_id, passage_hash(item.title, item.content), ReadKnowledge(knowledge, 0, {}), 1)
+
+
+def filled(path, *batches, extraction=SMALL):
+    with KnowledgeStore(str(path), create=True) as store:
+        store.begin(extraction)
+        for batch in batches:
+            store.save(extraction, batch)
+    return str(path)
+
+
+def test_a_digest_is_that_of_what_a_store_holds_in_whatever_order_it_came(tmp_path):
+    rows = [record(item) for item in ITEMS]
+    once = filled(tmp_path / "once.db", rows)
+    parts = filled(tmp_path / "parts.db", rows[2:], rows[1::-1])
+    assert digest_of(once) == digest_of(parts) == digest_of(f"sqlite:///{once}")
+    few, other, larger = (
+        filled(tmp_path / "few.db", rows[:3]),
+        filled(tmp_path / "other.db", [*rows[:3], record(ITEMS[3], "left")]),
+        filled(tmp_path / "larger.db", rows, extraction=LARGE),
+    )
+    assert len({digest_of(one) for one in (once, few, other, larger)}) == 4
+    before = digest_of(few)
+    filled(few, rows[3:])
+    assert digest_of(few) == digest_of(once) != before
+
+
+def test_a_digest_is_the_same_in_every_database(make_store, tmp_path):
+    store, rows = make_store(), [record(item) for item in ITEMS]
+    store.begin(SMALL)
+    for row in reversed(rows):
+        store.save(SMALL, [row])
+    assert f"sha256:{store.digest(SMALL)}" == digest_of(filled(tmp_path / "once.db", rows))
+    store.delete(SMALL, ["d1"])
+    assert f"sha256:{store.digest(SMALL)}" == digest_of(filled(tmp_path / "less.db", [rows[0], *rows[2:]]))
+
+
+def test_one_of_several_extractions_is_chosen_by_its_fingerprint(tmp_path, monkeypatch):
+    path = filled(tmp_path / "both.db", [record(ITEMS[0])])
+    filled(path, [record(ITEMS[1])], extraction=LARGE)
+    with pytest.raises(ConfigurationError, match="one extraction is needed"):
+        digest_of(path)
+    monkeypatch.setenv("STORE", f"sqlite:///{path}")
+    for named in (path, f"sqlite:///{path}", "env:STORE"):
+        source = source_of(f"{named}#{LARGE.extraction_id[:6]}")
+        assert [one is not None for one in source.of(ITEMS)] == [False, True, False, False]
+    with pytest.raises(ConfigurationError, match="'0123' was asked for"):
+        source_of(f"{path}#0123")
+
+
+def test_what_is_no_store_is_told(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "other.db")) as connection:
+        connection.execute("CREATE TABLE t (x)")
+    for no_store in (str(tmp_path / "other.db"), f"sqlite:///{tmp_path / 'nowhere.db'}", str(tmp_path / "nowhere.db#1234")):
+        with pytest.raises(SourceError):
+            digest_of(no_store)
+
+
+def test_an_index_of_a_store_is_that_of_the_file_with_the_same_triples(tmp_path):
+    store = filled(tmp_path / "known.db", [record(item) for item in ITEMS])
+    said = [record(item).read.knowledge for item in ITEMS]
+    lines = [
+        {"doc_id": item.item_id, "extracted_entities": [*one.entities], "extracted_triples": [[*vars(one.triples[0]).values()]]}
+        for item, one in zip(ITEMS, said, strict=True)
+    ]
+    (tmp_path / "known.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    found = []
+    for number, knowledge in enumerate((store, str(tmp_path / "known.jsonl"))):
+        searcher = Searcher([HippoRagRetriever(HashedWords(), knowledge)])
+        searcher.index(ITEMS, tmp_path / f"index{number}")
+        found.append([(hit.item.item_id, hit.score) for hit in searcher.search("Who lives with Name1?", 4)[0]])
+    assert found[0] == found[1]
+
+
+@pytest.mark.filterwarnings("ignore:hipporag. nothing is known of what 1 of 4")
+def test_a_richer_store_is_another_index_and_a_manifest_names_the_digest_alone(tmp_path):
+    path = filled(tmp_path / "known.db", [record(item) for item in ITEMS[:3]])
+    Searcher([HippoRagRetriever(HashedWords(), path)]).index(ITEMS, tmp_path / "index")
+    manifest = (tmp_path / "index" / "manifest.json").read_text("utf-8")
+    held = digest_of(path)
+    assert held in manifest
+    assert "known.db" not in manifest
+    filled(path, [record(ITEMS[3])])
+    with pytest.raises(IndexMismatchError):
+        Searcher([HippoRagRetriever(HashedWords(), path)]).open(tmp_path / "index")
+    Path(path).unlink()
+    searcher = Searcher([HippoRagRetriever(HashedWords(), held)])
+    searcher.open(tmp_path / "index")
+    assert searcher.search("Name1", 1)[0][0].item.item_id == "d1"
+
+
+class Meanwhile(HashedWords):
+    """Hashed words, and somebody who does something when passages are first encoded for an index."""
+
+    name = "meanwhile"
+    do = staticmethod(lambda: None)
+
+    def encode_passages(self, passages):
+        type(self).do()
+        return super().encode_passages(passages)
+
+
+def written(path, verb):
+    said = [record(item, verb).read.knowledge for item in ITEMS]
+    lines = [
+        {"doc_id": item.item_id, "extracted_entities": [], "extracted_triples": [[*vars(one.triples[0]).values()]]}
+        for item, one in zip(ITEMS, said, strict=True)
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    return str(path)
+
+
+def changing(kind, tmp_path):
+    """Knowledge of all items, and what changes it."""
+    if kind == "store":
+        knowledge = filled(tmp_path / "known.db", [record(item) for item in ITEMS])
+        return knowledge, lambda: filled(knowledge, [record(ITEMS[0], "left")])
+    knowledge = written(tmp_path / "known.jsonl", "lives in")
+    return knowledge, lambda: written(tmp_path / "known.jsonl", "left for")
+
+
+@pytest.mark.parametrize("kind", ["store", "file"])
+def test_knowledge_that_changes_while_items_are_added_adds_none(kind, tmp_path, monkeypatch):
+    knowledge, change = changing(kind, tmp_path)
+    held = digest_of(knowledge)
+    searcher = Searcher([HippoRagRetriever(Meanwhile(), knowledge)])
+    searcher.index(ITEMS[:3], tmp_path / "index")
+    before = (tmp_path / "index" / "manifest.json").read_bytes()
+    monkeypatch.setattr(Meanwhile, "do", staticmethod(change))
+    with pytest.raises(SourceError, match=r"hipporag: what knowledge names changed while the index was written.*do it again"):
+        searcher.add(ITEMS[3:])
+    assert (tmp_path / "index" / "manifest.json").read_bytes() == before
+    assert held in before.decode()
+
+
+@pytest.mark.parametrize("kind", ["store", "file"])
+def test_knowledge_that_changes_while_an_index_is_built_makes_none(kind, tmp_path, monkeypatch):
+    knowledge, change = changing(kind, tmp_path)
+    monkeypatch.setattr(Meanwhile, "do", staticmethod(change))
+    searcher = Searcher([HippoRagRetriever(Meanwhile(), knowledge)])
+    with pytest.raises(SourceError, match=r"hipporag: what knowledge names changed while the index was written.*do it again"):
+        searcher.index(ITEMS, tmp_path / "index")
+    assert not (tmp_path / "index" / "manifest.json").exists()
+    searcher.index(ITEMS, tmp_path / "index")
+    assert digest_of(knowledge) in (tmp_path / "index" / "manifest.json").read_text("utf-8")
+
+
+def test_a_file_that_is_another_one_only_while_it_is_read_is_not_read(tmp_path, monkeypatch):
+    from nlp_retrieval.systems.hipporag.knowledge import source
+
+    path, honest = tmp_path / "known.jsonl", source.OpenIeFile
+    written(path, "lives in")
+
+    def read_meanwhile(of):
+        before = path.read_bytes()
+        written(path, "is not")
+        try:
+            return honest(of)
+        finally:
+            path.write_bytes(before)
+
+    monkeypatch.setattr(source, "OpenIeFile", read_meanwhile)
+    with pytest.raises(SourceError, match=r"known\.jsonl changed while it was read"):
+        source_of(str(path))

@@ -1,0 +1,328 @@
+"""KnowledgeStore: updates equal a rebuild, extractions are kept apart, and what is in a database is not believed."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from contextlib import closing
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import text
+from sqlalchemy.dialects import mssql, mysql, oracle, postgresql, sqlite
+from sqlalchemy.schema import CreateIndex, CreateTable
+from sqlalchemy_iris.base import IRISDialect
+
+from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.errors import ConfigurationError, ItemError, OutputError, RetrievalError, SourceError
+from nlp_retrieval.systems.hipporag.knowledge.from_json import MAX_CHARACTERS, MAX_STATEMENTS, ReadKnowledge
+from nlp_retrieval.systems.hipporag.knowledge.passage_text import passage_hash
+from nlp_retrieval.systems.hipporag.knowledge.statements import PassageKnowledge, Triple
+from nlp_retrieval.systems.hipporag.knowledge.store.knowledge_store import KnowledgeStore
+from nlp_retrieval.systems.hipporag.knowledge.store.rows import Extraction, ExtractionRun, PassageRecord
+from nlp_retrieval.systems.hipporag.knowledge.store.tables import Tables
+from systems.hipporag.knowledge.databases import rows_of
+
+SMALL, LARGE = Extraction("openai/small", "{}"), Extraction("openai/large", "{}")
+NAMES = ["Erik Hort", "Montebello", "Rockland County", "蒙特贝洛", "Монтебелло", 'it\'s "quoted"; DROP TABLE passages', "ß"]
+
+
+def item(number, text="", title=""):
+    return SearchableItem(item_id=f"d{number}", content=text or f"text {number}", metadata={"title": title} if title else {})
+
+
+def says(*names, triples=(), types=None):
+    return ReadKnowledge(PassageKnowledge(names, tuple(Triple(*triple) for triple in triples)), 0, types or {})
+
+
+def record(of, read, tries=1, error=""):
+    return PassageRecord(of.item_id, passage_hash(of.title, of.content), read, tries, error)
+
+
+@pytest.fixture
+def store(make_store):
+    made = make_store()
+    made.begin(SMALL)
+    return made
+
+
+HORT = says("Erik Hort", "Montebello", triples=[("Erik Hort", "was born in", "Montebello"), ("Hort", "is", "Erik Hort")])
+
+
+def test_what_was_saved_is_found_by_its_text_under_any_id(store):
+    store.save(SMALL, [record(item(1), HORT), record(item(2), says())])
+    other = SearchableItem(item_id="else", content="text   1")
+    assert store.source().of([item(2), item(3), item(1), other]) == [
+        PassageKnowledge((), ()), None, HORT.knowledge, HORT.knowledge
+    ]  # fmt: skip
+    assert store.missing(SMALL, [item(1), item(2), other, item(1, "changed")]) == [False, False, True, True]
+
+
+def test_a_changed_text_takes_the_place_of_the_old_one(store):
+    store.save(SMALL, [record(item(1), HORT)])
+    changed = item(1, "changed")
+    store.save(SMALL, [record(changed, says("Montebello"))])
+    assert store.source().of([item(1), changed]) == [None, PassageKnowledge(("Montebello",), ())]
+    counts = store.counts(SMALL)
+    assert (counts.done, counts.entities, counts.relationships) == (1, 1, 0)
+
+
+def test_failures_are_missing_and_their_tries_add_up(store):
+    store.save(SMALL, [record(item(1), None, tries=4, error="the answer\x1b cannot be used")])
+    store.save(SMALL, [record(item(1), None, tries=3, error="again " * 1000)])
+    assert store.missing(SMALL, [item(1)]) == [True]
+    assert store.source().of([item(1)]) == [None]
+    counts = store.counts(SMALL)
+    assert (counts.done, counts.failed) == (0, 1)
+    (row,) = rows_of(store)["passages"]
+    assert "7" in row
+    assert len(row[-1]) == MAX_CHARACTERS
+    store.save(SMALL, [record(item(1), HORT)])
+    assert store.counts(SMALL).failed == 0
+
+
+def test_extractions_are_kept_apart(store):
+    store.save(SMALL, [record(item(1), HORT)])
+    store.begin(LARGE)
+    assert store.missing(LARGE, [item(1)]) == [True]
+    store.save(LARGE, [record(item(1), says("Montebello"))])
+    assert store.extractions() == [LARGE, SMALL]
+    assert store.source(SMALL.extraction_id).of([item(1)]) == [HORT.knowledge]
+    assert store.source(LARGE.extraction_id[:8]).of([item(1)]) == [PassageKnowledge(("Montebello",), ())]
+    store.delete(LARGE, ["d1", "absent"])
+    assert store.source(SMALL.extraction_id).of([item(1)]) == [HORT.knowledge]
+    with pytest.raises(
+        ConfigurationError, match=r"one extraction is needed, and the store holds: .* by openai/large, .* by openai"
+    ):
+        store.source()
+    with pytest.raises(ConfigurationError, match="'ffffff' was asked for"):
+        store.source("ffffff")
+
+
+def test_a_type_belongs_to_the_mention_of_one_passage(store):
+    person, place = says("Paris", types={"Paris": "person"}), says("Paris", types={"Paris": "place"})
+    store.save(SMALL, [record(item(1), person), record(item(2), place), record(item(3), place)])
+    assert sorted(row[3] for row in rows_of(store)["entities"]) == ["person", "place"]
+
+
+phrases = st.sampled_from(NAMES)
+reads = st.builds(
+    lambda names, triples: says(*dict.fromkeys(names), triples=dict.fromkeys(triples)),
+    st.lists(phrases, max_size=3),
+    st.lists(st.tuples(phrases, st.sampled_from(["is", "lies in"]), phrases), max_size=3),
+)
+texts = st.sampled_from(["one", "two", "three"])
+numbers = st.integers(0, 4)
+saves = st.lists(st.tuples(numbers, texts, reads | st.none()), max_size=4)
+changes = st.lists(saves | st.lists(numbers, min_size=1, max_size=3), max_size=6)
+
+
+@given(changes)
+def test_updates_and_deletions_equal_a_rebuild(tmp_path_factory, steps):
+    folder = tmp_path_factory.mktemp("store")
+    final = {}
+    with KnowledgeStore(str(folder / "a.db"), create=True) as updated, KnowledgeStore(str(folder / "b.db"), create=True) as new:
+        updated.begin(SMALL)
+        for step in steps:
+            if step and isinstance(step[0], int):
+                updated.delete(SMALL, [f"d{number}" for number in step])
+                for number in step:
+                    final.pop(number, None)
+            else:
+                records = {number: record(item(number, words), read) for number, words, read in step}
+                updated.save(SMALL, [record(item(number, words), read) for number, words, read in step])
+                final |= records
+        new.begin(SMALL)
+        new.save(SMALL, list(final.values()))
+        assert rows_of(updated, without=("tries",)) == rows_of(new, without=("tries",))
+        asked = [item(0, words) for words in ("one", "two", "three")]
+        found = updated.source().of(asked)
+        for one, knowledge in zip(asked, found, strict=True):
+            same = [r.read.knowledge for r in final.values() if r.read and r.content_hash == passage_hash("", one.content)]
+            assert knowledge in same if same else knowledge is None
+
+
+def test_writers_at_once_lose_nothing(store):
+    """Eight threads, in orders of their own, on entities that all of them share."""
+    done = []
+
+    def write(worker):
+        for number in range(worker, 40, 8):
+            store.save(SMALL, [record(item(number), says(*NAMES, triples=[(NAMES[0], "is", NAMES[1])]))])
+        store.delete(SMALL, [f"d{worker}"])
+        done.append(worker)
+
+    threads = [threading.Thread(target=write, args=(worker,)) for worker in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(done) == 8
+    counts = store.counts(SMALL)
+    assert (counts.done, counts.entities, counts.relationships) == (32, len(NAMES), 32)
+    store.delete(SMALL, [f"d{number}" for number in range(40)])
+    assert store.counts(SMALL).entities == 0
+
+
+def test_a_run_has_one_row_that_is_committed_with_its_passages(store):
+    store.save(SMALL, [record(item(1), HORT)], ExtractionRun("one", 5, 1))
+    store.save(SMALL, [record(item(2), HORT)], ExtractionRun("one", 5, 5, "completed", {"extracted": 5}))
+    progress = store._tables.indexing_progress
+    with store._database.engine.connect() as connection:
+        (row,) = connection.execute(progress.select())
+    assert (row.total_documents, row.processed_documents, row.status, row.checkpoint_data) == (
+        5, 5, "completed", '{"extracted": 5}'
+    )  # fmt: skip
+
+
+def test_many_documents_of_one_entity_and_longest_texts(store):
+    long = "é" * MAX_CHARACTERS
+    store.save(SMALL, [record(item(number), says("all", long, triples=[(long, long, long)])) for number in range(700)])
+    found = store.source().of([item(number) for number in range(700)])
+    assert found == [PassageKnowledge(("all", long), (Triple(long, long, long),))] * 700
+    assert store.counts(SMALL).entities == 2
+
+
+@pytest.mark.parametrize("document_id", ["a\0b", "a\ud800"])
+def test_an_id_that_no_database_stores_is_refused(document_id):
+    with pytest.raises(ItemError, match="holds a character that no database stores"):
+        PassageRecord(document_id, "0" * 32, None, 1)
+
+
+DIALECTS = {
+    "iris": IRISDialect,
+    "mssql": mssql.dialect,
+    "mysql": mysql.dialect,
+    "oracle": oracle.dialect,
+    "postgresql": postgresql.dialect,
+    "sqlite": sqlite.dialect,
+}
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.parametrize("schema", [None, "hipporag"])
+def test_every_dialect_can_say_the_tables(name, schema):
+    tables = Tables.of_schema(schema)
+    for table in tables.metadata.sorted_tables:
+        said = str(CreateTable(table).compile(dialect=DIALECTS[name]()))
+        assert all(column.name in said for column in table.c)
+        for index in table.indexes:
+            assert "INDEX" in str(CreateIndex(index).compile(dialect=DIALECTS[name]()))
+
+
+def test_there_has_to_be_a_store_to_read(tmp_path):
+    with pytest.raises(SourceError, match="no such file"):
+        KnowledgeStore(str(tmp_path / "none.db"))
+    with closing(sqlite3.connect(tmp_path / "empty.db")) as connection:
+        connection.execute("CREATE TABLE mine (a)")
+    with pytest.raises(SourceError, match="there is no knowledge store"):
+        KnowledgeStore(str(tmp_path / "empty.db"))
+    with pytest.raises(ConfigurationError, match="in memory is lost"):
+        KnowledgeStore("sqlite://", create=True)
+
+
+def test_tables_of_somebody_else_are_left_alone(tmp_path):
+    path = tmp_path / "mine.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE passages (id, text)")
+    for create in (True, False):
+        with pytest.raises(
+            SourceError, match=r"the table 'passages' is none of a knowledge store.* columns id, text; name another"
+        ):
+            KnowledgeStore(str(path), create=create)
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("passages",)]
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path):
+    path = tmp_path / "no.db"
+    path.write_bytes(b"not a database, but long enough to look at" * 100)
+    with pytest.raises(SourceError, match="cannot be read: file is not a database"):
+        KnowledgeStore(str(path), create=True)
+    assert path.read_bytes().startswith(b"not a database")
+
+
+HOSTILE = {
+    "bytes": "UPDATE entities SET entity_text = X'ff00'",
+    "empty": "UPDATE entities SET entity_text = ''",
+    "endless": f"UPDATE entities SET entity_text = '{'x' * (MAX_CHARACTERS + 1)}'",
+    "control": "UPDATE relationships SET predicate = 'a' || char(27) || '[31m'",
+    "not UTF-8": "UPDATE entities SET entity_text = CAST(X'ff41' AS TEXT)",
+    "huge": "UPDATE entities SET entity_text = replace(hex(zeroblob(8000000)), '00', 'aa')",
+    "crowded": "INSERT INTO mentions SELECT passage_id, 10 + value, entity_id FROM mentions, "
+    f"(WITH RECURSIVE n(value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM n LIMIT {MAX_STATEMENTS}) SELECT value FROM n) "
+    "WHERE place = 0",
+    "another name under its key": "UPDATE entities SET entity_text = 'Somebody' WHERE entity_text = 'Erik Hort'",
+    "another type under its key": "UPDATE entities SET entity_type = 'place'",
+    "another predicate under its key": "UPDATE relationships SET predicate = 'died in' WHERE predicate = 'was born in'",
+    "another object under its key": "UPDATE relationships SET object_entity_id = subject_entity_id",
+}
+"""What somebody writes into a store. The digest of what it holds is of keys, so a text has to be that of its key."""
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_no_extraction_wrote_is_an_error_and_not_believed(tmp_path, name):
+    path = tmp_path / "hostile.db"
+    with KnowledgeStore(str(path), create=True, wait=0.001) as store:
+        store.begin(SMALL)
+        store.save(SMALL, [record(item(1), HORT)])
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute(HOSTILE[name])
+            connection.commit()
+        with pytest.raises(
+            SourceError, match=r"hostile\.db: the knowledge store (holds .* which no extraction wrote|cannot be read)"
+        ):
+            store.source().of([item(1)])
+
+
+def test_hostile_counters_and_settings_do_no_harm(tmp_path):
+    path = tmp_path / "hostile.db"
+    with KnowledgeStore(str(path), create=True, wait=0.001) as store:
+        store.begin(SMALL)
+        store.save(SMALL, [record(item(1), HORT)])
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("UPDATE passages SET tries = 'many', status = 'failed'")
+            connection.commit()
+        store.save(SMALL, [record(item(1), None, tries=2)])
+        assert rows_of(store)["passages"][0][5] == "2"
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("UPDATE extractions SET model = X'00'")
+            connection.commit()
+        with pytest.raises(SourceError, match="a model that is empty, too long or no plain text"):
+            store.source()
+
+
+def test_a_database_that_goes_away_loses_only_what_was_not_committed(tmp_path):
+    path = tmp_path / "store.db"
+    with KnowledgeStore(str(path), create=True, wait=0.001) as store:
+        store.begin(SMALL)
+        store.save(SMALL, [record(item(1), HORT)])
+        path.rename(tmp_path / "elsewhere.db")
+        with pytest.raises(OutputError, match=r"cannot be written: .*; what was committed before is kept"):
+            store.save(SMALL, [record(item(2), HORT)])
+        path.unlink(missing_ok=True)
+        (tmp_path / "elsewhere.db").rename(path)
+        assert store.missing(SMALL, [item(1), item(2)]) == [False, True]
+
+
+def test_a_server_that_goes_away_is_named_without_its_password(monkeypatch):
+    url = "postgresql+psycopg://me:s3cret-word@127.0.0.1:1/name"
+    for given_url in (url, "env:STORE_URL"):
+        monkeypatch.setenv("STORE_URL", url)
+        with pytest.raises(RetrievalError, match="cannot be read") as caught:
+            KnowledgeStore(given_url, create=True, wait=0.001)
+        assert "s3cret" not in str(caught.value)
+    monkeypatch.delenv("STORE_URL")
+    with pytest.raises(SourceError, match="STORE_URL"):
+        KnowledgeStore("env:STORE_URL")
+
+
+def test_the_password_is_in_no_repr(postgresql):
+    url = postgresql.replace("postgres@", "postgres:s3cret-word@")
+    with KnowledgeStore(url, create=True) as store:
+        assert "s3cret" not in repr(store)
+        assert "***" in repr(store)
+        with store._database.engine.connect() as connection:
+            connection.execute(text("SELECT 1"))
+        assert "s3cret" not in repr(store.__dict__["_database"].engine)

@@ -1,0 +1,292 @@
+"""HippoRAG 2 as one system: nine passages to an answer, as docs/HIPPORAG.md has it, against a model that plays by rule."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from pathlib import Path
+
+import pytest
+import yaml
+from chat_server import asked, fields
+from embedding_server import embedding_server
+from fuzz.command_lines import ended
+
+DOCUMENT = (Path(__file__).parents[4] / "docs" / "HIPPORAG.md").read_text("utf-8")
+QUESTION = "What county is Erik Hort's birthplace a part of?"
+SAYS = {"was born in": "was born in", "grew up in": "grew up in", "belongs to": "belongs to", "looks down on": "looks down on"}
+
+
+def file_in_the_document(name):
+    """What the document writes into a file."""
+    (written,) = re.findall(rf"^\$ cat > {re.escape(name)} <<'END'\n(.*?)^END$", DOCUMENT, re.DOTALL | re.MULTILINE)
+    return written
+
+
+CORPUS = file_in_the_document("people.jsonl")
+
+
+def extracted(passage):
+    """The triple of a passage: its title, a verb that the test knows, and the names after it."""
+    title, _, text = passage.partition(" ")
+    names = re.findall(r"(?:[A-Z]\w+ ?)+", passage)
+    for verb in SAYS:
+        if verb in text:
+            subject = names[0].strip()
+            target = re.findall(r"(?:[A-Z]\w+ ?)+", text.partition(verb)[2])[-1].strip()
+            return {"entities": [[subject, "concept"], [target, "place"]], "triples": [[subject, verb, target]]}
+    return {"entities": [[title, "concept"]], "triples": []}
+
+
+def reader(body):
+    """A model that extracts by a rule, and answers from the passages it was given, or not at all."""
+    if '"question' not in json.dumps(body) and "[[ ## question ## ]]" not in body["messages"][-1]["content"]:
+        lines = (line.partition(": ") for line in asked(body, "passages").splitlines())
+        return fields(knowledge=json.dumps({number: extracted(text) for number, _, text in lines}))
+    passages = asked(body, "passages")
+    born = re.search(r"^(\d+\.\d+) Erik Hort.* was born in (\w+)", passages, re.MULTILINE)
+    county = born and re.search(rf"^(\d+\.\d+) {born[2]} .* belongs to ([\w ]+)", passages, re.MULTILINE)
+    if born is None or county is None:
+        return fields(reasoning="It is not there.", citations="", answer="no answer")
+    return fields(reasoning=f"Born in {born[2]}.", citations=f"{born[1]}, {county[1]}", answer=county[2])
+
+
+@pytest.fixture
+def world(server, tmp_path, monkeypatch):
+    """A folder with the document's files, whose models are servers of the test's own."""
+    monkeypatch.chdir(tmp_path)
+    server.answer = reader
+    Path("people.jsonl").write_text(CORPUS)
+    with embedding_server() as embeddings:
+        llm = {"provider": "openai-compatible", "model_name": "small", "base_url": server.url}
+        embedding = {"provider": "custom", "model_name": "e", "base_url": embeddings.url, "dimension": 16}
+        described = yaml.safe_load(file_in_the_document("hipporag2.yaml")) | {"llm": llm, "embedding": embedding}
+        described["indexing"] = {"retry_attempts": 0}
+        Path("hipporag2.yaml").write_text(yaml.safe_dump(described))
+        yield described
+
+
+def run(*words):
+    return ended(["hipporag", *words, "--config", "hipporag2.yaml"])
+
+
+def test_nine_passages_end_in_rockland_county(world, server):
+    done = run("index", "people.jsonl", "--json")
+    assert done.code in (0, None), done.err
+    told = json.loads(done.out)
+    assert told["extraction"]["extracted"] == 9
+    assert told["metrics"] == {"queries_processed": 0, "documents_indexed": 9}
+    calls = server.calls
+
+    asked_for = run("ask", QUESTION, "--json")
+    assert asked_for.code in (0, None), asked_for.err
+    one = json.loads(asked_for.out)
+    prompt = asked(server.bodies[-1], "passages")
+    assert "was born in Montebello" in prompt
+    assert "Montebello is a village that belongs to Rockland County" in prompt
+    assert server.calls == calls + 1
+    assert one["text"] == "Rockland County"
+    assert set(one["passages"]) == {"1", "2"}
+    assert len(one["read"]) == 3
+    assert one["metrics"] == {"queries_processed": 1, "documents_indexed": 0}
+
+    people = run("ask", QUESTION).out
+    assert "Rockland County" in people
+    assert "cites Montebello  2, sentences 1" in people
+
+
+def test_indexing_again_asks_and_builds_nothing(world, server):
+    run("index", "people.jsonl")
+    calls = server.calls
+    done = run("index", "people.jsonl")
+    assert done.code in (0, None)
+    assert "0 extracted, 9 there already" in done.err
+    assert server.calls == calls
+
+
+def test_a_passage_that_failed_is_indexed_and_known_after_the_next_run(world, server):
+    server.answer = lambda body: "I would rather not." if "Montebello is a village" in str(body) else reader(body)
+    failed = run("index", "people.jsonl")
+    assert failed.code == 1
+    assert "8 extracted, 0 there already, 1 without a usable answer" in failed.err
+    server.answer = reader
+    assert run("index", "people.jsonl").code in (0, None)
+    assert json.loads(run("ask", QUESTION, "--json").out)["text"] == "Rockland County"
+
+
+@pytest.mark.parametrize("named", ["sqlite:///store/of/knowledge.db", "${STORE}"])
+def test_knowledge_in_a_database_is_indexed_resumed_and_asked(world, server, monkeypatch, named):
+    monkeypatch.setenv("STORE", "sqlite:///store/of/knowledge.db")
+    Path("store/of").mkdir(parents=True)
+    world["storage"] = {"save_dir": named, "index_dir": "an/index"}
+    Path("hipporag2.yaml").write_text(yaml.safe_dump(world))
+    assert run("ask", QUESTION).code == 3
+    assert run("index", "people.jsonl").code in (0, None)
+    calls = server.calls
+    assert run("index", "people.jsonl").code in (0, None)
+    assert server.calls == calls
+    assert json.loads(run("ask", QUESTION, "--json").out)["text"] == "Rockland County"
+    assert Path("store/of/knowledge.db").is_file()
+    assert Path("an/index/manifest.json").is_file()
+    assert not Path("outputs").exists()
+    with sqlite3.connect("store/of/knowledge.db") as database:
+        assert database.execute("select status, processed_documents from indexing_progress").fetchall()[-1] == ("completed", 9)
+
+
+def test_what_is_not_indexed_yet_cannot_be_asked(world):
+    done = run("ask", QUESTION)
+    assert done.code == 3
+    assert "nothing is extracted or indexed there yet" in done.err
+
+
+def test_a_server_that_does_not_keep_the_dimension_is_refused(world):
+    world["embedding"]["dimension"] = 17
+    Path("hipporag2.yaml").write_text(yaml.safe_dump(world))
+    done = run("index", "people.jsonl")
+    assert done.code == 1
+    assert "17" in done.err
+    assert "16" in done.err
+
+
+def test_evaluating_judges_answers_and_supporting_facts(world):
+    passages = [[row["title"], [row["content"]]] for row in map(json.loads, CORPUS.splitlines())]
+    question = {"_id": "q1", "question": QUESTION, "answer": "Rockland County", "context": passages}
+    question["supporting_facts"] = [["Erik Hort", 0], ["Montebello", 0]]
+    other = question | {"_id": "q2", "answer": "Saltmarsh County"}
+    Path("hotpot.json").write_text(json.dumps([question, other]))
+    assert run("evaluate").code == 2
+    assert "nothing is downloaded" in run("evaluate").err
+    run("index", "hotpot.json", "--loader", "hotpotqa", "--option", "sentence_facts=true")
+    done = run("evaluate", "hotpot.json", "--json")
+    assert done.code in (0, None), done.err
+    told = json.loads(done.out)
+    assert told["questions"] == 2
+    assert told["measures"]["answer_em"] == 0.5
+    assert told["measures"]["sp_recall"] == 1.0
+    assert told["metrics"]["queries_processed"] == 2
+    assert re.search(r"^answer_em +1\.0000$", run("evaluate", "hotpot.json", "--first", "1").out, re.MULTILINE)
+
+
+def test_settings_without_effect_are_told(world):
+    world["storage"]["iris_namespace"] = "HIPPORAG"
+    Path("hipporag2.yaml").write_text(yaml.safe_dump(world))
+    assert "storage.iris_namespace is not used" in run("ask", QUESTION).err
+
+
+GROWN = '{"id": "10", "title": "Rosa Holt", "content": "Rosa Holt was born in Kestrel Hill."}\n'
+
+
+def write_corpus(*added, name="people.jsonl"):
+    Path(name).write_text(CORPUS.rstrip("\n") + "\n" + "".join(added))
+
+
+def test_a_corpus_that_grew_is_paid_for_what_is_new_and_indexed_as_a_whole(world, server):
+    run("index", "people.jsonl")
+    calls = server.calls
+    write_corpus(GROWN)
+    done = run("index", "people.jsonl", "--json")
+    assert done.code in (0, None), done.err
+    assert server.calls == calls + 1
+    assert json.loads(done.out)["metrics"]["documents_indexed"] == 10
+    asked_for = run("ask", QUESTION, "Where was Rosa Holt born?", "--json")
+    assert "more was extracted" not in asked_for.err
+    assert "10" in [passage["item_id"] for passage in json.loads(asked_for.out.splitlines()[1])["read"]]
+    assert run("index", "people.jsonl").code in (0, None)
+    assert server.calls == calls + 1 + 2
+
+
+def test_a_changed_passage_is_indexed_as_it_is_now(world, server):
+    run("index", "people.jsonl")
+    Path("people.jsonl").write_text(CORPUS.replace("was born in Montebello", "was born in Kestrel"))
+    assert run("index", "people.jsonl").code in (0, None)
+    assert "was born in Kestrel" in run("ask", QUESTION, "--json").out or "Kestrel" in asked(server.bodies[-1], "passages")
+
+
+def test_until_the_grown_corpus_is_indexed_the_old_index_answers(world, server):
+    from nlp_retrieval.loaders.jsonl import JsonlLoader
+    from nlp_retrieval.systems.hipporag.pipeline import HippoRagPipeline
+    from nlp_retrieval.systems.hipporag.settings import HippoRagSettings
+
+    run("index", "people.jsonl")
+    write_corpus(GROWN)
+    HippoRagPipeline(HippoRagSettings.read("hipporag2.yaml")).extract(JsonlLoader("people.jsonl"))
+    asked_for = run("ask", QUESTION, "--json")
+    assert asked_for.code in (0, None), asked_for.err
+    assert "more was extracted since this index was built" in asked_for.err
+    assert json.loads(asked_for.out)["text"] == "Rockland County"
+
+
+def test_another_corpus_is_refused_before_anything_is_paid(world, server):
+    run("index", "people.jsonl")
+    calls = server.calls
+    Path("others.jsonl").write_text(GROWN)
+    refused = run("index", "others.jsonl")
+    assert refused.code == 3
+    assert "an index of 9 passages, 9 of which this corpus does not have" in refused.err
+    assert "--replace" in refused.err
+    assert server.calls == calls
+    assert run("index", "others.jsonl", "--replace").code in (0, None)
+    assert server.calls == calls + 1
+
+
+@pytest.mark.parametrize(
+    ("section", "settings", "said"),
+    [
+        ("embedding", {"dimension": 17}, "17"),
+        ("embedding", {"base_url": "http://127.0.0.1:9/v1"}, "refused"),
+        (
+            "embedding",
+            {"provider": "sentence_transformers", "model_name": "./nowhere", "base_url": None, "dimension": None},
+            "nowhere",
+        ),
+        ("embedding", {"api_key": "${NOT_SET_ANYWHERE}"}, "NOT_SET_ANYWHERE"),
+        ("storage", {"index_dir": "/proc/here"}, "/proc"),
+        ("storage", {"index_dir": "people.jsonl/index"}, "people.jsonl is a file"),
+    ],
+)
+def test_what_can_be_checked_for_nothing_is_checked_before_the_language_model_is_paid(world, server, section, settings, said):
+    world[section] |= settings
+    Path("hipporag2.yaml").write_text(yaml.safe_dump(world))
+    refused = run("index", "people.jsonl")
+    assert refused.code in (1, 2, 3)
+    assert said in refused.err
+    assert server.calls == 0
+
+
+@pytest.mark.parametrize(("reply", "said"), [(401, "status 401"), (404, "status 404"), (None, ""), ("no", "cannot be used")])
+def test_where_the_model_gives_no_answer_at_all_nothing_is_indexed_and_the_reason_is_said(world, server, reply, said):
+    server.answer = lambda body: reply
+    failed = run("index", "people.jsonl")
+    assert failed.code == 1
+    assert "gave no usable answer about any passage (" in failed.err
+    assert said in failed.err
+    assert not Path("outputs/hipporag2/index").exists()
+    server.answer = reader
+    assert run("index", "people.jsonl").code in (0, None)
+
+
+def test_a_dead_endpoint_is_named(world):
+    world["llm"]["base_url"] = "http://127.0.0.1:9/v1"
+    Path("hipporag2.yaml").write_text(yaml.safe_dump(world))
+    failed = run("index", "people.jsonl")
+    assert failed.code == 1
+    assert "refused" in failed.err
+    assert not Path("outputs/hipporag2/index").exists()
+
+
+def test_a_reasoning_model_extracts_and_answers(world, server):
+    world["llm"]["model_name"] = "gpt-5-mini"
+    Path("hipporag2.yaml").write_text(yaml.safe_dump(world))
+    done = run("index", "people.jsonl")
+    assert done.code in (0, None), done.err
+    assert "is a reasoning model: it is asked without a temperature, and max_tokens=16000" in done.err
+    assert json.loads(run("ask", QUESTION, "--json").out)["text"] == "Rockland County"
+    assert {(body.get("temperature"), body["max_completion_tokens"]) for body in server.bodies} == {(None, 16_000)}
+
+
+def test_length_and_temperature_of_answers_are_settings(world, server):
+    world["llm"] |= {"max_tokens": 4000, "temperature": 0.5}
+    Path("hipporag2.yaml").write_text(yaml.safe_dump(world))
+    run("index", "people.jsonl")
+    assert {(body["temperature"], body["max_completion_tokens"]) for body in server.bodies} == {(0.5, 4000)}

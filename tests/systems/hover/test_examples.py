@@ -1,0 +1,114 @@
+"""Claims become examples, families stay on one side, and a run is judged by the titles it found."""
+
+from __future__ import annotations
+
+import dspy
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nlp_retrieval.core.models import Gold, Query, RetrievalResult, SearchableItem
+from nlp_retrieval.errors import ConfigurationError, GoldError, SourceError
+from nlp_retrieval.loaders.hover import HoverLoader
+from nlp_retrieval.systems.hover.evaluation import as_document, discrete_retrieval_eval, missing_titles, recall
+from nlp_retrieval.systems.hover.examples import examples_of, hover_examples, split_by_family
+
+from .conftest import DEMO
+
+CLAIMS = DEMO / "claims.json"
+
+
+def test_examples_are_the_claims_of_three_hops_with_their_titles_and_families():
+    examples = hover_examples(CLAIMS)
+    loader = HoverLoader(CLAIMS, hops=[3])
+    assert [(one.query_id, one.claim, one.family) for one in examples] == [
+        (query.query_id, query.text, query.family) for query in loader.queries()
+    ]
+    assert [one.gold_titles for one in examples] == [list(gold.relevance) for gold in loader.gold()]
+    assert all(set(one.inputs()) == {"claim"} for one in examples)
+    assert len(hover_examples(CLAIMS, hops=None)) > len(hover_examples(CLAIMS, hops=[2, 3])) > len(examples) > 0
+    with pytest.raises(SourceError, match="no claim fits"):
+        hover_examples(CLAIMS, hops=[9])
+
+
+def test_gold_that_is_missing_or_by_id_makes_no_example():
+    query = Query(query_id="q", text="a claim")
+    for gold in ([], [Gold(query_id="q", relevance={"d1": 1})], [Gold(query_id="q", relevance={"A": 0}, by="title")]):
+        with pytest.raises(GoldError, match="'q' has no gold by title"):
+            examples_of([query], gold)
+
+
+@given(
+    families=st.lists(st.none() | st.integers(0, 9).map(str), min_size=2, max_size=40),
+    share=st.floats(0.01, 0.99),
+    seed=st.integers(0, 5),
+)
+def test_no_family_is_on_both_sides_and_nothing_is_lost(families, share, seed):
+    examples = [dspy.Example(claim=str(number), family=family) for number, family in enumerate(families)]
+    if len(set(families) - {None}) + families.count(None) < 2:
+        with pytest.raises(ConfigurationError, match="cannot be split"):
+            split_by_family(examples, share, seed)
+        return
+    first, second = split_by_family(examples, share, seed)
+    assert first
+    assert second
+    assert sorted(int(one.claim) for one in first + second) == list(range(len(families)))
+    assert not {one.family for one in first if one.family} & {one.family for one in second if one.family}
+    assert split_by_family(examples, share, seed) == (first, second)
+
+
+def test_another_seed_is_another_split_and_the_share_is_of_families():
+    examples = hover_examples(CLAIMS, hops=None)
+    first, _ = split_by_family(examples, 0.25)
+    n_families = len({one.family for one in examples})
+    assert len({one.family for one in first}) == round(0.25 * n_families)
+    assert split_by_family(examples, 0.25, seed=1)[0] != first
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0, -0.5, 2.0])
+def test_a_share_of_nothing_or_all_is_refused(share):
+    with pytest.raises(ConfigurationError, match="between 0 and 1"):
+        split_by_family(hover_examples(CLAIMS), share)
+
+
+def result(title, content="text"):
+    item = SearchableItem(item_id=f"id of {title}", content=content, metadata={"title": title} if title else {})
+    return RetrievalResult(item=item, score=1.0)
+
+
+def judged(gold, *titles):
+    results = [result(title) for title in titles]
+    example = dspy.Example(gold_titles=gold)
+    by_results = dspy.Prediction(results=results, retrieved_docs=[as_document(one) for one in results])
+    by_documents = dspy.Prediction(retrieved_docs=[as_document(one) for one in results])
+    assert discrete_retrieval_eval(example, by_results) == discrete_retrieval_eval(example, by_documents)
+    return discrete_retrieval_eval(example, by_results), recall(example, by_results), missing_titles(example, by_results)
+
+
+def test_all_gold_titles_have_to_be_there_in_whatever_spelling():
+    assert judged(["Heat (1995 film)", "Martin O'Neill"], "Other", "martin_o\u2019neill", "HEAT (1995 Film)") == (True, 1.0, [])
+    assert judged(["A", "B", "C", "C"], "C", "A") == (False, pytest.approx(2 / 3), ["B"])
+    assert judged(["A"]) == (False, 0.0, ["A"])
+    assert judged(["Hiding Place"], "The Hiding Place")[0] is False
+
+
+def test_a_title_that_holds_the_separator_is_found_in_the_results():
+    example = dspy.Example(gold_titles=["A | B"])
+    results = [result("A | B")]
+    assert discrete_retrieval_eval(example, dspy.Prediction(results=results, retrieved_docs=[as_document(results[0])]))
+
+
+def test_gold_as_hover_and_dspy_have_it_is_understood():
+    prediction = dspy.Prediction(retrieved_docs=["Eatza Pizza | x", "Your Pie | y"])
+    for facts in (
+        [["Eatza Pizza", 0], ["Your Pie", 0], ["Your Pie", 1]],
+        [{"key": "Eatza Pizza", "value": 0}, {"key": "Your Pie"}],
+    ):
+        assert discrete_retrieval_eval(dspy.Example(supporting_facts=facts), prediction, trace=[]) is True
+    with pytest.raises(GoldError, match="neither gold_titles nor supporting_facts"):
+        discrete_retrieval_eval(dspy.Example(claim="x"), prediction)
+
+
+def test_a_document_without_a_title_goes_by_its_id():
+    assert as_document(result("", "text")) == "id of  | text"
+    assert as_document(result("T", "text")) == "T | text"

@@ -1,0 +1,210 @@
+"""Tables that somebody else made and filled are read as they are, never altered, and what is wrong with them is said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import psycopg
+import pytest
+from psycopg import sql as names
+
+from nlp_retrieval import RetrievalWarning, SearchableItem
+from nlp_retrieval.errors import OutputError, QueryError, SourceError
+from nlp_retrieval.policy import ChunkTables
+
+DDL = """
+CREATE TABLE documents (id uuid PRIMARY KEY, filename text, country text, metadata json, uploaded timestamptz DEFAULT now());
+CREATE TABLE doc_chunks (id uuid PRIMARY KEY, content text, doc_id uuid, chunk_data json, page int,
+  transformer_embedding vector(5), word2vec_embedding vector(2), hoprag_embedding real[]);
+CREATE TABLE logical_relationships (id serial, source_chunk_id uuid, target_chunk_id uuid, relationship_type text,
+  confidence_score real, metadata json);
+INSERT INTO documents (id, filename, country, metadata) VALUES
+  ('00000000-0000-0000-0000-0000000000d1', 'kenya.pdf', 'Kenya', '{"language": "en", "year": 2015}'),
+  ('00000000-0000-0000-0000-0000000000d2', NULL, '', NULL),
+  ('00000000-0000-0000-0000-0000000000d3', 'peru.pdf', 'Peru', '{}');
+INSERT INTO doc_chunks VALUES
+  ('00000000-0000-0000-0000-000000000001', 'a', '00000000-0000-0000-0000-0000000000d1', '{"country": "Kenya", "year": 2020}', 1,
+   '[1,0,0,0,0]', '[1,0]', '{1,0}'),
+  ('00000000-0000-0000-0000-000000000002', 'b', '00000000-0000-0000-0000-0000000000d2', '{"country": " Japan "}', 2,
+   '[0,1,0,0,0]', NULL, '{0,1}'),
+  ('00000000-0000-0000-0000-000000000003', 'c', '00000000-0000-0000-0000-0000000000d3', '{"country": "Chile"}', 3,
+   '[1,1,0,0,0]', '[0,0]', NULL),
+  ('00000000-0000-0000-0000-000000000004', 'd', NULL, NULL, 4, NULL, '[1,1]', '{1,1}');
+INSERT INTO logical_relationships (source_chunk_id, target_chunk_id, relationship_type, confidence_score, metadata) VALUES
+  ('00000000-0000-0000-0000-000000000001', '00000000-0000-0000-0000-000000000003', 'SUPPORTS', 0.5, '{"evidence": "both"}');
+"""
+PREFIX = "00000000-0000-0000-0000-00000000000"
+
+
+@pytest.fixture
+def theirs(sql: psycopg.Connection, schema: str) -> str:
+    """A schema that somebody else filled."""
+    sql.execute("CREATE EXTENSION IF NOT EXISTS vector")
+    sql.execute(names.SQL("CREATE SCHEMA {}").format(names.Identifier(schema)))
+    by_hand(sql, schema, DDL)
+    return schema
+
+
+def by_hand(sql: psycopg.Connection, schema: str, statements: str) -> None:
+    with sql.transaction():
+        sql.execute(names.SQL("SET LOCAL search_path TO {}, public").format(names.Identifier(schema)))
+        sql.execute(statements)
+
+
+def described(sql: psycopg.Connection, schema: str) -> list[Any]:
+    return sql.execute(
+        "SELECT table_name, column_name, data_type FROM information_schema.columns WHERE table_schema = %s ORDER BY 1, 2",
+        [schema],
+    ).fetchall()
+
+
+def test_they_are_read_as_they_are(dsn: str, theirs: str, sql: psycopg.Connection) -> None:
+    before = described(sql, theirs)
+    tables = ChunkTables(dsn, schema=theirs)
+    with pytest.warns(
+        RetrievalWarning, match=rf"1 chunks name another country .*{PREFIX}3, 'Peru' and 'Chile'.*document's counts"
+    ):
+        found = {one.item_id: one for one in tables.stream()}
+    assert found == {
+        f"{PREFIX}1": SearchableItem(
+            item_id=f"{PREFIX}1", content="a",
+            metadata={"language": "en", "year": 2020, "document": "kenya.pdf", "country": "Kenya"},
+        ),
+        f"{PREFIX}2": SearchableItem(
+            item_id=f"{PREFIX}2", content="b", metadata={"document": "00000000-0000-0000-0000-0000000000d2", "country": "Japan"}
+        ),
+        f"{PREFIX}3": SearchableItem(
+            item_id=f"{PREFIX}3", content="c", metadata={"document": "peru.pdf", "country": "Peru"}
+        ),
+        f"{PREFIX}4": SearchableItem(item_id=f"{PREFIX}4", content="d"),
+    }  # fmt: skip
+    assert tables.dimensions == {"transformer_embedding": 5, "word2vec_embedding": 2, "hoprag_embedding": None}
+    counts = tables.counts()
+    assert counts.without_vector == {"transformer_embedding": 1, "word2vec_embedding": 1, "hoprag_embedding": 1}
+    assert (counts.documents, counts.chunks, counts.relations) == (3, 4, 1)
+    assert (counts.without_country, counts.two_countries) == (1, 1)
+    assert tables.countries() == ["Japan", "Kenya", "Peru"]
+    assert described(sql, theirs) == before
+
+
+@pytest.mark.filterwarnings("ignore:.*chunks name another country")
+@pytest.mark.parametrize(("country", "wanted"), [("Japan", "2"), ("Peru", "3"), (["Kenya", "Japan"], "12")])
+def test_they_are_filtered_by_the_country_that_counts(dsn: str, theirs: str, country: Any, wanted: str) -> None:
+    found = sorted(one.item_id for one in ChunkTables(dsn, schema=theirs).stream(country))
+    assert found == [f"{PREFIX}{number}" for number in wanted]
+    with pytest.raises(QueryError, match="no chunk of 'Chile'"):
+        list(ChunkTables(dsn, schema=theirs).stream("Chile"))
+
+
+def test_a_missing_vector_is_no_similarity(dsn: str, theirs: str) -> None:
+    tables = ChunkTables(dsn, schema=theirs)
+    with pytest.warns(RetrievalWarning, match="1 of 4 chunks have no transformer_embedding"):
+        (found,) = tables.batch_similarity_calculation(np.eye(5)[:1], k=None)
+    assert found.item_ids == [f"{PREFIX}1", f"{PREFIX}3", f"{PREFIX}2"]
+    assert found.similarities == pytest.approx([1, 0.5**0.5, 0])
+    with pytest.warns(RetrievalWarning, match="1 of 4 chunks have no word2vec_embedding"):
+        (found,) = tables.batch_similarity_calculation(np.array([[1.0, 0]]), column="word2vec_embedding", k=None)
+    assert found.item_ids == [f"{PREFIX}1", f"{PREFIX}4"]  # the third's is zero: nothing is known of it
+    with pytest.warns(RetrievalWarning, match="hoprag_embedding"):
+        (found,) = tables.batch_similarity_calculation(np.array([[0, 1.0]]), column="hoprag_embedding", k=2)
+    assert found.item_ids == [f"{PREFIX}2", f"{PREFIX}4"]
+    assert found.similarities == pytest.approx([1, 0.5**0.5])
+
+
+def test_they_are_not_written_to(dsn: str, theirs: str, sql: psycopg.Connection) -> None:
+    before = described(sql, theirs)
+    tables = ChunkTables(dsn, schema=theirs)
+    item = SearchableItem(item_id="a", content="a")
+    for write in (lambda: tables.write([item]), lambda: tables.delete_document("peru.pdf"), lambda: tables.write_relations([])):
+        with pytest.raises(OutputError, match=r"somebody else made these tables.*migrate\(url, adopt=True\)"):
+            write()
+    with pytest.raises(SourceError, match=r"tables that somebody else made .*they can be read as they are"):
+        ChunkTables(dsn, schema=theirs, create=True)
+    assert described(sql, theirs) == before
+
+
+@pytest.mark.filterwarnings("ignore:.*chunks name another country")
+def test_they_are_taken_over_where_one_says_so(dsn: str, theirs: str, sql: psycopg.Connection) -> None:
+    before = described(sql, theirs)
+    found = {one.item_id: one for one in ChunkTables(dsn, schema=theirs).stream()}
+    by_hand(sql, theirs, "DROP TABLE logical_relationships; ALTER TABLE doc_chunks DROP COLUMN word2vec_embedding")
+    tables = ChunkTables.migrate(dsn, schema=theirs, adopt=True)
+    assert set(before) <= {*described(sql, theirs), *before}
+    assert tables.dimensions == {"transformer_embedding": 5, "word2vec_embedding": 300, "hoprag_embedding": None}
+    new = SearchableItem(item_id="new", content="e", metadata={"document": "new.pdf", "country": "Kenya"})
+    tables.write([new])
+    assert {one.item_id: one for one in tables.stream()} == found | {"new": new}
+
+
+def test_relations_are_read(dsn: str, theirs: str) -> None:
+    (relation,) = ChunkTables(dsn, schema=theirs).relations()
+    assert (relation.source_id, relation.target_id, relation.type) == (f"{PREFIX}1", f"{PREFIX}3", "SUPPORTS")
+    assert (relation.confidence, relation.metadata) == (0.5, {"evidence": "both"})
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            f"INSERT INTO logical_relationships (source_chunk_id, target_chunk_id, relationship_type, confidence_score) "
+            f"VALUES ('{PREFIX}1', '{PREFIX}9', 'CAUSES', 0.5)",
+            rf"1 relations lead from or to a chunk that is not there \(the first: {PREFIX}1 -> {PREFIX}9\)",
+        ),
+        ("UPDATE logical_relationships SET relationship_type = 'CAUSE'", "no type 'CAUSE'; did you mean 'CAUSES'"),
+        ("UPDATE logical_relationships SET confidence_score = 1.5", "its confidence is 1.5"),
+        ("UPDATE logical_relationships SET confidence_score = NULL", "its confidence is nan"),
+        ("UPDATE logical_relationships SET target_chunk_id = source_chunk_id", "it leads to where it begins"),
+    ],
+)
+def test_relations_that_are_none_are_named(dsn: str, theirs: str, sql: psycopg.Connection, change: str, said: str) -> None:
+    by_hand(sql, theirs, change)
+    with pytest.raises(SourceError, match=said):
+        list(ChunkTables(dsn, schema=theirs).relations())
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("ALTER TABLE doc_chunks RENAME content TO body", r"table doc_chunks has no column content \(found: id, body, doc_id"),
+        ("DROP TABLE documents", "there is no table documents; pass create=True"),
+        (
+            "ALTER TABLE logical_relationships DROP COLUMN confidence_score",
+            "logical_relationships has no column confidence_score",
+        ),
+    ],
+)
+def test_tables_with_other_columns_are_refused(dsn: str, theirs: str, sql: psycopg.Connection, change: str, said: str) -> None:
+    by_hand(sql, theirs, change)
+    with pytest.raises(SourceError, match=said):
+        ChunkTables(dsn, schema=theirs)
+
+
+def test_tables_without_vectors_countries_and_data_are_read(dsn: str, theirs: str, sql: psycopg.Connection) -> None:
+    by_hand(
+        sql, theirs,
+        "ALTER TABLE doc_chunks DROP COLUMN chunk_data, DROP COLUMN transformer_embedding, DROP COLUMN word2vec_embedding, "
+        "DROP COLUMN hoprag_embedding; DROP TABLE logical_relationships; ALTER TABLE documents DROP COLUMN metadata",
+    )  # fmt: skip
+    tables = ChunkTables(dsn, schema=theirs)
+    assert [one.metadata.get("country") for one in tables.stream()] == ["Kenya", "Peru", None, None]
+    assert list(tables.relations()) == []
+    with pytest.raises(QueryError, match="doc_chunks has no vectors at all"):
+        tables.batch_similarity_calculation(np.ones((1, 5)))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            f"UPDATE doc_chunks SET chunk_data = '[1]' WHERE id = '{PREFIX}1'",
+            rf"chunk {PREFIX}1: chunk_data is \[1\], no object",
+        ),
+        (f"UPDATE doc_chunks SET content = NULL WHERE id = '{PREFIX}1'", rf"chunk {PREFIX}1: its content is NULL"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*chunks name another country")
+def test_rows_that_are_no_items_are_named(dsn: str, theirs: str, sql: psycopg.Connection, change: str, said: str) -> None:
+    by_hand(sql, theirs, change)
+    with pytest.raises(SourceError, match=said):
+        list(ChunkTables(dsn, schema=theirs).stream())

@@ -1,0 +1,154 @@
+"""Questions about changes: what they ask for, and that relations between versions answer them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hashed_words import HashedWords
+from plans import COUNTRIES, EARLIER, LATER, chunk, two_versions
+
+from nlp_retrieval import Bm25sRetriever, FaissRetriever, SearchableItem, Searcher
+from nlp_retrieval.core.index.generation import open_generation
+from nlp_retrieval.policy import HopRetriever
+from nlp_retrieval.systems.policy.hop.changes import change_asked
+
+ENCODER = HashedWords(64)
+DENSE = FaissRetriever(ENCODER)
+ITEMS = [item for country in COUNTRIES for item in two_versions(country)]
+NEW = "What is new about buses and carbon in the later plan of Alder?"
+GONE = "Which statements on a tram line and waste in open landfills were removed since the earlier plan?"
+
+
+@pytest.mark.parametrize(
+    ("question", "kind", "rest"),
+    [
+        ("What is new about the power sector in the later assessment of Norway?", "added", "the power sector of Norway"),
+        ("Which findings on coal in India were added or rewritten since the previous edition?", "added", "coal in India"),
+        ("How has the 2030 target changed since the last NDC?", "added", "How has the 2030 target"),
+        ("Which statements on transport were removed since the earlier edition?", "dropped", "transport"),
+        ("What did analysts say about waste that no longer stands?", "dropped", "waste"),
+        ("Measures on forests that were dropped from the previous plan", "dropped", "Measures on forests that"),
+    ],
+)
+def test_a_question_says_which_change_it_asks_for(question: str, kind: str, rest: str) -> None:
+    asked = change_asked(question)
+    assert asked is not None
+    assert (asked.kind, asked.rest) == (kind, rest)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is the 2030 target?",
+        "Which forests were removed for cattle?",
+        "How much solar power is added each year?",
+        "What does the new plan say about buses?",
+        "Is the latest assessment complete?",
+        "What changed the climate?",
+        "",
+        "?",
+    ],
+)
+def test_other_questions_ask_for_no_change(question: str) -> None:
+    assert change_asked(question) is None
+
+
+def test_the_kind_can_be_told_and_a_question_of_cues_alone_stays_whole() -> None:
+    told = change_asked("buses", "dropped")
+    assert told is not None
+    assert (told.kind, told.rest) == ("dropped", "buses")
+    assert change_asked(NEW, "none") is None
+    bare = change_asked("What is new in the later plan?")
+    assert bare is not None
+    assert bare.rest == "What is new in the later plan?"
+
+
+def ids(searcher: Searcher, question: str, k: int = 20, **where: object) -> list[str]:
+    (hits,) = searcher.search([question], k, where or None)
+    return [hit.item.item_id for hit in hits]
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("plans")
+    Searcher([DENSE, HopRetriever(DENSE)]).index(ITEMS, folder)
+    return folder
+
+
+@pytest.mark.parametrize("start", [DENSE, Bm25sRetriever()])
+def test_what_a_version_added_comes_first_and_what_it_kept_does_not(start: object, tmp_path: Path) -> None:
+    searcher = Searcher([HopRetriever(start, encoder=ENCODER)])  # type: ignore[arg-type]
+    searcher.index(ITEMS, tmp_path)
+    # the moved passage 2 was edited; passage 1 has another figure in it; passage 0 is as it was
+    assert set(ids(searcher, NEW, 2, country="Alder")) == {"a-new-3", "a-new-4"}
+    found = ids(searcher, "What is new about solar power capacity in the later plan?", 4, country="Alder")
+    assert found[0] == "a-new-1"
+    assert "a-new-0" not in found
+
+
+def test_what_a_version_dropped_comes_from_the_earlier_one(index: Path) -> None:
+    searcher = Searcher([HopRetriever(DENSE)]).open(index)
+    assert set(ids(searcher, GONE, 2, country="Brenn")) == {"b-old-2", "b-old-4"}
+
+
+def test_all_that_match_are_found_changed_or_not(index: Path) -> None:
+    searcher = Searcher([HopRetriever(DENSE)]).open(index)
+    assert sorted(ids(searcher, NEW)) == sorted(item.item_id for item in ITEMS)
+    assert sorted(ids(searcher, NEW, year=EARLIER)) == sorted(one.item_id for one in ITEMS if one.metadata["year"] == EARLIER)
+
+
+def test_a_question_that_asks_for_no_change_is_ranked_as_ever(index: Path) -> None:
+    question = "Which buses run in the capital?"
+    plain = Searcher([HopRetriever(DENSE, changes="none")]).open(index)
+    auto = Searcher([HopRetriever(DENSE)]).open(index)
+    assert ids(auto, question) == ids(plain, question)
+    assert ids(auto, NEW, 4) != ids(plain, NEW, 4)
+
+
+def test_of_three_versions_the_last_one_is_asked_for(tmp_path: Path) -> None:
+    third = [chunk(f"a-third-{n}", item.content, "Alder", 2026, n) for n, item in enumerate(ITEMS[5:9])]
+    third.append(
+        chunk("a-third-4", "Buses of the capital are replaced by boats on the river, run by the port.", "Alder", 2026, 4)
+    )
+    searcher = Searcher([HopRetriever(DENSE)])
+    searcher.index([*ITEMS, *third], tmp_path)
+    assert ids(searcher, NEW, 1, country="Alder") == ["a-third-4"]
+    assert ids(searcher, "What is new about buses in the later plan?", 1, country="Alder", year={"lte": LATER}) == ["a-new-4"]
+    assert ids(searcher, "What about buses no longer stands?", 1, country="Alder") == ["a-new-4"]
+
+
+def test_dealt_out_among_passages_of_the_same_version_the_relations_answer_nothing(index: Path) -> None:
+    generation = open_generation(index)
+    wanted = {row for row, item_id in enumerate(generation.items.ids()) if item_id in ("a-new-3", "a-new-4")}
+    allowed = generation.items.mask({"country": "Alder"})
+    found = []
+    for turn in range(5):
+        opened = HopRetriever(DENSE).open(generation)
+        later = np.flatnonzero(allowed & (opened._changes.versions == 1))
+        new = opened._changes.new.copy()
+        new[later] = np.roll(new[later], turn)
+        opened._changes = replace(opened._changes, new=new)
+        hits = opened.find(["What is new in the later plan?"], 2, len(generation.items), allowed)
+        found.append(set(hits.rows.tolist()) == wanted)
+    assert found == [True, False, False, False, False]
+
+
+def test_the_explanation_says_how_much_is_new_and_what_it_takes_up(index: Path) -> None:
+    searcher = Searcher([HopRetriever(DENSE)]).open(index)
+    (hits,) = searcher.search([NEW], 20, {"country": "Alder"})
+    told = {hit.item.item_id: str(one["hop"]) for hit, one in zip(hits, searcher.explain(NEW, hits), strict=True)}
+    assert "100% of its words are new since the version before; it has no counterpart there" in told["a-new-3"]
+    assert "takes up a passage there of which" in told["a-new-1"]
+    assert 'with 1 other quantity; ranked by what else was asked: "buses and carbon of Alder"' in told["a-new-1"]
+    assert "new since" not in told["a-new-0"]
+
+
+@pytest.mark.parametrize("text", ["", "?!", "東京は大きい。", "one"])
+def test_versions_of_hardly_any_text_are_compared(text: str, tmp_path: Path) -> None:
+    items = [chunk(f"{year}-{n}", text, "Alder", year, n) for year in (EARLIER, LATER) for n in range(2)]
+    searcher = Searcher([HopRetriever(DENSE)])
+    searcher.index([*items, SearchableItem(item_id="z", content="a bus")], tmp_path)
+    assert ids(searcher, "What is new about a bus in the later plan?", 1) == ["z"]

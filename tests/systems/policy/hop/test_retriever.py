@@ -1,0 +1,243 @@
+"""HopRetriever: walks from any start, against ranking by hand, and after every change against a rebuild."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from hashed_words import HashedWords
+from plans import COUNTRIES, chunk, two_versions
+
+from nlp_retrieval import Bm25sRetriever, FaissRetriever, SearchableItem, Searcher
+from nlp_retrieval.core.index.generation import open_generation
+from nlp_retrieval.core.search.retriever import BaseRetriever
+from nlp_retrieval.encoders import passages as passage_encoding
+from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.policy import HopRetriever
+from nlp_retrieval.systems.policy.hop import retriever as room
+from nlp_retrieval.systems.policy.hop.settings import RELATION_WEIGHTS
+
+ENCODER = HashedWords(24)
+DENSE, BM25 = FaissRetriever(ENCODER), Bm25sRetriever()
+WORDS = "solar wind coast farm tram river plan fund coal roof school storm leads because reduce power by 2030 5 % 12 GW".split()
+QUERIES = ["solar plan of the coast", "because storm river", "tram fund 5 %", "What is new about coal in the later plan?"]
+
+
+def passages(count: int, seed: int) -> list[SearchableItem]:
+    """Random passages; many share sentences, some have no subject, no document or no text."""
+    draw = random.Random(seed)
+    sentences = [" ".join(draw.choices(WORDS, k=draw.randint(5, 9))).capitalize() + "." for _ in range(12)]
+    items = []
+    for row in range(count):
+        metadata: dict[str, object] = {"country": draw.choice(["A", "B"]), "year": draw.choice([2019, 2020, 2021])}
+        metadata |= {"document": draw.choice("xy"), "position": draw.randrange(9)}
+        for key in draw.sample(sorted(metadata), draw.choice([0, 0, 0, 1, 4])):
+            del metadata[key]
+        content = " ".join(draw.choices(sentences, k=draw.choice([0, 1, 2, 3])))
+        items.append(SearchableItem.model_validate({"item_id": f"s{seed}-{row}", "content": content, "metadata": metadata}))
+    return items
+
+
+def made(start: BaseRetriever = DENSE, **settings: object) -> HopRetriever:
+    return HopRetriever(start, **({"encoder": ENCODER, "min_similarity": 0.4} | settings))  # type: ignore[arg-type]
+
+
+def relations_of(folder: Path, retriever: HopRetriever) -> set[tuple[object, ...]]:
+    """The relations of an index by the ids of their passages, and what is told of each passage."""
+    generation = open_generation(folder)
+    opened = retriever.open(generation)
+    names = generation.items.ids()
+    columns = opened.relations
+    found: set[tuple[object, ...]] = set()
+    for number in range(len(columns)):
+        one = columns.at(number)
+        spans = one.source_span, one.target_span, repr(round(one.carried, 5)), one.changed
+        found.add((names[one.source], names[one.target], one.type, round(one.confidence, 5), *spans))
+    for row, name in enumerate(names):
+        if name:
+            told = opened._changes.new[row], opened._changes.gone[row], *opened._centrality[row].tolist()
+            found.add((name, *(repr(round(float(value), 4)) for value in told)))
+    return found
+
+
+def found_by(searcher: Searcher, query: str, k: int = 50, **where: object) -> dict[str, float]:
+    (hits,) = searcher.search([query], k, where or None)
+    return {hit.item.item_id: hit.score for hit in hits}
+
+
+@pytest.mark.parametrize("auto_compact", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_passages_that_join_have_the_relations_of_an_index_built_at_once(seed: int, auto_compact: bool, tmp_path: Path) -> None:
+    items = passages(40, seed)
+    searcher = Searcher([made()])
+    searcher.index(items[:16], tmp_path / "grown")
+    draw, first = random.Random(seed), 16
+    while first < len(items):
+        last = first + draw.choice([1, 2, 5])
+        searcher.add(items[first:last], auto_compact=auto_compact)
+        first = last
+    Searcher([made()]).index(items, tmp_path / "whole")
+    assert len(searcher.opened.manifest.corpus.segments) > 1
+    grown, whole = relations_of(tmp_path / "grown", made()), relations_of(tmp_path / "whole", made())
+    assert grown == whole
+    assert len({one[2] for one in whole if len(one) == 8}) >= 4, "the corpus shows most types of relations"
+    for query in QUERIES:
+        at_once = Searcher([made()]).open(tmp_path / "whole")
+        assert found_by(searcher, query) == pytest.approx(found_by(at_once, query))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_deleted_passages_lose_their_relations_and_compacting_is_a_rebuild(seed: int, tmp_path: Path) -> None:
+    items = passages(30, seed)
+    searcher = Searcher([made()])
+    searcher.index(items[:20], tmp_path / "grown")
+    searcher.add(items[20:], auto_compact=False)
+    gone = {item.item_id for item in random.Random(seed).sample(items, 8)}
+    searcher.delete(sorted(gone), auto_compact=False)
+    assert not {one[0] for one in relations_of(tmp_path / "grown", made())} & gone
+    for query in QUERIES:
+        assert not gone & found_by(searcher, query).keys()
+    searcher.compact()
+    left = [item for item in items if item.item_id not in gone]
+    Searcher([made()]).index(left, tmp_path / "whole")
+    assert relations_of(tmp_path / "grown", made()) == relations_of(tmp_path / "whole", made())
+
+
+def test_compacting_encodes_nothing_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    searcher = Searcher([made()])
+    searcher.index(passages(10, 0), tmp_path)
+    searcher.add(passages(5, 1), auto_compact=False)
+
+    def encoded(*_: object) -> None:
+        raise AssertionError("the vectors are there")
+
+    monkeypatch.setattr(passage_encoding, "encoded_passages", encoded)
+    searcher.compact()
+    assert len(searcher.opened.manifest.corpus.segments) == 1
+
+
+@pytest.mark.parametrize("start", [DENSE, BM25])
+@pytest.mark.parametrize("where", [{}, {"country": "A"}])
+def test_scores_are_start_plus_strongest_path(
+    start: BaseRetriever, where: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room, "_RELATIONS_OF_A_PASSAGE", 1000)
+    items = passages(40, 5)
+    retriever = made(start, hop_weight=0.5, centrality_weight=0.25, max_starts=4, max_hops=2, decay=0.8, changes="none")
+    searcher, alone = Searcher([retriever]), Searcher([start])
+    searcher.index(items, tmp_path)
+    alone.open(tmp_path)
+    opened = retriever.open(open_generation(tmp_path))
+    ids = [item.item_id for item in items]
+    allowed = {
+        item.item_id for item in items if item.content and all(item.metadata.get(key) == value for key, value in where.items())
+    }
+    for query in QUERIES[:3]:
+        started = found_by(alone, query, 50, **where)
+        lowest = min(0.0, *started.values()) if len(started) < 40 else min(started.values())
+        top = max(started.values())
+        own = {name: (score - lowest) / (top - lowest) for name, score in started.items()}
+        reached: dict[str, float] = {}
+        starts = sorted(own, key=lambda name: (-started[name], ids.index(name)))[:4]
+        steps: dict[str, list[tuple[str, float]]] = {}
+        for number in range(len(opened.relations)):
+            one = opened.relations.at(number)
+            worth = one.confidence * RELATION_WEIGHTS[one.type] * 0.8
+            steps.setdefault(ids[one.source], []).append((ids[one.target], worth))
+            steps.setdefault(ids[one.target], []).append((ids[one.source], worth))
+        for origin in starts:
+            for middle, first in steps.get(origin, []):
+                if middle != origin and middle in allowed:
+                    reached[middle] = max(reached.get(middle, 0.0), own[origin] * first)
+                    for end, second in steps.get(middle, []):
+                        if end != origin and end in allowed:
+                            reached[end] = max(reached.get(end, 0.0), own[origin] * first * second)
+        expected = {
+            name: own.get(name, 0.0) + 0.5 * reached.get(name, 0.0) + 0.25 * float(opened._centrality[ids.index(name)].mean())
+            for name in own.keys() | {name for name, strength in reached.items() if strength > 0}
+        }
+        assert found_by(searcher, query, 50, **where) == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_reason_that_shares_no_word_with_the_question_is_reached_and_explained(tmp_path: Path) -> None:
+    items = [
+        chunk("a", "Wells in the delta turn salty and families move inland."),
+        chunk("b", "This comes with tides that rise each spring.", position=1),
+        chunk("c", "Trams get new seats.", position=7),
+        chunk("d", "A tide gauge is read by the harbour master.", "Brenn", position=2),
+    ]
+    searcher = Searcher([made(BM25)])
+    searcher.index(items, tmp_path)
+    question = "salty wells of the delta"
+    assert list(found_by(searcher, question)) == ["a", "b", "c"]
+    assert list(found_by(Searcher([BM25]).open(tmp_path), question)) == ["a"]
+    (hits,) = searcher.search([question], 5)
+    told = {hit.item.item_id: one["hop"] for hit, one in zip(hits, searcher.explain(question, hits), strict=True)}
+    assert told["a"].origin.startswith("bm25s ranks it 1 of 1 (score ")
+    (step,) = told["b"].steps
+    assert (step.source.item_id, step.target.item_id, step.kind, step.along) == ("a", "b", "FOLLOWS", False)
+    assert str(told["b"]).endswith("b: reached from a by FOLLOWS")
+
+
+def test_the_walk_shows_the_evidence_of_a_relation(tmp_path: Path) -> None:
+    cause = "Rising tides in the river lead to flooding of the old harbour quarter."
+    items = [
+        chunk("a", f"The plan begins here. {cause}"),
+        chunk("b", "Flooding of the harbour quarter closed old shops.", position=5),
+    ]
+    searcher = Searcher([made(BM25, min_similarity=0.1)])
+    searcher.index(items, tmp_path)
+    (hits,) = searcher.search(["begins"], 5)
+    told = [one["hop"] for one in searcher.explain("begins", hits)]
+    (step,) = told[1].steps
+    assert (step.kind, step.along, step.sentence) == ("CAUSES", True, cause)
+    assert str(told[1]).splitlines()[1] == f"b: reached from a by CAUSES, because its text says: [{cause}]"
+
+
+def test_only_passages_that_pass_the_filter_are_walked_over(tmp_path: Path) -> None:
+    items = [
+        chunk(name, f"{word} stands alone", position=n)
+        for n, (name, word) in enumerate([("a", "fox"), ("b", "owl"), ("c", "elk")])
+    ]
+    items = [item.model_copy(update={"metadata": item.metadata | {"open": item.item_id != "b"}}) for item in items]
+    searcher = Searcher([made(BM25, max_hops=2, min_similarity=1.0)])
+    searcher.index(items, tmp_path)
+    assert list(found_by(searcher, "fox")) == ["a", "b", "c"]
+    assert list(found_by(searcher, "fox", open=True)) == ["a"]
+
+
+def test_signals_say_where_a_score_comes_from(tmp_path: Path) -> None:
+    searcher = Searcher([made()])
+    searcher.index([item for country in COUNTRIES for item in two_versions(country)], tmp_path)
+    (hits,) = searcher.search(["diesel buses and a tram line"], 20)
+    signals = {hit.item.item_id: hit.signals for hit in hits}
+    assert {key for one in signals.values() for key in one} >= {
+        f"hop.{key}" for key in "score start path hops degree pagerank betweenness class new gone".split()
+    }
+    assert signals["a-new-0"]["hop.new"] == 0
+    assert signals["a-old-2"]["hop.gone"] > 0.5
+    assert "hop.gone" not in signals["a-new-0"], "no version comes after it"
+    assert all(0 <= one["hop.degree"] <= 1 and one["hop.class"] in range(4) for one in signals.values())
+
+
+def test_weights_of_relations_that_are_none_are_refused_with_the_nearest() -> None:
+    with pytest.raises(ConfigurationError, match=r"no type 'FOLLOW'; did you mean 'FOLLOWS'"):
+        made(relation_weights={"FOLLOW": 0.5})
+    with pytest.raises(ConfigurationError, match="relation_weights"):
+        made(relation_weights={"FOLLOWS": -1.0})
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [("max_hops", 4), ("max_hops", 0), ("decay", 0), ("min_similarity", 2), ("changes", "new"), ("subject", ""), ("depth", 0)],
+)
+def test_parameters_out_of_range_are_refused(parameter: str, value: object) -> None:
+    with pytest.raises(ConfigurationError, match=parameter):
+        made(**{parameter: value})
+
+
+def test_search_settings_share_an_index_and_the_default_start_is_dense() -> None:
+    assert made(max_hops=3, relation_weights={"CAUSES": 0.1}, hop_weight=1.0).identity == made(BM25).identity
+    assert made(version=("edition",)).identity != made().identity
+    assert HopRetriever(encoder=ENCODER).config == HopRetriever(DENSE).config

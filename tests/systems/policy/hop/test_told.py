@@ -1,0 +1,205 @@
+"""HopRetriever over the relations that a table of chunks holds already."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+import psycopg
+import pytest
+from hashed_words import HashedWords
+from plans import two_versions
+from postgres_server import env_url
+from psycopg.sql import SQL, Identifier
+
+from nlp_retrieval import Bm25sRetriever, FaissRetriever, RetrievalWarning, SearchableItem, Searcher
+from nlp_retrieval.core.index.generation import open_generation
+from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, IndexMismatchError, SourceError, UntrustedError
+from nlp_retrieval.policy import ChunkRelation, ChunkTables, ChunkTablesLoader, HopRetriever, chunk_relations
+
+_schemas = count()
+
+
+class Unreachable(HashedWords):
+    """An encoder that nobody may ask."""
+
+    def encode_passages(self, passages: list[str]) -> np.ndarray:
+        raise AssertionError("no vectors are needed")
+
+    encode_queries = encode_passages
+
+    def model_fingerprint(self) -> str:
+        raise AssertionError("nor what would make them")
+
+
+def plans() -> list[SearchableItem]:
+    """Two countries, so that relations lead across."""
+    return [*two_versions(), *two_versions("Brenn")]
+
+
+CHAIN = [
+    ChunkRelation("a-old-0", "b-old-4", "CAUSES", 0.9, {"evidence": {"source": [0, 5], "target": [3, 9]}}),
+    ChunkRelation("b-old-4", "b-new-3", "EXPLAINS", 0.8),
+    ChunkRelation("a-old-1", "a-new-1", "TEMPORAL_FOLLOWS", 0.5),
+]
+
+
+@pytest.fixture
+def source() -> Iterator[ChunkTablesLoader]:
+    """Tables in a schema of their own, with all plans and three relations."""
+    schema = f"told {next(_schemas)}"
+    with ChunkTables(env_url(), schema=schema, create=True) as tables:
+        tables.write(plans())
+        tables.write_relations(CHAIN)
+    yield ChunkTablesLoader(env_url(), schema)
+    with psycopg.connect(os.environ[env_url().removeprefix("env:")], autocommit=True) as connection:
+        connection.execute(SQL("DROP SCHEMA {} CASCADE").format(Identifier(schema)))
+
+
+def made(source: ChunkTablesLoader, **settings: object) -> HopRetriever:
+    return HopRetriever(Bm25sRetriever(), relations=source, **settings)  # type: ignore[arg-type]
+
+
+def told(folder: Path, retriever: HopRetriever) -> set[tuple[object, ...]]:
+    """The relations of an index by ids, and the centrality of each passage."""
+    generation = open_generation(folder)
+    opened, names = retriever.open(generation), generation.items.ids()
+    columns = [opened.relations.at(number) for number in range(len(opened.relations))]
+    found: set[tuple[object, ...]] = {
+        (names[one.source], names[one.target], one.type, round(one.confidence, 5), one.source_span, one.target_span)
+        for one in columns
+    }
+    return found | {(name, *opened._centrality[row].tolist()) for row, name in enumerate(names) if name}
+
+
+def test_hops_go_along_the_relations_of_the_table_and_no_others(source: ChunkTablesLoader, tmp_path: Path) -> None:
+    searcher = Searcher([made(source, encoder=Unreachable())])
+    searcher.index(source, tmp_path)
+    relations = {one for one in told(tmp_path, made(source)) if len(one) == 6}
+    assert relations == {
+        ("a-old-0", "b-old-4", "CAUSES", 0.9, (0, 5), (3, 9)),
+        ("b-old-4", "b-new-3", "EXPLAINS", 0.8, (0, 0), (0, 0)),
+        ("a-old-1", "a-new-1", "TEMPORAL_FOLLOWS", 0.5, (0, 0), (0, 0)),
+    }
+    query = "mangrove forests of Alder"
+    (hits,) = searcher.search([query], k=20)
+    paths = {hit.item.item_id: hit.signals.get("hop.hops") for hit in hits}
+    assert paths["b-old-4"] == 1, "it says nothing of forests, and is the cause of what does"
+    assert paths["b-new-3"] == 2
+    steps = {hit.item.item_id: one["hop"].steps for hit, one in zip(hits, searcher.explain(query, hits), strict=True)}
+    assert [(step.kind, step.target.item_id) for step in steps["b-new-3"]] == [("CAUSES", "b-old-4"), ("EXPLAINS", "b-new-3")]
+
+
+def test_a_search_asks_no_database(source: ChunkTablesLoader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Searcher([made(source)]).index(source, tmp_path)
+    monkeypatch.setenv("NLP_RETRIEVAL_TEST_SERVER_EMBEDDED", "postgresql://nobody@127.0.0.1:1/gone")
+    with pytest.raises(UntrustedError, match="ask the database 'env:"):
+        Searcher.open(tmp_path)
+    with pytest.warns(RetrievalWarning, match="is trusted: hop.relations.url: ask the database"):
+        opened = Searcher.open(tmp_path, trust=True)
+    (hits,) = opened.search(["mangrove forests"], k=3)
+    assert hits[0].item.item_id == "a-old-0"
+
+
+def test_growing_deleting_and_compacting_end_with_the_relations_of_an_index_built_at_once(
+    source: ChunkTablesLoader, tmp_path: Path
+) -> None:
+    items = plans()
+    searcher = Searcher([made(source)])
+    with pytest.warns(RetrievalWarning, match="2 relations .* are left out"):
+        searcher.index(items[:10], tmp_path / "grown")
+    searcher.add(items[10:], auto_compact=False)
+    Searcher([made(source)]).index(items, tmp_path / "whole")
+    assert told(tmp_path / "grown", made(source)) == told(tmp_path / "whole", made(source))
+    searcher.delete(["b-old-4"], auto_compact=False)
+    kept = [item for item in items if item.item_id != "b-old-4"]
+    assert {one[:3] for one in told(tmp_path / "grown", made(source)) if len(one) == 6} == {
+        ("a-old-1", "a-new-1", "TEMPORAL_FOLLOWS")
+    }
+    searcher.compact()
+    with pytest.warns(RetrievalWarning, match="2 relations"):
+        Searcher([made(source)]).index(kept, tmp_path / "left")
+    assert told(tmp_path / "grown", made(source)) == told(tmp_path / "left", made(source))
+
+
+def test_where_the_table_changes_indexing_again_says_so_and_replaces_on_demand(
+    source: ChunkTablesLoader, tmp_path: Path
+) -> None:
+    Searcher([made(source)]).index(source, tmp_path)
+    assert Searcher([made(source)]).index(source, tmp_path).found == ["bm25s", "hop"]
+    with ChunkTables(env_url(), schema=source.schema) as tables:
+        tables.write_relations([ChunkRelation("b-old-0", "a-old-2", "SUPPORTS", 0.7)])
+    with pytest.raises(IndexDamagedError, match=r"was changed since the index was built; index again with replace=True"):
+        Searcher([made(source)]).index(source, tmp_path)
+    Searcher([made(source)]).index(source, tmp_path, replace=True)
+    assert ("b-old-0", "a-old-2", "SUPPORTS") in {one[:3] for one in told(tmp_path, made(source))}
+
+
+def test_a_checksum_of_the_table_that_was_cut_off_is_noticed_on_opening(source: ChunkTablesLoader, tmp_path: Path) -> None:
+    Searcher([made(source)]).index(plans(), tmp_path)
+    (checksum,) = tmp_path.rglob("told_by.npy")
+    checksum.write_bytes(checksum.read_bytes()[:-8])
+    with pytest.raises(IndexDamagedError, match=r"told_by\.npy"):
+        Searcher([made(source)]).open(tmp_path).search("emissions")
+
+
+def test_relations_that_join_the_table_join_the_index_with_the_next_items(source: ChunkTablesLoader, tmp_path: Path) -> None:
+    searcher = Searcher([made(source)])
+    searcher.index(plans()[:19], tmp_path)
+    with ChunkTables(env_url(), schema=source.schema) as tables:
+        tables.write_relations([ChunkRelation("b-old-0", "a-old-2", "SUPPORTS", 0.7)])
+    searcher.add(plans()[19:], auto_compact=False)
+    assert ("b-old-0", "a-old-2", "SUPPORTS") in {one[:3] for one in told(tmp_path, made(source))}
+
+
+def test_what_was_found_and_kept_in_the_table_is_found_again(source: ChunkTablesLoader, tmp_path: Path) -> None:
+    finding = HopRetriever(FaissRetriever(HashedWords(24)), min_similarity=0.3)
+    Searcher([finding]).index(plans(), tmp_path / "found")
+    generation = open_generation(tmp_path / "found")
+    relations = finding.open(generation).relations
+    assert len(relations) > 10
+    with ChunkTables(env_url(), schema=source.schema) as tables:
+        tables.write_relations(chunk_relations(relations, generation.items.ids()))
+    Searcher([made(source)]).index(plans(), tmp_path / "told")
+    found = {one for one in told(tmp_path / "found", finding) if len(one) == 6}
+    assert found <= {one for one in told(tmp_path / "told", made(source)) if len(one) == 6}
+
+
+def test_relations_to_no_chunk_none_at_all_and_those_of_other_items_are_refused(
+    source: ChunkTablesLoader, tmp_path: Path
+) -> None:
+    others = [SearchableItem(item_id=f"x{row}", content="other words") for row in range(3)]
+    with pytest.raises(SourceError, match="none of its 3 relations is between two items of this index"):
+        Searcher([made(source)]).index(others, tmp_path)
+    with psycopg.connect(os.environ[env_url().removeprefix("env:")], autocommit=True) as connection:
+        connection.execute(SQL("SET search_path TO {}").format(Identifier(str(source.schema))))
+        connection.execute("ALTER TABLE logical_relationships DROP CONSTRAINT logical_relationships_target_chunk_id_fkey")
+        connection.execute("UPDATE logical_relationships SET target_chunk_id = gen_random_uuid() WHERE confidence_score = 0.5")
+        with pytest.raises(SourceError, match="1 relations lead from or to a chunk that is not there"):
+            Searcher([made(source)]).index(plans(), tmp_path)
+        connection.execute("DELETE FROM logical_relationships")
+    with pytest.raises(SourceError, match="tells no relations: it has none"):
+        Searcher([made(source)]).index(plans(), tmp_path)
+    assert not list(tmp_path.glob("hop-*"))
+
+
+def test_only_a_loader_that_tells_relations_is_taken() -> None:
+    with pytest.raises(ConfigurationError, match="hop: relations: 'jsonl' tells no relations; the loader chunk_tables does"):
+        HopRetriever(Bm25sRetriever(), relations={"name": "jsonl", "path": "chunks.jsonl"})  # type: ignore[arg-type]
+    same = HopRetriever(Bm25sRetriever(), relations={"name": "chunk_tables", "url": "env:PLANS"})  # type: ignore[arg-type]
+    assert same.config == HopRetriever(Bm25sRetriever(), relations=ChunkTablesLoader("env:PLANS")).config
+
+
+def test_told_and_found_relations_are_two_indexes_and_what_only_finding_needs_is_not_asked_for(
+    source: ChunkTablesLoader, tmp_path: Path
+) -> None:
+    Searcher([made(source)]).index(source, tmp_path)
+    same = made(source, neighbours=3, encoder=Unreachable())
+    assert same.identity == made(source).identity
+    assert Searcher([same]).open(tmp_path).search(["forests"], k=1)[0]
+    with pytest.raises(IndexMismatchError, match="hop"):
+        Searcher([HopRetriever(Bm25sRetriever(), encoder=HashedWords(24))]).open(tmp_path).search(["forests"], k=1)
+    assert "relations" not in HopRetriever(Bm25sRetriever(), encoder=HashedWords(24)).index_identity()

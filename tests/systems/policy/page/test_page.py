@@ -1,0 +1,199 @@
+"""The page of a study: everything is there, and nothing that documents say does anything."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from nlp_retrieval import SearchableItem
+from nlp_retrieval.policy import PolicyStudy, write_study_page
+from nlp_retrieval.systems.policy.page.page import render_study
+from nlp_retrieval.systems.policy.page.relations import relation_graph
+from nlp_retrieval.systems.policy.page.view import marked_runs, study_view
+from nlp_retrieval.systems.policy.schema import AnswerChunk, ChunkMatch
+from systems.policy.study.studies import plans, study
+
+HOSTILE = "<script>alert(1)</script> wind \" onclick='x' \u202e {{ 7*7 }} \x1b[31m \x00 ]]> </style> &amp; solar"
+
+
+class Tags(HTMLParser):
+    """Which elements a page has, its ids, and what its links lead to."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def of(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> PolicyStudy:
+    return study(tmp_path_factory.mktemp("page") / "index", hop=True)
+
+
+def hostile_study(folder: Path) -> PolicyStudy:
+    """Passages, titles, ids and a country that try to be markup."""
+    country = "<b>Ile</b> \u202e\"'"
+    items = [
+        SearchableItem(
+            item_id=f"<img src=x onerror=alert({number})>",
+            content=f"{HOSTILE} number {number}",
+            metadata={"country": country, "title": HOSTILE, "document": f"</title>{year}", "year": year},
+        )
+        for number, year in enumerate((2019, 2019, 2024))
+    ]
+    return study(folder / "index", items=items, description="<script>alert(2)</script>")
+
+
+def test_the_overview_leads_to_every_answer_and_every_change(asked: PolicyStudy, tmp_path: Path) -> None:
+    page = render_study(asked.run(tmp_path, method="both"), asked)
+    tags = Tags(page)
+    ids = [attributes["id"] for _, attributes in tags.elements if attributes.get("id")]
+    assert len(ids) == len(set(ids))
+    links = {str(attributes["href"]) for attributes in tags.of("a")}
+    assert {link.removeprefix("#") for link in links} <= set(ids)
+    assert sum("-q" in link for link in links) == 3 * 2
+    assert sum("-changes-" in link for link in links) == 3
+    for text in ("Ostland", "Wind supplies", "Along relations", "By signals", "answers/Costa_Verde.json"):
+        assert text in page
+
+
+def test_a_page_of_one_question_shows_what_was_asked_before_too(asked: PolicyStudy, tmp_path: Path) -> None:
+    asked.run(tmp_path)
+    view = study_view(asked.run(tmp_path, "Ile", 1), asked)
+    assert [subject.name for subject in view.subjects] == ["Costa Verde", "Ile", "Ostland"]
+    assert [number for number, _ in view.questions] == [1, 2]
+
+
+def test_the_page_says_how_it_was_asked_in_sentences(asked: PolicyStudy, tmp_path: Path) -> None:
+    later = PolicyStudy(asked.profile, asked.searcher, asked.hop, where={"year": {"gte": 2024}})
+    about = study_view(later.run(tmp_path, min_similarity=0.1, n_per_document=2), later).about
+    assert about == [
+        "An answer holds at most 3 passages with a combined score of at least 0.1, and at most 2 of one document.",
+        "Questions are searched for together with their keywords.",
+        'Only passages that fulfil a filter are searched: {"year": {"gte": 2024}}.',
+    ]
+
+
+def test_passages_of_two_methods_are_counted_apart(asked: PolicyStudy, tmp_path: Path) -> None:
+    page = render_study(asked.run(tmp_path / "both", "Ostland", 1, "both"), asked)
+    assert '<small class="tag">3 by signals, 3 along relations</small>' in page
+    assert "may be above 1" in page
+    page = render_study(asked.run(tmp_path / "one", "Ostland", 1), asked)
+    assert '<small class="tag">3 passages</small>' in page
+    assert "may be above 1" not in page
+
+
+def test_a_passage_that_no_relation_led_to_says_why_it_was_found(tmp_path: Path) -> None:
+    text = "What has changed in the plan of {subject} since the previous one?"
+    questions = [{"number": 1, "text": text, "groups": ["power"]}]
+    changed = study(tmp_path / "index", hop=True, questions=questions)
+    page = render_study(changed.run(tmp_path, "Ostland", method="hop"), changed)
+    found = page.partition("float on the reservoir.")[2].partition("</article>")[0]
+    assert re.search(r'<p class="chain">\d+% of its words are new since the version before; it has no counterpart', found)
+
+
+def test_bars_are_as_long_as_signals_say_and_a_missing_one_has_none(asked: PolicyStudy, tmp_path: Path) -> None:
+    report = asked.run(tmp_path, "Ostland", 1)
+    page = render_study(report, asked)
+    (file,) = report.answers()
+    chunks = file.questions["question_1"].top_k_chunks or []
+    widths = [float(str(one["width"])) for one in Tags(page).of("rect") if one.get("fill") == "currentColor"]
+    signals = [
+        value
+        for chunk in chunks
+        for value in (chunk.transformer_similarity, chunk.word2vec_similarity, chunk.regex_score, chunk.fuzzy_score)
+    ]
+    assert widths == [pytest.approx(60 * min(max(value, 0), 1), abs=0.06) for value in signals if value is not None]
+    assert page.count('<dd><span class="none">none</span></dd>') == signals.count(None) > 0
+
+
+def test_matches_are_marked_with_their_group(asked: PolicyStudy, tmp_path: Path) -> None:
+    page = render_study(asked.run(tmp_path, "Ostland", 2), asked)
+    assert '<mark title="money">400 dollars</mark>' in page
+    assert "<mark" not in page.partition("New windows")[2].partition("</blockquote>")[0]
+
+
+def test_pieces_of_a_text_are_the_text_whatever_overlaps() -> None:
+    matches = [ChunkMatch(group="a", begin=2, end=6, text=""), ChunkMatch(group="b", begin=4, end=8, text="")]
+    beyond = ChunkMatch(group="c", begin=7, end=99, text="")
+    assert marked_runs("0123456789", matches) == [("01", ""), ("23", "a"), ("45", "a, b"), ("67", "b"), ("89", "")]
+    assert "".join(text for text, _ in marked_runs("0123456789", [*matches, beyond])) == "0123456789"
+    assert marked_runs("", matches) == []
+
+
+def test_changes_stand_side_by_side_with_the_words_that_changed(asked: PolicyStudy, tmp_path: Path) -> None:
+    page = render_study(asked.run(tmp_path, "Ostland"), asked)
+    assert "supplies <del>12</del>% of the power" in page
+    assert "supplies <ins>30</ins>% of the power" in page
+    relations = [attributes["data-relation"] for attributes in Tags(page).of("article") if "data-relation" in attributes]
+    assert sorted(map(str, relations)) == ["added", "dropped", "edited", "edited"]
+
+
+def chunk(name: str, *steps: tuple[str, str, str]) -> AnswerChunk:
+    """A passage with a chain of relations: source, target, type."""
+    told = {
+        "id": name, "content": name, "combined_score": 0.5, "transformer_similarity": None, "word2vec_similarity": None,
+        "regex_score": None, "fuzzy_score": None, "score": 0.5, "title": "", "document": "d", "metadata": {}, "signals": {},
+        "matches": [],
+    }  # fmt: skip
+    chain = [{"source": source, "target": target, "kind": kind} for source, target, kind in steps]
+    if chain:
+        told["chain"] = {"first": chain[0]["source"], "origin": "", "strength": 1.0, "steps": chain}
+    return AnswerChunk.model_validate(told)
+
+
+def test_the_graph_has_a_node_for_every_passage_of_a_chain_and_an_arrow_for_every_relation() -> None:
+    drawn = relation_graph(
+        [chunk("a"), chunk("b", ("a", "x", "FOLLOWS"), ("x", "b", "CAUSES")), chunk("c", ("a", "x", "FOLLOWS"))]
+    )
+    tags = Tags(drawn)
+    assert drawn.count('class="found"') == 2
+    assert drawn.count('class="passed"') == 1
+    assert "2 relations between 3 passages" in drawn
+    assert sum("M" in str(path["d"]) and "L" in str(path["d"]) for path in tags.of("path")) == 2
+    assert re.findall(r'text-anchor="middle">(\d+)<', drawn) == ["1", "2"]
+    assert "nan" not in drawn
+    assert relation_graph([chunk("a"), chunk("b")]) == ""
+
+
+def test_a_graph_of_many_passages_stays_small_and_of_hostile_ones_harmless() -> None:
+    steps = [("a", f"<script>{number}", "<b>") for number in range(500)]
+    drawn = relation_graph([chunk("a", *steps)])
+    assert "<script" not in drawn
+    assert "<b>" not in drawn
+    assert len(drawn) < 20_000
+
+
+def test_what_documents_say_is_shown_and_does_nothing(tmp_path: Path) -> None:
+    hostile = hostile_study(tmp_path)
+    path = tmp_path / "out" / "report.html"
+    write_study_page(hostile.run(tmp_path / "out"), hostile, path)
+    page = path.read_text("utf-8")
+    tags = Tags(page)
+    assert len(tags.of("script")) == len(tags.of("style")) == 1
+    assert tags.of("img") == tags.of("b") == []
+    assert not any(name.startswith("on") for _, attributes in tags.elements for name in attributes)
+    assert not re.search("[\x00-\x08\x0b-\x1f\u202e]", page)
+    assert "[U+202E]" in page
+    assert "{{ 7*7 }}" in page
+    policy = next(str(one["content"]) for one in tags.of("meta") if one.get("http-equiv") == "Content-Security-Policy")
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe" not in policy
+    assert not re.search(r"(?:src|href)=\"?(?:https?:)?//", page)
+
+
+def test_a_page_without_editions_or_hops_has_none(tmp_path: Path) -> None:
+    items = [item.model_copy(update={"metadata": {"country": item.metadata["country"]}}) for item in plans()]
+    made = study(tmp_path / "index", items=items)
+    page = render_study(made.run(tmp_path / "out"), made)
+    assert "-changes-" not in page.partition("<body>")[2].partition("<script>")[0]
+    assert "Along relations" not in page

@@ -1,0 +1,93 @@
+"""Single calls on an opened study."""
+
+from __future__ import annotations
+
+from contextvars import copy_context
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nlp_retrieval.errors import ConfigurationError, QueryError
+from nlp_retrieval.policy import (
+    PolicyStudy,
+    embed_prompt,
+    evaluate_chunks,
+    open_study,
+    retrieve_chunks,
+    retrieve_chunks_with_hop,
+    run_script,
+)
+from nlp_retrieval.systems.policy.functions import EmbeddedPrompt
+
+from .studies import HashedWords, plans
+
+PROMPT = "How does Ostland make its power?"
+
+
+def test_a_prompt_is_embedded_by_the_models_of_the_study(asked: PolicyStudy) -> None:
+    embedded = embed_prompt(PROMPT, study=asked)
+    assert embedded.transformer is not None
+    assert np.array_equal(embedded.transformer, HashedWords(64).encode_queries([PROMPT])[0])
+    assert embedded.word2vec is None, "this study has no word vectors"
+
+
+def test_chunks_are_found_of_one_country_or_of_all(asked: PolicyStudy) -> None:
+    embedded = embed_prompt(PROMPT, study=asked)
+    ours = retrieve_chunks(embedded, PROMPT, top_k=20, country="Ostland", min_similarity=0.0, study=asked)
+    assert {hit.item.metadata["country"] for hit in ours} == {"Ostland"}
+    assert len(ours) == 8
+    assert len(retrieve_chunks(None, PROMPT, top_k=50, min_similarity=0.0, study=asked)) == len(plans())
+    assert len(retrieve_chunks(None, PROMPT, top_k=2, min_similarity=0.0, study=asked)) == 2
+    with pytest.raises(QueryError, match="did you mean 'Ostland'"):
+        retrieve_chunks(None, PROMPT, country="Ostlan", study=asked)
+
+
+def test_single_calls_keep_to_the_filter_of_the_study(asked: PolicyStudy) -> None:
+    later = PolicyStudy(asked.profile, asked.searcher, asked.hop, where={"year": 2024})
+    for country in ("Ostland", None):
+        found = (
+            retrieve_chunks(None, PROMPT, 50, country, 0.0, study=later),
+            retrieve_chunks_with_hop(PROMPT, 50, country, study=later),
+        )
+        assert {hit.item.metadata["year"] for hits in found for hit in hits} == {2024}
+
+
+def test_vectors_of_another_model_are_refused(asked: PolicyStudy) -> None:
+    wrong = EmbeddedPrompt(np.ones(3, np.float32), None)
+    with pytest.raises(QueryError, match=r"has shape \[3\], and the study's \[64\]"):
+        retrieve_chunks(wrong, PROMPT, study=asked)
+    with pytest.raises(QueryError, match=r"has shape \[3\]"):
+        evaluate_chunks(plans(), PROMPT, wrong, study=asked)
+
+
+def test_hops_are_those_of_the_study(asked: PolicyStudy) -> None:
+    found = retrieve_chunks_with_hop(PROMPT, 4, "Ostland", study=asked)
+    assert [hit.item.item_id for hit in found] == [
+        hit.item.item_id for hit in asked.ask(PROMPT, "Ostland", "hop", top_k=4)["hop"]
+    ]
+
+
+def test_given_chunks_are_scored_and_all_come_back_best_first(asked: PolicyStudy) -> None:
+    scored = evaluate_chunks(plans()[:5], PROMPT, study=asked)
+    assert {hit.item.item_id for hit in scored} == {item.item_id for item in plans()[:5]}
+    assert [hit.score for hit in scored] == sorted((hit.score for hit in scored), reverse=True)
+    assert all("multi_signal.patterns" in hit.signals for hit in scored)
+    assert evaluate_chunks([], PROMPT, study=asked) == []
+
+
+def test_a_script_asks_one_question_of_one_country_or_all(asked: PolicyStudy, tmp_path: Path) -> None:
+    def inside() -> None:
+        open_study(asked, tmp_path)
+        one = run_script(2, "Ile")
+        assert (list(one.files), one.questions) == (["Ile"], (2,))
+        assert len(run_script(output=tmp_path / "all").files) == 3
+        assert embed_prompt(PROMPT).transformer is not None
+
+    copy_context().run(inside)
+    assert (tmp_path / "answers" / "Ile.json").is_file()
+
+
+def test_without_an_opened_study_the_functions_say_how_to_open_one() -> None:
+    with pytest.raises(ConfigurationError, match=r'call open_study\("study.yaml"\) first'):
+        run_script()

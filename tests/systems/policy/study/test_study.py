@@ -1,0 +1,338 @@
+"""A study asks what it is asked, of whom it is asked, and goes on where it stopped."""
+
+from __future__ import annotations
+
+import json
+import logging
+import warnings
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+
+from nlp_retrieval import FaissRetriever, SearchableItem, Searcher
+from nlp_retrieval.errors import (
+    ConfigurationError,
+    IndexMismatchError,
+    IndexMissingError,
+    OutputError,
+    QueryError,
+    RetrievalWarning,
+)
+from nlp_retrieval.policy import PolicyStudy
+from nlp_retrieval.systems.policy.answers import SIGNAL_FIELDS
+from nlp_retrieval.systems.policy.log import log_to
+from nlp_retrieval.systems.policy.schema import AnswerFile
+
+from .studies import HashedWords, answers_in, plans, profile, study
+
+SCHEMA = json.loads((Path(__file__).parents[4] / "docs" / "policy-answers.schema.json").read_text("utf-8"))
+
+
+def test_every_country_is_asked_every_question_and_gets_a_file_of_the_documented_form(
+    asked: PolicyStudy, tmp_path: Path
+) -> None:
+    report = asked.run(tmp_path)
+    assert sorted(report.files) == ["Costa Verde", "Ile", "Ostland"]
+    for country, path in report.files.items():
+        told = json.loads(path.read_text("utf-8"))
+        jsonschema.validate(told, SCHEMA)
+        assert told["metadata"]["country"] == country
+        assert told["metadata"]["total_questions"] == 2
+        assert told["metadata"]["retrieval_method"] == "vector_similarity"
+        assert set(told["questions"]) == {"question_1", "question_2"}
+        for number, answer in enumerate(told["questions"].values(), start=1):
+            assert answer["question_number"] == number
+            assert country in answer["question"]
+            assert answer["chunk_count"] == len(answer["top_k_chunks"]) <= 3
+            for chunk in answer["top_k_chunks"]:
+                assert {"id", "content", "combined_score", *SIGNAL_FIELDS} <= set(chunk)
+                assert chunk["metadata"]["country"] == country
+
+
+def test_the_schema_in_the_documentation_is_that_of_the_files() -> None:
+    assert AnswerFile.model_json_schema() == SCHEMA
+
+
+def test_a_country_with_fewer_passages_than_asked_for_gets_them_all_whatever_others_have(asked: PolicyStudy) -> None:
+    found = asked.ask(2, "Ile", top_k=50)["vector"]
+    assert {hit.item.item_id for hit in found} == {"ile-2019-power", "ile-2024-power"}
+
+
+def test_the_order_is_that_of_all_signals_computed_by_hand(asked: PolicyStudy) -> None:
+    hits = asked.ask(1, "Ostland", top_k=50)["vector"]
+    weights = {"transformer": 0.25, "patterns": 0.30, "fuzzy": 0.25}
+    for hit in hits:
+        parts = {name: hit.signals[f"multi_signal.{name}"] for name in weights if f"multi_signal.{name}" in hit.signals}
+        expected = sum(weights[name] * value for name, value in parts.items()) / sum(weights[name] for name in parts)
+        assert hit.score == pytest.approx(expected)
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    assert len(hits) == sum(item.metadata["country"] == "Ostland" for item in plans())
+
+
+def test_wind_is_not_found_in_windows_nor_cost_in_costa(asked: PolicyStudy) -> None:
+    by_id = {hit.item.item_id: hit.signals["multi_signal.patterns"] for hit in asked.ask(1, "Ostland", top_k=50)["vector"]}
+    assert by_id["ostland-2019-windows"] == 0 < by_id["ostland-2019-power"]
+    by_id = {hit.item.item_id: hit.signals["multi_signal.patterns"] for hit in asked.ask(2, "Costa Verde", top_k=50)["vector"]}
+    assert by_id["costa_verde-2019-coast"] == 0 < by_id["costa_verde-2024-cost"]
+
+
+def test_marks_point_at_what_they_say(asked: PolicyStudy, tmp_path: Path) -> None:
+    report = asked.run(tmp_path, "Ostland", 2)
+    (file,) = report.answers()
+    chunks = file.questions["question_2"].top_k_chunks or []
+    marks = [(chunk.content[match.begin : match.end], match.text) for chunk in chunks for match in chunk.matches]
+    assert ("400 dollars", "400 dollars") in marks
+    assert all(there == said for there, said in marks)
+
+
+def test_both_methods_stand_side_by_side_with_the_same_signals_and_a_chain(asked: PolicyStudy, tmp_path: Path) -> None:
+    asked.run(tmp_path, "Ostland", 1, "both", top_k=20)
+    told = json.loads((tmp_path / "answers" / "Ostland.json").read_text("utf-8"))
+    jsonschema.validate(told, SCHEMA)
+    answer = told["questions"]["question_1"]
+    assert told["metadata"]["retrieval_method"] == "vector_similarity+graph_hop"
+    signals = {
+        chunk["id"]: [chunk[field] for field in ("combined_score", *SIGNAL_FIELDS)]
+        for chunk in answer["vector"]["top_k_chunks"]
+    }
+    hop = answer["hop"]["top_k_chunks"]
+    assert {chunk["id"]: [chunk[field] for field in ("combined_score", *SIGNAL_FIELDS)] for chunk in hop} == signals
+    assert any(step["kind"] == "TEMPORAL_FOLLOWS" for chunk in hop for step in chunk.get("chain", {}).get("steps", []))
+    only = asked.run(tmp_path / "hop", "Ostland", 1, "hop", top_k=20)
+    (file,) = only.answers()
+    assert file.metadata.retrieval_method == "graph_hop"
+    assert [chunk.id for chunk in file.questions["question_1"].top_k_chunks or []] == [chunk["id"] for chunk in hop]
+
+
+def test_a_signal_that_was_not_computed_is_null_and_never_0(tmp_path: Path) -> None:
+    encoder = HashedWords(32)
+    plain = Searcher([FaissRetriever(encoder)])
+    plain.index(plans(), tmp_path / "index")
+    report = PolicyStudy(profile(), plain).run(tmp_path, "Ile")
+    (file,) = report.answers()
+    for chunk in file.questions["question_1"].top_k_chunks or []:
+        assert chunk.transformer_similarity == chunk.combined_score
+        assert chunk.word2vec_similarity is chunk.regex_score is chunk.fuzzy_score is None
+
+
+def test_what_scores_too_little_or_is_the_third_of_its_document_is_left_out(asked: PolicyStudy) -> None:
+    every = asked.ask(1, "Ostland", top_k=50)["vector"]
+    middle = every[len(every) // 2].score
+    assert [hit.item.item_id for hit in asked.ask(1, "Ostland", top_k=50, min_similarity=middle)["vector"]] == [
+        hit.item.item_id for hit in every if hit.score >= middle
+    ]
+    one_each = asked.ask(1, "Ostland", top_k=50, n_per_document=1)["vector"]
+    firsts = {
+        document: next(hit for hit in every if hit.item.metadata["document"] == document)
+        for document in ("Ostland 2019", "Ostland 2024")
+    }
+    assert {hit.item.item_id for hit in one_each} == {hit.item.item_id for hit in firsts.values()}
+
+
+def test_a_further_filter_holds_inside_the_search(asked: PolicyStudy) -> None:
+    found = asked.ask(1, "Ostland", "both", top_k=50, where={"year": {"gte": 2024}})
+    for hits in found.values():
+        assert {hit.item.metadata["year"] for hit in hits} == {2024}
+        assert len(hits) == 4
+
+
+def test_a_study_has_a_filter_of_its_own_which_holds_beside_that_of_a_call(asked: PolicyStudy) -> None:
+    later = PolicyStudy(asked.profile, asked.searcher, asked.hop, where={"year": {"gte": 2024}})
+    for found in (later.ask(1, "Ostland", "both", top_k=50), later.ask(1, "Ostland", "both", top_k=50, where={"position": 0})):
+        for hits in found.values():
+            assert {hit.item.metadata["year"] for hit in hits} == {2024}
+    assert later.fingerprint(later.settings()) != asked.fingerprint(asked.settings())
+    assert later.fingerprint(later.settings()) == asked.fingerprint(asked.settings(where={"year": {"gte": 2024}}))
+
+
+def test_keywords_are_searched_for_where_they_are_wanted(tmp_path: Path) -> None:
+    queries: list[str] = []
+
+    class Listening(HashedWords):
+        def encode_queries(self, texts: list[str]) -> np.ndarray:
+            queries.extend(texts)
+            return super().encode_queries(texts)
+
+    searcher = Searcher([FaissRetriever(Listening(32))])
+    searcher.index(plans(), tmp_path / "index")
+    PolicyStudy(profile(), searcher, keywords=False).ask(1, "Ile")
+    PolicyStudy(profile(), searcher, keywords=True).ask(1, "Ile")
+    assert queries == ["How does Ile make its power?", "How does Ile make its power? turbine panel"]
+
+
+def test_an_answer_that_is_there_is_not_asked_again_and_further_questions_join_it(asked: PolicyStudy, tmp_path: Path) -> None:
+    first = asked.run(tmp_path, ["Ile", "Ostland"], 2)
+    assert (first.answered, first.kept) == (("Ile", "Ostland"), ())
+    before = {path: path.read_bytes() for path in first.files.values()}
+    second = asked.run(tmp_path, ["Ile", "Ostland"], [2])
+    assert (second.answered, second.kept, second.replaced) == ((), ("Ile", "Ostland"), ())
+    assert {path: path.read_bytes() for path in first.files.values()} == before
+    third = asked.run(tmp_path)
+    assert third.answered == ("Costa Verde", "Ile", "Ostland")
+    asked.run(tmp_path / "at once")
+    assert answers_in(tmp_path) == answers_in(tmp_path / "at once")
+
+
+def test_answers_of_other_settings_are_asked_again_and_told(asked: PolicyStudy, tmp_path: Path) -> None:
+    asked.run(tmp_path, "Ile", top_k=1)
+    report = asked.run(tmp_path, ["Ile", "Ostland"], top_k=2)
+    assert report.replaced == ("Ile",)
+    assert sorted(report.present) == ["Ile", "Ostland"]
+    asked.run(tmp_path / "anew", ["Ile", "Ostland"], top_k=2)
+    assert answers_in(tmp_path) == answers_in(tmp_path / "anew")
+
+
+def test_a_narrower_run_of_other_settings_loses_no_answers(asked: PolicyStudy, tmp_path: Path) -> None:
+    asked.run(tmp_path, ["Ile", "Ostland"], top_k=1)
+    before = {path: path.read_bytes() for path in sorted(tmp_path.rglob("*.json"))}
+    for subjects, questions in ((["Ile", "Ostland"], 1), ("Ile", None), (["Costa Verde"], None)):
+        with pytest.raises(OutputError, match=r"answers of another index, profile or setting \((Ile|Ostland)"):
+            asked.run(tmp_path, subjects, questions, top_k=2)
+    assert {path: path.read_bytes() for path in sorted(tmp_path.rglob("*.json"))} == before
+    assert asked.run(tmp_path, top_k=2).replaced == ("Ile", "Ostland")
+
+
+def test_answers_over_other_passages_are_asked_again(tmp_path: Path) -> None:
+    study(tmp_path / "one").run(tmp_path / "out", "Ile")
+    more = [
+        *plans(),
+        SearchableItem(item_id="ile-more", content="Wind makes all power.", metadata={"country": "Ile", "year": 2024}),
+    ]
+    report = study(tmp_path / "two", items=more).run(tmp_path / "out", "Ile", top_k=9)
+    assert report.replaced == ("Ile",)
+    assert "ile-more" in (tmp_path / "out" / "answers" / "Ile.json").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    "damage", [b"", b"{", b"[]", b'{"metadata": {}, "questions": {}}', b'{"metadata": 3, "questions": {"a": 1}}']
+)
+def test_a_damaged_file_is_written_anew(asked: PolicyStudy, tmp_path: Path, damage: bytes) -> None:
+    (path,) = asked.run(tmp_path, "Ile").files.values()
+    whole = answers_in(tmp_path)
+    path.write_bytes(damage)
+    assert asked.run(tmp_path, "Ile").replaced == ("Ile",)
+    assert answers_in(tmp_path) == whole
+
+
+def test_names_that_are_no_names_of_files_get_files_of_their_own(tmp_path: Path) -> None:
+    names = ["../../etc/x", "A/B", "A_B", "a_b", "CON", "naïve ü", "a'; DROP TABLE x;--"]
+    items = [SearchableItem(item_id=f"{n}", content="wind power", metadata={"country": name}) for n, name in enumerate(names)]
+    report = study(tmp_path / "index", items=items).run(tmp_path / "out")
+    assert sorted(report.files) == sorted(names)
+    assert len({path.name.casefold() for path in report.files.values()}) == len(names)
+    assert {path.parent for path in report.files.values()} == {tmp_path / "out" / "answers"}
+    for place, name in enumerate(names):
+        told = json.loads(report.files[name].read_text("utf-8"))
+        assert [chunk["id"] for chunk in told["questions"]["question_1"]["top_k_chunks"]] == [str(place)]
+
+
+def test_a_passage_of_two_countries_answers_for_both(tmp_path: Path) -> None:
+    items = [
+        SearchableItem(item_id="a", content="Wind power.", metadata={"country": ["Ile", "Ostland"]}),
+        SearchableItem(item_id="b", content="Solar power.", metadata={"country": ["Ostland"]}),
+    ]
+    made = study(tmp_path / "index", items=items)
+    assert made.subjects == {"Ile": 1, "Ostland": 2}
+    assert [hit.item.item_id for hit in made.ask(1, "Ile")["vector"]] == ["a"]
+
+
+def test_passages_of_no_country_are_counted(tmp_path: Path) -> None:
+    items = [
+        SearchableItem(item_id="a", content="Wind power.", metadata={"country": "Ile"}),
+        SearchableItem(item_id="b", content="Solar power.", metadata={"country": " "}),
+    ]
+    made = study(tmp_path / "index", items=items)
+    with pytest.warns(RetrievalWarning, match="1 of 2 passages have no country"):
+        assert list(made.subjects) == ["Ile"]
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "said"),
+    [
+        (
+            {"subjects": "ostlnad"},
+            QueryError,
+            r"no country 'ostlnad' in this index; did you mean 'Ostland'\? There are: Costa Verde, Ile",
+        ),
+        ({"subjects": ""}, QueryError, "the country to ask about has no name"),
+        ({"subjects": []}, QueryError, "no country is named"),
+        ({"subjects": ["Ile", "  "]}, QueryError, "has no name"),
+        ({"questions": 9}, ConfigurationError, "no question 9; they are numbered 1 to 2"),
+        ({"questions": []}, QueryError, "no question is named"),
+        ({"questions": 0}, ConfigurationError, "no question 0"),
+        ({"method": "hops"}, ConfigurationError, "no method 'hops'; did you mean 'hop'"),
+        ({"top_k": 0}, QueryError, "top_k must be at least 1"),
+        ({"n_per_document": 0}, QueryError, "n_per_document must be at least 1"),
+        ({"min_similarity": 1.5}, ConfigurationError, "a number from 0 to 1"),
+        ({"min_similarity": float("nan")}, ConfigurationError, "a number from 0 to 1"),
+        ({"where": {"yaer": 3}}, QueryError, "yaer"),
+        ({"where": {"year": {"over": 3}}}, QueryError, "over"),
+    ],
+    ids=lambda value: next(iter(value)) + str(len(str(value))) if isinstance(value, dict) else None,
+)
+def test_what_cannot_be_asked_is_refused_before_anything_is_written(
+    asked: PolicyStudy, tmp_path: Path, words: dict[str, object], error: type[Exception], said: str
+) -> None:
+    with pytest.raises(error, match=said):
+        asked.run(tmp_path / "out", **words)  # type: ignore[arg-type]
+    assert not (tmp_path / "out").exists()
+
+
+def test_other_mistakes_say_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="has no questions"):
+        PolicyStudy(profile(questions=[]), Searcher([FaissRetriever(HashedWords(8))]))
+    closed = PolicyStudy(profile(), Searcher([FaissRetriever(HashedWords(8))]))
+    with pytest.raises(IndexMissingError, match="no index yet"):
+        closed.run(tmp_path / "out")
+    made = study(tmp_path / "index")
+    with pytest.raises(ConfigurationError, match="give the study hop=HopRetriever"):
+        made.ask(1, "Ile", "hop")
+    with pytest.raises(QueryError, match=r"metadata 'state'.*country"):
+        PolicyStudy(profile(subject="state"), made.searcher).run(tmp_path / "out")
+    other = Searcher([FaissRetriever(HashedWords(8))])
+    other.index(plans()[:3], tmp_path / "other")
+    with pytest.raises(IndexMismatchError, match="other passages"):
+        PolicyStudy(profile(), made.searcher, other).ask(1, "Ile", "hop")
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(OutputError, match="is a file"):
+        made.run(tmp_path / "file")
+
+
+def test_a_limit_that_has_no_effect_is_told(asked: PolicyStudy, tmp_path: Path) -> None:
+    plain = Searcher([FaissRetriever(HashedWords(32))])
+    plain.index(plans(), tmp_path / "index")
+    with pytest.warns(RetrievalWarning, match="computes no combined score"):
+        PolicyStudy(profile(), plain).ask(1, "Ile", min_similarity=0.5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        PolicyStudy(profile(), plain).ask(1, "Ile")
+        asked.ask(1, "Ile", min_similarity=0.5)
+
+
+def test_the_log_has_marks_levels_and_no_line_of_its_own_making(asked: PolicyStudy, tmp_path: Path) -> None:
+    log = tmp_path / "logs" / "retrieve.log"
+    with log_to(log, "debug"):
+        asked.run(tmp_path / "out", "Ile", method="both")
+        with pytest.raises(QueryError):
+            asked.run(tmp_path / "out", "Nowhere\nINFO [RETRIEVE] All results completed")
+    lines = log.read_text("utf-8").splitlines()
+    assert all(line[:4].isdigit() and line.split()[2] in {"DEBUG", "INFO", "ERROR"} for line in lines), lines
+    for mark in ("[RETRIEVE]", "[VECTOR_SIMILARITY]", "[HOP_RETRIEVE]"):
+        assert any(mark in line for line in lines)
+    assert any("DEBUG" in line and "'metadata.country': 'Ile'" in line and "2 chunks" in line for line in lines)
+    assert sum("All results completed" in line and " INFO " in line.partition("[")[0] + " " for line in lines) == 1
+    assert sum(" ERROR " in line for line in lines) == 1
+    size = log.stat().st_size
+    asked.run(tmp_path / "silent", "Ile")
+    assert log.stat().st_size == size, "nobody listens any more"
+    assert logging.getLogger("nlp_retrieval.policy").level == logging.NOTSET
+
+
+def test_a_log_that_cannot_be_written_or_has_no_such_level_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(OutputError, match="choose another path"), log_to(tmp_path / "file" / "x.log"):
+        pass
+    with pytest.raises(ConfigurationError, match="did you mean 'DEBUG'"), log_to(None, "debgu"):
+        pass

@@ -1,0 +1,169 @@
+"""``nlp-retrieval policy ask``: from an index or a configuration to answers and a page, and what it says where it cannot."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from cli.commands import refused, run
+
+from nlp_retrieval import Bm25sRetriever, Searcher
+from systems.policy.study.studies import PROFILE, plans
+
+CONFIG: dict[str, Any] = {
+    "profile": "./energy.yaml",
+    "corpus": {"loader": "jsonl", "path": "plans.jsonl"},
+    "index": "index",
+    "searcher": {
+        "retrievers": ["bm25s"],
+        "reranker": {"name": "multi_signal", "profile": "./energy.yaml", "min_similarity": 0},
+    },
+    "output": "out",
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with plans, a profile, an index and a configuration."""
+    folder = tmp_path_factory.mktemp("ask")
+    lines = [{"id": item.item_id, "content": item.content, **item.metadata} for item in plans()]
+    (folder / "plans.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    (folder / "energy.yaml").write_text(yaml.safe_dump(PROFILE), "utf-8")
+    (folder / "study.yaml").write_text(yaml.safe_dump(CONFIG), "utf-8")
+    Searcher([Bm25sRetriever()]).index(plans(), folder / "index")
+    return folder
+
+
+def answers(folder: Path) -> dict[str, Any]:
+    return {path.stem: json.loads(path.read_text("utf-8")) for path in sorted((folder / "answers").glob("*.json"))}
+
+
+def test_an_index_and_a_profile_are_enough(made: Path, tmp_path: Path) -> None:
+    out = str(tmp_path / "out")
+    done = run("ask", "--index", "index", "--profile", "./energy.yaml", "--output", out, folder=made)
+    assert done.returncode == 0, done.stderr
+    assert "asked 3 of 3 (country), 2 questions" in done.stderr
+    told = answers(tmp_path / "out")
+    assert sorted(told) == ["Costa_Verde", "Ile", "Ostland"]
+    assert {len(one["questions"]) for one in told.values()} == {2}
+    assert "Ostland" in (tmp_path / "out" / "report.html").read_text("utf-8")
+    again = run("ask", "--index", "index", "--profile", "./energy.yaml", "--output", out, "--no-page", folder=made)
+    assert "asked 0 of 3 (country), 2 questions" in again.stderr
+    assert "3 were answered already" in again.stderr
+
+
+def test_one_question_of_one_country_with_a_filter(made: Path, tmp_path: Path) -> None:
+    words = [
+        "--index",
+        "index",
+        "-p",
+        "./energy.yaml",
+        "-q",
+        "1",
+        "--country",
+        "Ostland",
+        "--where",
+        '{"year": 2019}',
+        "--top-k",
+        "9",
+    ]
+    done = run("ask", *words, "--output", str(tmp_path / "out"), folder=made)
+    assert done.returncode == 0, done.stderr
+    (told,) = answers(tmp_path / "out").values()
+    assert list(told["questions"]) == ["question_1"]
+    assert {chunk["metadata"]["year"] for chunk in told["questions"]["question_1"]["top_k_chunks"]} == {2019}
+
+
+def test_a_configuration_indexes_and_asks_and_a_log_is_written_where_it_is_wanted(made: Path, tmp_path: Path) -> None:
+    for name in ("plans.jsonl", "energy.yaml", "study.yaml"):
+        (tmp_path / name).write_bytes((made / name).read_bytes())
+    done = run("ask", "study.yaml", "--log-file", "logs/retrieve.log", "--log-level", "DEBUG", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert sorted(answers(tmp_path / "out")) == ["Costa_Verde", "Ile", "Ostland"]
+    log = (tmp_path / "logs" / "retrieve.log").read_text("utf-8")
+    assert re.search(r"^\d{4}-\d\d-\d\d .* DEBUG \[VECTOR_SIMILARITY\] filter .*Ile", log, re.MULTILINE)
+    assert "[RETRIEVE] All results completed: 3 asked" in log
+
+
+def test_the_filter_of_a_configuration_holds_for_every_question_beside_that_of_the_command(made: Path, tmp_path: Path) -> None:
+    for name in ("plans.jsonl", "energy.yaml"):
+        (tmp_path / name).write_bytes((made / name).read_bytes())
+    (tmp_path / "study.yaml").write_text(yaml.safe_dump(CONFIG | {"where": {"year": {"gte": 2024}}}), "utf-8")
+    done = run("ask", "study.yaml", "--country", "Ostland", "--where", '{"position": {"lte": 2}}', folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (told,) = answers(tmp_path / "out").values()
+    assert told["metadata"]["where"] == {"and": [{"year": {"gte": 2024}}, {"position": {"lte": 2}}]}
+    chunks = [chunk["metadata"] for one in told["questions"].values() for chunk in one["top_k_chunks"]]
+    assert {chunk["year"] for chunk in chunks} == {2024}
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ([], 2, "name a configuration"),
+        (["--index", "index", "-p", "./energy.yaml", "--country", "Ostlnd"], 2, "did you mean 'Ostland'"),
+        (["--index", "index", "-p", "./energy.yaml", "--country", ""], 2, "has no name"),
+        (["--index", "index", "-p", "./energy.yaml", "-q", "9"], 2, "numbered 1 to 2"),
+        (["--index", "index", "-p", "climat"], 2, "did you mean 'climate'"),
+        (["--index", "index", "-p", "./energy.yaml", "--method", "vectors"], 2, "did you mean 'vector'"),
+        (["--index", "index", "-p", "./energy.yaml", "--hop"], 2, "goes along relations"),
+        (["--index", "index", "-p", "./energy.yaml", "--hop", "--method", "hop"], 2, "--hop means --method both"),
+        (["--index", "nowhere", "-p", "./energy.yaml"], 3, "nowhere"),
+        (["study.yaml", "--index", "index"], 2, "leave out --profile and --index"),
+        (["nothing.yaml"], 2, "no configuration file at nothing.yaml"),
+        (["--demo", "-q", "1"], 2, "--demo asks all questions"),
+        (["--index", "index", "-p", "./energy.yaml", "--log-level", "loud"], 2, "no log level"),
+        (["--index", "index", "-p", "./energy.yaml", "--min-similarity", "7"], 2, "from 0 to 1"),
+    ],
+    ids=lambda value: " ".join(value[-2:]) or "nothing" if isinstance(value, list) else None,
+)
+def test_what_cannot_be_done_is_one_line_that_says_what_to_do(
+    made: Path, tmp_path: Path, words: list[str], code: int, said: str
+) -> None:
+    refused(run("ask", *words, *(["--output", str(tmp_path / "out")] if words else []), folder=made), code, said)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"profil": "climate"}, "unknown key 'profil'; did you mean 'profile'"),
+        ({"profile": 3}, "profile: expected the name of a profile"),
+        ({"searcher": ["bm25s"]}, "searcher: expected the settings of a searcher"),
+        ({"searcher": {"retrievers": ["bm26s"]}}, "did you mean 'bm25s'"),
+        ({"hop": "hop"}, "hop: expected the settings of a searcher"),
+        ({"keywords": "yes"}, "keywords: expected true or false"),
+        ({"where": "Ile"}, "where: expected a filter"),
+        ({"index": ""}, "index: expected a path"),
+    ],
+    ids=lambda value: f"{next(iter(value))} {next(iter(value.values()))}" if isinstance(value, dict) else None,
+)
+def test_a_wrong_configuration_names_the_key(made: Path, tmp_path: Path, change: dict[str, Any], said: str) -> None:
+    (tmp_path / "study.yaml").write_text(yaml.safe_dump(CONFIG | change), "utf-8")
+    (tmp_path / "energy.yaml").write_bytes((made / "energy.yaml").read_bytes())
+    refused(run("ask", "study.yaml", folder=tmp_path), 2, said)
+
+
+def test_the_demo_asks_both_ways_judges_and_finds_the_changes(tmp_path: Path) -> None:
+    done = run("ask", "--demo", "--output", "demo", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(answers(tmp_path / "demo")) == 12
+    rows = {
+        line.split("│")[1].strip(): [float(cell) for cell in line.split("│")[2:5]]
+        for line in done.stdout.splitlines()
+        if "│" in line
+    }
+    assert set(rows) == {"sentence vectors alone", "by signals", "along relations"}
+    assert rows["by signals"][1] > rows["sentence vectors alone"][1]
+    known, found = map(int, re.search(r"plans: (\d+) of (\d+) found", done.stderr).groups())  # type: ignore[union-attr]
+    assert 0 < known == found
+    page = (tmp_path / "demo" / "report.html").read_text("utf-8")
+    assert "Windale" in page
+    assert 'class="relations"' in page
+    again = run("ask", "demo/study.yaml", "--hop", folder=tmp_path)
+    assert "12 were answered already" in again.stderr, again.stderr

@@ -1,0 +1,102 @@
+"""The invented plans: twelve countries, two plans each, known answers and changes, and the traps that are meant to be there."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from nlp_retrieval import BeirLoader, SearchableItem
+from nlp_retrieval.systems.policy.demo.writing import countries, plan_passages, write_collection
+
+PASSAGES = plan_passages()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_collection(tmp_path_factory.mktemp("plans"))
+
+
+@pytest.fixture(scope="module")
+def items(folder: Path) -> list[SearchableItem]:
+    return BeirLoader(folder).load()
+
+
+def text_of(country: str, edition: int, key: str) -> str:
+    (passage,) = [one for one in PASSAGES if (one.country, one.edition, one.key) == (country, edition, key)]
+    return passage.text
+
+
+def test_twelve_countries_have_two_plans_of_two_to_three_dozen_passages() -> None:
+    assert len({one.country for one in PASSAGES}) == 12
+    sizes = Counter(one.document for one in PASSAGES)
+    assert len(sizes) == 24
+    assert 24 <= min(sizes.values()) <= max(sizes.values()) <= 40
+    assert all(
+        len(years) == 2
+        for years in ({one.year for one in PASSAGES if one.country == name} for name in {p.country for p in PASSAGES})
+    )
+
+
+def test_keys_are_distinct_and_no_placeholder_is_left() -> None:
+    assert len({(one.document, one.key) for one in PASSAGES}) == len(PASSAGES)
+    assert [one.text for one in PASSAGES if re.search(r"[{}\[\]|]", one.text)] == []
+    assert [one.text for one in PASSAGES if not (one.text[0].isupper() and one.text[-1] in ".!?")] == []
+
+
+def test_no_two_countries_say_the_same() -> None:
+    texts = Counter(one.text for one in PASSAGES if one.key != "monitoring")
+    assert {text: count for text, count in texts.items() if count > 2} == {}
+    specific = sum(len(country["passages"]) for country in countries())
+    assert specific >= 12 * 12
+
+
+def test_it_is_the_same_every_time(folder: Path, tmp_path: Path) -> None:
+    again = write_collection(tmp_path)
+    for path in folder.rglob("*.*"):
+        assert path.read_bytes() == (again / path.relative_to(folder)).read_bytes()
+
+
+def test_every_question_of_every_country_has_an_answer_in_the_second_plan(folder: Path, items: list[SearchableItem]) -> None:
+    known = {item.item_id: item for item in items}
+    gold = {one.query_id: one.relevance for one in BeirLoader(folder).gold()}
+    queries = BeirLoader(folder).queries()
+    assert len(queries) == 12 * 10
+    for query in queries:
+        relevance = gold[query.query_id]
+        assert {known[name].metadata["country"] for name in relevance} == {query.metadata["country"]}
+        if query.metadata["kind"] == "question":
+            assert {known[name].metadata["edition"] for name, grade in relevance.items() if grade == 2} == {"second"}
+
+
+def test_changes_are_what_the_texts_say(folder: Path, items: list[SearchableItem]) -> None:
+    text = {item.item_id: item.content for item in items}
+    with (folder / "changes.tsv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    assert {row["later"] for row in rows} | {row["earlier"] for row in rows} == set(text) | {""}
+    for row in rows:
+        if row["relation"] in ("unchanged", "edited"):
+            assert (text[row["later"]] == text[row["earlier"]]) is (row["relation"] == "unchanged")
+        else:
+            assert bool(row["later"]) is (row["relation"] == "added")
+    assert {"unchanged", "edited", "added", "dropped"} == {row["relation"] for row in rows}
+
+
+def test_the_traps_are_there(folder: Path, items: list[SearchableItem]) -> None:
+    names = {country["name"] for country in countries()}
+    assert "Tamsin" in names
+    assert "The Tamsin, our longest river" in text_of("Costa Verde", 1, "tamsin-river")
+    assert any("windows" in one.text and "turbine" not in one.text for one in PASSAGES)
+    assert "Windale" in names
+    two = [one for one in PASSAGES if sum(name in one.text for name in names) >= 2]
+    assert len(two) >= 6
+    with (folder / "changes.tsv").open(encoding="utf-8") as file:
+        figures = {row["later"]: row["figures"] for row in csv.DictReader(file, delimiter="\t")}
+    by_text = {item.content: item.item_id for item in items}
+    first, second = text_of("Tovaro", 0, "baseline"), text_of("Tovaro", 1, "baseline")
+    assert ("412 million tonnes" in first, "0.412 gigatonnes" in second) == (True, True)
+    assert figures[by_text[second]] == "same", "the same amount in another unit is no change of figures"
+    assert figures[by_text[text_of("Tamsin", 1, "baseline")]] == "changed", "a base that was calculated anew is one"
