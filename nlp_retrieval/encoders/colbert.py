@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import string
 import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
 
 import numpy as np
@@ -11,23 +13,89 @@ from pydantic import Field
 
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.trust_rules import ENCODER_RULES, may_set
+from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.encoders.backends.choice import Precision, check_choice, queries_at_once, require_device, resolved_precision
 from nlp_retrieval.encoders.backends.export import ExportPrecision
 from nlp_retrieval.encoders.backends.model import texts_for_all_cores
 from nlp_retrieval.encoders.backends.token_export import compute_by_graph
 from nlp_retrieval.encoders.base import Vectors, scale_to_length_one
-from nlp_retrieval.encoders.colbert_checkpoint import is_multi_vector
 from nlp_retrieval.encoders.model_turns import alone_for, blamed_on, turn_of
 from nlp_retrieval.encoders.own_weights import own_weights
 from nlp_retrieval.encoders.shared_models import ModelHolder
 from nlp_retrieval.encoders.token_base import BaseTokenEncoder
-from nlp_retrieval.encoders.token_by_token import token_by_token
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, RetrievalWarning, first_line, install
 
 if TYPE_CHECKING:
     from sentence_transformers import MultiVectorEncoder
     from sentence_transformers.base.modules import Transformer
+
+# How the files of a multi-vector checkpoint differ from those of other models.
+#
+# This matters because the library silently adds a random projection to any model without one, and then two loads of the same
+# model give different vectors.
+
+_MODEL_TYPES = {"MultiVectorEncoder", "ColBERT"}  # as sentence-transformers and PyLate save them
+_EARLY_PYLATE = {"query_prefix", "document_prefix"}
+
+
+def is_multi_vector(folder: Path) -> bool:
+    """Whether a model folder holds a late-interaction checkpoint, with all its weights.
+
+    Raises:
+        ModelError: one of the files that decide it is not JSON.
+    """
+    modules = _read(folder / "modules.json")
+    if isinstance(modules, list):
+        types = {str(entry.get("type", "")).rsplit(".", 1)[-1] for entry in modules if isinstance(entry, dict)}
+        saved = _read(folder / "config_sentence_transformers.json")
+        saved = saved if isinstance(saved, dict) else {}
+        if str(saved.get("model_type")) in _MODEL_TYPES:
+            return True
+        # the library treats anything else as an encoder of texts, and adds a random projection where it has no Dense
+        return "Dense" in types and ("MultiVectorMask" in types or bool(_EARLY_PYLATE & saved.keys()))
+    config = _read(folder / "config.json")
+    architectures = config.get("architectures") if isinstance(config, dict) else None
+    architectures = architectures if isinstance(architectures, list) else []
+    return any(name == "HF_ColBERT" or str(name).endswith("ForRetrieval") for name in architectures)
+
+
+def _read(path: Path) -> Any:
+    if not path.is_file():
+        return None
+    try:
+        return read_json_file(path)
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path} cannot be read as JSON ({error}); download the model again") from None
+
+
+# Any encoder of texts, read token by token: its vectors before pooling, without weights added to it.
+
+_PASSAGE_PROMPTS = ("document", "passage", "corpus")
+
+
+def token_by_token(path: str, settings: dict[str, Any]) -> MultiVectorEncoder:
+    """Build a model that returns the vectors of the tokens; the library itself would add random weights.
+
+    Args:
+        path: folder of a model that sentence-transformers reads as an encoder.
+        settings: keyword arguments of the library's models.
+
+    Raises:
+        TypeError: the model does not begin with a transformer.
+    """
+    from sentence_transformers import MultiVectorEncoder, SentenceTransformer
+    from sentence_transformers.base.modules import Normalize, Transformer
+    from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
+
+    whole = SentenceTransformer(path, **settings)
+    if not isinstance(whole[0], Transformer):
+        raise TypeError(f"it begins with a {type(whole[0]).__name__}, which has no token vectors")
+    modules = [whole[0], MultiVectorMask(list(string.punctuation)), Normalize("token_embeddings")]
+    known = {name: prompt for name, prompt in whole.prompts.items() if prompt}
+    prompts = {"query": known.get("query", ""), "document": next((known[n] for n in _PASSAGE_PROMPTS if n in known), "")}
+    return MultiVectorEncoder(modules=modules, device=settings["device"], prompts=prompts)
+
 
 Task = Literal["query", "document"]
 

@@ -2,10 +2,451 @@
 
 from __future__ import annotations
 
-from nlp_retrieval.testing.answer_rules import AnswerRules
-from nlp_retrieval.testing.filter_rules import FilterRules
-from nlp_retrieval.testing.index_rules import IndexRules
+import io
+import zipfile
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from nlp_retrieval.core.candidates import Hits, Mask
+from nlp_retrieval.core.components.component import canonical_json
+from nlp_retrieval.core.index.generation import verify_index
+from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
+from nlp_retrieval.core.models import RetrievalResult, SearchableItem
+from nlp_retrieval.core.search.retriever import BaseRetriever
+from nlp_retrieval.errors import RetrievalError
+from nlp_retrieval.testing.other_values import others_of
+from nlp_retrieval.testing.retriever_base import RetrieverChecks
+from nlp_retrieval.testing.samples import FILTERS, SILENT, STOP_WORDS_ALONE, TWINS, UNKNOWN, WITHOUT_TEXT
 from nlp_retrieval.testing.update_rules import UpdateRules
+from nlp_retrieval.testing.verdict import broken, difference, ids_of, in_threads, pairs_of, shown, without_warnings
+
+# The rules of what a retriever answers: how many, in which order, to what, and always the same.
+
+
+class AnswerRules(RetrieverChecks):
+    """Rules of the lists that a retriever returns."""
+
+    def test_the_lists_line_up_with_the_queries(self) -> None:
+        queries = list(self.queries)
+        for asked in ([], queries[:1], queries, [UNKNOWN, *queries], [*queries[::-1], "", queries[0]]):
+            found = self.ask([[query] for query in asked])
+            if len(found) != len(asked):
+                broken("one list comes back per query", self.opened, f"{len(found)} lists for {len(asked)} queries")
+        turned = self.ask([[query] for query in reversed(queries)])[::-1]
+        for query, one, other in zip(queries, self.ask_each().values(), turned, strict=True):
+            if told := difference(one, other, self.tolerance):
+                broken(
+                    "each list stands where its query stands", self.opened, f"{query!r}, asked in order and in reverse: {told}"
+                )
+
+    def test_no_more_than_k_results(self) -> None:
+        for k in (1, 2, 3, len(self.items)):
+            for query, found in self.ask_each(k).items():
+                if len(found) > k:
+                    broken("at most k results come back", self.opened, f"{len(found)} for {query!r}, k={k}: {pairs_of(found)}")
+
+    def test_no_item_comes_twice(self) -> None:
+        for query, found in self.ask_each().items():
+            if len(set(ids_of(found))) != len(found):
+                broken("an item stands once in a list", self.opened, f"{query!r}: {ids_of(found)}")
+
+    def test_the_best_comes_first(self) -> None:
+        for query, found in self.ask_each().items():
+            scores = [result.score for result in found]
+            if scores != sorted(scores, reverse=True):
+                broken("results come best first", self.opened, f"{query!r}: {pairs_of(found)}")
+
+    def test_ties_are_broken_by_row(self) -> None:
+        rows = self.rows
+        for query, found in self.ask_each().items():
+            keys = [(-result.score, rows[result.item.item_id]) for result in found]
+            if keys != sorted(keys):
+                broken("of equal scores the lower row comes first", self.opened, f"{query!r}: {pairs_of(found)}; rows {rows}")
+
+    def test_items_that_are_alike_come_together_and_by_row(self) -> None:
+        for query, found in self.ask_each().items():
+            twins = [item_id for item_id in ids_of(found) if item_id in TWINS]
+            scores = {result.score for result in found if result.item.item_id in TWINS}
+            if twins and (twins != list(TWINS) or len(scores) > 1):
+                broken(
+                    "items that differ in nothing but their ids have one score, and come in the order of their rows",
+                    self.opened,
+                    f"{query!r}: {[pair for pair in pairs_of(found) if pair[0] in TWINS]}; indexed as {list(TWINS)}",
+                )
+
+    def test_a_shorter_list_is_the_beginning_of_a_longer_one(self) -> None:
+        whole = self.ask_each()
+        for k in range(1, 7):
+            for query, found in self.ask_each(k).items():
+                if ids_of(found) != ids_of(whole[query])[:k]:
+                    broken(
+                        "the k best come back, ties broken by row at the cut too",
+                        self.opened,
+                        f"{query!r}, k={k}: {pairs_of(found)}; the whole list begins {pairs_of(whole[query][: k + 3])}",
+                    )
+
+    def test_nothing_is_found_that_does_not_match(self) -> None:
+        by_id = {item.item_id: item for item in self.items}
+        for query in (*self.queries, UNKNOWN):
+            (found,) = self.ask([[query]])
+            padding = [pair for pair in pairs_of(found) if not self.may_match(query, by_id[pair[0]])]
+            if padding:
+                broken(
+                    "a list is not padded with items that do not match (may_match says which may)",
+                    self.opened,
+                    f"{query!r}: {shown(padding)}",
+                )
+
+    def test_what_matches_is_found(self) -> None:
+        for query, wanted in self.queries.items():
+            if wanted is not None and wanted not in ids_of(found := self.ask_each()[query]):
+                broken(
+                    "an item that holds the words of a query is found",
+                    self.opened,
+                    f"{query!r}: {ids_of(found)}, no {wanted!r}",
+                )
+
+    def test_k_may_be_larger_than_the_corpus(self) -> None:
+        whole, more = self.ask_each(), self.ask_each(len(self.items) * 3 + 7)
+        for query, found in more.items():
+            if told := difference(whole[query], found, self.tolerance):
+                broken("a k above the size of the corpus gives what there is", self.opened, f"{query!r}: {told}")
+
+    def test_queries_that_say_nothing_get_empty_lists_and_one_warning(self) -> None:
+        speaking = list(self.queries)[:2]
+        processed = [[speaking[0]], *([query] for query in SILENT), [], [speaking[1]]]
+        found, told = self.ask_warned(processed)
+        for subqueries, results in zip(processed, found, strict=True):
+            if results and subqueries and subqueries[0] in SILENT:
+                broken(
+                    "an empty query gets an empty list",
+                    self.opened,
+                    f"{subqueries}: {pairs_of(results)}",
+                )
+        n_empty = sum(not results for results in found)
+        if len(told) != 1 or f"{n_empty} of {len(processed)}" not in told[0]:
+            broken(
+                "empty lists are counted in one warning per call",
+                self.opened,
+                f"{n_empty} of {len(processed)} lists are empty; warned of: {told}",
+            )
+        if ids_of(found[0]) != ids_of(self.ask([[speaking[0]]])[0]):
+            broken("queries that say nothing change no other list", self.opened, f"{speaking[0]!r}: {ids_of(found[0])}")
+
+    def test_a_query_of_stop_words_alone_is_searched_or_the_setting_that_keeps_them_named(self) -> None:
+        for query in STOP_WORDS_ALONE:
+            (found,), told = self.ask_warned([[query]])
+            note = self.searching().ignored(query)
+            if not found and (note is None or len(told) != 1 or note not in told[0]):
+                broken(
+                    "a query of stop words alone is searched, or the warning says by ignored() which setting keeps them",
+                    self.opened,
+                    f"{query!r}: nothing; ignored() says {note!r}; warned of: {told}",
+                )
+
+    def test_items_without_text_are_never_found(self) -> None:
+        for where in (None, {"country": {"exists": True}}):
+            for query, found in self.ask_each(where=where).items():
+                if silent := [item_id for item_id in ids_of(found) if item_id in WITHOUT_TEXT]:
+                    broken("an item without a letter or digit is never found", self.opened, f"{query!r}, {where}: {silent}")
+
+    def test_text_survives_in_any_script(self) -> None:
+        by_id = {item.item_id: item for item in self.items}
+        for query, found in self.ask_each().items():
+            for result in found:
+                if result.item != by_id[result.item.item_id]:
+                    broken("an item comes back as it was indexed", self.opened, f"{query!r}: {shown(result.item)}")
+
+    def test_the_same_call_twice_gives_the_same_answer(self) -> None:
+        one, other = self.ask_each(), self.ask_each()
+        for query in one:
+            if told := difference(one[query], other[query], 0.0):
+                broken("the same call twice gives the same answer, scores too", self.opened, f"{query!r}: {told}")
+
+    def test_an_answer_does_not_depend_on_the_rest_of_the_batch(self) -> None:
+        together = self.ask_each()
+        for query, found in together.items():
+            (alone,) = self.ask([[query]])
+            if told := difference(alone, found, self.tolerance):
+                broken(
+                    "a query gets the same answer alone and within a batch", self.opened, f"{query!r}, alone and within: {told}"
+                )
+
+    def test_threads_get_the_answers_of_one(self) -> None:
+        queries = list(self.queries)
+        batches = [queries, queries[:3], *([query] for query in queries[:4])]
+        calls = [partial(self.ask, [[query] for query in batch]) for batch in batches]
+        wanted = [call() for call in calls]
+        for number, found in in_threads(calls):
+            for query, one, other in zip(batches[number], wanted[number], found, strict=True):
+                if told := difference(one, other, self.tolerance):
+                    broken("searching is safe from several threads at once", self.opened, f"{query!r}: {told}")
+
+    def test_a_sub_query_that_stands_twice_counts_once(self) -> None:
+        first, second, *_ = self.queries
+        for once, twice in (([first], [first, first]), ([first, second], [first, first, second]), ([first], [first, ""])):
+            (one,), (other,) = self.ask([once]), self.ask([twice])
+            if ids_of(one) != ids_of(other):
+                broken(
+                    "a sub-query that is repeated, or says nothing, changes no answer",
+                    self.opened,
+                    f"{once}: {ids_of(one)}; {twice}: {ids_of(other)}",
+                )
+
+    def test_the_lists_of_sub_queries_are_merged(self) -> None:
+        first, second, *_ = self.queries
+        (one,), (other,), (both,) = self.ask([[first]]), self.ask([[second]]), self.ask([[first, second]])
+        if set(ids_of(both)) != set(ids_of(one)) | set(ids_of(other)) or len(set(ids_of(both))) != len(both):
+            broken(
+                "a query finds what its sub-queries find, each item once",
+                self.opened,
+                f"{first!r}: {ids_of(one)}; {second!r}: {ids_of(other)}; both: {ids_of(both)}",
+            )
+
+    def test_signals_tell_score_and_rank(self) -> None:
+        name = self.opened.name
+        for query, found in self.ask_each().items():
+            for rank, result in enumerate(found, 1):
+                if result.signals.get(f"{name}.score") != result.score or result.signals.get(f"{name}.rank") != rank:
+                    broken(
+                        f"the signals {name}.score and {name}.rank say where a result stands",
+                        self.opened,
+                        f"{query!r}, rank {rank}, score {result.score!r}: {shown(result.signals)}",
+                    )
+
+
+# The rules of a retriever's index: built once, found again, plain files, and untouched by what only searching needs.
+
+_CODE = (".pkl", ".pickle", ".joblib", ".dill", ".pt", ".pth")
+_PICKLE_PROTOCOLS = range(2, 6)
+
+
+class IndexRules(RetrieverChecks):
+    """Rules of building, keeping and opening an index."""
+
+    def test_an_index_is_found_again_by_a_new_object(self) -> None:
+        fresh = self.make()
+        found = self.ask([[query] for query in self.queries], retriever=fresh)
+        self._compare("a new object that opens the index answers as the one before", self.ask_each(), found)
+
+    def test_indexing_twice_is_free(self) -> None:
+        path = self.index_into("main")
+        before = _state(path)
+        with without_warnings():
+            report = self.make().index(self.items, path)
+        if report.built:
+            broken("indexing the same items again builds nothing", self.opened, f"built {report.built}")
+        self._unchanged("indexing the same items again changes no file", before, _state(path))
+
+    def test_searching_changes_no_file_and_the_index_verifies(self) -> None:
+        path = self.index_into("main")
+        before = _state(path)
+        self.ask_each()
+        self._unchanged("searching changes no file of an index", before, _state(path))
+        if damaged := verify_index(path):
+            broken("the files of an index are what their checksums say", self.opened, "; ".join(damaged))
+
+    def test_two_builds_of_the_same_items_answer_alike(self) -> None:
+        path = self.index_into("second build")
+        with without_warnings():
+            found = self.make().retrieve([[query] for query in self.queries], path, len(self.items))
+        self._compare("two indexes of the same items give the same answers", self.ask_each(), found)
+
+    def test_search_parameters_change_no_index_and_the_others_do(self) -> None:
+        made, path = self.make(), self.index_into("main")
+        identity = canonical_json(made.identity)
+        for parameter, other in others_of(made, self.other_values()):
+            if other is None:
+                broken(
+                    "every parameter can be checked: give another value in other_values() where its type hint tells none",
+                    made,
+                    f"no other value is known for {parameter!r} (now {made._arguments.get(parameter)!r})",
+                )
+            differs = canonical_json(other.identity) != identity
+            if parameter not in made.search_only and not differs:
+                broken(
+                    "a parameter belongs to the index unless search_only names it",
+                    other,
+                    f"another {parameter!r} leaves its identity as it is: {shown(other.identity)}",
+                )
+            if parameter in made.search_only and differs:
+                broken("a parameter that search_only names changes no index", other, f"another {parameter!r}, another identity")
+            if parameter in made.search_only:
+                self._answers_from_either(other, parameter, path)
+
+    def _answers_from_either(self, other: BaseRetriever, parameter: str, path: Path) -> None:
+        """A retriever that differs in what concerns searching alone answers from the index as from one of its own."""
+        own = self.folder / "indexes" / f"of {parameter}"
+        asked = [[query] for query in self.queries]
+        with without_warnings():
+            if other.name in other.index(self.items, path).built:
+                broken("a parameter that search_only names builds no index", other, f"another {parameter!r} built one")
+            other.index(self.items, own)
+            try:
+                found = [other.retrieve(asked, folder, len(self.items)) for folder in (path, own)]
+            except RetrievalError as error:
+                broken("an index can be searched with any search_only parameter", other, f"{type(error).__name__}: {error}")
+        for query, one, its in zip(self.queries, *found, strict=True):
+            if told := difference(its, one, self.tolerance):
+                broken(
+                    "a parameter that search_only names is none of what the index is made of",
+                    other,
+                    f"with another {parameter!r}, {query!r} gets from an index of its own, and from this one: {told}",
+                )
+
+    def test_the_index_is_a_flat_folder_of_files_that_run_no_code(self) -> None:
+        made = self.make()
+        items, folder = self.folder / "items", self.folder / "built"
+        items.mkdir()
+        folder.mkdir()
+        write_items(self.items, items)
+        with without_warnings():
+            made.build(ItemTable(items / ITEMS_FILE), folder)
+        if not any(folder.iterdir()):
+            broken("build writes into the folder that it is given", made, "the folder is empty")
+        for path in folder.iterdir():
+            if path.is_symlink() or not path.is_file():
+                broken("an index is a flat folder of plain files", made, f"{path.name!r} is a folder, a link or a device")
+            if reason := _runs_code(path.name, path.read_bytes()):
+                broken(
+                    "no file of an index can run code when it is read: no pickles, no object arrays",
+                    made,
+                    f"{path.name!r} {reason}",
+                )
+
+    def test_a_corpus_of_one_item_is_a_corpus(self) -> None:
+        path = self.index_into("one item", self.items[:1])
+        query, wanted = next(iter(self.queries.items()))
+        with without_warnings():
+            (found,) = self.make().retrieve([[query]], path, 5)
+        if ids_of(found) != [wanted]:
+            broken("a corpus of one item is indexed and searched", self.opened, f"{query!r}: {ids_of(found)}, not {[wanted]}")
+
+    def test_items_without_text_can_be_indexed(self) -> None:
+        silent = [SearchableItem(item_id=f"silent {number}", content=text) for number, text in enumerate(("", " \n", "?!"))]
+        path = self.index_into("silent items", silent)
+        with without_warnings():
+            (found,) = self.make().retrieve([["glacier"]], path, 5)
+        if found:
+            broken("a corpus without any text is indexed, and nothing is found in it", self.opened, f"{ids_of(found)}")
+
+    def _compare(self, rule: str, wanted: Mapping[str, list[RetrievalResult]], found: list[list[RetrievalResult]]) -> None:
+        for (query, one), other in zip(wanted.items(), found, strict=True):
+            if told := difference(one, other, self.tolerance):
+                broken(rule, self.opened, f"{query!r}: {told}")
+
+    def _unchanged(self, rule: str, before: Mapping[str, object], after: Mapping[str, object]) -> None:
+        changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+        if changed:
+            broken(rule, self.opened, f"changed: {changed}")
+
+
+def _state(path: Path) -> dict[str, tuple[int, int, int]]:
+    """What tells a file that was written again; the store's own lock may change."""
+    files = ((file, file.stat()) for file in path.rglob("*") if file.is_file() and not file.name.startswith(".lock"))
+    return {str(file.relative_to(path)): (found.st_ino, found.st_size, found.st_mtime_ns) for file, found in files}
+
+
+def _runs_code(name: str, content: bytes) -> str | None:
+    """Why a file could run code when it is read, or None."""
+    if name.endswith(_CODE):
+        return "is named as a pickle"
+    if len(content) > 2 and content[0] == 0x80 and content[1] in _PICKLE_PROTOCOLS and content.endswith(b"."):
+        return f"is a pickle of protocol {content[1]}"
+    if content.startswith(b"\x93NUMPY"):
+        return _of_array(content)
+    return next(filter(None, (_runs_code(inner, data) for inner, data in _unzipped(content))), None)
+
+
+def _of_array(content: bytes) -> str | None:
+    try:
+        np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
+    except ValueError as error:
+        return f"is an array of objects, or none: {error}"
+    return None
+
+
+def _unzipped(content: bytes) -> Iterator[tuple[str, bytes]]:
+    if content.startswith(b"PK"):
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            yield from ((name, archive.read(name)) for name in archive.namelist())
+
+
+# The rules of filters: no result ever fails one, and k results come back wherever k match.
+
+
+class FilterRules(RetrieverChecks):
+    """Rules of filters and of the masks that an engine sees."""
+
+    order_depends_on_filter: ClassVar[bool] = False
+    """Whether a filter may change the order of what passes it: True where scores depend on the other candidates."""
+
+    def test_no_result_fails_the_filter(self) -> None:
+        for where, passes in FILTERS:
+            for k in (1, 3, len(self.items)):
+                for query, found in self.ask_each(k, where).items():
+                    failing = [result.item.item_id for result in found if not passes(result.item.metadata)]
+                    if failing:
+                        broken("no result fails the filter", self.opened, f"{query!r}, k={k}, where={dict(where)}: {failing}")
+
+    def test_k_results_come_back_wherever_k_match(self) -> None:
+        whole = self.ask_each()
+        for where, passes in FILTERS:
+            for k in (1, 2, 3, len(self.items)):
+                for query, found in self.ask_each(k, where).items():
+                    wanted = [result.item.item_id for result in whole[query] if passes(result.item.metadata)]
+                    told = f"{query!r}, k={k}, where={dict(where)}: {pairs_of(found)}; without a filter, {wanted} pass it"
+                    if len(found) != min(k, len(wanted)) or not set(ids_of(found)) <= set(wanted):
+                        broken("k results come back wherever k items match query and filter", self.opened, told)
+                    if not self.order_depends_on_filter and ids_of(found) != wanted[:k]:
+                        broken("a filter changes nothing in the order of what passes it", self.opened, told)
+
+    def test_the_engine_returns_only_rows_that_the_mask_allows(self) -> None:
+        n, queries = len(self.items), list(self.queries)
+        draw = np.random.default_rng(0)
+        masks: list[Mask] = [np.zeros(n, np.bool_), np.arange(n) == n - 1, np.arange(n) % 2 == 0, draw.random(n) < 0.5]
+        for allowed in masks:
+            for k in (1, n):
+                hits = self.searching().search_batch(queries, k, allowed.copy())
+                self._check_hits(hits, k)
+                if not allowed[hits.rows].all():
+                    rows = np.unique(hits.rows[~allowed[hits.rows]]).tolist()
+                    allows = np.flatnonzero(allowed).tolist()
+                    broken(
+                        "search_batch returns only rows that are allowed", self.opened, f"k={k}: rows {rows}; allowed: {allows}"
+                    )
+
+    def test_a_mask_of_all_rows_changes_nothing(self) -> None:
+        n, queries = len(self.items), list(self.queries)
+        for k in (2, n):
+            without = self.searching().search_batch(queries, k, None)
+            everything = self.searching().search_batch(queries, k, np.ones(n, np.bool_))
+            self._check_hits(without, k)
+            if _lists(without) != _lists(everything):
+                broken(
+                    "a mask that allows every row changes nothing",
+                    self.opened,
+                    f"k={k}: {shown(_lists(without))} without, {shown(_lists(everything))} with",
+                )
+
+    def _check_hits(self, hits: Hits, k: int) -> None:
+        counts = np.diff(hits.offsets)
+        if len(counts) != len(self.queries) or (len(counts) and counts.max() > k):
+            broken(
+                "search_batch returns one list per query, of at most k rows",
+                self.opened,
+                f"{len(self.queries)} queries, k={k}: lists of {counts.tolist()}",
+            )
+
+
+def _lists(hits: Hits) -> list[list[int]]:
+    """The rows of each list, best first and ties by row: the order of rows within a list is the framework's to set."""
+    bounds = zip(hits.offsets[:-1].tolist(), hits.offsets[1:].tolist(), strict=True)
+    return [hits.rows[a:b][np.lexsort((hits.rows[a:b], -hits.scores[a:b]))].tolist() for a, b in bounds]
 
 
 class RetrieverRules(AnswerRules, FilterRules, IndexRules, UpdateRules):

@@ -304,8 +304,8 @@ ClauseSplit().process([" " * N, " that" * N, ". " * N, ", " * N, "a." * N, "by "
 from nlp_retrieval import EntityPhrases
 EntityPhrases().process(['"' * N, '"a' * N, "(" * N, "A " * N, chr(0x201c) + "a" * N, "A" * N, "A, " * N, " " * N])
 """,
-    "systems/hipporag/engine/triple_filter.py": """
-from nlp_retrieval.systems.hipporag.engine.triple_filter import _read
+    "systems/hipporag/engine/retriever.py": """
+from nlp_retrieval.systems.hipporag.engine.retriever import _read
 for text in ("[" * N, "[1" * N, "[" + "1" * N, "[" + " " * N, "[ ," * N, "[1," * N + "x", "]" * N):
     _read({}, text)
 """,
@@ -370,8 +370,8 @@ for text in ("1" * N, "1." * N, "1, " * N, "1 sentence " * N, "[" * N, "[1" * N,
     read_answer({"answer": text, "citations": text, "reasoning": text})
     read_answer({"answer": "x " + text, "citations": [text] * 200})
 """,
-    "evaluation/answers/matching.py": """
-from nlp_retrieval.evaluation.answers.matching import answers_agree
+    "evaluation/answers/evaluator.py": """
+from nlp_retrieval.evaluation.answers.evaluator import answers_agree
 for text in ("a " * N, "the " * N, "an" * N, "a" * N, "." * N, " " * N, chr(0x2013) * N, ("a" + chr(0x2013)) * N):
     answers_agree(text, [text, "the"])
 """,
@@ -497,8 +497,8 @@ for text in ("a" * N, "a." * N, "a-" * N, "a/" * N, "a" * N + "/" + "-" * N, "cu
     for pattern in (trust._HUB_NAME, trust._DEVICE, trust._REVISION):
         pattern.fullmatch(text)
 """,
-    "core/files/model_references.py": """
-from nlp_retrieval.core.files import model_references
+    "core/files/model_files.py": """
+from nlp_retrieval.core.files import model_files as model_references
 for text in ("config" + "." * N, "config." * N, "sentence_" + "a" * N + "_config", "sentence_" * N, ".index" * N + ".json",
              "a" * N):
     model_references._SETTINGS.fullmatch(text)
@@ -512,8 +512,8 @@ for text in ("@" * N, "/" * N, "./" * N, "." * N, "\\n" * N):
 import re
 re.sub(r"[^A-Za-z0-9_.-]", "_", "/" * N)  # what _log does of a configuration's name
 """,
-    "retrievers/feedback/subjects.py": """
-from nlp_retrieval.retrievers.feedback.subjects import NamedSubjects
+    "retrievers/feedback/retriever.py": """
+from nlp_retrieval.retrievers.feedback.retriever import NamedSubjects
 names = NamedSubjects(["Papua New Guinea", "the the the", "a"], "country")
 for text in ("the " * N, "the" + " " * N, "papua new " * N, " " * N, "Papua New Guinea " * N, "'s" * N, "a" * N):
     names.read(text)

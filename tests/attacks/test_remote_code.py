@@ -12,8 +12,7 @@ from rerankers.tiny_models import save_bert
 
 from nlp_retrieval import CrossEncoderReranker, RetrievalResult, SearchableItem
 from nlp_retrieval.core.files.model_files import fingerprint_of_folder
-from nlp_retrieval.encoders.colbert import ColbertEncoder
-from nlp_retrieval.encoders.colbert_checkpoint import is_multi_vector
+from nlp_retrieval.encoders.colbert import ColbertEncoder, is_multi_vector
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.errors import ModelError
 

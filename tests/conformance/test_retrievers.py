@@ -33,8 +33,7 @@ from nlp_retrieval.retrievers.link_graph.links.hyperlinks import Hyperlinks
 from nlp_retrieval.retrievers.link_graph.links.title_mentions import TitleMentions
 from nlp_retrieval.retrievers.splade.retriever import SpladeRetriever
 from nlp_retrieval.testing import RetrieverRules, UpdateRules
-from nlp_retrieval.testing.answer_rules import AnswerRules
-from nlp_retrieval.testing.filter_rules import FilterRules
+from nlp_retrieval.testing.retriever_rules import AnswerRules, FilterRules
 
 
 class EverythingMatches:

@@ -17,8 +17,7 @@ from colbert_checkpoints import by_hand, carried_folder, save_bert, save_pylate,
 from hashed_words import items_of, rows_of
 
 from nlp_retrieval.encoders import shared_models
-from nlp_retrieval.encoders.colbert import ColbertEncoder
-from nlp_retrieval.encoders.colbert_checkpoint import is_multi_vector
+from nlp_retrieval.encoders.colbert import ColbertEncoder, is_multi_vector
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, ModelError, RetrievalWarning
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
 

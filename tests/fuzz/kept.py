@@ -36,11 +36,11 @@ from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.core.index import checkpoint
 from nlp_retrieval.core.index.checkpoint import PREFIX, Site, checkpoints_at, keep_checkpoints, resumed_batches
-from nlp_retrieval.core.index.lock_owner import OWNER_FILE, owner_of
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE
 from nlp_retrieval.core.index.manifest import read_manifest as read_index_manifest
+from nlp_retrieval.core.index.publishing import OWNER_FILE, owner_of
 from nlp_retrieval.core.index.segments import SegmentFolder
-from nlp_retrieval.encoders.endpoint.kept_vectors import KeptVectors
+from nlp_retrieval.encoders.endpoint.servers import KeptVectors
 from nlp_retrieval.errors import IndexDamagedError, ModelError, RetrievalError, RetrievalWarning, SourceError
 from nlp_retrieval.evaluation.ranking_files import GOLD, HITS, PASSAGES, QUERIES, read_lists, read_retrievers
 from nlp_retrieval.lm.answers import AnswerStore

@@ -8,7 +8,7 @@ from nlp_retrieval.benchmarks.config import read_benchmark_config
 from nlp_retrieval.cli.console import parse_component, parse_options
 from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.core.files.yaml_text import read_yaml
-from nlp_retrieval.encoders.colbert_checkpoint import is_multi_vector
+from nlp_retrieval.encoders.colbert import is_multi_vector
 from nlp_retrieval.errors import ConfigurationError, ModelError, SourceError
 from nlp_retrieval.loaders.connection import hide_secrets, resolve, scrub
 

@@ -13,7 +13,7 @@ from nlp_retrieval.benchmarks.cost.prices import read_prices
 from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.components.interfaces import BaseLoader, BaseQueryLoader
 from nlp_retrieval.core.filters import Combination, Condition, Filter, parse_filter
-from nlp_retrieval.core.index.filter_masks import check_filter, mask_of
+from nlp_retrieval.core.index.items import check_filter, mask_of
 from nlp_retrieval.encoders.endpoint.answer import read_embeddings
 from nlp_retrieval.errors import ConfigurationError, QueryError, SourceError
 from nlp_retrieval.evaluation.trec import read_run, write_qrels, write_run

@@ -17,9 +17,8 @@ from nlp_retrieval import Bm25sRetriever, PyseriniRetriever, RetrievalWarning
 from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError
 from nlp_retrieval.retrievers.pyserini.analysis import LANGUAGES as ANSERINI
-from nlp_retrieval.text.words.languages import LANGUAGES
 from nlp_retrieval.text.words.stop_lists import STOP_LISTS, stop_words
-from nlp_retrieval.text.words.words import Words
+from nlp_retrieval.text.words.words import LANGUAGES, Words
 
 LUCENE_FINDS_LESS = {
     # stop words of Lucene's where bm25s has no list, and in Persian a prefix that is one

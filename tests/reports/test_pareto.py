@@ -15,8 +15,7 @@ from rich.console import Console
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
 from nlp_retrieval.evaluation.pairwise import compare_pairs
-from nlp_retrieval.reports.page.page import render_page
-from nlp_retrieval.reports.page.scatter import quality_latency, quality_price
+from nlp_retrieval.reports.page.page import quality_latency, quality_price, render_page
 from nlp_retrieval.reports.pareto import MARK, front_legend, fronts, not_dominated
 from nlp_retrieval.reports.tables.papers import latex_table, markdown_table
 from nlp_retrieval.reports.terminal.summary import summary_table

@@ -19,7 +19,7 @@ from nlp_retrieval import FaissRetriever
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.encoders.colbert import _orthonormal
-from nlp_retrieval.retrievers.colbert import centroids as colbert_centroids
+from nlp_retrieval.retrievers.colbert import codec as colbert_centroids
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
 
 WORDS = [f"word{number}" for number in range(400)]

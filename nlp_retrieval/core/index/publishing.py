@@ -1,7 +1,7 @@
 """Publishing into an index directory: one writer at a time, scratch folders, and the removal of unused folders.
 
 A build writes into a scratch folder, syncs it and renames it; then the caller (:mod:`nlp_retrieval.core.index.build` or
-:mod:`nlp_retrieval.core.index.change`) replaces ``manifest.json`` by ``manifest.write_manifest``. Whenever it is killed,
+:mod:`nlp_retrieval.core.index.update`) replaces ``manifest.json`` by ``manifest.write_manifest``. Whenever it is killed,
 the directory holds the old state or the new one; the next build clears the scratch folder of a dead one, except for what it
 had encoded (:mod:`nlp_retrieval.core.index.checkpoint`). Folders are named
 after the fingerprint of their content and never change once a manifest names them; an old one is removed only when no
@@ -11,13 +11,17 @@ reader holds it (:mod:`nlp_retrieval.core.index.generation`).
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import shutil
+import socket
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
@@ -27,14 +31,73 @@ from filelock import FileLock, Timeout
 from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.files.atomic import clear_asides, make_folder, publish_folder, sync_folder
 from nlp_retrieval.core.files.checksums import record_folder
+from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.forks import compute_alone
 from nlp_retrieval.core.index.checkpoint import Site, checkpoints_at
-from nlp_retrieval.core.index.lock_owner import owner_of, owning
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE, FolderRecord, Segment, manifest_state, read_manifest
 from nlp_retrieval.core.index.segments import Builder
 from nlp_retrieval.core.measure import PeakMemory
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import IndexDamagedError, IndexLockedError, ItemError, RetrievalWarning, SourceError
+
+# Which process is writing to an index directory, for messages to others that want to write.
+#
+# The lock itself belongs to the operating system and ends with its process; the file here only informs, and the name of a
+# process that no longer exists is ignored.
+
+OWNER_FILE = ".lock-owner"
+
+
+@dataclass(frozen=True)
+class Owner:
+    """A writer.
+
+    Args:
+        pid: id of its process.
+        host: name of its machine.
+        since: when it began, in ISO 8601.
+    """
+
+    pid: int
+    host: str
+    since: str
+
+
+@contextmanager
+def owning(directory: Path) -> Iterator[None]:
+    """Name the writer in a directory while the block runs; if the file cannot be written, there is none."""
+    owner = Owner(os.getpid(), socket.gethostname(), datetime.now(UTC).isoformat(timespec="seconds"))
+    path = directory / OWNER_FILE
+    with suppress(OSError):
+        path.unlink(missing_ok=True)  # never write through it: it may be a planted link to another file
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644), "w") as file:
+            file.write(json.dumps(asdict(owner)) + "\n")
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            path.unlink()
+
+
+def owner_of(directory: Path) -> Owner | None:
+    """Return who is writing to a directory, or None if that is unknown."""
+    try:
+        content = read_json_file(directory / OWNER_FILE)
+        owner = Owner(int(content["pid"]), str(content["host"]), str(content["since"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return owner if owner.host != socket.gethostname() or _lives(owner.pid) else None
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return pid > 0
+
 
 SCRATCH = ".scratch-"
 """Names of folders that are not published yet begin with it."""

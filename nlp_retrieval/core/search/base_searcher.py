@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 from nlp_retrieval.core.blocks.workers import Workers, working
 from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.cores import usable_cores
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.forks import Lock
@@ -19,7 +23,6 @@ from nlp_retrieval.core.index.manifest import Manifest, RetrieverRecord
 from nlp_retrieval.core.index.publishing import tidy
 from nlp_retrieval.core.index.update import UpdateReport, add_items, compact_index, delete_items
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
-from nlp_retrieval.core.search.awaiting import in_thread
 from nlp_retrieval.core.search.composition import builders_of
 from nlp_retrieval.core.search.copying import OpenedIndex
 from nlp_retrieval.core.search.from_settings import FromSettings
@@ -27,6 +30,34 @@ from nlp_retrieval.core.search.known_retrievers import resolver
 from nlp_retrieval.core.search.retriever import BaseRetriever, with_parts
 from nlp_retrieval.core.search.stages import current_stages
 from nlp_retrieval.errors import IndexMissingError
+
+# Searching from an event loop: in a few threads of the process, so that the loop goes on meanwhile.
+
+T = TypeVar("T")
+
+AT_ONCE = min(8, max(2, usable_cores()))
+"""How many searches run at once; engines use more threads of their own. Further ones wait in order."""
+
+
+async def in_thread(work: Callable[[], T]) -> T:
+    """Do some work in a thread of this process.
+
+    Where the caller is cancelled, work that waits is not begun; what runs goes on to its end, because nothing can stop a
+    thread, and keeps its place until then.
+
+    Args:
+        work: returns the result; sees the context variables of the caller.
+    """
+    import asyncio
+
+    return await asyncio.get_running_loop().run_in_executor(_threads(os.getpid()), copy_context().run, work)
+
+
+@cache
+def _threads(process: int) -> ThreadPoolExecutor:
+    """The threads of a process; a forked child has none of its parent's."""
+    del process
+    return ThreadPoolExecutor(AT_ONCE, "search")
 
 
 class OpenedRetrievers(NamedTuple):

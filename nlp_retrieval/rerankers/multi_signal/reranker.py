@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Annotated, Any
 
 import numpy as np
@@ -20,14 +22,341 @@ from nlp_retrieval.core.forks import Lock, compute_alone
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.reranker import BaseReranker, Blend
-from nlp_retrieval.encoders.base import BaseEncoder
-from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
-from nlp_retrieval.rerankers.multi_signal.features import PatternMatch
+from nlp_retrieval.core.search.stages import current_stages
+from nlp_retrieval.encoders.base import BaseEncoder, Vectors, checked_vectors
+from nlp_retrieval.errors import ConfigurationError, DependencyError, RetrievalWarning, install
+from nlp_retrieval.rerankers.multi_signal.features import Features, PatternMatch
+from nlp_retrieval.rerankers.multi_signal.patterns import pattern_scores
 from nlp_retrieval.rerankers.multi_signal.profile import Profile, load_profile, profile_path
-from nlp_retrieval.rerankers.multi_signal.scoring import SignalScoring
+from nlp_retrieval.rerankers.multi_signal.quantities import AskedNumbers, NumbersOfTexts
 from nlp_retrieval.rerankers.multi_signal.signals import SIGNALS, weighted_mean
-from nlp_retrieval.rerankers.multi_signal.texts import ListedPassages, PassageSource, TablePassages
-from nlp_retrieval.rerankers.multi_signal.transformer import DENSE_SIGNALS, dense_scores
+from nlp_retrieval.rerankers.multi_signal.texts import AnalysedTexts, ListedPassages, PassageSource, Rarity, TablePassages
+from nlp_retrieval.text.mentions import FUNCTION_WORDS
+from nlp_retrieval.text.stems import Stems, stems_of_language
+
+# The fuzzy signal: words of a passage that are like those of the query, be they misspelt, inflected or compounded.
+
+_SHORTEST = 4
+"""Shorter words, and words with a digit in them, are like themselves only: 2030 is not 2035, and bus not bau."""
+
+_KEPT = 2048
+_MOST_TERMS = 100
+
+
+class FuzzyWords:
+    """Likeness of the words of queries to those of passages.
+
+    Two words are compared by their stems: 1 - d / (n + m), d being the fewest letters to insert and delete that make one of
+    the other, n and m their lengths.
+
+    Args:
+        stems: splits texts into words.
+        threshold: words less alike than this are not alike at all, 0 to 1.
+    """
+
+    def __init__(self, stems: Stems, threshold: float) -> None:
+        self._stems = stems
+        self._threshold = threshold
+        self._function_words = frozenset(map(stems.stem, FUNCTION_WORDS))
+        self._known: OrderedDict[str, tuple[NDArray[np.int64], NDArray[np.float64], int]] = OrderedDict()
+        self._epoch = -1
+
+    def terms(self, query: str) -> list[str]:
+        """Return the stems of a query's words without function words, each once; the first 100."""
+        words = dict.fromkeys(word for word in self._stems.words(query) if word not in self._function_words)
+        return list(words)[:_MOST_TERMS]
+
+    def scores(self, query: str, texts: AnalysedTexts, slots: Rows, rarity: Rarity | None = None) -> Scores | None:
+        """Score passages: the mean, over the words of the query, of the likeness of the word most like it.
+
+        A likeness counts from the threshold, where it is 0, to 1, and as its square: the same word is worth much more than a
+        like one. Rarer words count more, where it is known how rare they are. The score is between 0 and 1, and never lower
+        with a word more in the passage.
+
+        Args:
+            query: what was asked.
+            texts: hold the passages.
+            slots: ``[passages]``.
+            rarity: how rare words are; None to count all alike.
+
+        Returns:
+            ``[passages]``; None where the query has no word but function words.
+
+        Raises:
+            DependencyError: rapidfuzz is not installed.
+        """
+        terms = self.terms(query)
+        if not terms:
+            return None
+        weights = [1.0 if rarity is None else rarity.of(texts.number_of(term)) for term in terms]
+        alike = [self._alike(term, texts) for term in terms]
+        met = np.zeros(len(texts.vocabulary), np.bool_)
+        for words, _ in alike:
+            met[words] = True
+        found, owner = texts.words.of(slots)
+        here = np.flatnonzero(met[found])
+        found, owner = found[here], owner[here]
+        total = np.zeros(len(slots))
+        likeness = np.zeros(len(met))
+        for weight, (words, values) in zip(weights, alike, strict=True):
+            likeness[words] = values
+            values_there = likeness[found]
+            alike_there = np.flatnonzero(values_there)
+            best = np.zeros(len(slots))
+            np.maximum.at(best, owner[alike_there], values_there[alike_there])
+            total += weight * best
+            likeness[words] = 0.0
+        scores: Scores = np.minimum(total / sum(weights), 1.0)
+        return scores
+
+    def _alike(self, term: str, texts: AnalysedTexts) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The words of the vocabulary that are like a term, and how much; what was compared before is remembered."""
+        if self._epoch != texts.epoch:
+            self._known.clear()
+            self._epoch = texts.epoch
+        words, values, compared = self._known.get(term, (np.zeros(0, np.int64), np.zeros(0), 0))
+        if compared < len(texts.vocabulary):
+            more, how = self._compare(term, texts.vocabulary[compared:])
+            words, values = np.concatenate([words, compared + more]), np.concatenate([values, how])
+            self._known[term] = words, values, len(texts.vocabulary)
+        self._known.move_to_end(term)
+        if len(self._known) > _KEPT:
+            self._known.popitem(last=False)
+        return words, values
+
+    def _compare(self, term: str, vocabulary: list[str]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        if not _comparable(term) or self._threshold == 1:
+            same = np.array([number for number, word in enumerate(vocabulary) if word == term], np.int64)
+            return same, np.ones(len(same))
+        ratios = _indel()([term], vocabulary)[0].astype(np.float64)
+        close = np.flatnonzero(ratios > self._threshold)
+        close = close[[_comparable(vocabulary[number]) for number in close.tolist()]] if len(close) else close
+        return close, ((ratios[close] - self._threshold) / (1.0 - self._threshold)) ** 2
+
+
+def _comparable(word: str) -> bool:
+    return len(word) >= _SHORTEST and not any(letter.isdigit() for letter in word)
+
+
+def _indel() -> Any:
+    try:
+        from rapidfuzz.distance import Indel
+        from rapidfuzz.process import cdist
+    except ImportError:
+        raise DependencyError(f"fuzzy matching needs rapidfuzz: {install('signals')}") from None
+
+    def ratios(terms: list[str], words: list[str]) -> Any:
+        return cdist(terms, words, scorer=Indel.normalized_similarity, dtype=np.float32, workers=1)
+
+    return ratios
+
+
+# Vectors of passages, encoded once and kept by slot, and their cosine with a query's.
+
+_AT_ONCE = 256
+
+
+class PassageVectors:
+    """Cosines of queries and passages; a text without a vector (one of length 0) has none.
+
+    Args:
+        encoder: gives the vectors.
+    """
+
+    def __init__(self, encoder: BaseEncoder) -> None:
+        self._encoder = encoder
+        self._epoch = -1
+        self._known = np.zeros(0, np.bool_)
+        self._vectors: Vectors = np.zeros((0, 0), np.float32)
+
+    def queries(self, queries: list[str]) -> dict[str, Vectors]:
+        """Return the vector of each distinct query, of length 1; all NaN where it has none."""
+        distinct = list(dict.fromkeys(queries))
+
+        def encode(texts: list[str]) -> Vectors:
+            return checked_vectors(self._encoder.encode_queries(texts), texts, self._encoder, None)
+
+        vectors = _of_length_one(current_stages().encoded(self._encoder, distinct, encode))
+        return dict(zip(distinct, vectors, strict=True))
+
+    def cosines(self, query: Vectors, texts: AnalysedTexts, slots: Rows, source: PassageSource, positions: Rows) -> Scores:
+        """Return the cosine of a query with passages, at least 0 (what points away is not alike); NaN without a vector.
+
+        Args:
+            query: ``[dimension]``, of :meth:`queries`.
+            texts: hold the passages.
+            slots: ``[passages]``.
+            source: where those are read that are not encoded yet.
+            positions: ``[passages]``, where they stand in the source.
+        """
+        self._encode(texts, slots, source, positions)
+        every = len(slots) == len(self._vectors) and np.array_equal(slots, np.arange(len(slots)))
+        vectors = self._vectors if every else self._vectors[slots]
+        products = np.einsum("ij,j->i", vectors, query)  # row by row: a product of BLAS depends on the rows beside
+        cosines: Scores = np.clip(products, 0.0, 1.0).astype(np.float64)
+        return cosines
+
+    def _encode(self, texts: AnalysedTexts, slots: Rows, source: PassageSource, positions: Rows) -> None:
+        if self._epoch != texts.epoch:
+            self._epoch, self._known, self._vectors = texts.epoch, np.zeros(0, np.bool_), np.zeros((0, 0), np.float32)
+        if len(self._known) < len(texts):
+            more = len(texts) - len(self._known)
+            self._known = np.concatenate([self._known, np.zeros(more, np.bool_)])
+        missing, first = np.unique(slots[~self._known[slots]], return_index=True)
+        if len(missing) == 0:
+            return
+        where = positions[~self._known[slots]][first]
+        for begin in range(0, len(missing), _AT_ONCE):
+            part = missing[begin : begin + _AT_ONCE]
+            passages = source.texts(where[begin : begin + _AT_ONCE])
+            dimension = self._vectors.shape[1] or None
+            vectors = checked_vectors(self._encoder.encode_passages(passages), passages, self._encoder, dimension)
+            if len(self._vectors) < len(texts):
+                grown = np.full((len(texts), vectors.shape[1]), np.nan, np.float32)
+                grown[: len(self._vectors)] = self._vectors if dimension else 0.0
+                self._vectors = grown
+            self._vectors[part] = _of_length_one(vectors)
+        self._known[missing] = True
+
+
+def _of_length_one(vectors: Vectors) -> Vectors:
+    """Vectors scaled to length 1; NaN where one has the length 0."""
+    lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scaled: Vectors = np.where(lengths > 0, vectors / lengths, np.nan).astype(np.float32)
+    return scaled
+
+
+# Computes the signals of candidates, and remembers what of texts is needed again: words, matches, vectors.
+
+
+class SignalScoring:
+    """Computes signals; one thread at a time, whoever calls.
+
+    Args:
+        profile: its keywords and patterns.
+        weights: by signal; those of weight 0 are not computed.
+        fuzzy_threshold: words less alike than this are not alike.
+        encoder: gives sentence vectors where no score came with a candidate; None for nobody.
+        word_vectors: gives word vectors; None for nobody.
+    """
+
+    def __init__(
+        self,
+        profile: Profile,
+        weights: Mapping[str, float],
+        fuzzy_threshold: float,
+        encoder: BaseEncoder | None,
+        word_vectors: BaseEncoder | None,
+    ) -> None:
+        stems = stems_of_language(profile.language)
+        has_features = bool(profile.groups or profile.patterns or profile.questions)
+        self.features = Features(profile, stems) if has_features else None
+        self._weights = weights
+        self._fuzzy = FuzzyWords(stems, fuzzy_threshold)
+        self._texts = AnalysedTexts(stems, self.features)
+        self._numbers = NumbersOfTexts()
+        encoders = {"transformer": encoder, "word_vectors": word_vectors}
+        self._vectors = {
+            name: PassageVectors(one) for name, one in encoders.items() if one is not None and weights.get(name, 0) > 0
+        }
+        self._computing = Lock()
+
+    @property
+    def n_texts(self) -> int:
+        """How many texts are remembered."""
+        return len(self._texts)
+
+    def columns(self, queries: Sequence[str], offsets: Rows, dense: Scores, source: PassageSource) -> dict[str, Scores]:
+        """Return ``[candidates]`` by signal, 0 to 1, NaN where it cannot be computed.
+
+        Args:
+            queries: one per list of candidates.
+            offsets: ``[lists + 1]``, where each list begins.
+            dense: ``[candidates]``, the cosines that came with them; NaN where none did.
+            source: where the passages are read.
+        """
+        columns = {name: np.full(len(dense), np.nan) for name in SIGNALS if self._weights[name]}
+        if "transformer" in columns:
+            columns["transformer"] = dense.copy()
+        if all(name == "transformer" for name in columns) and not np.isnan(columns["transformer"]).any():
+            return columns  # no text has to be read
+        with self._computing:
+            slots = source.slots(self._texts)
+            if "fuzzy" in columns:
+                source.rarity(self._texts)  # now: what reads more texts comes before what counts their words
+            asked = {
+                name: vectors.queries(list(queries)) for name, vectors in self._vectors.items() if np.isnan(columns[name]).any()
+            }
+            for query, (begin, end) in zip(queries, pairwise(offsets.tolist()), strict=True):
+                if end > begin:
+                    list_columns = {name: column[begin:end] for name, column in columns.items()}
+                    self._fill(query, list_columns, slots[begin:end], begin, source, asked)
+        return columns
+
+    def matches(self, query: str, text: str) -> list[PatternMatch]:
+        """Return where keywords, patterns and numbers that count for a query stand in a text, in order."""
+        found = set(AskedNumbers.of(query).matches(text))
+        if self.features is not None:
+            found.update(self.features.matches(self.features.focus(query), text))
+        return sorted(found, key=lambda match: (match.begin, match.end, match.group))
+
+    def _fill(
+        self,
+        query: str,
+        columns: Mapping[str, Scores],
+        slots: Rows,
+        begin: int,
+        source: PassageSource,
+        asked: Mapping[str, Mapping[str, Vectors]],
+    ) -> None:
+        """Compute what is missing in the columns of one query's candidates; each text once, in the order of the slots."""
+        distinct, first, copies = np.unique(slots, return_index=True, return_inverse=True)
+        for name, vectors in asked.items():
+            missing = np.flatnonzero(np.isnan(columns[name]))
+            if len(missing) == len(slots):
+                cosines = self._vectors[name].cosines(vectors[query], self._texts, distinct, source, begin + first)
+                columns[name][:] = cosines[copies]
+            elif len(missing):
+                columns[name][missing] = self._vectors[name].cosines(
+                    vectors[query], self._texts, slots[missing], source, begin + missing
+                )
+        if "patterns" in columns:
+            focus = None if self.features is None else self.features.focus(query)
+            named = AskedNumbers.of(query)
+            numbers = self._numbers.counts(named, self._texts, distinct, source, begin + first) if named else None
+            found = pattern_scores(self.features, focus, self._texts, distinct, numbers)
+            columns["patterns"][:] = np.nan if found is None else found[copies]
+        if "fuzzy" in columns:
+            rarity = source.rarity(self._texts)
+            found = self._fuzzy.scores(query, self._texts, distinct, rarity)
+            columns["fuzzy"][:] = np.nan if found is None else found[copies]
+
+
+# The signal of sentence vectors: what a dense retriever has computed already, and an encoder where it has not.
+
+DENSE_SIGNALS = ("faiss.score", "pgvector.score")
+"""Signals of dense retrievers whose vectors have length 1, so that their inner product is the cosine."""
+
+
+def dense_scores(batch: CandidateBatch, names: Iterable[str]) -> Scores:
+    """Return the cosine that came with each candidate, within 0 and 1: what points away is not alike.
+
+    Args:
+        batch: the candidates.
+        names: of signals; the first that a candidate has.
+
+    Returns:
+        ``[candidates]``, NaN where there is none.
+    """
+    scores = np.full(len(batch.rows), np.nan)
+    for name in names:
+        if name in batch.signals:
+            missing = np.isnan(scores)
+            scores[missing] = batch.signals[name][missing]
+    within: Scores = np.clip(scores, 0.0, 1.0)
+    return within
+
 
 Weight = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)] | None
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None

@@ -10,22 +10,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
-from nlp_retrieval.core.backend import Backend
-from nlp_retrieval.core.candidates import Hits, Mask, Rows, offsets_of
+from nlp_retrieval.core.backend import Backend, CompiledLoops
+from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, entries_of, offsets_of
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.trust_rules import may_set, reads_model
-from nlp_retrieval.core.files.column_streams import Stream
+from nlp_retrieval.core.cores import usable_cores
+from nlp_retrieval.core.files.column_streams import Stream, read_blocks
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.measure import stage
 from nlp_retrieval.core.notes import ENCODER_LIMIT, warn_of_cut
 from nlp_retrieval.core.progress_bars import tracked
+from nlp_retrieval.core.ranking import among_best, best_of
 from nlp_retrieval.core.search.joining.merge import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders.base import Vectors
@@ -33,9 +39,28 @@ from nlp_retrieval.encoders.colbert import ColbertEncoder
 from nlp_retrieval.encoders.passages import encoded_tokens
 from nlp_retrieval.encoders.token_base import BaseTokenEncoder, checked_tokens
 from nlp_retrieval.errors import ConfigurationError, ModelError
-from nlp_retrieval.retrievers.colbert.build import TOKENS, sample_tokens, write_compressed
-from nlp_retrieval.retrievers.colbert.codec import Bits, Codec, Compressor, compressor_of, train_compressor
-from nlp_retrieval.retrievers.colbert.exact import ExactIndex
+from nlp_retrieval.retrievers.colbert import steps as colbert_steps
+from nlp_retrieval.retrievers.colbert.blocks import blocks_of
+from nlp_retrieval.retrievers.colbert.build import (
+    TOKENS,
+    TOKENS_AT_ONCE,
+    sample_tokens,
+    write_codec,
+    write_compressed,
+    write_lists,
+)
+from nlp_retrieval.retrievers.colbert.codec import (
+    Bits,
+    Codec,
+    Codes,
+    Compressor,
+    code_type,
+    compressor_of,
+    in_units,
+    packed_size,
+    train_compressor,
+)
+from nlp_retrieval.retrievers.colbert.divided import DividedSteps, Steps
 from nlp_retrieval.retrievers.colbert.files import (
     ColbertFiles,
     Compressed,
@@ -47,8 +72,317 @@ from nlp_retrieval.retrievers.colbert.files import (
     write_projection,
     write_settings,
 )
-from nlp_retrieval.retrievers.colbert.join import join_segments, live_counts
-from nlp_retrieval.retrievers.colbert.search import CompressedIndex, SearchSettings
+from nlp_retrieval.retrievers.exact_kmeans import units_of
+
+# Search over compressed tokens in steps, each more expensive and on fewer passages (PLAID; Santhanam et al., CIKM 2022,
+# https://arxiv.org/abs/2205.09707).
+#
+# All centroids are compared with the query, once. Candidates are the passages in the lists of the centroids closest to each of
+# its tokens. They are scored by their centroids alone, first without tokens whose centroid is far from the whole query, then
+# the best of them with all their tokens. The best of those are decoded and scored by MaxSim.
+
+_loops = CompiledLoops(compiling_seconds=3.0)
+_PRUNED_TO = 4  # times the number of passages that are scored exactly, as in PLAID
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """How widely a search looks; see :class:`~nlp_retrieval.retrievers.colbert.retriever.ColbertRetriever`."""
+
+    nprobe: int
+    rescored: int
+    prune: float
+    backend: Backend
+
+
+class CompressedIndex:
+    """Search over centroids and residuals.
+
+    Candidates are chosen in each segment separately; a passage that is scored has the same score in any segment.
+
+    Args:
+        segments: for each, offsets ``[passages + 1]``, where passage p has the tokens ``offsets[p]:offsets[p + 1]``, and
+            compressed tokens and inverted lists. Rows of passages run through all segments.
+    """
+
+    def __init__(self, segments: Sequence[tuple[Rows, Compressed]]) -> None:
+        codecs: list[Codec] = []
+        self._segments: list[tuple[Rows, Compressed, int]] = []
+        for offsets, columns in segments:
+            number = next((n for n, codec in enumerate(codecs) if codec.equals(columns.codec)), len(codecs))
+            codecs += [columns.codec] if number == len(codecs) else []
+            self._segments.append((offsets, columns, number))
+        self._centroids = [codec.centroids.astype(np.float32) for codec in codecs]
+        self._tables = [codec.table() for codec in codecs]
+        self._squared_unit = units_of(segments[0][1].codec.dimension) ** 2
+        self._has_tokens = np.concatenate([np.diff(offsets) > 0 for offsets, _ in segments])
+
+    def search(self, queries: list[Vectors], k: int, allowed: Mask | None, settings: SearchSettings) -> Hits:
+        """Return at most k passages that have tokens per query, best first; ties go to the lowest rows.
+
+        Args:
+            queries: ``[tokens, dimension]`` each, at least one token.
+            k: at most this many.
+            allowed: ``[passages]``, or None.
+            settings: how widely to look.
+        """
+        present = self._has_tokens if allowed is None else self._has_tokens & allowed
+        loops = _steps(settings.backend)
+
+        def search(query: Vectors, steps: DividedSteps) -> tuple[Rows, Scores]:
+            return self._search(in_units(query), k, present, settings, steps)
+
+        if loops is colbert_steps:
+            with _loops.in_numpy():
+                return Hits.from_lists([search(query, DividedSteps(loops)) for query in queries])
+        count = usable_cores()
+        with ThreadPoolExecutor(count) as threads:  # compiled steps release the interpreter's lock
+            if len(queries) == 1:
+                return Hits.from_lists([search(queries[0], DividedSteps(loops, threads, count))])
+            return Hits.from_lists(list(threads.map(search, queries, repeat(DividedSteps(loops)))))
+
+    def _search(
+        self, query: Vectors, k: int, present: Mask, settings: SearchSettings, steps: DividedSteps
+    ) -> tuple[Rows, Scores]:
+        by_dimension = np.ascontiguousarray(query.T)
+        wanted = max(settings.rescored, 2 * k)
+        scores: dict[int, Vectors] = {}
+        all_rows, all_sums = [np.zeros(0, np.int64)], [np.zeros(0)]
+        first = 0
+        for offsets, columns, number in self._segments:
+            here = present[first : first + len(offsets) - 1]
+            rows = np.flatnonzero(here)
+            if len(rows) > wanted:
+                if number not in scores:
+                    scores[number] = steps.centroid_scores(by_dimension, self._centroids[number])
+                rows = self._candidates(offsets, columns, scores[number], here, wanted, settings, steps)
+            if len(rows):
+                codec = self._centroids[number], self._tables[number]
+                all_rows.append(rows + first)
+                all_sums.append(steps.maxsim(by_dimension, *codec, columns, offsets, rows))
+            first += len(here)
+        return best_of(np.concatenate(all_rows), np.concatenate(all_sums) / self._squared_unit, k)
+
+    def _candidates(
+        self,
+        offsets: Rows,
+        columns: Compressed,
+        scores: Vectors,
+        present: Mask,
+        wanted: int,
+        settings: SearchSettings,
+        steps: DividedSteps,
+    ) -> Rows:
+        """The passages of a segment to score exactly, ascending; for a segment with more than are wanted.
+
+        Args:
+            offsets: offsets of the segment.
+            columns: columns of the segment.
+            scores: ``[centroids, query tokens]``.
+            present: ``[passages]``, those that may be found.
+            wanted: how many passages to score.
+            settings: how widely to look.
+            steps: the inner loops.
+        """
+        bounds, listed = columns.list_offsets, columns.list_rows
+        probed = np.zeros(len(scores), np.bool_)
+        nprobe = min(settings.nprobe, len(scores))
+        while True:
+            steps.steps.closest_centroids(scores, nprobe, probed)
+            listed_passages = np.zeros(len(present), np.bool_)
+            for centroid in np.flatnonzero(probed).tolist():
+                listed_passages[listed[bounds[centroid] : bounds[centroid + 1]]] = True
+            rows = np.flatnonzero(listed_passages & present)
+            if len(rows) >= wanted or nprobe == len(scores):
+                break
+            nprobe = min(4 * nprobe, len(scores))
+        close = probed.copy()
+        steps.steps.close_centroids(scores, np.float32(settings.prune * self._squared_unit), close)
+        for kept, most in ((close, wanted * _PRUNED_TO), (np.ones_like(close), wanted)):
+            if len(rows) > most:
+                rows = rows[among_best(steps.interaction(scores, kept, columns, offsets, rows), most)]
+        return rows
+
+
+def _steps(backend: Backend) -> Steps:
+    if not _loops.chosen(backend):
+        return colbert_steps
+    from nlp_retrieval.retrievers.colbert import kernel
+
+    return kernel
+
+
+# Joining the segments of a ColBERT index: tokens of passages that are not deleted are copied unchanged, in blocks.
+#
+# Only passages that another codec compressed are encoded again. Segments have different codecs where the first was trained on
+# too few tokens to be used for the items that joined later.
+
+
+class Encode(Protocol):
+    """Encodes passages of the joined index."""
+
+    def __call__(self, first: int, end: int) -> Iterator[Vectors]:
+        """Yield the tokens of passages ``first:end``, several passages at a time."""
+
+
+def live_counts(segments: Sequence[SegmentFolder], opened: Sequence[ColbertFiles]) -> list[Rows]:
+    """Per segment, how many tokens each of its passages has that is not deleted."""
+    counts = [np.diff(files.offsets) for files in opened]
+    return [lengths if s.live is None else lengths[s.live] for s, lengths in zip(segments, counts, strict=True)]
+
+
+def join_segments(
+    segments: Sequence[SegmentFolder],
+    opened: Sequence[ColbertFiles],
+    live: Sequence[Rows],
+    codec: Codec | None,
+    folder: Path,
+    encode: Encode,
+) -> None:
+    """Join several segments into one index without deleted passages.
+
+    Args:
+        segments: adjacent segments.
+        opened: their files.
+        live: what :func:`live_counts` returns for them.
+        codec: codec of the index; None where no segment has tokens, or tokens are not compressed.
+        folder: an empty folder.
+        encode: encodes passages that another codec compressed.
+
+    Raises:
+        ModelError: a passage that is encoded again has a different number of tokens.
+    """
+    offsets = offsets_of(np.concatenate(live))
+    np.save(folder / "offsets.npy", offsets, allow_pickle=False)
+    first = opened[0]
+    n_centroids = n_listed = 0
+    if isinstance(first.tokens, Compressed):
+        codec = codec or first.tokens.codec
+        n_centroids = len(codec.centroids)
+        write_codec(folder, codec)
+        n_tokens = [int(lengths.sum()) for lengths in live]
+        bounds = offsets_of([len(lengths) for lengths in live])
+        counts_of = np.zeros(n_centroids, np.int64)
+        with (
+            Stream(folder / "codes.npy", code_type(n_centroids)) as codes,
+            Stream(folder / "residuals.npy", np.uint8, packed_size(codec.dimension, codec.bits)) as residuals,
+        ):
+            for part, (segment, files) in enumerate(zip(segments, opened, strict=True)):
+                passages = (int(bounds[part]), int(bounds[part + 1]))
+                for numbers, packed in _codes(segment, files, codec, encode, passages, n_tokens[part]):
+                    counts_of += np.bincount(numbers, minlength=n_centroids)
+                    codes.write(numbers)
+                    residuals.write(packed)
+        n_listed = write_lists(folder, counts_of, offsets)
+    else:
+        with Stream(folder / TOKENS, np.float16, first.sizes.dimension) as stream:
+            for segment, files in zip(segments, opened, strict=True):
+                for tokens in _live_blocks(segment, files, TOKENS):
+                    stream.write(tokens)
+    projected_from = write_projection(folder, first.projection)
+    sizes = (len(offsets) - 1, int(offsets[-1]), first.sizes.dimension, first.sizes.bits, n_centroids, n_listed, projected_from)
+    write_settings(folder, Sizes(*sizes))
+
+
+def _codes(
+    segment: SegmentFolder, files: ColbertFiles, codec: Codec, encode: Encode, passages: tuple[int, int], n_tokens: int
+) -> Iterator[tuple[Codes, NDArray[np.uint8]]]:
+    """Yield codes and residuals of the passages of a segment that are not deleted, a block at a time."""
+    if n_tokens == 0:
+        return
+    if isinstance(files.tokens, Compressed) and files.tokens.codec.equals(codec):
+        columns = (_live_blocks(segment, files, name) for name in ("codes.npy", "residuals.npy"))
+        yield from zip(*columns, strict=True)
+        return
+    compressor, n_encoded = compressor_of(codec, n_tokens, 0), 0
+    for tokens in encode(*passages):
+        n_encoded += len(tokens)
+        yield compressor.compress(tokens.astype(np.float16).astype(np.float32))  # rounded as in tokens.npy
+    if n_encoded != n_tokens:
+        raise ModelError(f"the encoder gives {n_encoded} tokens for passages that had {n_tokens}; index again")
+
+
+def _live_blocks(segment: SegmentFolder, files: ColbertFiles, name: str) -> Iterator[NDArray[Any]]:
+    """Yield a column of tokens, a block at a time, without those of deleted passages."""
+    first = 0
+    for block in read_blocks(segment.folder / name, TOKENS_AT_ONCE) if files.sizes.tokens else ():
+        yield block if segment.live is None else block[_tokens_of(segment.live, files.offsets, first, len(block))]
+        first += len(block)
+
+
+def _tokens_of(live: Mask, offsets: Rows, first: int, count: int) -> Mask:
+    """Which of ``count`` tokens from ``first`` on belong to passages that are not deleted."""
+    passages = np.searchsorted(offsets, np.arange(first, first + count), side="right") - 1
+    is_live: Mask = live[passages]
+    return is_live
+
+
+# MaxSim with every passage of an index: the exact search that a compressed one is compared with.
+#
+# Vectors are rounded to multiples of 2**-22. Products and the sums of up to 500 of them are then exact in float64, in any
+# order, so that a score is the same to the last bit whatever else is in the batch.
+
+_UNITS = 2.0**22
+_TOKENS_AT_ONCE = 2**14
+_QUERY_TOKENS_AT_ONCE = 512
+_SCORES_AT_ONCE = 16 * 2**20
+
+
+class ExactIndex:
+    """Search over tokens as they are.
+
+    Args:
+        segments: for each, offsets ``[passages + 1]``, where passage p has the tokens ``offsets[p]:offsets[p + 1]``, and
+            tokens ``[tokens, dimension]``. Rows of passages run through all segments.
+    """
+
+    def __init__(self, segments: Sequence[tuple[Rows, NDArray[np.float16]]]) -> None:
+        self._segments = segments
+        self._has_tokens = np.concatenate([np.diff(offsets) > 0 for offsets, _ in segments])
+
+    def search(self, queries: list[Vectors], k: int, allowed: Mask | None) -> Hits:
+        """Return at most k passages that have tokens per query, best first; ties go to the lowest rows.
+
+        Args:
+            queries: ``[tokens, dimension]`` each, at least one token.
+            k: at most this many.
+            allowed: ``[passages]``, or None.
+        """
+        rows = np.flatnonzero(self._has_tokens if allowed is None else self._has_tokens & allowed)
+        lists: list[tuple[Rows, Scores]] = []
+        chunk: list[Vectors] = []
+        for number, query in enumerate(queries):
+            chunk.append(query)
+            following = len(queries[number + 1]) if number + 1 < len(queries) else _QUERY_TOKENS_AT_ONCE
+            too_long = sum(map(len, chunk)) + following > _QUERY_TOKENS_AT_ONCE
+            if too_long or (len(chunk) + 1) * len(rows) > _SCORES_AT_ONCE:
+                lists += [best_of(rows, scores, k) for scores in self._scores(chunk, rows)]
+                chunk = []
+        return Hits.from_lists(lists)
+
+    def _scores(self, queries: list[Vectors], rows: Rows) -> Scores:
+        """``[queries, rows]``."""
+        query_tokens = _in_units(np.concatenate(queries))
+        bounds = offsets_of([len(query) for query in queries])[:-1]
+        scores = np.zeros((len(queries), len(rows)))
+        first = 0
+        for offsets, tokens in self._segments:
+            begin, end = np.searchsorted(rows, [first, first + len(offsets) - 1]).tolist()
+            here = rows[begin:end] - first
+            for block in blocks_of(here, offsets, _TOKENS_AT_ONCE):
+                part = here[block]
+                products = query_tokens @ _in_units(tokens[entries_of(offsets, part)[0]]).T
+                starts = offsets_of(offsets[part + 1] - offsets[part])[:-1]
+                best = np.maximum.reduceat(products, starts, axis=1)
+                scores[:, begin + block.start : begin + block.stop] = np.add.reduceat(best, bounds, axis=0)
+            first += len(offsets) - 1
+        return scores / _UNITS**2
+
+
+def _in_units(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
+    whole: NDArray[np.float64] = np.trunc(vectors.astype(np.float64) * _UNITS)
+    return whole
+
 
 _BATCH = 256
 _FEW_CENTROIDS = 64

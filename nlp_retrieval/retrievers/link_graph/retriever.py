@@ -21,10 +21,11 @@ from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, offsets_of
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.registry import ByName, with_parts_made
 from nlp_retrieval.core.components.trust_rules import may_set, reads_model
-from nlp_retrieval.core.explanation import Explanation
+from nlp_retrieval.core.explanation import Explanation, Step
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.measure import stage
+from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.ranking import foremost, scaled
 from nlp_retrieval.core.search.composition import labelled
 from nlp_retrieval.core.search.joining.merge import MergeRule
@@ -33,17 +34,103 @@ from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
 from nlp_retrieval.retrievers.link_graph.candidates import GraphCandidates, Seeded, by_row, fused_ranks, looked_up
-from nlp_retrieval.retrievers.link_graph.explain import explanation_of
 from nlp_retrieval.retrievers.link_graph.files import build_files, extend_files, join_files, open_files
 from nlp_retrieval.retrievers.link_graph.links.base import BaseLinkExtractor
+from nlp_retrieval.retrievers.link_graph.links.named_rows import of_bearers
 from nlp_retrieval.retrievers.link_graph.links.shared_entities import SharedEntities
 from nlp_retrieval.retrievers.link_graph.links.title_mentions import TitleMentions
 from nlp_retrieval.retrievers.link_graph.store.added_links import live_of
 from nlp_retrieval.retrievers.link_graph.store.link_graph import LinkGraph, WeightedGraph
-from nlp_retrieval.retrievers.link_graph.titled import titled_by
-from nlp_retrieval.retrievers.link_graph.walk.chains import strongest_chains
+from nlp_retrieval.retrievers.link_graph.store.passage_terms import PassageTerms
+from nlp_retrieval.retrievers.link_graph.store.title_table import TitleTable
+from nlp_retrieval.retrievers.link_graph.walk.chains import LinkChain, strongest_chains
 from nlp_retrieval.retrievers.link_graph.walk.evidence import FLOOR, checked_weights, coverage_evidence, links_among
 from nlp_retrieval.retrievers.link_graph.walk.pagerank import Restarts, local_pagerank, pagerank
+
+# Explains chains of links in words, with the sentences that show them.
+
+
+def explanation_of(
+    chain: LinkChain, seeded: Seeded, graph: WeightedGraph, kinds: Mapping[str, BaseLinkExtractor], items: ItemTable
+) -> Explanation:
+    """Put a chain into words.
+
+    Args:
+        chain: begins where the walk restarts, and follows links of the graph.
+        seeded: where the walk restarts, and why.
+        graph: the links that the walk follows.
+        kinds: the extractor of each kind of links, in the order of the graph's types.
+        items: the items of the index.
+    """
+    passages = items.items(np.array(chain.rows, np.int64))
+    pairs = zip(chain.rows, passages, chain.rows[1:], passages[1:], strict=False)
+    steps = tuple(_step(graph, kinds, *pair) for pair in pairs)
+    return Explanation(passages[-1], _origin(chain.rows[0], seeded), steps, chain.strength)
+
+
+def _origin(row: int, seeded: Seeded) -> str:
+    """Why the walk restarts at a row, in words."""
+    reasons = []
+    for label, (rows, scores) in seeded.scores.items():
+        positions = np.flatnonzero(rows == row)
+        if len(positions):
+            reasons.append(f"{label} ranks it {int(positions[0]) + 1} of {len(rows)} (score {scores[positions[0]]:.3g})")
+    if row in seeded.titled_rows:
+        reasons.append("the query names its title")
+    return " and ".join(reasons)
+
+
+def _step(
+    graph: WeightedGraph,
+    kinds: Mapping[str, BaseLinkExtractor],
+    row: int,
+    source: SearchableItem,
+    next_row: int,
+    target: SearchableItem,
+) -> Step:
+    """The strongest link between two rows, and the sentence that shows it."""
+    links = graph.graph
+    part = slice(int(links.offsets[row]), int(links.offsets[row + 1]))
+    between = np.flatnonzero(links.neighbours[part] == next_row)
+    types = links.types[part][between]
+    number = int(types[(links.weights[part][between] * graph.type_weights[types]).argmax()])
+    kind, extractor = list(kinds.items())[number // 2]
+    along = number % 2 == 0
+    shown = extractor.evidence(source, target) if along else extractor.evidence(target, source)
+    sentence = (shown.text, shown.start, shown.end) if shown else ()
+    return Step(source, target, kind, along, *sentence)
+
+
+# Which passages a query names by their titles.
+
+_FLOOR = 0.05  # of what speaks for a passage that carries a title: one without it is less likely, not impossible
+
+
+def titled_by(query: str, titles: TitleTable, terms: PassageTerms, max_shared: int) -> tuple[Rows, Scores]:
+    """Return the rows whose titles a query names, ascending, and how certainly it names each, above 0 and at most 1.
+
+    A title that several passages carry is shared out among them: more to those that say their own name, and that have other
+    words of the query. Passages with exactly the same title count by the likeliest of them, and share evenly.
+
+    Args:
+        query: what is asked.
+        titles: those of the index.
+        terms: those of its passages.
+        max_shared: a title that more passages carry names none of them.
+    """
+    surest: dict[int, float] = {}
+    wanted, information = terms.of_query(query)
+    for mention in titles.find(query):
+        if len(mention.rows) <= max_shared:
+            likely = (_FLOOR + terms.covered(wanted, mention.rows) @ information) ** 2
+            likely *= _FLOOR + terms.named(mention.rows)
+            likely, parts = of_bearers(np.zeros(len(likely), np.int64), terms.bearers[mention.rows], likely)
+            likely /= parts
+            for row, share in zip(mention.rows.tolist(), (likely / likely.sum()).tolist(), strict=True):
+                surest[row] = max(surest.get(row, 0.0), share)
+    rows = np.array(sorted(surest), np.int64)
+    return rows, np.array([surest[row] for row in rows.tolist()], np.float64)
+
 
 _QUERIES_AT_ONCE = 64
 _DECIMALS = 6  # of the logarithm of the walk; further ones are noise of rounding, which must not break ties

@@ -14,7 +14,7 @@ from concurrency.forking import forked
 from core.engines import TermCount, documents
 from nlp_retrieval import Searcher
 from nlp_retrieval.core.candidates import Hits, Mask
-from nlp_retrieval.core.search.awaiting import AT_ONCE
+from nlp_retrieval.core.search.base_searcher import AT_ONCE
 from nlp_retrieval.errors import IndexMissingError, QueryError
 
 TEXTS = [f"red fox {number} {'whale' * (number % 3)}" for number in range(50)]

@@ -9,7 +9,7 @@ import pytest
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.reports.page.charts import recall_curves, stage_bar
-from nlp_retrieval.reports.page.scatter import quality_latency
+from nlp_retrieval.reports.page.page import quality_latency
 from reports.report_data import configuration, cost_like, measures_like, report_of, usual_report
 
 NAN = float("nan")

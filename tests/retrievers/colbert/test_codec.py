@@ -8,11 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.retrievers.colbert import centroids as colbert_centroids
+from nlp_retrieval.retrievers.colbert import codec as colbert_centroids
 from nlp_retrieval.retrievers.colbert import kernel as colbert_kernel
 from nlp_retrieval.retrievers.colbert import steps as colbert_steps
-from nlp_retrieval.retrievers.colbert.centroids import _shares, in_token_units, train_centroids
-from nlp_retrieval.retrievers.colbert.codec import Compressor, _buckets, in_units, train_compressor
+from nlp_retrieval.retrievers.colbert.codec import (
+    Compressor,
+    _buckets,
+    _shares,
+    in_token_units,
+    in_units,
+    train_centroids,
+    train_compressor,
+)
 from nlp_retrieval.retrievers.exact_kmeans import units_of
 
 

@@ -18,7 +18,7 @@ from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.encoders.colbert import ColbertEncoder
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, RetrievalWarning
-from nlp_retrieval.retrievers.colbert import search as colbert_search
+from nlp_retrieval.retrievers.colbert import retriever as colbert_search
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
 
 DEMO = Path(nlp_retrieval.__file__).parent / "demo"

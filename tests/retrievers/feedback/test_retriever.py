@@ -13,7 +13,7 @@ from nlp_retrieval import Bm25sRetriever, FaissRetriever, FeedbackRetriever, Pgv
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, RetrievalWarning
 from nlp_retrieval.retrievers.feedback.places import PassagePlaces
-from nlp_retrieval.retrievers.feedback.subjects import NamedSubjects
+from nlp_retrieval.retrievers.feedback.retriever import NamedSubjects
 from nlp_retrieval.retrievers.link_graph.store.term_files import term_of
 from nlp_retrieval.text.surfaces import words_of
 

@@ -8,16 +8,17 @@ of the triples nearest to the query and, much less, at all passages by their sim
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
-from nlp_retrieval import Explanation, FaissRetriever, LanguageModel, SentenceTransformerEncoder
+from nlp_retrieval import Explanation, FaissRetriever, LanguageModel, SearchableItem, SentenceTransformerEncoder
 from nlp_retrieval.core import (
     READS_FILE,
     BaseRetriever,
@@ -29,17 +30,19 @@ from nlp_retrieval.core import (
     Rows,
     Scores,
     SegmentFolder,
+    Step,
     best_of,
     may_set,
+    parse_json,
     reads_model,
     stage,
 )
 from nlp_retrieval.encoders import BaseEncoder, Vectors
 from nlp_retrieval.errors import EngineError
-from nlp_retrieval.retrievers import Restarts, strongest_chains
-from nlp_retrieval.systems.hipporag.engine.explain import Explainer
+from nlp_retrieval.lm import LONGEST_ANSWER
+from nlp_retrieval.retrievers import LinkChain, Restarts, strongest_chains
 from nlp_retrieval.systems.hipporag.engine.files import build_files, extend_files, join_files
-from nlp_retrieval.systems.hipporag.engine.knowledge_graph import WITH_PASSAGES, open_knowledge
+from nlp_retrieval.systems.hipporag.engine.knowledge_graph import WITH_PASSAGES, KnowledgeGraph, open_knowledge
 from nlp_retrieval.systems.hipporag.engine.linking import Linked, linked_by_names, linked_by_nodes, linked_by_triples
 from nlp_retrieval.systems.hipporag.engine.ranking import (
     DenseScores,
@@ -50,8 +53,142 @@ from nlp_retrieval.systems.hipporag.engine.ranking import (
     restarts_of,
     walked,
 )
-from nlp_retrieval.systems.hipporag.engine.triple_filter import TripleFilter
 from nlp_retrieval.systems.hipporag.knowledge.source import digest_of, joining_source_of, reads_knowledge, source_of
+from nlp_retrieval.text import fenced
+
+# The optional filter of triples: a language model says which of the triples near a query help to answer it.
+#
+# It can only choose: triples are shown by number, and numbers that were not shown are not believed. A query without a usable
+# answer keeps all its triples.
+
+_MOST_QUERY = 2000
+_LIST = re.compile(r"\[[\d,\s]*\]")
+
+
+class TripleFilter:
+    """Asks a language model about triples.
+
+    Args:
+        lm: the language model; its answers are kept on disk, its calls counted and limited.
+    """
+
+    def __init__(self, lm: LanguageModel) -> None:
+        from nlp_retrieval.systems.hipporag.engine.filter_program import TripleChooser
+
+        self._lm = lm
+        self._program = TripleChooser()
+
+    def kept(self, knowledge: KnowledgeGraph, queries: list[str], shown: list[Rows]) -> list[Rows]:
+        """Return the triples of each query that the model keeps, in their order.
+
+        Args:
+            knowledge: the graph of the triples.
+            queries: the queries.
+            shown: the triples near each.
+        """
+        from nlp_retrieval.lm import ask_all
+
+        asked = [number for number, triples in enumerate(shown) if len(triples) and fenced(queries[number])]
+        questions = [
+            {"question": fenced(queries[number][:_MOST_QUERY]), "facts": _numbered(knowledge, shown[number])}
+            for number in asked
+        ]
+        if not questions:
+            return shown
+        answers = ask_all(
+            self._lm, self._program.choose, questions, "helpful", _read, "hipporag: filter", "keep all their triples"
+        )
+        kept = list(shown)
+        for number, answer in zip(asked, answers, strict=True):
+            if answer is not None:
+                chosen = [place - 1 for place in answer if 1 <= place <= len(shown[number])]
+                kept[number] = shown[number][np.array(sorted(set(chosen)), np.int64)]
+        return kept
+
+
+def _numbered(knowledge: KnowledgeGraph, triples: Rows) -> str:
+    return "\n".join(f"{number}. {fenced(knowledge.shown(triple))}" for number, triple in enumerate(triples.tolist(), 1))
+
+
+def _read(_: Mapping[str, Any], answer: object) -> list[int] | None:
+    """The numbers in an answer, also where the list stands among other words; None where there is none."""
+    if isinstance(answer, str):
+        found = _LIST.search(answer[:LONGEST_ANSWER])
+        try:
+            answer = parse_json(found.group()) if found else None
+        except ValueError:
+            return None
+    if not isinstance(answer, list) or not all(type(number) is int for number in answer):
+        return None
+    return answer
+
+
+# Explains why a passage was found: the triples near the query, the entities they led to, and the passages on the way.
+
+KIND = "knowledge"
+"""The kind of steps between passages that speak of one entity, or of two that triples or synonyms link."""
+
+
+class Explainer:
+    """Puts chains over one query's graph into words.
+
+    Args:
+        knowledge: the graph.
+        linked: the entities of the query.
+        dense: similarities of all passages.
+        items: the items of the index.
+    """
+
+    def __init__(self, knowledge: KnowledgeGraph, linked: Linked, dense: DenseScores, items: ItemTable) -> None:
+        self._knowledge, self._linked, self._dense, self._items = knowledge, linked, dense, items
+
+    def explanation(self, chain: LinkChain) -> Explanation:
+        """Put a chain into words; it begins at an entity of the query and ends at a passage."""
+        n_rows = self._knowledge.n_rows
+        places = [place for place, node in enumerate(chain.rows) if node < n_rows]
+        passages = self._items.items(np.array([chain.rows[place] for place in places], np.int64))
+        between = [self._phrases(chain.rows[one + 1 : other]) for one, other in pairwise(places)]
+        steps = tuple(
+            self._step(source, target, chain.rows[place], phrases)
+            for source, target, place, phrases in zip(passages, passages[1:], places[1:], between, strict=False)
+        )
+        return Explanation(passages[-1], self._origin(chain.rows[: places[0]]), steps, chain.strength)
+
+    def similar(self, row: int, item: SearchableItem, strength: float) -> Explanation:
+        """Explain a passage that was found by similarity alone."""
+        return Explanation(item, self._similarity(row), (), strength)
+
+    def _origin(self, entities: Sequence[int]) -> str:
+        """What leads from the query to the first passage of a chain."""
+        phrases = self._phrases(entities)
+        first = entities[0] - self._knowledge.n_rows
+        near = [
+            f'"{self._knowledge.shown(triple)}" ({similarity:.3g})'
+            for triple, similarity in zip(self._linked.triples.tolist(), self._linked.similarities.tolist(), strict=False)
+            if first in self._knowledge.ends[triple]
+        ]
+        reason = f"the query is near {' and '.join(near)}" if near else f'the query is near "{phrases[0]}"'
+        onwards = f", and from there by {' and '.join(map(repr, phrases[1:]))}" if len(phrases) > 1 else ""
+        return f"{reason}{onwards}"
+
+    def _similarity(self, row: int) -> str:
+        place = int(np.flatnonzero(self._dense.rows == row)[0])
+        return f"similarity ranks it {place + 1} of {len(self._dense.rows)} (score {self._dense.similarities[place]:.3g})"
+
+    def _phrases(self, nodes: Sequence[int]) -> list[str]:
+        return [self._knowledge.phrase(node - self._knowledge.n_rows) for node in nodes]
+
+    def _step(self, source: SearchableItem, target: SearchableItem, row: int, phrases: Sequence[str]) -> Step:
+        """A step to a passage, with a triple that it states of the last entity on the way."""
+        for triple in self._knowledge.stated_by(row).tolist():
+            shown = self._knowledge.shown(triple)
+            subject, end = (self._knowledge.phrase(int(entity)) for entity in self._knowledge.ends[triple])
+            if subject == phrases[-1]:
+                return Step(source, target, KIND, False, shown, 0, len(subject))
+            if end == phrases[-1]:
+                return Step(source, target, KIND, False, shown, len(shown) - len(end), len(shown))
+        return Step(source, target, KIND, False)
+
 
 _SIMILARITIES_AT_ONCE = 2**22
 _QUERIES_AT_ONCE = 64

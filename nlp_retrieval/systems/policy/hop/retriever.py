@@ -1,6 +1,6 @@
 """Retrieval along typed relations: from what another retriever finds to what follows, supports, explains or contradicts it.
 
-Relations between passages are found when they are indexed (:mod:`nlp_retrieval.systems.policy.relations.finding`), or taken
+Relations between passages are found when they are indexed (:mod:`nlp_retrieval.systems.policy.hop.retriever`), or taken
 from a table (:mod:`nlp_retrieval.systems.policy.hop.told`). A search walks them
 best-first from the hits of any retriever (HopRAG, Liu et al., 2025, https://arxiv.org/abs/2502.12442, walks from passage to
 passage too, over questions that a language model wrote). A question about what changed between versions of a text is answered
@@ -9,15 +9,16 @@ from the relations between versions (:mod:`nlp_retrieval.systems.policy.hop.chan
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
-from nlp_retrieval import Explanation, FaissRetriever
+from nlp_retrieval import Explanation, FaissRetriever, SearchableItem
 from nlp_retrieval.core import (
     BaseRetriever,
     ByName,
@@ -29,27 +30,332 @@ from nlp_retrieval.core import (
     Rows,
     Scores,
     SegmentFolder,
+    Step,
+    Stream,
+    damaged,
+    mapped,
     may_set,
+    progress,
+    read_blocks,
     reads_model,
     scaled,
     stage,
+    tracked,
     with_parts_made,
 )
-from nlp_retrieval.encoders import BaseEncoder
+from nlp_retrieval.encoders import BaseEncoder, Vectors, write_passages
+from nlp_retrieval.errors import RetrievalWarning
+from nlp_retrieval.retrievers import Hashes, Stack, hash_of, live_among, live_of
 from nlp_retrieval.systems.policy.chunk_tables.loader import ChunkTablesLoader
 from nlp_retrieval.systems.policy.hop.changes import ChangeQuestion, change_asked
-from nlp_retrieval.systems.policy.hop.explain import change_in_words, path_explained, start_of
 from nlp_retrieval.systems.policy.hop.files import RelationFiles
-from nlp_retrieval.systems.policy.hop.found import FoundRelations
 from nlp_retrieval.systems.policy.hop.ranking import RankedPassages, VersionChanges, changed, pooled
 from nlp_retrieval.systems.policy.hop.settings import RELATION_WEIGHTS, checked_weights, encoder_of, source_of
 from nlp_retrieval.systems.policy.hop.told import ToldRelations
 from nlp_retrieval.systems.policy.relations.best_first import RelationGraph, RelationPath
-from nlp_retrieval.systems.policy.relations.centrality import classes_of
-from nlp_retrieval.systems.policy.relations.finding import RelationSettings
-from nlp_retrieval.systems.policy.relations.places import RelationFields
+from nlp_retrieval.systems.policy.relations.centrality import centrality_of, classes_of
+from nlp_retrieval.systems.policy.relations.judging import Passage, relations_between
+from nlp_retrieval.systems.policy.relations.neighbours import Pairs, VectorsAt, neighbours_before
+from nlp_retrieval.systems.policy.relations.places import Place, RelationFields
 from nlp_retrieval.systems.policy.relations.relation import FOLLOWS, TEMPORAL_FOLLOWS, Relation, Relations
-from nlp_retrieval.systems.policy.relations.tables import RelationTables
+from nlp_retrieval.systems.policy.relations.statements import statements_of, terms_of
+from nlp_retrieval.systems.policy.relations.structure import nearness_of, structure_of
+from nlp_retrieval.systems.policy.relations.tables import Nodes, RelationTables, is_structure
+
+# Finding the relations of passages: of all of an index, or of those that join one.
+#
+# What follows what is told of each family that the passages belong to, as a whole. All other relations are judged between a
+# passage and its nearest neighbours before it: within the same version of its family, and a few of other families. So passages
+# that join an index, in whatever portions, have the relations they would have in an index built at once.
+
+_ROWS_AT_ONCE, _READ_AT_ONCE, _KEPT = 128, 1024, 4096
+
+
+@dataclass(frozen=True)
+class RelationSettings:
+    """How relations are found.
+
+    Args:
+        fields: which metadata say where a passage stands.
+        neighbours: how many neighbours in its family a passage is judged with.
+        across: how many of other families.
+        min_similarity: the least cosine of neighbours.
+        min_carried: the least share of common words of passages that correspond in two versions.
+    """
+
+    fields: RelationFields
+    neighbours: int
+    across: int
+    min_similarity: float
+    min_carried: float
+
+
+def find_relations(
+    everything: ItemTable,
+    first_row: int,
+    before: RelationTables | None,
+    vectors_at: VectorsAt,
+    settings: RelationSettings,
+    live: Mask,
+) -> RelationTables:
+    """Return the tables of the rows from ``first_row`` on.
+
+    Args:
+        everything: the items of the whole index.
+        first_row: the first row that joins; 0 for an index that is built.
+        before: the tables of the rows before; None where there are none.
+        vectors_at: vectors of rows of the whole index.
+        settings: how relations are found.
+        live: ``[rows]``, which items are not deleted.
+    """  # fmt: skip
+    n_rows = len(everything)
+    places = _places_of(everything, first_row, settings.fields)
+    families, editions = (
+        np.array([_hash(getattr(place, name)) for place in places], np.uint64) for name in ("family", "edition")
+    )
+    all_families = families if before is None else np.concatenate([before.families, families])
+    all_editions = editions if before is None else np.concatenate([before.editions, editions])
+    new_rows = np.arange(first_row, n_rows)
+    new_rows = new_rows[live[new_rows]]
+    members = _members(all_families, live)
+    told = np.unique(families)
+    told = told[told > 0]
+    found: list[Relations] = []
+    nodes: list[Nodes] = []
+    with progress("relations: comparing versions", len(told)) as advance:
+        for family in told:
+            part = _family(everything, int(family), members.get(int(family), new_rows[:0]), vectors_at, settings)
+            found.append(Relations.of(part[0]))
+            nodes.append(part[1])
+            advance(1)
+    pairs = _pairs(new_rows, all_families, all_editions, vectors_at, settings, live)
+    found.append(Relations.of(list(_judged(everything, pairs, all_families, settings))))
+    relations = Relations.joined(found).checked(n_rows)
+    everything_related = relations
+    if before is not None:
+        kept = ~(is_structure(before.relations) & np.isin(all_families[before.relations.sources], told))
+        everything_related = Relations.joined([before.relations.where(kept), relations])
+    centrality = centrality_of(everything_related, n_rows)
+    return RelationTables(relations, families, editions, told, Nodes.joined(nodes), centrality)
+
+
+def _places_of(everything: ItemTable, first_row: int, fields: RelationFields) -> list[Place]:
+    places = []
+    for first in range(first_row, len(everything), _READ_AT_ONCE):
+        rows = np.arange(first, min(first + _READ_AT_ONCE, len(everything)))
+        places += [fields.place_of(item) for item in everything.items(rows)]
+    return places
+
+
+def _hash(key: str) -> int:
+    return max(1, hash_of(key.encode(errors="replace").decode())) if key else 0
+
+
+def _members(keys: Hashes, live: Mask) -> dict[int, Rows]:
+    """The rows that are not deleted, by their keys, ascending; those of key 0 have none."""
+    rows = np.flatnonzero(live & (keys > 0))
+    rows = rows[np.argsort(keys[rows], kind="stable")]
+    _, first = np.unique(keys[rows], return_index=True)
+    return {int(keys[part[0]]): part for part in np.split(rows, first[1:]) if len(part)}
+
+
+def _family(
+    everything: ItemTable, family: int, rows: Rows, vectors_at: VectorsAt, settings: RelationSettings
+) -> tuple[list[Relation], Nodes]:
+    items = everything.items(rows)
+    places = [settings.fields.place_of(item) for item in items]
+    found = structure_of(rows, places, [item.content for item in items], vectors_at(rows), settings.min_carried)
+    told_by = np.full(len(rows), family, np.uint64)
+    nodes = Nodes(rows, found.versions, found.new.astype(np.float32), found.gone.astype(np.float32), told_by)
+    return found.relations, nodes
+
+
+def _pairs(
+    new_rows: Rows, families: Hashes, editions: Hashes, vectors_at: VectorsAt, settings: RelationSettings, live: Mask
+) -> Pairs:
+    """Pairs to judge, ordered by row."""
+    least, parts = settings.min_similarity, []
+    members = _members(editions, live)
+    for edition in np.unique(editions[new_rows]).tolist():
+        if edition:
+            rows = members[edition]
+            new = rows[np.searchsorted(rows, new_rows[0]) :]
+            parts.append(neighbours_before(new, rows, vectors_at, settings.neighbours, least))
+    _, apart = np.unique(families, return_inverse=True)
+    alone = np.flatnonzero(families == 0)
+    apart[alone] = -1 - alone  # what belongs to no family is another one each
+    parts.append(neighbours_before(new_rows, np.flatnonzero(live), vectors_at, settings.across, least, apart))
+    pairs = Pairs.joined(parts)
+    order = np.lexsort((pairs.before, pairs.rows))
+    return Pairs(pairs.rows[order], pairs.before[order], pairs.similarities[order])
+
+
+def _judged(everything: ItemTable, pairs: Pairs, families: Hashes, settings: RelationSettings) -> Iterator[Relation]:
+    read: dict[int, tuple[Passage, Place]] = {}
+    begins = [*np.flatnonzero(np.diff(pairs.rows, prepend=-1)).tolist(), len(pairs.rows)]
+    with progress("relations: judging neighbours", len(pairs.rows)) as advance:
+        for number in range(0, len(begins) - 1, _ROWS_AT_ONCE):
+            part = slice(begins[number], begins[min(number + _ROWS_AT_ONCE, len(begins) - 1)])
+            rows, others, similarities = pairs.rows[part], pairs.before[part], pairs.similarities[part]
+            if len(read) > _KEPT:
+                read.clear()
+            wanted = np.array(sorted(set(rows.tolist()) | set(others.tolist()) - read.keys()), np.int64)
+            wanted = wanted[[row not in read for row in wanted.tolist()]]
+            for row, item in zip(wanted.tolist(), everything.items(wanted), strict=True):
+                read[row] = Passage(row, statements_of(item.content)), settings.fields.place_of(item)
+            for row, other, similarity in zip(rows.tolist(), others.tolist(), similarities.tolist(), strict=True):
+                (one, its_place), (passage, place) = read[row], read[other]
+                subject = terms_of(place.name) if families[row] == families[other] != 0 else None
+                yield from relations_between(one, passage, similarity, nearness_of(its_place, place), subject)
+            advance(len(rows))
+
+
+# Relations that are found: the relations of a segment's passages, and a vector of each passage, from which they are found.
+
+_VECTORS = "vectors.npy"
+_BATCH = 1024
+
+
+class FoundRelations(RelationFiles):
+    """Relations by likeness of vectors, words and places. Joining encodes nothing again; the first segment's are found anew.
+
+    Args:
+        encoder: of passages; their likeness is that of their vectors.
+        settings: how relations are found.
+    """
+
+    def __init__(self, encoder: BaseEncoder, settings: RelationSettings) -> None:
+        self.encoder, self.settings = encoder, settings
+
+    def build(self, items: ItemTable, folder: Path) -> None:
+        _encode(items, folder / _VECTORS, self.encoder, None)
+        self._relate(items, folder)
+
+    def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
+        _encode(items, folder / _VECTORS, self.encoder, _dimension(segments[0]))
+        before = RelationTables.of_segments(segments)
+        first_row = len(everything) - len(items)
+        stack = Stack(*(_open(segment) for segment in segments), mapped(folder / _VECTORS, np.float32, (len(items), None)))
+        live = live_among(everything, segments)
+        find_relations(everything, first_row, before, stack.at, self.settings, live).write(folder)
+
+    def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
+        with Stream(folder / _VECTORS, np.float32, _dimension(segments[0])) as stream:
+            for segment in segments:
+                first = 0
+                for block in read_blocks(segment.folder / _VECTORS, _BATCH):
+                    stream.write(block if segment.live is None else block[segment.live[first : first + len(block)]])
+                    first += len(block)
+        if segments[0].first_row == 0:
+            self._relate(items, folder)
+        else:
+            RelationTables.of_segments(segments).renumbered(segments[0].first_row, live_of(segments)).write(folder)
+
+    def rows_in(self, folder: Path) -> int:
+        return len(mapped(folder / _VECTORS, np.float32, (None, None)))
+
+    def check(self, segments: Sequence[SegmentFolder]) -> None:
+        if len({_dimension(segment) for segment in segments}) != 1:
+            raise damaged(segments[-1].folder / _VECTORS, "its vectors have another dimension than those of the segment before")
+
+    def require(self, segments: Sequence[SegmentFolder]) -> None:
+        """Nothing: they are made of the items themselves."""
+
+    def _relate(self, items: ItemTable, folder: Path) -> None:
+        vectors = mapped(folder / _VECTORS, np.float32, (len(items), None))
+        at: Callable[[Rows], Vectors] = vectors.__getitem__
+        find_relations(items, 0, None, at, self.settings, np.ones(len(items), bool)).write(folder)
+
+
+def _open(segment: SegmentFolder) -> Vectors:
+    vectors: Vectors = mapped(segment.folder / _VECTORS, np.float32, (len(segment), None))
+    if not vectors.shape[1]:
+        raise damaged(segment.folder / _VECTORS, "it holds vectors of dimension 0")
+    return vectors
+
+
+def _dimension(segment: SegmentFolder) -> int:
+    return int(_open(segment).shape[1])
+
+
+def _encode(items: ItemTable, path: Path, encoder: BaseEncoder, dimension: int | None) -> None:
+    batches: Iterator[list[str]] = tracked("hop: encoding", items.texts(_BATCH), len(items))
+    n_cut = write_passages(encoder, batches, len(items), path, dimension).n_cut
+    if n_cut:
+        warnings.warn(
+            f"hop: {n_cut:,} of {len(items):,} passages are longer than the encoder reads; the likeness of passages is that of "
+            "what it reads (index smaller chunks, or raise max_length where the model can read more)",
+            RetrievalWarning,
+            stacklevel=3,
+        )
+
+
+# Explains in words how a hop search came to a passage: where it started, and the relations that led on.
+
+_LONGEST = 300
+
+
+def path_explained(path: RelationPath, relations: Relations, origin: str, items: ItemTable) -> Explanation:
+    """Put a path into words.
+
+    Args:
+        path: from a start to a passage.
+        relations: those that its numbers mean.
+        origin: why the search began at its start.
+        items: the items of the index.
+    """
+    passages = items.items(np.array(path.rows, np.int64))
+    by_row = dict(zip(path.rows, passages, strict=True))
+    steps = tuple(
+        _step(source, target, relations.at(number), by_row)
+        for source, target, number in zip(path.rows, path.rows[1:], path.relations, strict=False)
+    )
+    return Explanation(passages[-1], origin, steps, path.strength)
+
+
+def start_of(row: int, label: str, rows: Rows, scores: Scores) -> str:
+    """Why the search began at a passage, in words; empty where it did not.
+
+    Args:
+        row: the passage.
+        label: names the starting retriever.
+        rows: what it found, best first.
+        scores: of these.
+    """
+    places = np.flatnonzero(rows == row)
+    if not len(places):
+        return ""
+    return f"{label} ranks it {int(places[0]) + 1} of {len(rows)} (score {scores[places[0]]:.3g})"
+
+
+def change_in_words(kind: str, share: float, counterpart: Relation | None, asked: str) -> str:
+    """What of a passage a version changed, in words.
+
+    Args:
+        kind: ``added`` or ``dropped``.
+        share: of its words that are new, or gone.
+        counterpart: the relation to its closest counterpart in the other version; None where it has none.
+        asked: what the question is about.
+    """
+    what = "new since the version before" if kind == "added" else "gone in the next version"
+    if counterpart is None:
+        edited = "it has no counterpart there"
+    elif kind == "added":
+        edited = f"it takes up a passage there of which {counterpart.carried:.0%} is carried over"
+    else:
+        edited = f"a passage there takes up {counterpart.carried:.0%} of it"
+    if counterpart is not None and counterpart.changed:
+        edited += f", with {counterpart.changed} other quantit{'y' if counterpart.changed == 1 else 'ies'}"
+    return f'{share:.0%} of its words are {what}; {edited}; ranked by what else was asked: "{asked}"'
+
+
+def _step(source: int, target: int, relation: Relation, items: Mapping[int, SearchableItem]) -> Step:
+    along = relation.source == source
+    begin, end = relation.source_span
+    shown = items[relation.source].content[begin:end]
+    sentence = shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 3]}..."
+    return Step(items[source], items[target], relation.type, along, sentence, 0, len(sentence))
+
 
 _RELATIONS_OF_A_PASSAGE, _STEPS = 16, 300
 _OF_FINDING = frozenset(

@@ -11,8 +11,7 @@ import pytest
 from nlp_retrieval import SearchableItem
 from nlp_retrieval.policy import PolicyStudy, write_study_page
 from nlp_retrieval.systems.policy.page.page import render_study
-from nlp_retrieval.systems.policy.page.relations import relation_graph
-from nlp_retrieval.systems.policy.page.view import marked_runs, study_view
+from nlp_retrieval.systems.policy.page.view import marked_runs, relation_graph, study_view
 from nlp_retrieval.systems.policy.schema import AnswerChunk, ChunkMatch
 from systems.policy.study.studies import plans, study
 

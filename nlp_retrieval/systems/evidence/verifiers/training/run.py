@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nlp_retrieval.core import ModelFiles, parse_json, progress, read_json_file, write_atomically
 from nlp_retrieval.encoders import find_model, require_dense_extra, require_device
-from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, first_line
-from nlp_retrieval.systems.evidence.verifiers.training.batches import Batch, batches_of
+from nlp_retrieval.errors import ConfigurationError, ModelError, RetrievalWarning, first_line
+from nlp_retrieval.systems.evidence.verifiers.training.batches import LABELS, Batch, batches_of
 from nlp_retrieval.systems.evidence.verifiers.training.examples import (
     TrainingExample,
     examples_of,
@@ -27,11 +28,115 @@ from nlp_retrieval.systems.evidence.verifiers.training.examples import (
     with_plants,
 )
 from nlp_retrieval.systems.evidence.verifiers.training.fine_tuning import FineTuning, TrainingSettings
-from nlp_retrieval.systems.evidence.verifiers.training.model_folder import opened_base, save_model
 from nlp_retrieval.systems.evidence.verifiers.training.pairs import JudgedPair
-from nlp_retrieval.systems.evidence.verifiers.training.temperature import best_temperature
 
 __all__ = ["TrainingReport", "train_verifier"]
+
+
+# The folder of a model that is trained: what it begins with, and what is kept.
+
+
+def opened_base(folder: Path, seed: int) -> tuple[Any, Any]:
+    """Return the model to begin with, and its tokenizer.
+
+    Args:
+        folder: of an encoder of transformers or sentence-transformers.
+        seed: of the layer that gives the labels, which is new.
+
+    Raises:
+        ModelError: it does not load.
+    """
+    import torch
+    from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
+    from transformers.utils import logging as transformers_logging
+
+    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    torch.manual_seed(seed)  # the layer that gives the labels is new
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        config = AutoConfig.from_pretrained(
+            folder,
+            num_labels=len(LABELS),
+            id2label=dict(enumerate(LABELS)),
+            label2id={label: number for number, label in enumerate(LABELS)},
+            local_files_only=True,
+            trust_remote_code=False,
+        )
+        for name in ("attention_probs_dropout_prob", "attention_dropout"):
+            if hasattr(config, name):
+                setattr(config, name, 0.0)  # a quarter of a step's time on a processor goes into drawing it
+        model = AutoModelForSequenceClassification.from_pretrained(
+            folder,
+            config=config,
+            ignore_mismatched_sizes=True,  # a base that gave other labels, or one score, gets a new layer for these
+            attn_implementation="eager",  # the fused kernel's way back takes 40% of a step on a processor
+            local_files_only=True,
+            trust_remote_code=False,
+        )
+    except Exception as error:
+        reason = first_line(error)
+        raise ModelError(f"{folder} does not load as a model to fine-tune: {reason}") from error
+    for parameter in model.get_input_embeddings().parameters():
+        parameter.requires_grad = False  # half of a small model's parameters, and rare words are seen too seldom to learn
+    return model, tokenizer
+
+
+def save_model(folder: Path, tuning: FineTuning, temperature: float) -> None:
+    """Write the mean of a model as it was judged.
+
+    Args:
+        folder: to write to.
+        tuning: of the model.
+        temperature: by which the weights of the last layer are divided, and so its logits.
+    """
+    from safetensors.torch import save
+    from torch.nn import Linear
+
+    tuning.tokenizer.save_pretrained(folder)
+    config = tuning.model.config
+    config.architectures = [type(tuning.model).__name__]
+    config.save_pretrained(folder)
+    weights = {name: value.detach().contiguous() for name, value in tuning.mean.state_dict().items()}
+    linear = [
+        name for name, part in tuning.mean.named_modules() if isinstance(part, Linear) and part.out_features == len(LABELS)
+    ]
+    for name in (f"{linear[-1]}.weight", f"{linear[-1]}.bias"):
+        if name in weights:
+            weights[name] = weights[name] / temperature
+    write_atomically(folder / "model.safetensors", save(weights, metadata={"format": "pt"}))
+
+
+# How sure a model is of held-out pairs: the temperature of its logits by which their loss is least.
+
+Logits = NDArray[np.float64]
+
+_TEMPERATURES = np.geomspace(0.5, 8, 49)
+
+
+def best_temperature(logits: Logits, examples: Sequence[TrainingExample]) -> tuple[float, float]:
+    """By what logits are divided so that their loss is least, and that loss.
+
+    A model that has learnt its pairs is too sure of others (Guo et al., ICML 2017): by its loss as it is, one that tells labels
+    apart better would often be thrown away for one that has seen less.
+
+    Args:
+        logits: ``[examples, 3]``.
+        examples: as many.
+    """
+    loss, temperature = min((_loss(logits / temperature, examples), temperature) for temperature in _TEMPERATURES)
+    return temperature, loss
+
+
+def _loss(logits: Logits, examples: Sequence[TrainingExample]) -> float:
+    raised = logits - logits.max(axis=1, keepdims=True)
+    probabilities = np.exp(raised) / np.exp(raised).sum(axis=1, keepdims=True)
+    losses: defaultdict[str, list[float]] = defaultdict(list)
+    for row, example in zip(probabilities, examples, strict=True):
+        likely = 1 - row[0] if example.label == "not_support" else row[LABELS.index(example.label)]
+        losses[example.collection].append(-float(np.log(max(likely, 1e-12))))
+    return float(np.mean([np.mean(some) for some in losses.values()]))
+
 
 _CHECKPOINT, _REPORT = "training_checkpoint.safetensors", "training_report.json"
 _STEPS_BETWEEN_CHECKPOINTS = 200
