@@ -15,7 +15,7 @@ import numpy as np
 
 from bench.common import Data, Row, at_most, best_of_each, seconds_of
 from nlp_retrieval import ColbertEncoder, SentenceTransformerEncoder
-from nlp_retrieval.core.blocks.encoded import EncodedBatch, encoded_here
+from nlp_retrieval.core.blocks import EncodedBatch, encoded_here
 from nlp_retrieval.core.index.checkpoint import Site, checkpoints_at, resumed_batches
 from nlp_retrieval.encoders.base import BaseEncoder
 from nlp_retrieval.encoders.token_base import BaseTokenEncoder

@@ -17,7 +17,7 @@ from bench.sweeps import Figures
 from bench.writing import page, table
 from nlp_retrieval import BeirLoader, Bm25sRetriever, ClauseSplit, EntityPhrases, HoverLoader, OverlapReranker, Searcher
 from nlp_retrieval.core import BaseLoader, BaseQueryLoader
-from nlp_retrieval.core.search.joining.merge import MergeRule
+from nlp_retrieval.core.search.joining import MergeRule
 
 _PAGE = Path(__file__).parent / "DEFAULTS.md"
 _ALONE = "the query alone"

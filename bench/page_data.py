@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from nlp_retrieval.benchmarks.cost.figures import Cost
+from nlp_retrieval.benchmarks.cost import Cost
 from nlp_retrieval.benchmarks.judging import masks_of
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
 from nlp_retrieval.core.candidates import Rows, Scores

@@ -13,7 +13,10 @@ def _former_name(name: str) -> object:
     import warnings
     from importlib import import_module
     from importlib.metadata import entry_points
+    from importlib.util import find_spec
 
+    if find_spec(f"{__name__}.{name}") is not None:  # a module, which the import system goes on to import
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r} yet")
     systems = {entry.value: f"{__name__}.{entry.name}" for entry in entry_points(group="nlp_retrieval.systems")}
     for package, shown in {f"{__name__}.{room}": f"{__name__}.{room}" for room in ROOMS}.items() | systems.items():
         if name in modules_of(package):

@@ -6,6 +6,7 @@ Each package declares its names in ``__init__.pyi``, beside its ``__init__.py``:
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 
 ROOMS = (
     *("benchmarks", "cli", "core", "encoders", "evaluation", "lm", "loaders", "processors", "reports", "rerankers"),
@@ -17,9 +18,8 @@ ROOMS = (
 @cache
 def modules_of(package: str) -> dict[str, str]:
     """Return the module that defines each public name of a package."""
-    from pkgutil import get_data
-
-    lines = (get_data(package, "__init__.pyi") or b"").decode().splitlines()
+    source = import_module(package).__file__ or ""
+    lines = Path(source).with_suffix(".pyi").read_text("utf-8").splitlines()
     declared = (line.split() for line in lines if line.startswith("from "))
     return {name: module for _, module, _, name, *_ in declared}
 

@@ -47,8 +47,8 @@ def test_the_tutorial_runs_as_written(
 
 
 def test_the_configurations_in_the_documents_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from nlp_retrieval.benchmarks.cost.prices import read_prices
-    from nlp_retrieval.benchmarks.grid.grid import read_grid
+    from nlp_retrieval.benchmarks.cost import read_prices
+    from nlp_retrieval.benchmarks.grid import read_grid
 
     found = [yaml.safe_load(block.content) for block in blocks(BENCHMARKING) if block.language == "yaml"]
     (grid,) = [one["grid"] for one in found if "grid" in one]

@@ -24,7 +24,7 @@ from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
 from nlp_retrieval.systems.evidence.verifiers.calibration import Calibration
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 from nlp_retrieval.systems.evidence.verifiers.pair_model import PairModelVerifier
-from nlp_retrieval.systems.evidence.verifiers.signals.checks import SIGNALS
+from nlp_retrieval.systems.evidence.verifiers.signals import SIGNALS
 from nlp_retrieval.systems.evidence.verifiers.training.examples import held_out_families
 
 _HERE = Path(__file__).parent

@@ -2,10 +2,10 @@
 
 from nlp_retrieval.benchmarks.config import BenchmarkConfig as BenchmarkConfig
 from nlp_retrieval.benchmarks.config import read_benchmark_config as read_benchmark_config
-from nlp_retrieval.benchmarks.cost.figures import Cost as Cost
-from nlp_retrieval.benchmarks.cost.figures import LanguageModelCost as LanguageModelCost
-from nlp_retrieval.benchmarks.cost.prices import ModelPrice as ModelPrice
-from nlp_retrieval.benchmarks.cost.prices import Prices as Prices
+from nlp_retrieval.benchmarks.cost import Cost as Cost
+from nlp_retrieval.benchmarks.cost import LanguageModelCost as LanguageModelCost
+from nlp_retrieval.benchmarks.cost import ModelPrice as ModelPrice
+from nlp_retrieval.benchmarks.cost import Prices as Prices
 from nlp_retrieval.benchmarks.results import FailedConfiguration as FailedConfiguration
 from nlp_retrieval.benchmarks.runs.folder import SavedRun as SavedRun
 from nlp_retrieval.benchmarks.runs.sources import read_sources as read_sources

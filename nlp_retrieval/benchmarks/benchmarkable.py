@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
 
-from nlp_retrieval.benchmarks.cost.measuring import Searching
+from nlp_retrieval.benchmarks.cost import Searching
 from nlp_retrieval.benchmarks.trec_run import TrecRun
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.interfaces import BaseLoader

@@ -11,19 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from nlp_retrieval.benchmarks.benchmarkable import Benchmarkable, Entry
-from nlp_retrieval.benchmarks.cost.prices import Prices
-from nlp_retrieval.benchmarks.grid.grid import build_grid
+from nlp_retrieval.benchmarks.cost import Prices
+from nlp_retrieval.benchmarks.grid import build_grid
 from nlp_retrieval.benchmarks.results import BenchmarkRun
 from nlp_retrieval.benchmarks.running import run_searchers
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings
-from nlp_retrieval.core.blocks.workers import Workers
+from nlp_retrieval.core.blocks import Workers
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.manifest import index_directory
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.evaluation.gold import GoldMissing
-from nlp_retrieval.lm.answering.answerer import BaseAnswerer
+from nlp_retrieval.lm.answering import BaseAnswerer
 
 
 class Benchmarker:

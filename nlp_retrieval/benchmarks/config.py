@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, cast, get_args
 
 from nlp_retrieval.benchmarks.benchmarkable import Entry
-from nlp_retrieval.benchmarks.cost.prices import read_prices
-from nlp_retrieval.benchmarks.filters.of_queries import check_where_from
-from nlp_retrieval.benchmarks.grid.grid import Grid, read_grid
+from nlp_retrieval.benchmarks.cost import read_prices
+from nlp_retrieval.benchmarks.filters import check_where_from
+from nlp_retrieval.benchmarks.grid import Grid, read_grid
 from nlp_retrieval.benchmarks.halving import Halving, read_halving
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings, MlflowSettings, WandbSettings
 from nlp_retrieval.core.components.component import Config
@@ -23,7 +23,7 @@ from nlp_retrieval.core.queries import first_repeated
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError, InputError, nearest
 from nlp_retrieval.evaluation.gold import GoldMissing
-from nlp_retrieval.lm.answering.answerer import BaseAnswerer
+from nlp_retrieval.lm.answering import BaseAnswerer
 
 _REQUIRED = ("corpus", "queries", "index")
 _OPTION_TYPES: dict[str, type] = {

@@ -9,8 +9,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from nlp_retrieval.benchmarks.benchmarkable import Entry
-from nlp_retrieval.benchmarks.cost.measuring import Searching
-from nlp_retrieval.benchmarks.filters.searching import filters_for, search_each
+from nlp_retrieval.benchmarks.cost import Searching
+from nlp_retrieval.benchmarks.filters import filters_for, search_each
 from nlp_retrieval.benchmarks.results import ExplainedHit, ExplainedQuery
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings
 from nlp_retrieval.benchmarks.trec_run import TrecRun

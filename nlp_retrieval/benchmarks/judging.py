@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nlp_retrieval.benchmarks.cost.figures import Cost
+from nlp_retrieval.benchmarks.cost import Cost
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
 from nlp_retrieval.core.candidates import Mask
 from nlp_retrieval.core.components.component import Config

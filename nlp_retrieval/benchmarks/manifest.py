@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from nlp_retrieval.benchmarks.benchmarkable import Entry
+from nlp_retrieval.benchmarks.distributed import Spread
 from nlp_retrieval.benchmarks.environment import describe_environment
 from nlp_retrieval.benchmarks.pinned import Corpus
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings
-from nlp_retrieval.benchmarks.spread.spreading import Spread
 from nlp_retrieval.benchmarks.trec_run import TrecRun
 from nlp_retrieval.core.components.component import Config, canonical_json
 from nlp_retrieval.core.secrets import without_secrets

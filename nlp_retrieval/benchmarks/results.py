@@ -10,22 +10,21 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from nlp_retrieval.benchmarks.cost.figures import Cost, comparable_figures
-from nlp_retrieval.benchmarks.cost.prices import Prices, price_per_1000_queries
+from nlp_retrieval.benchmarks.cost import Cost, Prices, comparable_figures, price_per_1000_queries
 from nlp_retrieval.core.candidates import Scores
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.tables import DataTable, columns_of, html_table, html_text
 from nlp_retrieval.errors import ConfigurationError, nearest
-from nlp_retrieval.evaluation.answers.gold import GoldAnswer
+from nlp_retrieval.evaluation.answers import GoldAnswer
 from nlp_retrieval.evaluation.comparison import Comparison
 from nlp_retrieval.evaluation.measure import Measure
 from nlp_retrieval.evaluation.pairwise import Pairwise
 from nlp_retrieval.evaluation.pool import Ranks
 from nlp_retrieval.evaluation.rankings import Ranking, RunLists
 from nlp_retrieval.evaluation.verdicts import verdict
-from nlp_retrieval.lm.answering.question_answering import AnsweredQuestion
+from nlp_retrieval.lm.answering import AnsweredQuestion
 
 Measures = dict[str, float]
 """Mean over queries by measure name: ``"recall@5"``, ``"perfect_recall@21"``, ``"ndcg@10"``."""

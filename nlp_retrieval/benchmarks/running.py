@@ -20,23 +20,22 @@ from typing import Any, TypeVar
 import numpy as np
 
 from nlp_retrieval.benchmarks.benchmarkable import Benchmarkable, Entry
-from nlp_retrieval.benchmarks.cost.figures import Cost
-from nlp_retrieval.benchmarks.cost.measuring import Sample, cost_of, measure_alone
+from nlp_retrieval.benchmarks.cost import Cost, Sample, cost_of, measure_alone
+from nlp_retrieval.benchmarks.distributed import Spread, spread
 from nlp_retrieval.benchmarks.explained import explained_queries
-from nlp_retrieval.benchmarks.filters.searching import filters_for, warn_of_filters
+from nlp_retrieval.benchmarks.filters import filters_for, warn_of_filters
 from nlp_retrieval.benchmarks.judging import Entrant, judged, masks_of
 from nlp_retrieval.benchmarks.manifest import manifest_of, run_identity
 from nlp_retrieval.benchmarks.pinned import Corpus, PinnedCorpus
 from nlp_retrieval.benchmarks.results import BenchmarkReport, BenchmarkRun, Counted, FailedConfiguration
 from nlp_retrieval.benchmarks.retriever_ranks import RetrieverRanks, gold_rows_of
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings
-from nlp_retrieval.benchmarks.spread.spreading import Spread, spread
 from nlp_retrieval.benchmarks.stages.answering import Answered, answer_stage
 from nlp_retrieval.benchmarks.stages.shared import SharedStages
 from nlp_retrieval.benchmarks.stages.store import StageStore
 from nlp_retrieval.benchmarks.stages.timing import measure_by_stages
 from nlp_retrieval.benchmarks.trec_run import TrecRun
-from nlp_retrieval.core.blocks.workers import working
+from nlp_retrieval.core.blocks import working
 from nlp_retrieval.core.components.component import Component, Config, with_held
 from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.files.output import check_folder_for_output
@@ -48,12 +47,12 @@ from nlp_retrieval.core.search.results import no_collection
 from nlp_retrieval.core.search.stages import Stages, using_stages
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import GoldError, IndexMismatchError, IndexMissingError, RetrievalError, RetrievalWarning
-from nlp_retrieval.evaluation.answers.evaluator import AnswerEvaluator
+from nlp_retrieval.evaluation.answers import AnswerEvaluator
 from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator
 from nlp_retrieval.evaluation.gold import without_missing
 from nlp_retrieval.evaluation.own_ids import OwnIds, own_ids, same_text
 from nlp_retrieval.evaluation.rankings import ListsBuilder, Ranking
-from nlp_retrieval.lm.answering.question_answering import AnsweredQuestion
+from nlp_retrieval.lm.answering import AnsweredQuestion
 from nlp_retrieval.lm.counting import added, record_calls
 
 T = TypeVar("T")

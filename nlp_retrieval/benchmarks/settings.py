@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from nlp_retrieval.benchmarks.benchmarkable import Entry
-from nlp_retrieval.benchmarks.cost.prices import Prices
-from nlp_retrieval.benchmarks.filters.of_queries import check_where_from, filters_of
-from nlp_retrieval.core.blocks.workers import THIS_PROCESS, Workers
+from nlp_retrieval.benchmarks.cost import Prices
+from nlp_retrieval.benchmarks.filters import check_where_from, filters_of
+from nlp_retrieval.core.blocks import THIS_PROCESS, Workers
 from nlp_retrieval.core.components.component import Component, Config, require_distinct_names
 from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.filters import Where
@@ -19,11 +19,10 @@ from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.core.queries import check_k, first_repeated
 from nlp_retrieval.core.surrogates import half_of_pair, no_text
 from nlp_retrieval.errors import ConfigurationError, GoldError, QueryError, nearest
-from nlp_retrieval.evaluation.answers.evaluator import AnswerEvaluator
-from nlp_retrieval.evaluation.answers.gold import GoldAnswer, gold_answers
+from nlp_retrieval.evaluation.answers import AnswerEvaluator, GoldAnswer, gold_answers
 from nlp_retrieval.evaluation.evaluator import measure_names
 from nlp_retrieval.evaluation.gold import GoldMissing
-from nlp_retrieval.lm.answering.answerer import BaseAnswerer
+from nlp_retrieval.lm.answering import BaseAnswerer
 
 # What a benchmark is given: searchers by name, a loader, queries, gold and cutoffs, each of its kind and in its place.
 

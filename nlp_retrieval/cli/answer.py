@@ -25,8 +25,7 @@ from nlp_retrieval.cli.trusting import Trust
 
 if TYPE_CHECKING:
     from nlp_retrieval.core.search.base_searcher import BaseSearcher
-    from nlp_retrieval.lm.answering.answerer import BaseAnswerer
-    from nlp_retrieval.lm.answering.question_answering import AnsweredQuestion
+    from nlp_retrieval.lm.answering import AnsweredQuestion, BaseAnswerer
 
 NAME = "answer"
 
@@ -59,7 +58,7 @@ def command(
 
     A short answer, with the passages and sentences that it cites. No answer is an answer too.
     """
-    from nlp_retrieval.lm.answering.question_answering import QuestionAnswering
+    from nlp_retrieval.lm.answering import QuestionAnswering
 
     questions = list(question) if question else standard_input()
     answering = _answerer(answerer, config)
@@ -77,7 +76,7 @@ def _answerer(text: str | None, config: Path | None) -> BaseAnswerer:
     from nlp_retrieval.benchmarks.config import read_benchmark_config
     from nlp_retrieval.core.components.registry import build_as
     from nlp_retrieval.errors import ConfigurationError
-    from nlp_retrieval.lm.answering.answerer import BaseAnswerer
+    from nlp_retrieval.lm.answering import BaseAnswerer
 
     if text is not None:
         return build_as(BaseAnswerer, "answerers", parse_component(text), "--answerer")

@@ -66,11 +66,11 @@ def command(
     from rich.console import Console
 
     from nlp_retrieval.benchmarks.config import read_benchmark_config
-    from nlp_retrieval.benchmarks.plans.plan import plan_of
+    from nlp_retrieval.benchmarks.plans import plan_of
     from nlp_retrieval.benchmarks.settings import BenchmarkSettings
-    from nlp_retrieval.core.blocks.workers import Workers
-    from nlp_retrieval.reports.tables.plain import refuse_unknown_columns
-    from nlp_retrieval.reports.terminal.plan import PlanTables
+    from nlp_retrieval.core.blocks import Workers
+    from nlp_retrieval.reports.tables import refuse_unknown_columns
+    from nlp_retrieval.reports.terminal import PlanTables
     from nlp_retrieval.reports.tracking.loggers import loggers_of
 
     described = read_benchmark_config(config)
@@ -122,7 +122,7 @@ def run_benchmark(
     columns: str | None = None,
 ) -> BenchmarkReport:
     """Run a benchmark, print the table, log the runs, and say where everything is."""
-    from nlp_retrieval.benchmarks.grid.recorded import with_grid
+    from nlp_retrieval.benchmarks.grid import with_grid
     from nlp_retrieval.benchmarks.halving import halve, with_record
     from nlp_retrieval.benchmarks.running import run_searchers
     from nlp_retrieval.reports.write import write_run_files

@@ -58,7 +58,7 @@ def command(
     from nlp_retrieval.evaluation.changed_queries import changed_queries
     from nlp_retrieval.evaluation.ranking_difference import difference
     from nlp_retrieval.reports.snippets import common_words
-    from nlp_retrieval.reports.terminal.difference import difference_view, queries_view
+    from nlp_retrieval.reports.terminal import difference_view, queries_view
 
     sources = read_sources([run_a, run_b], qrels, across_corpora=across_corpora, ignore_identical_ids=ignore_identical_ids)
     lists = sources.lists

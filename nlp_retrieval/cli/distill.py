@@ -28,7 +28,7 @@ def command(
     """Distil an encoder into static embeddings: a vector for each word of a corpus, for the encoder `static` to read."""
     from nlp_retrieval.core.components.registry import build_as
     from nlp_retrieval.encoders.base import BaseEncoder
-    from nlp_retrieval.encoders.static.distilling import distill_static
+    from nlp_retrieval.encoders.static import distill_static
 
     source = build_as(BaseEncoder, "encoders", parse_component(encoder), "--encoder")
     items = corpus_loader(corpus, loader, option).stream()

@@ -156,7 +156,7 @@ def composed(index: Path, retriever: list[str] | None, fusion: str | None, reran
         trust: whether the index may decide more than settings of a search.
     """
     from nlp_retrieval.core.components.registry import build_as
-    from nlp_retrieval.core.search.joining.fusion import BaseFusion
+    from nlp_retrieval.core.search.joining import BaseFusion
     from nlp_retrieval.core.search.known_retrievers import retrievers_of
     from nlp_retrieval.core.search.reranker import BaseReranker
     from nlp_retrieval.core.search.retriever import BaseRetriever

@@ -142,7 +142,7 @@ def command(
         return
     require_packages()
     if mcp_http:
-        from nlp_retrieval.service.mcp.server import require_mcp
+        from nlp_retrieval.service.mcp import require_mcp
 
         require_mcp()
     opening().close()
@@ -153,8 +153,7 @@ def command(
 
 
 def _serve_stdio(opening: _Opening, limits: ServiceLimits, what: str, *, check: bool) -> None:
-    from nlp_retrieval.service.mcp.server import require_mcp
-    from nlp_retrieval.service.mcp.stdio import serve_stdio
+    from nlp_retrieval.service.mcp import require_mcp, serve_stdio
 
     if not check:
         serve_stdio(opening, limits, lambda: say(f"serving {what} over MCP on standard input and output"))

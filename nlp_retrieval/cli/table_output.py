@@ -59,7 +59,7 @@ def refuse_columns(report: BenchmarkReport, columns: str | None) -> None:
     Raises:
         ConfigurationError: there is no such column.
     """
-    from nlp_retrieval.reports.tables.plain import chosen_columns
+    from nlp_retrieval.reports.tables import chosen_columns
     from nlp_retrieval.reports.view import view_of
 
     chosen_columns(view_of(report), names_of(columns))
@@ -83,9 +83,8 @@ def print_comparison(report: BenchmarkReport, form: TableFormat, columns: str | 
 
     from rich.console import Console
 
-    from nlp_retrieval.reports.tables.papers import markdown_table
-    from nlp_retrieval.reports.tables.plain import ALL, chosen_columns, csv_table, json_table
-    from nlp_retrieval.reports.terminal.summary import SummaryTable
+    from nlp_retrieval.reports.tables import ALL, chosen_columns, csv_table, json_table, markdown_table
+    from nlp_retrieval.reports.terminal import SummaryTable
     from nlp_retrieval.reports.view import view_of
 
     view = view_of(report)

@@ -76,10 +76,10 @@ from nlp_retrieval.core.queries import has_no_words as has_no_words
 from nlp_retrieval.core.ranking import best_of as best_of
 from nlp_retrieval.core.ranking import scaled as scaled
 from nlp_retrieval.core.search.base_searcher import BaseSearcher as BaseSearcher
-from nlp_retrieval.core.search.joining.fusion import BaseFusion as BaseFusion
-from nlp_retrieval.core.search.joining.fusion import FusionPool as FusionPool
-from nlp_retrieval.core.search.joining.merge import RRF_K as RRF_K
-from nlp_retrieval.core.search.joining.merge import MergeRule as MergeRule
+from nlp_retrieval.core.search.joining import RRF_K as RRF_K
+from nlp_retrieval.core.search.joining import BaseFusion as BaseFusion
+from nlp_retrieval.core.search.joining import FusionPool as FusionPool
+from nlp_retrieval.core.search.joining import MergeRule as MergeRule
 from nlp_retrieval.core.search.known_retrievers import retrievers_of as retrievers_of
 from nlp_retrieval.core.search.list_reranker import BaseListReranker as BaseListReranker
 from nlp_retrieval.core.search.ranked_lists import RankedList as RankedList

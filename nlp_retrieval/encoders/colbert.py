@@ -15,10 +15,16 @@ from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.trust_rules import ENCODER_RULES, may_set
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.queries import check_queries
-from nlp_retrieval.encoders.backends.choice import Precision, check_choice, queries_at_once, require_device, resolved_precision
-from nlp_retrieval.encoders.backends.export import ExportPrecision
-from nlp_retrieval.encoders.backends.model import texts_for_all_cores
-from nlp_retrieval.encoders.backends.token_export import compute_by_graph
+from nlp_retrieval.encoders.backends import (
+    ExportPrecision,
+    Precision,
+    check_choice,
+    compute_by_graph,
+    queries_at_once,
+    require_device,
+    resolved_precision,
+    texts_for_all_cores,
+)
 from nlp_retrieval.encoders.base import Vectors, scale_to_length_one
 from nlp_retrieval.encoders.model_turns import alone_for, blamed_on, turn_of
 from nlp_retrieval.encoders.own_weights import own_weights

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nlp_retrieval.core.blocks.encoded import EncodedBatch, encoded_here
+from nlp_retrieval.core.blocks import EncodedBatch, encoded_here
 from nlp_retrieval.core.candidates import offsets_of
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.column_streams import Stream

@@ -12,18 +12,18 @@ from pydantic import Field
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.trust_rules import ENCODER_RULES, may_set
 from nlp_retrieval.core.queries import check_queries
-from nlp_retrieval.encoders.backends.choice import (
+from nlp_retrieval.encoders.backends import (
     Backend,
     Chosen,
+    OnnxModel,
     Precision,
     check_choice,
     choose,
+    exported,
     queries_at_once,
     recorded_choice,
     require_device,
 )
-from nlp_retrieval.encoders.backends.export import exported
-from nlp_retrieval.encoders.backends.model import OnnxModel
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors, scale_to_length_one
 from nlp_retrieval.encoders.model_turns import alone_for, blamed_on, turn_of
 from nlp_retrieval.encoders.own_weights import own_weights

@@ -12,7 +12,7 @@ from nlp_retrieval.core.candidates import offsets_of
 from nlp_retrieval.core.components.trust_rules import MODEL_RULES, may_set, runs_code
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.queries import check_queries
-from nlp_retrieval.encoders.backends.choice import TorchPrecision, queries_at_once, require_device, resolved_precision
+from nlp_retrieval.encoders.backends import TorchPrecision, queries_at_once, require_device, resolved_precision
 from nlp_retrieval.encoders.model_turns import blamed_on, turn_of
 from nlp_retrieval.encoders.own_weights import own_weights
 from nlp_retrieval.encoders.sentence_transformer import longer_than_read

@@ -1,7 +1,7 @@
 """The public names, each from the module that defines it: declared here and nowhere else."""
 
-from nlp_retrieval.evaluation.answers.gold import GoldAnswer as GoldAnswer
-from nlp_retrieval.evaluation.answers.gold import gold_answers as gold_answers
-from nlp_retrieval.evaluation.answers.ragas import ragas_lines as ragas_lines
+from nlp_retrieval.evaluation.answers import GoldAnswer as GoldAnswer
+from nlp_retrieval.evaluation.answers import gold_answers as gold_answers
+from nlp_retrieval.evaluation.answers import ragas_lines as ragas_lines
 from nlp_retrieval.evaluation.rankings import RunLists as RunLists
 from nlp_retrieval.evaluation.verdicts import verdict as verdict

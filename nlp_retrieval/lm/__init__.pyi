@@ -1,8 +1,8 @@
 """The public names, each from the module that defines it: declared here and nowhere else."""
 
-from nlp_retrieval.lm.answering.answerer import BaseAnswerer as BaseAnswerer
-from nlp_retrieval.lm.answering.language_model_answerer import LanguageModelAnswerer as LanguageModelAnswerer
-from nlp_retrieval.lm.answering.question_answering import AnsweredQuestion as AnsweredQuestion
+from nlp_retrieval.lm.answering import AnsweredQuestion as AnsweredQuestion
+from nlp_retrieval.lm.answering import BaseAnswerer as BaseAnswerer
+from nlp_retrieval.lm.answering import LanguageModelAnswerer as LanguageModelAnswerer
 from nlp_retrieval.lm.asking import AskingLine as AskingLine
 from nlp_retrieval.lm.asking import Outcome as Outcome
 from nlp_retrieval.lm.asking import ask as ask

@@ -22,7 +22,7 @@ from nlp_retrieval.core.components.trust_rules import may_set
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ConfigurationError, ItemError
 from nlp_retrieval.text.sentences import CLOSERS, ENDS
-from nlp_retrieval.text.words.scripts import marks
+from nlp_retrieval.text.words import marks
 
 __all__ = ["ChunkingLoader"]
 

@@ -7,4 +7,4 @@ from nlp_retrieval.reports.page.templating import rendered as rendered
 from nlp_retrieval.reports.tracking.mlflow import MlflowLogger as MlflowLogger
 from nlp_retrieval.reports.tracking.run_logger import RunLogger as RunLogger
 from nlp_retrieval.reports.tracking.tensorboard import TensorboardLogger as TensorboardLogger
-from nlp_retrieval.reports.wandb.runs import WandbLogger as WandbLogger
+from nlp_retrieval.reports.wandb import WandbLogger as WandbLogger

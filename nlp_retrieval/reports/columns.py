@@ -10,8 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from nlp_retrieval.benchmarks.cost.figures import AnsweringCost, Cost, LanguageModelCost
-from nlp_retrieval.benchmarks.cost.prices import price_per_1000_queries, price_spent
+from nlp_retrieval.benchmarks.cost import AnsweringCost, Cost, LanguageModelCost, price_per_1000_queries, price_spent
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
 from nlp_retrieval.evaluation.measure import LABELS, Measure
 

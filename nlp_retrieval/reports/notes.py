@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from nlp_retrieval.benchmarks.cost.prices import unpriced
+from nlp_retrieval.benchmarks.cost import unpriced
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
 from nlp_retrieval.benchmarks.runs.comparable import cautions_in, corpora_note, corpora_of
 from nlp_retrieval.core.components.component import Config

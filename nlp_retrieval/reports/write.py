@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nlp_retrieval.benchmarks.cost.figures import comparable_figures
+from nlp_retrieval.benchmarks.cost import comparable_figures
 from nlp_retrieval.benchmarks.results import BenchmarkReport, BenchmarkRun
 from nlp_retrieval.benchmarks.runs.folder import PER_QUERY, REPORT, report_bytes
 from nlp_retrieval.core.files.json_text import read_json_file
@@ -28,7 +28,7 @@ from nlp_retrieval.core.files.output import (
     remove_output,
     write_output,
 )
-from nlp_retrieval.evaluation.answers.ragas import ragas_lines
+from nlp_retrieval.evaluation.answers import ragas_lines
 from nlp_retrieval.evaluation.ranking_files import (
     GOLD,
     HITS,
@@ -43,7 +43,7 @@ from nlp_retrieval.evaluation.rankings import RunLists
 from nlp_retrieval.evaluation.trec import write_qrels, write_run
 from nlp_retrieval.evaluation.verdicts import verdict
 from nlp_retrieval.reports.page.page import write_page
-from nlp_retrieval.reports.tables.papers import latex_table, markdown_table
+from nlp_retrieval.reports.tables import latex_table, markdown_table
 from nlp_retrieval.reports.view import ReportView, view_of
 
 # A benchmark as Parquet: the measures of every query. Quality alone, so that two runs can be compared byte by byte.

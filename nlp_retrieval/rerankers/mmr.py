@@ -13,7 +13,7 @@ from pydantic import Field
 from nlp_retrieval.core.candidates import CandidateBatch, Scores
 from nlp_retrieval.core.components.trust_rules import may_set, reads_model
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.core.search.joining.fusion import FusionPool, normalized
+from nlp_retrieval.core.search.joining import FusionPool, normalized
 from nlp_retrieval.core.search.list_reranker import BaseListReranker
 from nlp_retrieval.core.search.stages import current_stages
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors, checked_vectors

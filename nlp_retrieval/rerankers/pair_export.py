@@ -1,6 +1,6 @@
 """Exporting a cross-encoder: its whole as one ONNX graph, in float32 or with 8-bit weights, checked against the model.
 
-The weights are turned as those of encoders are (:mod:`nlp_retrieval.encoders.backends.export`).
+The weights are turned as those of encoders are (:mod:`nlp_retrieval.encoders.backends`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from nlp_retrieval.core.files.model_files import ModelFiles
-from nlp_retrieval.encoders.backends.export import ExportPrecision, write_graph, write_quantized
-from nlp_retrieval.encoders.backends.model import GRAPH_FILE, TOKENIZER_FILE, require_onnx_extra
+from nlp_retrieval.encoders.backends import (
+    GRAPH_FILE,
+    TOKENIZER_FILE,
+    ExportPrecision,
+    require_onnx_extra,
+    write_graph,
+    write_quantized,
+)
 from nlp_retrieval.encoders.made_models import kept_model
 from nlp_retrieval.encoders.model_folder import require_dense_extra
 from nlp_retrieval.errors import ConfigurationError, ModelError, first_line

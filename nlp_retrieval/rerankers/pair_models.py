@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.forks import compute_alone
-from nlp_retrieval.encoders.backends.choice import require_device
-from nlp_retrieval.encoders.backends.model import in_threads, require_onnx_extra, session_options
+from nlp_retrieval.encoders.backends import in_threads, require_device, require_onnx_extra, session_options
 from nlp_retrieval.encoders.model_folder import ModelFolder, find_model, require_dense_extra
 from nlp_retrieval.encoders.model_turns import blamed_on, turn_of
 from nlp_retrieval.encoders.own_weights import own_weights

@@ -124,7 +124,7 @@ def create_app(service: BaseService, settings: ServiceSettings) -> FastAPI:
         )
     app.add_api_route(HEALTH, _health(service), methods=["GET"], response_model=Health, summary="Whether the service works.")
     if manager is not None:
-        from nlp_retrieval.service.mcp.server import mcp_route
+        from nlp_retrieval.service.mcp import mcp_route
 
         app.router.routes.append(mcp_route(manager))
     _add_error_handlers(app)
@@ -135,7 +135,7 @@ def create_app(service: BaseService, settings: ServiceSettings) -> FastAPI:
 def _session_manager(
     service: BaseService, settings: ServiceSettings, reading: WorkPool, writing: WorkPool
 ) -> StreamableHTTPSessionManager:
-    from nlp_retrieval.service.mcp.server import create_mcp_server, session_manager_of
+    from nlp_retrieval.service.mcp import create_mcp_server, session_manager_of
 
     return session_manager_of(create_mcp_server(service, settings.limits.body, reading, writing), settings)
 

@@ -11,23 +11,23 @@ import signal
 import socket
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nlp_retrieval.core.secrets import without_secrets
-from nlp_retrieval.errors import ConfigurationError, RetrievalError, RetrievalWarning
+from nlp_retrieval.errors import ConfigurationError, RetrievalError
 from nlp_retrieval.service.application import create_app, require_packages
 from nlp_retrieval.service.endpoints import BaseService
 from nlp_retrieval.service.settings import ServiceSettings
+from nlp_retrieval.service.work import leave_notes_out
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
     from uvicorn import Config, Server
 
-__all__ = ["leave_notes_out", "listen", "serve"]
+__all__ = ["listen", "serve"]
 
 _BACKLOG = 1024
 _IDLE_SECONDS = 10
@@ -105,7 +105,7 @@ def serve(opening: Callable[[], BaseService], settings: ServiceSettings, told: C
     """
     require_packages()
     if settings.mcp:
-        from nlp_retrieval.service.mcp.server import require_mcp
+        from nlp_retrieval.service.mcp import require_mcp
 
         require_mcp()
     leave_notes_out()
@@ -123,11 +123,6 @@ def serve(opening: Callable[[], BaseService], settings: ServiceSettings, told: C
             with _ended_by_signals(server):
                 told(_address(listener))
                 server.run([listener])
-
-
-def leave_notes_out() -> None:
-    """Notes about single queries are for whoever asked; here they would fill a log, and Python remembers every one."""
-    warnings.simplefilter("ignore", RetrievalWarning)
 
 
 def _serve_by_many(opening: Callable[[], BaseService], settings: ServiceSettings, listener: socket.socket) -> None:

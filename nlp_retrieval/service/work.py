@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.service.refusal import RefusedError
 
-__all__ = ["WorkPool", "stop_where_nobody_waits"]
+__all__ = ["WorkPool", "leave_notes_out", "stop_where_nobody_waits"]
 
 T = TypeVar("T")
 
@@ -86,3 +88,8 @@ class WorkPool:
     def close(self) -> None:
         """End the threads, after what they are doing."""
         self._threads.shutdown(cancel_futures=True)
+
+
+def leave_notes_out() -> None:
+    """Silence the notes about single queries: they go to the client, not to a log, and Python remembers each one."""
+    warnings.simplefilter("ignore", RetrievalWarning)

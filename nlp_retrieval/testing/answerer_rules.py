@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from nlp_retrieval.core.answer import Answer
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.lm.answering.answerer import BaseAnswerer, title_of
+from nlp_retrieval.lm.answering import BaseAnswerer, title_of
 from nlp_retrieval.testing.component_rules import ComponentRules
 from nlp_retrieval.testing.samples import ITEMS, QUERIES, SILENT
 from nlp_retrieval.testing.verdict import broken, in_threads, shown, without_warnings

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from nlp_retrieval.core.candidates import CandidateBatch, Hits, offsets_of
-from nlp_retrieval.core.search.joining.fusion import BaseFusion
+from nlp_retrieval.core.search.joining import BaseFusion
 from nlp_retrieval.testing.component_rules import ComponentRules
 from nlp_retrieval.testing.verdict import broken, close
 

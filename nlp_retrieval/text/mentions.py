@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from nlp_retrieval.text.words.scripts import marks, unaccented
+from nlp_retrieval.text.words import marks, unaccented
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019.&-][^\W_]+)*")
 _QUOTED = re.compile(

@@ -15,7 +15,7 @@ from typing import Any
 from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.core.unicode_forms import normalize
 from nlp_retrieval.errors import ConfigurationError, nearest
-from nlp_retrieval.text.words.scripts import UNSPACED, marks
+from nlp_retrieval.text.words import UNSPACED, marks
 
 __all__ = ["Stems", "stems_of_language"]
 

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from nlp_retrieval.core.candidates import Rows
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.text.mentions import FUNCTION_WORDS
-from nlp_retrieval.text.words.scripts import HANGUL, UNSPACED, marks, unaccented
+from nlp_retrieval.text.words import HANGUL, UNSPACED, marks, unaccented
 
 IntegerT = TypeVar("IntegerT", bound=np.integer)
 

@@ -44,7 +44,7 @@ EVIDENCE = {
     "evidence/citations/retrieval_audit.py": _each("_text(text)", f"{_CITATIONS}.retrieval_audit import _text"),
     "evidence/claims/independence.py": _each(
         "origins_of([{'a'}, {'b'}], [text, 'Reporting by ' * 10_000 + text])",
-        "from nlp_retrieval.systems.evidence.claims.independence import origins_of",
+        "from nlp_retrieval.systems.evidence.claims import origins_of",
     ),
     "evidence/index/counters.py": _each(
         "relevance_of(text, text)", "from nlp_retrieval.systems.evidence.index.counters import relevance_of"

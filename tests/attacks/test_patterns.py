@@ -315,8 +315,8 @@ for text in ("sha256:" * N, "sha256:" + "a" * N, "#" * N, "#a" * N + "x", "#" + 
     _is_held(text)
     _stored(text)
 """,
-    "rerankers/listwise/permutation.py": """
-from nlp_retrieval.rerankers.listwise.permutation import read_permutation
+    "rerankers/listwise.py": """
+from nlp_retrieval.rerankers.listwise import read_permutation
 for text in ("[" * N, "]" * N, "[1" * N, "[1," * N, "[" + "1," * N, "[" + " " * N, "9" * N, "[1]" * N, "[;,]" * N, "1 " * N):
     read_permutation(text, 20)
 """,
@@ -335,8 +335,8 @@ for text in (chr(10) * N, " " * N, "- " * N, "-" * N, "[[" * N, '{"a":' * N, "a"
     read_passage(text, "claim", 5)
     unwrapped(text)
 """,
-    "systems/hipporag/knowledge/extraction/extractor.py": """
-from nlp_retrieval.systems.hipporag.knowledge.extraction.extractor import read_answer
+    "systems/hipporag/knowledge/extraction.py": """
+from nlp_retrieval.systems.hipporag.knowledge.extraction import read_answer
 for text in ("[" * N, "{" * N, '{"passage' + " " * N, '{"' + "1" * N + '": {}}', '{"a": ' * N, '["a", ' * N, "(" * N, "->" * N):
     read_answer(1, text)
     read_answer(1, {"1": {"entities": [text], "triples": [text, {text: text}]}, text: text})
@@ -363,15 +363,15 @@ for text in ("${" * N, "${" + "A" * N, "$" * N, "a" * N + " "):
         except ConfigurationError:
             pass
 """,
-    "lm/answering/reading.py": """
-from nlp_retrieval.lm.answering.reading import read_answer
+    "lm/answering.py": """
+from nlp_retrieval.lm.answering import read_answer
 for text in ("1" * N, "1." * N, "1, " * N, "1 sentence " * N, "[" * N, "[1" * N, "[1]" * N, "[1. " * N, "1,sentence" * N,
              "1.1 " * N, " " * N, "[" + "1" * N + "]"):
     read_answer({"answer": text, "citations": text, "reasoning": text})
     read_answer({"answer": "x " + text, "citations": [text] * 200})
 """,
-    "evaluation/answers/evaluator.py": """
-from nlp_retrieval.evaluation.answers.evaluator import answers_agree
+    "evaluation/answers.py": """
+from nlp_retrieval.evaluation.answers import answers_agree
 for text in ("a " * N, "the " * N, "an" * N, "a" * N, "." * N, " " * N, chr(0x2013) * N, ("a" + chr(0x2013)) * N):
     answers_agree(text, [text, "the"])
 """,
@@ -420,8 +420,8 @@ for text in (" " * N, "%" * N, "a" * N, chr(0x7f) * N, "%4" * N):
 from nlp_retrieval.core.files.output import file_names
 file_names(["con." * N, "a" * N, "/" * N, "." * N, "con" + "." * N, *("same" for _ in range(300))])
 """,
-    "benchmarks/cost/prices.py": """
-from nlp_retrieval.benchmarks.cost import prices
+    "benchmarks/cost.py": """
+from nlp_retrieval.benchmarks import cost as prices
 for text in ("a" * N, "/" * N, "a/" * N, "a/" + " " * N):
     prices._MODEL.fullmatch(text)
 """,
@@ -448,21 +448,21 @@ from nlp_retrieval.reports.page.templating import _breakable
 for text in ("-" * N, "a-" * N, "a" * N, "_" * N):
     _breakable(text)
 """,
-    "reports/tables/papers.py": """
-from nlp_retrieval.reports.tables import papers as table_files
+    "reports/tables.py": """
+from nlp_retrieval.reports import tables as table_files
 for text in (chr(92) * N, "|" * N, "*_" * N, "<" * N):
     table_files._markdown(text)
 """,
     "text/words/words.py": """
-from nlp_retrieval.text.words.words import Words
+from nlp_retrieval.text.words import Words
 for words in (Words(), Words("tr", accents="fold"), Words(pattern="a(?:[^b]*b)?")):
     for text in ("a" * N, "a'" * N, "'" * N, "a's" * N, "a" + chr(0x301) * N, ("a" + chr(0x301)) * N, chr(0x6c17) * N, "_" * N,
                  chr(0xe19) + chr(0xe49) * N, chr(0xac00) * N, (chr(0x6c17) + "a'") * N, chr(0xfdfa) * (N // 20), " a" * N,
                  chr(0x3099) * N, "I" * N, "".join(map(chr, range(97, 123))) * (N // 26)):
         words.split(text, passage=True)
 """,
-    "text/words/scripts.py": """
-from nlp_retrieval.text.words.scripts import unaccented
+    "text/words.py": """
+from nlp_retrieval.text.words import unaccented
 for text in ("a" + chr(0x301) * N, chr(0x5b0) * N, chr(0xac00) * N, chr(0x1e09) * N):
     unaccented(text)
 """,
@@ -473,10 +473,10 @@ for text in ("a" * N, chr(0x301) * N, ("a" + chr(0x301)) * N, "a" + chr(0x301) *
     stems.words(text)
     stems.spans(text)
 """,
-    "encoders/word_vectors/files.py": """
+    "encoders/word_vectors.py": """
 import tempfile
 from pathlib import Path
-from nlp_retrieval.encoders.word_vectors.files import read_word_vectors
+from nlp_retrieval.encoders.word_vectors import read_word_vectors
 from nlp_retrieval.errors import ModelError
 with tempfile.TemporaryDirectory() as folder:
     for text in ("1" * N, "1 " * N, " " * N, "9 9 9" + chr(10) * N):
@@ -508,12 +508,12 @@ from nlp_retrieval.reports.tracking import mlflow
 for text in ("@" * N, "/" * N, "./" * N, "." * N, "\\n" * N):
     mlflow._name(text)
 """,
-    "reports/wandb/runs.py": """
+    "reports/wandb.py": """
 import re
 re.sub(r"[^A-Za-z0-9_.-]", "_", "/" * N)  # what _log does of a configuration's name
 """,
-    "retrievers/feedback/retriever.py": """
-from nlp_retrieval.retrievers.feedback.retriever import NamedSubjects
+    "retrievers/feedback.py": """
+from nlp_retrieval.retrievers.feedback import NamedSubjects
 names = NamedSubjects(["Papua New Guinea", "the the the", "a"], "country")
 for text in ("the " * N, "the" + " " * N, "papua new " * N, " " * N, "Papua New Guinea " * N, "'s" * N, "a" * N):
     names.read(text)

@@ -33,7 +33,7 @@ from nlp_retrieval.lm.programs import read_program
 from nlp_retrieval.policy import HopRetriever
 from nlp_retrieval.reports.write import write_run_files
 from nlp_retrieval.retrievers import TitleMentions
-from nlp_retrieval.retrievers.splade.retriever import SpladeRetriever
+from nlp_retrieval.retrievers.splade import SpladeRetriever
 
 from .conftest import Tally
 from .planting import MakesFolder, forge, object_array, pickled

@@ -27,16 +27,16 @@ from nlp_retrieval import (
     write_run_files,
 )
 from nlp_retrieval.benchmarks.config import read_benchmark_config
-from nlp_retrieval.benchmarks.cost.prices import ModelPrice, Prices, price_per_1000_queries
+from nlp_retrieval.benchmarks.cost import ModelPrice, Prices, price_per_1000_queries
 from nlp_retrieval.benchmarks.halving import Halving, halve
-from nlp_retrieval.benchmarks.plans.plan import plan_of
+from nlp_retrieval.benchmarks.plans import plan_of
 from nlp_retrieval.benchmarks.runs.rerun import benchmark_of, differences, read_manifest
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings
 from nlp_retrieval.errors import ConfigurationError, GoldError, RetrievalWarning
 from nlp_retrieval.evaluation import gold_answers
 from nlp_retrieval.lm import LanguageModelAnswerer
 from nlp_retrieval.reports.page.page import render_page
-from nlp_retrieval.reports.terminal.summary import summary_table
+from nlp_retrieval.reports.terminal import summary_table
 
 __all__ = ["model", "server"]
 

@@ -12,7 +12,7 @@ import pytest
 from hashed_words import InMemory
 
 from nlp_retrieval import Bm25sRetriever, Query, RetrievalEvaluator, Searcher, write_run_files
-from nlp_retrieval.benchmarks.grid.grid import build_grid
+from nlp_retrieval.benchmarks.grid import build_grid
 from nlp_retrieval.benchmarks.halving import Halving, halve, planned_rungs, read_halving, sample_of, with_record
 from nlp_retrieval.benchmarks.running import run_searchers
 from nlp_retrieval.benchmarks.trec_run import TrecRun

@@ -18,7 +18,7 @@ from nlp_retrieval.evaluation.changed_queries import changed_queries
 from nlp_retrieval.evaluation.ranking_difference import QueryDifference, difference
 from nlp_retrieval.evaluation.ranking_files import read_lists
 from nlp_retrieval.evaluation.rankings import RunLists
-from nlp_retrieval.reports.terminal.difference import difference_view, queries_view
+from nlp_retrieval.reports.terminal import difference_view, queries_view
 
 from .commands import refused, run
 

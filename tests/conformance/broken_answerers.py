@@ -7,7 +7,7 @@ import threading
 import time
 
 from nlp_retrieval.core.answer import Answer
-from nlp_retrieval.lm.answering.answerer import BaseAnswerer, title_of
+from nlp_retrieval.lm.answering import BaseAnswerer, title_of
 from nlp_retrieval.testing import AnswererRules
 
 from .breaking import breaks

@@ -8,8 +8,8 @@ import time
 
 from nlp_retrieval.errors import FetchError
 from nlp_retrieval.evidence import FetcherRules, WebSearchRules
-from nlp_retrieval.systems.evidence.web_research.fetching.base import BaseFetcher, FetchedPage
-from nlp_retrieval.systems.evidence.web_research.searching.base import BaseWebSearch, WebResult
+from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher, FetchedPage
+from nlp_retrieval.systems.evidence.web_research.searching import BaseWebSearch, WebResult
 
 from .breaking import breaks
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from nlp_retrieval.core import BaseFusion
 from nlp_retrieval.core.candidates import CandidateBatch
-from nlp_retrieval.core.search.joining.merge import RRF_K
+from nlp_retrieval.core.search.joining import RRF_K
 from nlp_retrieval.testing import FusionRules
 
 from .breaking import breaks

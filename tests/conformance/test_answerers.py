@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from chat_server import asked, fields, model, server
 
-from nlp_retrieval.lm.answering.language_model_answerer import LanguageModelAnswerer
+from nlp_retrieval.lm.answering import LanguageModelAnswerer
 from nlp_retrieval.testing import AnswererRules
 
 __all__ = ["model", "server"]

@@ -12,10 +12,10 @@ from sparse_models import HashedTerms, save_splade
 from static_models import save_static
 
 from nlp_retrieval import HttpEncoder, OpenAIEncoder, SentenceTransformerEncoder, StaticEncoder, WordVectorEncoder
+from nlp_retrieval.encoders import endpoint as servers
 from nlp_retrieval.encoders.colbert import ColbertEncoder
-from nlp_retrieval.encoders.endpoint import servers
 from nlp_retrieval.encoders.splade import SpladeEncoder
-from nlp_retrieval.encoders.word_vectors.files import write_word_vectors
+from nlp_retrieval.encoders.word_vectors import write_word_vectors
 from nlp_retrieval.testing import EncoderRules, SparseEncoderRules, TokenEncoderRules
 from nlp_retrieval.text.stems import stems_of_language
 

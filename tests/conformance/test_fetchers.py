@@ -8,8 +8,7 @@ import pytest
 from systems.evidence.web_research.web_server import WebServer, html, web_server
 
 from nlp_retrieval.evidence import FetcherRules
-from nlp_retrieval.systems.evidence.web_research.fetching.folder import FolderFetcher
-from nlp_retrieval.systems.evidence.web_research.fetching.http import HttpFetcher
+from nlp_retrieval.systems.evidence.web_research.fetching import FolderFetcher, HttpFetcher
 
 _SERVERS: list[WebServer] = []
 

@@ -14,9 +14,9 @@ from rerankers.tiny_models import TinyOnnx, save_bert
 
 from nlp_retrieval import MultiSignalReranker, OverlapReranker
 from nlp_retrieval.rerankers.cross_encoder import CrossEncoderReranker
-from nlp_retrieval.rerankers.endpoint.reranker import HttpReranker
+from nlp_retrieval.rerankers.endpoint import HttpReranker
 from nlp_retrieval.rerankers.late_interaction import LateInteractionReranker
-from nlp_retrieval.rerankers.listwise.reranker import ListwiseReranker
+from nlp_retrieval.rerankers.listwise import ListwiseReranker
 from nlp_retrieval.rerankers.mmr import MmrReranker
 from nlp_retrieval.testing import ListRerankerRules, RerankerRules
 

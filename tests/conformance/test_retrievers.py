@@ -31,7 +31,7 @@ from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
 from nlp_retrieval.retrievers.link_graph.links.entity_sentences import EntitySentences
 from nlp_retrieval.retrievers.link_graph.links.hyperlinks import Hyperlinks
 from nlp_retrieval.retrievers.link_graph.links.title_mentions import TitleMentions
-from nlp_retrieval.retrievers.splade.retriever import SpladeRetriever
+from nlp_retrieval.retrievers.splade import SpladeRetriever
 from nlp_retrieval.testing import RetrieverRules, UpdateRules
 from nlp_retrieval.testing.retriever_rules import AnswerRules, FilterRules
 

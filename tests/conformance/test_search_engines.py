@@ -9,8 +9,7 @@ import pytest
 from systems.evidence.web_research.web_server import Page, WebServer, web_server
 
 from nlp_retrieval.evidence import WebSearchRules
-from nlp_retrieval.systems.evidence.web_research.searching.folder import FolderSearch
-from nlp_retrieval.systems.evidence.web_research.searching.searxng import SearxngSearch
+from nlp_retrieval.systems.evidence.web_research.searching import FolderSearch, SearxngSearch
 
 _SERVERS: list[WebServer] = []
 _ROWS = [{"url": f"https://a.example/{n}", "title": f"Page {n}", "content": "Foxes sleep."} for n in range(4)]

@@ -16,7 +16,7 @@ from nlp_retrieval.core.candidates import Hits, Mask
 from nlp_retrieval.core.components.interfaces import BaseLoader, BaseUserQueryProcessor
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.core.search.joining.merge import MergeRule
+from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever
 

@@ -33,10 +33,10 @@ from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import IndexMismatchError, IndexMissingError
 from nlp_retrieval.hipporag import HippoRagRetriever
 from nlp_retrieval.policy import HopRetriever
+from nlp_retrieval.retrievers import splade as splade_room
 from nlp_retrieval.retrievers import vectors as vectors_room
 from nlp_retrieval.retrievers.colbert import retriever as colbert_room
-from nlp_retrieval.retrievers.splade import retriever as splade_room
-from nlp_retrieval.retrievers.splade.retriever import SpladeRetriever
+from nlp_retrieval.retrievers.splade import SpladeRetriever
 
 WORDS = "fox whale tree river bridge castle novel film director painter island queen album singer orbit harbour".split()
 QUESTIONS = ["whale in the river", "castle novel", "who painted the island queen", "Page orbit 3"]

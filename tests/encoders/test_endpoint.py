@@ -20,15 +20,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nlp_retrieval import FaissRetriever, HttpEncoder, OpenAIEncoder, Searcher
-from nlp_retrieval.benchmarks.cost.prices import ModelPrice, Prices, price_per_1000_queries
+from nlp_retrieval.benchmarks.cost import ModelPrice, Prices, price_per_1000_queries
 from nlp_retrieval.core.components.registry import build, plan
 from nlp_retrieval.core.components.trust import asked_for
+from nlp_retrieval.encoders import endpoint as servers
 from nlp_retrieval.encoders.base import BaseEncoder
-from nlp_retrieval.encoders.endpoint import servers
-from nlp_retrieval.encoders.endpoint.answer import read_embeddings
+from nlp_retrieval.encoders.endpoint import read_embeddings
 from nlp_retrieval.errors import ConfigurationError, DependencyError, IndexMismatchError, ModelError, RetrievalWarning
+from nlp_retrieval.lm import endpoint as calls
 from nlp_retrieval.lm.counting import CallCounts, record_calls
-from nlp_retrieval.lm.endpoint import calls
 
 TEXTS = [f"text number {number} of the red fox" for number in range(10)]
 KEY = "quite-a-secret-0123456789"

@@ -19,10 +19,10 @@ from hashed_words import items_of, rows_of
 from named_models import NAMED
 
 from nlp_retrieval import FaissRetriever, RetrievalWarning, Searcher, SentenceTransformerEncoder
+from nlp_retrieval.encoders import backends as choice
+from nlp_retrieval.encoders import backends as export
 from nlp_retrieval.encoders import shared_models
-from nlp_retrieval.encoders.backends import choice, export
-from nlp_retrieval.encoders.backends.choice import Chosen
-from nlp_retrieval.encoders.backends.model import OnnxModel
+from nlp_retrieval.encoders.backends import Chosen, OnnxModel
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import ConfigurationError, DependencyError, IndexMismatchError, ModelError
 
@@ -176,7 +176,7 @@ def test_a_vector_does_not_depend_on_the_rest_of_the_batch_and_threads_share_a_m
     texts = TEXTS * 7
     alone = np.concatenate([encoder.encode_passages([text]) for text in texts])
     for cores in (1, 2, 8):
-        monkeypatch.setattr("nlp_retrieval.encoders.backends.model.usable_cores", lambda cores=cores: cores)
+        monkeypatch.setattr("nlp_retrieval.encoders.backends.usable_cores", lambda cores=cores: cores)
         np.testing.assert_array_equal(encoder.encode_passages(texts), alone)
 
 

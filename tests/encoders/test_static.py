@@ -321,7 +321,7 @@ def test_without_model2vec_the_error_says_what_to_install(folder: Path, monkeypa
 def test_on_the_command_line(tmp_path: Path) -> None:
     from typer.testing import CliRunner
 
-    from nlp_retrieval.encoders.word_vectors.files import write_word_vectors
+    from nlp_retrieval.encoders.word_vectors import write_word_vectors
 
     corpus = tmp_path / "corpus.jsonl"
     corpus.write_text("".join(json.dumps({"id": f"d{n}", "content": text}) + "\n" for n, text in enumerate(TEXTS)), "utf-8")

@@ -13,8 +13,8 @@ from colbert_checkpoints import save_bert, save_pylate, save_stanford
 from hashed_words import items_of, rows_of
 from named_models import NAMED
 
+from nlp_retrieval.encoders import backends as token_export
 from nlp_retrieval.encoders import shared_models
-from nlp_retrieval.encoders.backends import token_export
 from nlp_retrieval.encoders.colbert import ColbertEncoder
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, ModelError
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever

@@ -17,7 +17,7 @@ import pytest
 
 from nlp_retrieval import FaissRetriever, MultiSignalReranker, RetrievalResult, SearchableItem, WordVectorEncoder
 from nlp_retrieval.encoders import train_word_vectors
-from nlp_retrieval.encoders.word_vectors.files import read_word_vectors, write_word_vectors
+from nlp_retrieval.encoders.word_vectors import read_word_vectors, write_word_vectors
 from nlp_retrieval.errors import ConfigurationError, ItemError, ModelError, RetrievalWarning
 
 WORDS = ["the", "wind", "power", "łódź"]
@@ -136,7 +136,7 @@ def test_vectors_that_are_others_only_while_they_are_read_are_not_opened(source,
             file.write_bytes(content)
         return read_word_vectors(path)
 
-    monkeypatch.setattr("nlp_retrieval.encoders.word_vectors.encoder.read_word_vectors", read_meanwhile)
+    monkeypatch.setattr("nlp_retrieval.encoders.word_vectors.read_word_vectors", read_meanwhile)
     with pytest.raises(ModelError, match="changed while it was read"):
         encoder.encode_queries(["wind"])
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.evaluation.answers.evaluator import ANSWER_MEASURES, FACT_MEASURES
+from nlp_retrieval.evaluation.answers import ANSWER_MEASURES, FACT_MEASURES
 from nlp_retrieval.evaluation.evaluator import MEASURES
 from nlp_retrieval.evaluation.measure import LABELS, Measure
 

@@ -6,8 +6,7 @@ import numpy as np
 
 from nlp_retrieval.core.answer import Answer
 from nlp_retrieval.errors import ConfigurationError, FetchError, InputError, ModelError, RetrievalError, SourceError
-from nlp_retrieval.lm.answering.prompt import shown_passage
-from nlp_retrieval.lm.answering.reading import as_answer, read_answer
+from nlp_retrieval.lm.answering import as_answer, read_answer, shown_passage
 from nlp_retrieval.lm.reading import read_object
 from nlp_retrieval.systems.evidence.citations.blocks import web_address
 from nlp_retrieval.systems.evidence.citations.markdown import read_report
@@ -16,8 +15,7 @@ from nlp_retrieval.systems.evidence.reading.quality import GRADES, QualityRules
 from nlp_retrieval.systems.evidence.reading.text_of import read_bytes
 from nlp_retrieval.systems.evidence.verifiers.calibration import Calibration
 from nlp_retrieval.systems.evidence.web_research.full_text.answers import read_numbers, read_stances
-from nlp_retrieval.systems.evidence.web_research.searching.base import BaseWebSearch, WebResult
-from nlp_retrieval.systems.evidence.web_research.searching.searxng import results_in
+from nlp_retrieval.systems.evidence.web_research.searching import BaseWebSearch, WebResult, results_in
 from nlp_retrieval.systems.evidence.web_research.web.robots import RobotRules
 from nlp_retrieval.systems.evidence.web_research.web.target import WebTarget, web_url
 

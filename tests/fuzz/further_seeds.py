@@ -12,7 +12,7 @@ from hashed_words import HashedWords
 
 from nlp_retrieval import FaissRetriever, SearchableItem, Searcher
 from nlp_retrieval.encoders.made_models import MADE_FILE
-from nlp_retrieval.encoders.word_vectors.files import VECTORS_FILE, WORDS_FILE, write_word_vectors
+from nlp_retrieval.encoders.word_vectors import VECTORS_FILE, WORDS_FILE, write_word_vectors
 from nlp_retrieval.hipporag import HippoRagRetriever
 from nlp_retrieval.policy import HopRetriever
 from nlp_retrieval.rerankers.multi_signal.profile import profile_path

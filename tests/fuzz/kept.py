@@ -31,7 +31,7 @@ from nlp_retrieval.benchmarks.runs.folder import PER_QUERY, REPORT, read_run_fol
 from nlp_retrieval.benchmarks.runs.rerun import benchmark_of, differences, moved_results, read_manifest
 from nlp_retrieval.benchmarks.stages import store as stage_store
 from nlp_retrieval.benchmarks.stages.store import StageStore
-from nlp_retrieval.core.blocks.encoded import EncodedBatch, encoded_here
+from nlp_retrieval.core.blocks import EncodedBatch, encoded_here
 from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.core.index import checkpoint
@@ -40,15 +40,15 @@ from nlp_retrieval.core.index.manifest import MANIFEST_FILE
 from nlp_retrieval.core.index.manifest import read_manifest as read_index_manifest
 from nlp_retrieval.core.index.publishing import OWNER_FILE, owner_of
 from nlp_retrieval.core.index.segments import SegmentFolder
-from nlp_retrieval.encoders.endpoint.servers import KeptVectors
+from nlp_retrieval.encoders.endpoint import KeptVectors
 from nlp_retrieval.errors import IndexDamagedError, ModelError, RetrievalError, RetrievalWarning, SourceError
 from nlp_retrieval.evaluation.ranking_files import GOLD, HITS, PASSAGES, QUERIES, read_lists, read_retrievers
 from nlp_retrieval.lm.answers import AnswerStore
-from nlp_retrieval.reports.wandb.ledger import Ledger
+from nlp_retrieval.reports.wandb import Ledger
 from nlp_retrieval.retrievers.colbert.files import open_files as open_colbert
 from nlp_retrieval.retrievers.link_graph.store.added_links import open_added_links
 from nlp_retrieval.retrievers.link_graph.store.link_graph import LinkGraph
-from nlp_retrieval.retrievers.splade.retriever import SpladeRetriever
+from nlp_retrieval.retrievers.splade import SpladeRetriever
 
 from .inputs import a_file, a_folder, parts, scratch
 

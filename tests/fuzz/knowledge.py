@@ -10,8 +10,8 @@ from nlp_retrieval.errors import ConfigurationError, QueryError, SourceError
 from nlp_retrieval.rerankers.multi_signal.profile import Profile, load_profile
 from nlp_retrieval.service.index_service import SearchBody
 from nlp_retrieval.service.refusal import faults_of
-from nlp_retrieval.systems.evidence.service.bodies import AuditBody, IndexBody, PassageSearchBody, VerifyBody
-from nlp_retrieval.systems.hipporag.knowledge.extraction.extractor import read_answer
+from nlp_retrieval.systems.evidence.service import AuditBody, IndexBody, PassageSearchBody, VerifyBody
+from nlp_retrieval.systems.hipporag.knowledge.extraction import read_answer
 from nlp_retrieval.systems.hipporag.knowledge.from_json import ENTITY_TYPES, MAX_CHARACTERS, MAX_STATEMENTS
 from nlp_retrieval.systems.hipporag.knowledge.openie_file import OpenIeFile
 from nlp_retrieval.systems.hipporag.knowledge.statements import PassageKnowledge

@@ -8,7 +8,7 @@ from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.retrievers.entity_sentences.graph.named_sentences import NamedSentences
 from nlp_retrieval.retrievers.entity_sentences.graph.sentence_graph import SentenceGraph
-from nlp_retrieval.retrievers.feedback.places import PassagePlaces
+from nlp_retrieval.retrievers.feedback import PassagePlaces
 from nlp_retrieval.retrievers.milvus.record import CollectionRecord, orphans
 from nlp_retrieval.retrievers.postgres.record import TableRecord
 from nlp_retrieval.systems.hipporag.engine.knowledge_graph import open_knowledge

@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 from hashed_words import InMemory
 
-from nlp_retrieval.benchmarks.cost.prices import read_prices
+from nlp_retrieval.benchmarks.cost import read_prices
 from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.components.interfaces import BaseLoader, BaseQueryLoader
 from nlp_retrieval.core.filters import Combination, Condition, Filter, parse_filter
 from nlp_retrieval.core.index.items import check_filter, mask_of
-from nlp_retrieval.encoders.endpoint.answer import read_embeddings
+from nlp_retrieval.encoders.endpoint import read_embeddings
 from nlp_retrieval.errors import ConfigurationError, QueryError, SourceError
 from nlp_retrieval.evaluation.trec import read_run, write_qrels, write_run
 from nlp_retrieval.lm.programs import read_program
@@ -32,8 +32,8 @@ from nlp_retrieval.loaders.tables.delimited import CsvLoader
 from nlp_retrieval.loaders.tables.parquet import ParquetLoader
 from nlp_retrieval.processors.clauses import ClauseSplit
 from nlp_retrieval.processors.entity_phrases import EntityPhrases
-from nlp_retrieval.rerankers.endpoint.answer import read_scores
-from nlp_retrieval.rerankers.listwise.permutation import read_permutation
+from nlp_retrieval.rerankers.endpoint import read_scores
+from nlp_retrieval.rerankers.listwise import read_permutation
 from nlp_retrieval.text.mentions import mentions_by_rules
 from nlp_retrieval.text.surfaces import first_mention, spans_of, surface_of, words_of
 from nlp_retrieval.text.titles import normalize_title

@@ -13,7 +13,7 @@ import yaml
 from cli.commands import COMMAND
 from soaking import Figures
 
-from nlp_retrieval.lm.endpoint import calls
+from nlp_retrieval.lm import endpoint as calls
 from nlp_retrieval.lm.engine import Engine
 
 from .command_lines import GOOD, TYPED, Ended, command_line, ended, hostile_settings, make_world

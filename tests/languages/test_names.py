@@ -8,7 +8,7 @@ import pytest
 from hashed_words import items_of
 
 from nlp_retrieval import Bm25sRetriever
-from nlp_retrieval.text.words.words import Words
+from nlp_retrieval.text.words import Words
 
 PAIRS = [
     ("C++", "Templates of C++ are long.", "Vitamin C, vitamin C and again vitamin C."),

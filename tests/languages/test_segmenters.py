@@ -13,8 +13,8 @@ from hashed_words import items_of, rows_of
 from languages.passages import SAMPLES
 from nlp_retrieval import Bm25sRetriever, RetrievalWarning
 from nlp_retrieval.errors import ConfigurationError, DependencyError, IndexMismatchError
-from nlp_retrieval.text.words import segmenters
-from nlp_retrieval.text.words.words import Words
+from nlp_retrieval.text import words as segmenters
+from nlp_retrieval.text.words import Words
 
 JIEBA = Bm25sRetriever(language="zh", segmenter="jieba")
 TEXTS = ["我们的产品和服务", "她穿着和服喝茶", "中华人民共和国的首都", "C言語 東京タワー 서울에서", "龘靐齉爩"]

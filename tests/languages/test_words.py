@@ -17,8 +17,7 @@ from nlp_retrieval import Bm25sRetriever, PyseriniRetriever, RetrievalWarning
 from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError
 from nlp_retrieval.retrievers.pyserini.analysis import LANGUAGES as ANSERINI
-from nlp_retrieval.text.words.stop_lists import STOP_LISTS, stop_words
-from nlp_retrieval.text.words.words import LANGUAGES, Words
+from nlp_retrieval.text.words import LANGUAGES, STOP_LISTS, Words, stop_words
 
 LUCENE_FINDS_LESS = {
     # stop words of Lucene's where bm25s has no list, and in Persian a prefix that is one

@@ -12,18 +12,17 @@ from chat_server import asked, fields
 from nlp_retrieval import Searcher
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import RetrievalWarning
-from nlp_retrieval.lm.answering.language_model_answerer import LanguageModelAnswerer
+from nlp_retrieval.lm.answering import LanguageModelAnswerer
 from nlp_retrieval.lm.asking import ask_all
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.lm.reading import final_answer, read_passage, read_phrases, unwrapped
 from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition
 from nlp_retrieval.processors.hyde import HyDE
 from nlp_retrieval.processors.signatures import PassageWriter
-from nlp_retrieval.rerankers.listwise.reranker import ListwiseReranker
+from nlp_retrieval.rerankers.listwise import ListwiseReranker
 from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
 from nlp_retrieval.systems.evidence.verifiers.language_model import LanguageModelVerifier
-from nlp_retrieval.systems.hipporag.knowledge.extraction.extractor import KnowledgeExtractor
-from nlp_retrieval.systems.hipporag.knowledge.extraction.running import extract_knowledge
+from nlp_retrieval.systems.hipporag.knowledge.extraction import KnowledgeExtractor, extract_knowledge
 from nlp_retrieval.systems.hipporag.knowledge.store.knowledge_store import KnowledgeStore
 
 DRAFT = "Okay, the user asks about a fox. [1] Wait, [2]?"

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from nlp_retrieval.benchmarks.cost.figures import Cost, LanguageModelCost, ModelTokens
-from nlp_retrieval.benchmarks.cost.prices import ModelPrice, Prices
+from nlp_retrieval.benchmarks.cost import Cost, LanguageModelCost, ModelPrice, ModelTokens, Prices
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult, Measures
 from nlp_retrieval.evaluation.by_group import compare_by_group, intervals_by_group
 

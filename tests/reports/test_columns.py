@@ -9,7 +9,7 @@ from rich.console import Console
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.reports.columns import COST_COLUMNS, Column, amount, measure_columns
-from nlp_retrieval.reports.terminal.summary import summary_table
+from nlp_retrieval.reports.terminal import summary_table
 
 from .report_data import configuration, cost_like, measures_like, report_of, usual_report
 

@@ -17,8 +17,8 @@ from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResul
 from nlp_retrieval.evaluation.pairwise import compare_pairs
 from nlp_retrieval.reports.page.page import quality_latency, quality_price, render_page
 from nlp_retrieval.reports.pareto import MARK, front_legend, fronts, not_dominated
-from nlp_retrieval.reports.tables.papers import latex_table, markdown_table
-from nlp_retrieval.reports.terminal.summary import summary_table
+from nlp_retrieval.reports.tables import latex_table, markdown_table
+from nlp_retrieval.reports.terminal import summary_table
 from reports.page.test_page import Page
 
 from .report_data import configuration, cost_like, priced_report, report_of, usual_report

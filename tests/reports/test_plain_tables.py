@@ -9,7 +9,7 @@ import json
 import pytest
 
 from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.reports.tables.plain import chosen_columns, csv_table, json_table, refuse_unknown_columns
+from nlp_retrieval.reports.tables import chosen_columns, csv_table, json_table, refuse_unknown_columns
 from nlp_retrieval.reports.view import view_of
 
 from .report_data import configuration, cost_like, report_of, usual_report

@@ -12,7 +12,7 @@ from nlp_retrieval.evaluation.verdicts import verdict
 from nlp_retrieval.reports.marks import DAGGERS, TRIANGLES
 from nlp_retrieval.reports.page.page import render_page
 from nlp_retrieval.reports.page.templating import rendered
-from nlp_retrieval.reports.tables.papers import markdown_table
+from nlp_retrieval.reports.tables import markdown_table
 from nlp_retrieval.reports.view import view_of
 
 from .report_data import compared_report, configuration, measures_like, priced_report, report_of, usual_report

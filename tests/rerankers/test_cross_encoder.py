@@ -111,7 +111,7 @@ def test_by_onnx_a_run_starts_no_threads_and_pairs_are_scored_on_as_many_cores_a
     pairs = [(QUERY, text) for text in TEXTS * 7]
     alone = np.concatenate([model.logits([pair]) for pair in pairs])
     for cores in (1, 2, 8):
-        monkeypatch.setattr("nlp_retrieval.encoders.backends.model.usable_cores", lambda cores=cores: cores)
+        monkeypatch.setattr("nlp_retrieval.encoders.backends.usable_cores", lambda cores=cores: cores)
         np.testing.assert_array_equal(model.logits(pairs), alone)
 
 

@@ -17,9 +17,9 @@ from rerank_server import relevance, rerank_server, reranked
 
 from nlp_retrieval import Bm25sRetriever, HttpReranker, RetrievalResult, RetrievalWarning, Searcher
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError
+from nlp_retrieval.lm import endpoint as calls
 from nlp_retrieval.lm.counting import CallCounts, record_calls
-from nlp_retrieval.lm.endpoint import calls
-from nlp_retrieval.rerankers.endpoint.answer import read_scores
+from nlp_retrieval.rerankers.endpoint import read_scores
 
 KEY = "quite-a-secret-0123456789"
 TEXTS = ["red fox", "a blue whale", "the red fox and the blue whale", "green", "", "东京 red"]

@@ -17,7 +17,7 @@ from nlp_retrieval import Bm25sRetriever, Searcher
 from nlp_retrieval.errors import DependencyError
 from nlp_retrieval.evidence import ClaimVerifier, EvidenceIndex, LexicalVerifier
 from nlp_retrieval.service.endpoints import ABOUT_TEXTS
-from nlp_retrieval.service.mcp.server import require_mcp
+from nlp_retrieval.service.mcp import require_mcp
 from nlp_retrieval.systems.evidence.citations.audit_json import audit_json
 from nlp_retrieval.systems.evidence.citations.auditor import CitationAuditor
 
@@ -313,7 +313,7 @@ NOISY = """
 import os, sys
 from nlp_retrieval import Bm25sRetriever, Searcher
 from nlp_retrieval.service.index_service import IndexService
-from nlp_retrieval.service.mcp.stdio import serve_stdio
+from nlp_retrieval.service.mcp import serve_stdio
 from nlp_retrieval.service.settings import ServiceLimits
 
 class Noisy(IndexService):

@@ -12,8 +12,7 @@ from nlp_retrieval import Bm25sRetriever, Searcher
 from nlp_retrieval.evidence import EvidenceIndex, LexicalVerifier
 from nlp_retrieval.service.refusal import RefusedError
 from nlp_retrieval.service.work import WorkPool, stop_where_nobody_waits
-from nlp_retrieval.systems.evidence.service.bodies import AuditBody
-from nlp_retrieval.systems.evidence.service.project_service import ProjectService
+from nlp_retrieval.systems.evidence.service import AuditBody, ProjectService
 
 DANUBE = "The Danube flows through Vienna."
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol, cast
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from nlp_retrieval.benchmarks.benchmarkable import Entry
-from nlp_retrieval.benchmarks.cost.prices import read_prices
+from nlp_retrieval.benchmarks.cost import read_prices
 from nlp_retrieval.benchmarks.manifest import MANIFEST_FORMAT, QUERY_PARTS
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings
 from nlp_retrieval.core.components.component import Component, Config
@@ -25,7 +25,7 @@ from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.index.manifest import index_directory
 from nlp_retrieval.core.secrets import HIDDEN
 from nlp_retrieval.errors import ConfigurationError, SourceError
-from nlp_retrieval.lm.answering.answerer import BaseAnswerer
+from nlp_retrieval.lm.answering import BaseAnswerer
 
 _SHOWN = 5
 

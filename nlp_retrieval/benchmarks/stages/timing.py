@@ -20,10 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from nlp_retrieval.benchmarks.cost.measuring import Measured, Sample, Searching, generation_of, time_queries
-from nlp_retrieval.benchmarks.filters.of_queries import grouped
-from nlp_retrieval.benchmarks.filters.searching import search_where
-from nlp_retrieval.benchmarks.filters.unfiltered import Unfiltered
+from nlp_retrieval.benchmarks.cost import Measured, Sample, Searching, generation_of, time_queries
+from nlp_retrieval.benchmarks.filters import Unfiltered, grouped, search_where
 from nlp_retrieval.benchmarks.stages.keys import corpus_of, hardware, identity_of, key_of
 from nlp_retrieval.benchmarks.stages.shared import SharedStages
 from nlp_retrieval.benchmarks.stages.store import Entry

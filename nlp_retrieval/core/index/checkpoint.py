@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from nlp_retrieval._version import __version__
-from nlp_retrieval.core.blocks.encoded import EncodedBatch, chained, digest_of
+from nlp_retrieval.core.blocks import EncodedBatch, chained, digest_of
 from nlp_retrieval.core.components.component import Config, canonical_json
 from nlp_retrieval.errors import RetrievalWarning
 

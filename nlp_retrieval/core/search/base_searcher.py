@@ -11,7 +11,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
-from nlp_retrieval.core.blocks.workers import Workers, working
+from nlp_retrieval.core.blocks import Workers, working
 from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.cores import usable_cores
 from nlp_retrieval.core.explanation import Explanation

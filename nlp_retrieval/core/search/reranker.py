@@ -21,7 +21,7 @@ from nlp_retrieval.core.forks import compute_alone
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.queries import check_k, check_queries, check_results
-from nlp_retrieval.core.search.joining.fusion import FusionPool, ReciprocalRankFusion, normalized
+from nlp_retrieval.core.search.joining import FusionPool, ReciprocalRankFusion, normalized
 from nlp_retrieval.errors import EngineError, QueryError, RetrievalWarning
 
 Blend = Literal["replace", "rank", "score"]

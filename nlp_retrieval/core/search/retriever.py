@@ -32,7 +32,7 @@ from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.queries import check_k, check_processed
 from nlp_retrieval.core.ranking import search_parts
 from nlp_retrieval.core.search.encoding import encoding_once
-from nlp_retrieval.core.search.joining.merge import MergeRule, merge_candidates
+from nlp_retrieval.core.search.joining import MergeRule, merge_candidates
 from nlp_retrieval.core.search.results import to_results
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, EngineError, IndexMismatchError, IndexMissingError
@@ -83,7 +83,7 @@ def _paired(one: object, other: object) -> list[tuple[Config, Config]]:
 class BaseRetriever(Component, ABC):
     """Finds items for queries.
 
-    ``merge`` says how the sub-queries of one query become one list (:mod:`nlp_retrieval.core.search.joining.merge`); an engine
+    ``merge`` says how the sub-queries of one query become one list (:mod:`nlp_retrieval.core.search.joining`); an engine
     offers it by a parameter of that name.
     """
 

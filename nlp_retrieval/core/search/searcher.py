@@ -24,8 +24,7 @@ from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.queries import check_k, check_processed, check_queries, check_results, has_no_words
 from nlp_retrieval.core.search.base_searcher import BaseSearcher, OpenedRetrievers
 from nlp_retrieval.core.search.composition import labelled
-from nlp_retrieval.core.search.joining.fusion import BaseFusion, RawScore, ReciprocalRankFusion
-from nlp_retrieval.core.search.joining.interleave import interleave
+from nlp_retrieval.core.search.joining import BaseFusion, RawScore, ReciprocalRankFusion, interleave
 from nlp_retrieval.core.search.ranked_lists import RankedLists
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.results import to_results

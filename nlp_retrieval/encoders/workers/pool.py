@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 
-from nlp_retrieval.core.blocks.encoded import EncodedBatch, EncodedBlock, WorkBlock, blocks_of
+from nlp_retrieval.core.blocks import EncodedBatch, EncodedBlock, WorkBlock, blocks_of
 from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.encoders.workers.task import PassageTask
 from nlp_retrieval.encoders.workers.worker import Confirmed, Failure, NoRoomError, Task, TaskBlock, Worker, WorkerLostError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from nlp_retrieval.core.blocks.workers import Workers, current_crew
+from nlp_retrieval.core.blocks import Workers, current_crew
 from nlp_retrieval.core.components.component import Component, with_held
 from nlp_retrieval.encoders.workers.pool import WorkerPool
 from nlp_retrieval.encoders.workers.processes import local_pool

@@ -19,7 +19,7 @@ from typing import cast
 import numpy as np
 
 from nlp_retrieval._version import __version__
-from nlp_retrieval.core.blocks.encoded import EncodedBatch, EncodedBlock
+from nlp_retrieval.core.blocks import EncodedBatch, EncodedBlock
 from nlp_retrieval.core.components.component import Component, canonical_json, refuse_secrets, with_held
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors, checked_vectors
 from nlp_retrieval.encoders.sparse_base import BaseSparseEncoder, checked_terms

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nlp_retrieval.benchmarks.grid.labels import labels_of, value_key
+from nlp_retrieval.benchmarks.grid import labels_of, value_key
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
 from nlp_retrieval.reports.page.drawing import finite
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from nlp_retrieval.benchmarks.cost.figures import comparable_figures
+from nlp_retrieval.benchmarks.cost import comparable_figures
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.output import file_names

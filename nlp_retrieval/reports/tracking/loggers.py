@@ -8,7 +8,7 @@ from nlp_retrieval.benchmarks.config import BenchmarkConfig
 from nlp_retrieval.reports.tracking.mlflow import MlflowLogger
 from nlp_retrieval.reports.tracking.run_logger import RunLogger
 from nlp_retrieval.reports.tracking.tensorboard import TensorboardLogger
-from nlp_retrieval.reports.wandb.runs import WandbLogger
+from nlp_retrieval.reports.wandb import WandbLogger
 
 
 def loggers_of(config: BenchmarkConfig, names: Sequence[str] = ()) -> list[RunLogger]:

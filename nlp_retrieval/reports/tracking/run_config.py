@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from nlp_retrieval.benchmarks.grid.paths import Place, with_value
+from nlp_retrieval.benchmarks.grid import Place, with_value
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.secrets import without_secrets

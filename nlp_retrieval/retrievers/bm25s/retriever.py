@@ -23,15 +23,14 @@ from nlp_retrieval.core.explanation import Explanation, TermScore
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.progress_bars import tracked
-from nlp_retrieval.core.search.joining.merge import MergeRule
+from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.retrievers.bm25s.build import build_files, join_files
 from nlp_retrieval.retrievers.bm25s.expansion import Expansion, ExpansionRule, QueryExpander, Weighted
 from nlp_retrieval.retrievers.bm25s.files import PostingFiles, open_files
 from nlp_retrieval.retrievers.bm25s.segments import SegmentedScorer
-from nlp_retrieval.text.words.segmenters import Segmenter, segmenter_fingerprint
-from nlp_retrieval.text.words.words import Accents, Words, language_of
+from nlp_retrieval.text.words import Accents, Segmenter, Words, language_of, segmenter_fingerprint
 
 # Texts as the numbers of their terms.
 

@@ -32,7 +32,7 @@ from nlp_retrieval.core.measure import stage
 from nlp_retrieval.core.notes import ENCODER_LIMIT, warn_of_cut
 from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.ranking import among_best, best_of
-from nlp_retrieval.core.search.joining.merge import MergeRule
+from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.encoders.colbert import ColbertEncoder

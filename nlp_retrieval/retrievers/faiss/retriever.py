@@ -22,7 +22,7 @@ from nlp_retrieval.core.components.trust_rules import may_set, reads_model
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.measure import stage
-from nlp_retrieval.core.search.joining.merge import MergeRule
+from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.retrievers.faiss.build import build_ann_index, has_outgrown, join_codes, join_vectors

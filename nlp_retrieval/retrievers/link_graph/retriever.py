@@ -28,7 +28,7 @@ from nlp_retrieval.core.measure import stage
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.ranking import foremost, scaled
 from nlp_retrieval.core.search.composition import labelled
-from nlp_retrieval.core.search.joining.merge import MergeRule
+from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder

@@ -20,7 +20,7 @@ from nlp_retrieval.core.files.columns import CURE
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.progress_bars import tracked
-from nlp_retrieval.core.search.joining.merge import MergeRule
+from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import EngineError, IndexDamagedError
 from nlp_retrieval.retrievers.pyserini.analysis import check_analysis

@@ -12,7 +12,7 @@ from collections import Counter
 from functools import lru_cache
 from typing import NamedTuple
 
-from nlp_retrieval.text.words.scripts import HAN, HANGUL
+from nlp_retrieval.text.words import HAN, HANGUL
 
 __all__ = ["SCALES", "WRITTEN_TOGETHER", "Convention", "convention_of", "plain_digits"]
 

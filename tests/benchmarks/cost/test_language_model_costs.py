@@ -31,13 +31,12 @@ from nlp_retrieval import (
     log_to_wandb,
     write_run_files,
 )
-from nlp_retrieval.benchmarks.cost.figures import Cost, LanguageModelCost
-from nlp_retrieval.benchmarks.cost.prices import ModelPrice, Prices, price_per_1000_queries, price_spent
+from nlp_retrieval.benchmarks.cost import Cost, LanguageModelCost, ModelPrice, Prices, price_per_1000_queries, price_spent
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.reports.columns import COST_COLUMNS, LANGUAGE_MODEL_COLUMNS, cost_columns
 from nlp_retrieval.reports.page.page import render_page
 from nlp_retrieval.reports.pareto import fronts
-from nlp_retrieval.reports.terminal.summary import summary_table
+from nlp_retrieval.reports.terminal import summary_table
 
 KINDS = ("calls", "cache_hits", "tokens_in", "tokens_out", "failures", "degraded")
 

@@ -19,9 +19,10 @@ from rich.console import Console
 
 from benchmarks.small_benchmark import QUERIES, benchmarker
 from nlp_retrieval import Bm25sRetriever, ClaimDecomposition, HyDE, Searcher, write_run_files
-from nlp_retrieval.benchmarks.cost.figures import Cost, ModelTokens
-from nlp_retrieval.benchmarks.cost.prices import (
+from nlp_retrieval.benchmarks.cost import (
+    Cost,
     ModelPrice,
+    ModelTokens,
     Prices,
     price_per_1000_queries,
     price_spent,
@@ -37,8 +38,8 @@ from nlp_retrieval.processors.chain import Chain
 from nlp_retrieval.reports.columns import cost_columns, price_columns, price_text
 from nlp_retrieval.reports.notes import price_note, prices_legend
 from nlp_retrieval.reports.page.page import render_page
-from nlp_retrieval.reports.tables.papers import latex_table, markdown_table
-from nlp_retrieval.reports.terminal.summary import summary_table
+from nlp_retrieval.reports.tables import latex_table, markdown_table
+from nlp_retrieval.reports.terminal import summary_table
 
 TOKENS = ModelTokens(tokens_in=3_000_000, tokens_out=500_000, query_tokens_in=800.0, query_tokens_out=100.0)
 

@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nlp_retrieval import Bm25sRetriever, CombSUM, FaissRetriever, OverlapReranker, ReciprocalRankFusion, Searcher
-from nlp_retrieval.benchmarks.grid.grid import build_grid, expand_grid
-from nlp_retrieval.benchmarks.grid.labels import labels_of
+from nlp_retrieval.benchmarks.grid import build_grid, expand_grid, labels_of
 from nlp_retrieval.errors import ConfigurationError
 
 EXAMPLE = """

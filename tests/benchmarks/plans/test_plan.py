@@ -33,16 +33,16 @@ from nlp_retrieval import (
     SentenceTransformerEncoder,
 )
 from nlp_retrieval.benchmarks.benchmarker import Benchmarker
-from nlp_retrieval.benchmarks.grid.grid import build_grid
+from nlp_retrieval.benchmarks.grid import build_grid
 from nlp_retrieval.benchmarks.halving import Halving
-from nlp_retrieval.benchmarks.plans.plan import Plan, plan_of
+from nlp_retrieval.benchmarks.plans import Plan, plan_of
 from nlp_retrieval.benchmarks.trec_run import TrecRun
 from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
 from nlp_retrieval.core.index.build import build_index
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError
 from nlp_retrieval.hover import MultiHopSearcher
-from nlp_retrieval.reports.terminal.plan import PlanTables
+from nlp_retrieval.reports.terminal import PlanTables
 from nlp_retrieval.retrievers import TitleMentions
 
 MODEL = "sentence-transformers/all-MiniLM-L6-v2"

@@ -20,7 +20,7 @@ from nlp_retrieval.benchmarks.runs.compare import judged_again
 from nlp_retrieval.benchmarks.runs.folder import read_run_folder
 from nlp_retrieval.benchmarks.runs.sources import read_sources
 from nlp_retrieval.errors import GoldError, QueryError, SourceError
-from nlp_retrieval.reports.terminal.summary import summary_table
+from nlp_retrieval.reports.terminal import summary_table
 from nlp_retrieval.reports.tracking.logged_run import sweep_of
 
 DIFFERENT = "These configurations were run on different corpora"

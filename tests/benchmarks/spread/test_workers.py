@@ -23,9 +23,8 @@ from nlp_retrieval import (
     StaticEncoder,
     write_run_files,
 )
+from nlp_retrieval.benchmarks.distributed import StageBlock, StageTask, reason_to_stay
 from nlp_retrieval.benchmarks.results import BenchmarkRun
-from nlp_retrieval.benchmarks.spread.spreading import reason_to_stay
-from nlp_retrieval.benchmarks.spread.work import StageBlock, StageTask
 from nlp_retrieval.benchmarks.stages import shared as shared_room
 from nlp_retrieval.core.components.naming import registered
 from nlp_retrieval.errors import WorkerError

@@ -14,7 +14,7 @@ from chat_server import ChatServer, MakeModel, asked, fields
 from benchmarks.cost.test_language_model_costs import asked_of, failing_for
 from benchmarks.small_benchmark import QUERIES, benchmarker
 from nlp_retrieval import Bm25sRetriever, ClaimDecomposition, RetrievalWarning, Searcher, write_run_files
-from nlp_retrieval.benchmarks.cost.figures import LanguageModelCost
+from nlp_retrieval.benchmarks.cost import LanguageModelCost
 from nlp_retrieval.benchmarks.stages.keys import identity_of, key_of
 from nlp_retrieval.benchmarks.stages.store import Entry, StageStore
 from nlp_retrieval.lm.counting import CallCounts

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from core.engines import Brief, SplitAt, TermCount, TermShare
 from nlp_retrieval.core.components.component import Component, canonical_json, to_plain
-from nlp_retrieval.core.search.joining.fusion import CombMNZ, CombSUM, RawScore, ReciprocalRankFusion, WeightedSum
+from nlp_retrieval.core.search.joining import CombMNZ, CombSUM, RawScore, ReciprocalRankFusion, WeightedSum
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError
 

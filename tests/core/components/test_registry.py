@@ -11,7 +11,7 @@ from nlp_retrieval.core.components.component import parameters_of
 from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.components.naming import kinds, registered
 from nlp_retrieval.core.components.registry import build, build_as, component_class, describe_parameters, names
-from nlp_retrieval.core.search.joining.fusion import RawScore, ReciprocalRankFusion, WeightedSum
+from nlp_retrieval.core.search.joining import RawScore, ReciprocalRankFusion, WeightedSum
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError
@@ -224,8 +224,8 @@ def test_an_entry_point_that_is_no_component_is_refused_and_not_called(install, 
 def test_an_import_path_is_no_name():
     for path in (
         "os:system",
-        "nlp_retrieval.core.search.joining.fusion:RawScore",
-        "nlp_retrieval.core.search.joining.fusion.RawScore",
+        "nlp_retrieval.core.search.joining:RawScore",
+        "nlp_retrieval.core.search.joining.RawScore",
     ):
         with pytest.raises(ConfigurationError, match="there is no fusion called"):
             build("fusions", path)

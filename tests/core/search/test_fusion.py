@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.ranked import batch_of, in_order, lists_of, ranked_lists, signals_of
-from nlp_retrieval.core.search.joining.fusion import CombMNZ, CombSUM, RawScore, ReciprocalRankFusion, WeightedSum
+from nlp_retrieval.core.search.joining import CombMNZ, CombSUM, RawScore, ReciprocalRankFusion, WeightedSum
 from nlp_retrieval.errors import ConfigurationError
 
 

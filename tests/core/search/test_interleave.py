@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.ranked import batch_of, lists_of, ranked_lists, signals_of
-from nlp_retrieval.core.search.joining.interleave import interleave
+from nlp_retrieval.core.search.joining import interleave
 
 
 def plain_interleave(lists, k, quota):

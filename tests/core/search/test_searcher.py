@@ -13,7 +13,7 @@ import pytest
 from core.engines import Brief, ListLoader, SplitAt, TermCount, TermShare, documents, terms
 from nlp_retrieval.core.measure import record_stages
 from nlp_retrieval.core.models import RetrievalResult
-from nlp_retrieval.core.search.joining.fusion import CombSUM, RawScore, ReciprocalRankFusion, WeightedSum
+from nlp_retrieval.core.search.joining import CombSUM, RawScore, ReciprocalRankFusion, WeightedSum
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, IndexMissingError, QueryError, RetrievalWarning
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from nlp_retrieval.core.answer import Answer
 from nlp_retrieval.errors import GoldError, QueryError
-from nlp_retrieval.evaluation.answers.evaluator import ANSWER_MEASURES, FACT_MEASURES, AnswerEvaluator, normalize_answer
-from nlp_retrieval.evaluation.answers.gold import GoldAnswer
+from nlp_retrieval.evaluation.answers import ANSWER_MEASURES, FACT_MEASURES, AnswerEvaluator, GoldAnswer, normalize_answer
 from nlp_retrieval.evaluation.by_group import intervals_by_group
 
 

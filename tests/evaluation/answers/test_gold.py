@@ -6,7 +6,7 @@ import pytest
 
 from nlp_retrieval.core.models import Query
 from nlp_retrieval.errors import GoldError
-from nlp_retrieval.evaluation.answers.gold import GoldAnswer, gold_answers
+from nlp_retrieval.evaluation.answers import GoldAnswer, gold_answers
 
 
 def query(query_id, **metadata):

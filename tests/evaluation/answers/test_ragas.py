@@ -9,8 +9,7 @@ import pytest
 from nlp_retrieval.core.answer import Answer
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.errors import QueryError
-from nlp_retrieval.evaluation.answers.gold import GoldAnswer
-from nlp_retrieval.evaluation.answers.ragas import ragas_lines
+from nlp_retrieval.evaluation.answers import GoldAnswer, ragas_lines
 
 ITEM = SearchableItem(item_id="a", content="Line one.\nLine \u2028 two.", metadata={"title": "T"})
 

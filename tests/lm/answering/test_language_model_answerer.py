@@ -10,8 +10,7 @@ from chat_server import asked, fields
 from nlp_retrieval.core.answer import Answer
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.errors import EngineError, QueryError, RetrievalWarning
-from nlp_retrieval.lm.answering.answerer import BaseAnswerer
-from nlp_retrieval.lm.answering.language_model_answerer import LanguageModelAnswerer
+from nlp_retrieval.lm.answering import BaseAnswerer, LanguageModelAnswerer
 from nlp_retrieval.lm.counting import record_calls
 
 

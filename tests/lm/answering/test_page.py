@@ -12,7 +12,7 @@ from nlp_retrieval import HotpotqaLoader
 from nlp_retrieval.benchmarks.config import _OPTIONAL, _REQUIRED
 from nlp_retrieval.core.answer import Answer
 from nlp_retrieval.core.components.registry import build
-from nlp_retrieval.evaluation.answers.evaluator import ANSWER_MEASURES, FACT_MEASURES
+from nlp_retrieval.evaluation.answers import ANSWER_MEASURES, FACT_MEASURES
 
 PAGE = (Path(__file__).parents[3] / "docs" / "ANSWERS.md").read_text("utf-8")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.lm.answering.prompt import shown_passage, written
+from nlp_retrieval.lm.answering import shown_passage, written
 
 
 def item(content, title="", item_id="a", **metadata):

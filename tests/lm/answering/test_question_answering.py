@@ -5,8 +5,7 @@ from __future__ import annotations
 from chat_server import asked, fields
 
 from nlp_retrieval.core.search.searcher import Searcher
-from nlp_retrieval.lm.answering.language_model_answerer import LanguageModelAnswerer
-from nlp_retrieval.lm.answering.question_answering import QuestionAnswering
+from nlp_retrieval.lm.answering import LanguageModelAnswerer, QuestionAnswering
 from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
 
 

@@ -6,8 +6,7 @@ import pytest
 
 from nlp_retrieval.core.answer import Answer
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.lm.answering.prompt import shown_passage
-from nlp_retrieval.lm.answering.reading import as_answer, read_answer
+from nlp_retrieval.lm.answering import as_answer, read_answer, shown_passage
 
 PASSAGES = [
     shown_passage(SearchableItem(item_id=name, content="One is. Two is.", metadata={"title": name.upper()}), 100)

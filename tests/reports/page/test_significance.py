@@ -21,8 +21,8 @@ from nlp_retrieval.evaluation.comparison import compare
 from nlp_retrieval.evaluation.verdicts import sentence, verdict
 from nlp_retrieval.reports.marks import DAGGERS, TRIANGLES, by_chance, by_figure, legend, out_of_reach, p_text
 from nlp_retrieval.reports.page.page import render_page
-from nlp_retrieval.reports.tables.papers import latex_table, markdown_table
-from nlp_retrieval.reports.terminal.summary import summary_table
+from nlp_retrieval.reports.tables import latex_table, markdown_table
+from nlp_retrieval.reports.terminal import summary_table
 from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
 from reports.report_data import compared_report, usual_report
 

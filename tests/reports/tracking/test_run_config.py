@@ -18,8 +18,7 @@ from nlp_retrieval import (
     Searcher,
     SentenceTransformerEncoder,
 )
-from nlp_retrieval.benchmarks.grid.grid import build_grid
-from nlp_retrieval.benchmarks.grid.recorded import with_grid
+from nlp_retrieval.benchmarks.grid import build_grid, with_grid
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.reports.tracking.run_config import configs_of, dataset_of, tags_of

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.rerankers.listwise.permutation import read_permutation
+from nlp_retrieval.rerankers.listwise import read_permutation
 
 
 @pytest.mark.parametrize(

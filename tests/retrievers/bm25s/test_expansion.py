@@ -12,7 +12,7 @@ import pytest
 from hashed_words import items_of
 
 from nlp_retrieval import Bm25sRetriever, PyseriniRetriever, SearchableItem, Searcher
-from nlp_retrieval.text.words.words import Words
+from nlp_retrieval.text.words import Words
 
 WORDS = [f"word{number}" for number in range(400)]
 COMMON = ["river", "bridge", "castle"]  # more than a tenth of the passages have them

@@ -338,14 +338,14 @@ def test_filters_are_exact_on_an_old_and_a_new_extension(index):
 
 def test_filters_of_many_rows_are_bits_and_as_exact(index, monkeypatch):
     monkeypatch.setattr("nlp_retrieval.retrievers.postgres.filters.FEW", 0)
-    monkeypatch.setattr("nlp_retrieval.retrievers.pgvector.statements.FEW", 0)
+    monkeypatch.setattr("nlp_retrieval.retrievers.pgvector.FEW", 0)
     test_filters_are_exact_on_an_old_and_a_new_extension(index)
 
 
 @pytest.mark.parametrize("many_rows", [0, 10_000])
 def test_a_batch_answers_as_each_query_alone(many_rows, place, index, monkeypatch):
     """Whether the queries of a batch are sent together, or one by one, as over a large table."""
-    monkeypatch.setattr("nlp_retrieval.retrievers.pgvector.statements._MANY_ROWS", many_rows)
+    monkeypatch.setattr("nlp_retrieval.retrievers.pgvector._MANY_ROWS", many_rows)
     for index_type in ("exact", "hnsw"):
         searcher = place.searcher(index_type=index_type)
         searcher.index(corpus(300), index / index_type)

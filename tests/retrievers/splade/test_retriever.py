@@ -20,9 +20,8 @@ from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.encoders.sparse_base import BaseSparseEncoder, TermWeights
 from nlp_retrieval.encoders.splade import SpladeEncoder
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, IndexMismatchError, ModelError
-from nlp_retrieval.retrievers.splade import retriever as splade_room
-from nlp_retrieval.retrievers.splade.files import open_files
-from nlp_retrieval.retrievers.splade.retriever import SpladeRetriever
+from nlp_retrieval.retrievers import splade as splade_room
+from nlp_retrieval.retrievers.splade import SpladeRetriever, open_files
 
 WORDS = [f"word{number}" for number in range(80)]
 BACKENDS = ["numpy", "numba"]

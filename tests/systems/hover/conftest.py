@@ -8,13 +8,11 @@ from typing import Any
 
 import pytest
 from chat_server import asked, fields, model, server  # noqa: F401
+from demo_index import index  # noqa: F401
 
 import nlp_retrieval
 from nlp_retrieval.core.models import Query
-from nlp_retrieval.core.search.searcher import Searcher
-from nlp_retrieval.loaders.beir import BeirLoader
 from nlp_retrieval.loaders.hover import HoverLoader
-from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
 
 DEMO = Path(nlp_retrieval.__file__).parent / "demo"
 
@@ -48,11 +46,3 @@ def played(server):  # noqa: F811
 def claims() -> list[Query]:
     """The demonstration's claims."""
     return HoverLoader(DEMO / "claims.json").queries()
-
-
-@pytest.fixture(scope="session")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An index of the demonstration's pages by bm25s."""
-    folder = tmp_path_factory.mktemp("hover") / "index"
-    Searcher([Bm25sRetriever()]).index(BeirLoader(DEMO / "corpus.jsonl"), folder)
-    return folder

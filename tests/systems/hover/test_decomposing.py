@@ -9,7 +9,7 @@ import warnings
 import dspy
 import pytest
 
-from nlp_retrieval.core.search.joining.fusion import CombSUM, WeightedSum
+from nlp_retrieval.core.search.joining import CombSUM, WeightedSum
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError, IndexMissingError, RetrievalWarning
 from nlp_retrieval.lm.programs import fingerprint_of_program

@@ -109,7 +109,7 @@ class TitleMentions(BaseLinkExtractor):
 
     A title that one passage carries has a share of 1. One that several carry is shared out among them by prior and context,
     as entity linking does: a passage counts more that says its own name, and that is close by its words to the one that
-    mentions it (:class:`~nlp_retrieval.retrievers.link_graph.store.closeness.TermCloseness`). Passages with exactly the same
+    mentions it (:class:`TermCloseness`). Passages with exactly the same
     title are parts of one document: it counts by its likeliest part, and its parts share evenly. What is unlikely is not
     linked.
 

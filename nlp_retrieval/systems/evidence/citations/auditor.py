@@ -15,14 +15,18 @@ from nlp_retrieval.systems.evidence.citations.citation import Citation, CitedRep
 from nlp_retrieval.systems.evidence.citations.markdown import read_report
 from nlp_retrieval.systems.evidence.citations.quoted import missing_quotations
 from nlp_retrieval.systems.evidence.citations.rows import AuditReason, AuditRow, AuditStatus
-from nlp_retrieval.systems.evidence.claims.judged import judge_passages
+from nlp_retrieval.systems.evidence.claims import judge_passages
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.index.records import EvidencePassage, SourceVersion
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier, Judgement
-from nlp_retrieval.systems.evidence.verifiers.signals.checks import Checks, check
-from nlp_retrieval.systems.evidence.verifiers.signals.counts import Miscounted, miscounted
-from nlp_retrieval.systems.evidence.verifiers.signals.figures import missing_figures
-from nlp_retrieval.systems.evidence.verifiers.signals.names import unmatched_names
+from nlp_retrieval.systems.evidence.verifiers.signals import (
+    Checks,
+    Miscounted,
+    check,
+    miscounted,
+    missing_figures,
+    unmatched_names,
+)
 from nlp_retrieval.text import words_of
 
 __all__ = ["CitationAudit", "CitationAuditor"]

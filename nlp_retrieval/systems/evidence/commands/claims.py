@@ -23,7 +23,7 @@ from nlp_retrieval.systems.evidence.commands.projects import (
 if TYPE_CHECKING:
     from nlp_retrieval.systems.evidence.citations.auditor import CitationAudit
     from nlp_retrieval.systems.evidence.citations.retrieval_audit import RetrievalStatistics
-    from nlp_retrieval.systems.evidence.claims.claim_verifier import ClaimVerdict
+    from nlp_retrieval.systems.evidence.claims import ClaimVerdict
     from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 
 
@@ -59,7 +59,7 @@ def verify(
     only against it; UNVERIFIED: neither.
     """
     from nlp_retrieval.errors import QueryError
-    from nlp_retrieval.systems.evidence.claims.claim_verifier import ClaimVerifier
+    from nlp_retrieval.systems.evidence.claims import ClaimVerifier
 
     if not claim.strip():
         raise QueryError("the claim is empty; write one statement in quotes")

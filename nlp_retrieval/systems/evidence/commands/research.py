@@ -47,8 +47,8 @@ def research(
     fetched again. What happened to each page is said; one that fails stops no other.
     """
     from nlp_retrieval.core import build_as
-    from nlp_retrieval.systems.evidence.web_research.fetching.base import BaseFetcher
-    from nlp_retrieval.systems.evidence.web_research.searching.base import BaseWebSearch
+    from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher
+    from nlp_retrieval.systems.evidence.web_research.searching import BaseWebSearch
     from nlp_retrieval.systems.evidence.web_research.workflow import research as find
 
     engine = build_as(BaseWebSearch, "search_engines", parse_component(search_engine), "--search")

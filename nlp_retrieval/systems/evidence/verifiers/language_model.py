@@ -20,7 +20,7 @@ from nlp_retrieval.core import READS_FILE, has_no_words, may_set, parse_json
 from nlp_retrieval.lm import LONGEST_ANSWER
 from nlp_retrieval.systems.evidence.verifiers.base import ABSTAINED, Judgement
 from nlp_retrieval.systems.evidence.verifiers.calibrated import CalibratedVerifier
-from nlp_retrieval.systems.evidence.verifiers.signals.checks import Checks, check
+from nlp_retrieval.systems.evidence.verifiers.signals import Checks, check
 from nlp_retrieval.systems.evidence.verifiers.windows import Span, window_spans
 from nlp_retrieval.text import fenced, located, sentences_around, words_of
 

@@ -8,7 +8,7 @@ from nlp_retrieval.core import READS_FILE, may_set
 from nlp_retrieval.systems.evidence.verifiers.base import Judgement
 from nlp_retrieval.systems.evidence.verifiers.calibrated import CalibratedVerifier
 from nlp_retrieval.systems.evidence.verifiers.calibration import Calibration
-from nlp_retrieval.systems.evidence.verifiers.signals.checks import check
+from nlp_retrieval.systems.evidence.verifiers.signals import check
 
 __all__ = ["LexicalVerifier"]
 
@@ -21,7 +21,7 @@ class LexicalVerifier(CalibratedVerifier):
     It knows what a passage is about, sees a number or a name that is not there, a negation and a word of the opposite
     meaning, and no more: it cannot tell a contradiction in other words from support (``bench/EVIDENCE_LEXICAL.md`` says how
     often it is right). Its probabilities come from a logistic regression over these signals
-    (:mod:`nlp_retrieval.systems.evidence.verifiers.signals.checks`).
+    (:mod:`nlp_retrieval.systems.evidence.verifiers.signals`).
 
     Args:
         calibration: a file of ``nlp-retrieval evidence calibrate`` with other weights.

@@ -16,7 +16,7 @@ from nlp_retrieval.errors import ConfigurationError, ModelError
 from nlp_retrieval.rerankers import PairModel, PairPrecision, TorchPairs, find_pair_model, onnx_pairs, require_precision
 from nlp_retrieval.systems.evidence.verifiers.base import UNREAD, Judgement
 from nlp_retrieval.systems.evidence.verifiers.calibrated import CalibratedVerifier
-from nlp_retrieval.systems.evidence.verifiers.signals.checks import Checks, check
+from nlp_retrieval.systems.evidence.verifiers.signals import Checks, check
 from nlp_retrieval.systems.evidence.verifiers.windows import Span, window_spans
 from nlp_retrieval.text import sentences_of, words_of
 

@@ -28,10 +28,10 @@ from nlp_retrieval.systems.evidence.reading.cleaning import clean_title
 from nlp_retrieval.systems.evidence.reading.document import SourceDocument
 from nlp_retrieval.systems.evidence.reading.quality import QualityRules, assess_source_quality
 from nlp_retrieval.systems.evidence.reading.text_of import read_bytes
-from nlp_retrieval.systems.evidence.web_research.fetching.base import BaseFetcher
+from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher
 from nlp_retrieval.systems.evidence.web_research.merging import merged_by_rank
 from nlp_retrieval.systems.evidence.web_research.report import PageStatus, ResearchedPage, ResearchReport, WebQuery
-from nlp_retrieval.systems.evidence.web_research.searching.base import BaseWebSearch, WebResult
+from nlp_retrieval.systems.evidence.web_research.searching import BaseWebSearch, WebResult
 from nlp_retrieval.systems.evidence.web_research.web.target import shown
 
 __all__ = ["research"]

@@ -11,7 +11,7 @@ from nlp_retrieval.cli import Corpus, Loader, LoaderOptions, corpus_loader, pars
 
 if TYPE_CHECKING:
     from nlp_retrieval import LanguageModel
-    from nlp_retrieval.systems.hipporag.knowledge.extraction.summary import ExtractionSummary
+    from nlp_retrieval.systems.hipporag.knowledge.extraction import ExtractionSummary
 
 _OF_THE_MODEL = {"retries": 3, "backoff": 2.0, "max_tokens": 2048, "timeout": 120.0}
 """Other than for queries: answers are longer, and a corpus can wait."""
@@ -50,8 +50,7 @@ def command(
     from itertools import islice
 
     from nlp_retrieval.benchmarks import ModelPrice
-    from nlp_retrieval.systems.hipporag.knowledge.extraction.extractor import KnowledgeExtractor
-    from nlp_retrieval.systems.hipporag.knowledge.extraction.running import extract_knowledge
+    from nlp_retrieval.systems.hipporag.knowledge.extraction import KnowledgeExtractor, extract_knowledge
     from nlp_retrieval.systems.hipporag.knowledge.store.knowledge_store import KnowledgeStore
 
     costs: ModelPrice | None = None if price is None else _price(price)

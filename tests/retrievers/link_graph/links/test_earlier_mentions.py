@@ -11,7 +11,7 @@ from text.test_surfaces import TEXT, TITLES
 
 from nlp_retrieval.retrievers.link_graph.links.earlier_mentions import Phrase, holds_one
 from nlp_retrieval.text.surfaces import SurfaceMatcher, surface_of
-from nlp_retrieval.text.words.scripts import unaccented
+from nlp_retrieval.text.words import unaccented
 
 ODD = st.text(st.sampled_from("aAbß½ﬁİ\u0131é\u0301\u0308™№ガ\u3099й東京서ภน้'\u2019sS -_.5ΣςeE"), max_size=14)
 

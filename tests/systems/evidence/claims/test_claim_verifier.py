@@ -8,7 +8,7 @@ import pytest
 
 from nlp_retrieval import Bm25sRetriever, Searcher
 from nlp_retrieval.errors import ConfigurationError, QueryError
-from nlp_retrieval.systems.evidence.claims.claim_verifier import ClaimVerdict, ClaimVerifier
+from nlp_retrieval.systems.evidence.claims import ClaimVerdict, ClaimVerifier
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.verifiers.base import ABSTAINED, UNREAD, BaseVerifier, Judgement
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier

@@ -16,7 +16,7 @@ from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
 from nlp_retrieval.systems.evidence.verifiers.calibration import fit_calibration
 from nlp_retrieval.systems.evidence.verifiers.fitting import fit_verifier
 from nlp_retrieval.systems.evidence.verifiers.language_model import LanguageModelVerifier
-from nlp_retrieval.systems.evidence.verifiers.signals.checks import SIGNALS
+from nlp_retrieval.systems.evidence.verifiers.signals import SIGNALS
 from nlp_retrieval.systems.evidence.verifiers.training.pairs import JudgedPair
 
 CLAIM = "The tram has 22 stops."

@@ -13,11 +13,8 @@ from nlp_retrieval.errors import DependencyError, FetchError, IndexStateError, Q
 from nlp_retrieval.evidence import EvidenceIndex
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.processors.hyde import HyDE
-from nlp_retrieval.systems.evidence.web_research.fetching.base import BaseFetcher, FetchedPage
-from nlp_retrieval.systems.evidence.web_research.fetching.folder import FolderFetcher
-from nlp_retrieval.systems.evidence.web_research.fetching.http import HttpFetcher
-from nlp_retrieval.systems.evidence.web_research.searching.base import BaseWebSearch, WebResult
-from nlp_retrieval.systems.evidence.web_research.searching.folder import FolderSearch
+from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher, FetchedPage, FolderFetcher, HttpFetcher
+from nlp_retrieval.systems.evidence.web_research.searching import BaseWebSearch, FolderSearch, WebResult
 from nlp_retrieval.systems.evidence.web_research.workflow import LONGEST_QUERY, research
 
 from .web_server import Page, WebServer, html, redirect

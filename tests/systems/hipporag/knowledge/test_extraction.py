@@ -11,9 +11,7 @@ from chat_server import fields
 
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ConfigurationError, OutputError
-from nlp_retrieval.systems.hipporag.knowledge.extraction.extractor import KnowledgeExtractor, read_answer
-from nlp_retrieval.systems.hipporag.knowledge.extraction.running import extract_knowledge
-from nlp_retrieval.systems.hipporag.knowledge.extraction.workers import worked_on
+from nlp_retrieval.systems.hipporag.knowledge.extraction import KnowledgeExtractor, extract_knowledge, read_answer, worked_on
 from nlp_retrieval.systems.hipporag.knowledge.from_json import MAX_STATEMENTS
 from nlp_retrieval.systems.hipporag.knowledge.statements import PassageKnowledge, Triple
 from nlp_retrieval.systems.hipporag.knowledge.store.knowledge_store import KnowledgeStore

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from nlp_retrieval.encoders.endpoint.servers import HttpEncoder, OpenAIEncoder
+from nlp_retrieval.encoders.endpoint import HttpEncoder, OpenAIEncoder
 from nlp_retrieval.errors import ConfigurationError, SourceError
 from nlp_retrieval.systems.hipporag.pipeline import checked_encoder, index_folder, knowledge_place, language_model
 from nlp_retrieval.systems.hipporag.settings import HippoRagSettings

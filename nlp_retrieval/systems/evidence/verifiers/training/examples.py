@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from nlp_retrieval.systems.evidence.verifiers.signals.names import names_of
+from nlp_retrieval.systems.evidence.verifiers.signals import names_of
 from nlp_retrieval.systems.evidence.verifiers.training.pairs import JudgedPair, Label
 from nlp_retrieval.systems.evidence.verifiers.training.plants import changed_number, elsewhere, negated, swapped_name
 from nlp_retrieval.systems.evidence.verifiers.windows import Span, window_spans

@@ -11,8 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from nlp_retrieval.systems.evidence.verifiers.signals.names import names_of, unmatched_names
-from nlp_retrieval.systems.evidence.verifiers.signals.negation import ANTONYMS, negations
+from nlp_retrieval.systems.evidence.verifiers.signals import ANTONYMS, names_of, negations, unmatched_names
 from nlp_retrieval.systems.evidence.verifiers.training.pairs import JudgedPair
 from nlp_retrieval.text import Number, agreeing, numbers_of
 

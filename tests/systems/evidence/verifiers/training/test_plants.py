@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from nlp_retrieval.systems.evidence.verifiers.signals.names import unmatched_names
+from nlp_retrieval.systems.evidence.verifiers.signals import unmatched_names
 from nlp_retrieval.systems.evidence.verifiers.training.pairs import JudgedPair
 from nlp_retrieval.systems.evidence.verifiers.training.plants import changed_number, elsewhere, negated, swapped_name
 from nlp_retrieval.text.measures.numbers import numbers_of

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nlp_retrieval.errors import FetchError, FetchRefusedError, SourceError
-from nlp_retrieval.systems.evidence.web_research.fetching.folder import FolderFetcher
+from nlp_retrieval.systems.evidence.web_research.fetching import FolderFetcher
 
 SECRET = "outside of the folder"
 

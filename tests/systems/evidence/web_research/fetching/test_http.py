@@ -10,7 +10,7 @@ import zlib
 import pytest
 
 from nlp_retrieval.errors import ConfigurationError, DependencyError, FetchError, FetchRefusedError
-from nlp_retrieval.systems.evidence.web_research.fetching.http import HttpFetcher
+from nlp_retrieval.systems.evidence.web_research.fetching import HttpFetcher
 
 from ..web_server import Page, WebServer, html, redirect
 

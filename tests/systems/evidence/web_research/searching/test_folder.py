@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nlp_retrieval.errors import QueryError, RetrievalWarning, SourceError
-from nlp_retrieval.systems.evidence.web_research.searching.folder import FolderSearch
+from nlp_retrieval.systems.evidence.web_research.searching import FolderSearch
 
 
 @pytest.fixture

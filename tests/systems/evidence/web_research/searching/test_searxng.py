@@ -8,8 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from nlp_retrieval.errors import ConfigurationError, FetchError, QueryError, RetrievalWarning
-from nlp_retrieval.systems.evidence.web_research.searching.base import WebResult
-from nlp_retrieval.systems.evidence.web_research.searching.searxng import SearxngSearch
+from nlp_retrieval.systems.evidence.web_research.searching import SearxngSearch, WebResult
 
 from ..web_server import Page, WebServer, redirect
 

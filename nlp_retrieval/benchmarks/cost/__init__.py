@@ -1,1 +1,0 @@
-"""What searching costs: time, memory, calls, tokens and money."""

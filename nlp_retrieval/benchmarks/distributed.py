@@ -1,0 +1,510 @@
+"""Stages of a sweep, spread over processes of this machine or a Ray cluster."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nlp_retrieval.benchmarks.benchmarkable import Entry
+from nlp_retrieval.benchmarks.cost import Sample
+from nlp_retrieval.benchmarks.filters import grouped, search_where
+from nlp_retrieval.benchmarks.stages.candidates import unpacked
+from nlp_retrieval.benchmarks.stages.keys import (
+    CANDIDATES,
+    candidates_key,
+    corpus_of,
+    hardware,
+    pairs_key,
+    scores_group,
+    versions,
+)
+from nlp_retrieval.benchmarks.stages.shared import SharedStages, unknown_pairs
+from nlp_retrieval.benchmarks.stages.store import StageStore
+from nlp_retrieval.benchmarks.stages.tables import pairs_entry
+from nlp_retrieval.benchmarks.stages.timing import COMPOSED, StageClock
+from nlp_retrieval.core.blocks import digest_of
+from nlp_retrieval.core.candidates import CandidateBatch, Mask
+from nlp_retrieval.core.components.component import Component, Config, canonical_json, refuse_secrets, with_held
+from nlp_retrieval.core.components.naming import registered
+from nlp_retrieval.core.components.registry import build, build_as
+from nlp_retrieval.core.filters import Where
+from nlp_retrieval.core.index.generation import Generation, open_generation
+from nlp_retrieval.core.search.reranker import BaseReranker
+from nlp_retrieval.core.search.retriever import BaseRetriever
+from nlp_retrieval.core.search.searcher import Searcher
+from nlp_retrieval.core.search.stages import using_stages
+from nlp_retrieval.encoders.base import BaseEncoder
+from nlp_retrieval.encoders.workers.pool import WorkerPool
+from nlp_retrieval.encoders.workers.starting import names_gpu, pool_at_hand
+from nlp_retrieval.encoders.workers.worker import Confirmed
+from nlp_retrieval.errors import IndexMissingError, RetrievalError, RetrievalWarning, WorkerError, first_line
+from nlp_retrieval.lm.counting import CallCounts, record_calls
+from nlp_retrieval.retrievers.servers.retriever import ServerRetriever
+
+# What workers are asked to do of a sweep, and how a worker does it: stages, into the store that all of them share.
+#
+# A stage travels as plain values: components as their configuration, which the registry makes them of, and the key under which
+# the result has to lie. A worker that comes to another key has other data or another model, and does not compute.
+
+
+@dataclass(frozen=True)
+class StageBlock:
+    """Stages that one worker computes, one after another.
+
+    Args:
+        number: of the block.
+        name: for messages: ``candidates of faiss``.
+        stages: each as plain values: its ``component``, what that is asked, and the ``group`` and ``key`` of the result.
+    """
+
+    number: int
+    name: str
+    stages: Sequence[Config]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @cached_property
+    def work(self) -> str:
+        """What a worker is sent."""
+        return json.dumps(self.stages)
+
+    def fits(self, answer: object) -> bool:
+        """Whether what came back was made of these stages."""
+        return isinstance(answer, StagesDone) and answer.work == digest_of([self.work])
+
+
+@dataclass(frozen=True)
+class StagesDone:
+    """What became of a block.
+
+    Args:
+        work: digest of what the worker had been sent.
+        undone: by the place of a stage in the block, why its result is not in the store.
+    """
+
+    work: bytes
+    undone: Mapping[int, str]
+
+
+@dataclass(frozen=True)
+class StageTask:
+    """Computes stages of a sweep over one corpus.
+
+    Args:
+        index: path of the index directory.
+        stages: path of the store.
+        token: name of a file in the store, by which a worker knows that it is the same folder.
+        corpus: fingerprint of the items of the index.
+    """
+
+    index: str
+    stages: str
+    token: str
+    corpus: str
+
+    def __str__(self) -> str:
+        return f"the index at {self.index}"
+
+    @property
+    def key(self) -> str:
+        """The same for tasks that do the same."""
+        return canonical_json(asdict(self))
+
+    def require_sendable(self) -> None:
+        """Nothing but plain values is sent."""
+
+    def facts(self) -> dict[str, str]:
+        """What must be the same where stages are computed; processors of two kinds may differ in the last bit."""
+        known = {f"version of {name}": str(version) for name, version in versions().items()}
+        return known | {"processor": str(hardware()["cpu"]), "index, by the fingerprint of its items": self.corpus}
+
+    def elsewhere(self) -> StageWork:
+        """This task in the process that it was sent to."""
+        return StageWork(self)
+
+
+class StageWork:
+    """Computes stages, inside of a worker.
+
+    Args:
+        task: what it was sent.
+    """
+
+    def __init__(self, task: StageTask) -> None:
+        self._task = task
+        self._store = StageStore(task.stages)
+
+    @cached_property
+    def _generation(self) -> Generation:
+        return open_generation(self._task.index)
+
+    def confirmed(self, place: str) -> Confirmed:
+        """Look whether index and store are those of the process that asks.
+
+        Raises:
+            WorkerError: one of them is not seen here.
+        """
+        task = self._task
+        cure = "put the index and the output of the benchmark on a file system that all nodes have at the same path"
+        if not (Path(task.stages) / task.token).exists():
+            raise WorkerError(f"{place} does not see the results of stages that this process keeps in {task.stages}; {cure}")
+        try:
+            found = corpus_of(self._generation)
+        except IndexMissingError:
+            raise WorkerError(f"{place} sees no index at {task.index}; {cure}") from None
+        return Confirmed(place, StageTask(task.index, task.stages, task.token, found).facts())
+
+    def done(self, work: object) -> StagesDone:
+        """Compute the stages of a block; one that raises does not keep the next from it."""
+        undone: dict[int, str] = {}
+        stages = SharedStages(self._store, beside=True)
+        for place, stage in enumerate(json.loads(str(work))):
+            try:
+                with using_stages(stages), warnings.catch_warnings():
+                    warnings.simplefilter("ignore", RetrievalWarning)  # who reads the result is warned
+                    self._compute(stage, stages)
+            except Exception as error:  # the process that asks does it by itself, and tells
+                said = str(error) if isinstance(error, RetrievalError) else f"{type(error).__name__}: {first_line(error)}"
+                undone[place] = said
+        return StagesDone(digest_of([str(work)]), undone)
+
+    def _compute(self, stage: Config, stages: SharedStages) -> None:
+        if stage["group"] == CANDIDATES:
+            self._search(stage, stages)
+        else:
+            self._score(stage, stages)
+        if not self._store.has(stage["group"], stage["key"]):
+            raise WorkerError(f"its result is not in {self._store.folder}: it was not written")
+
+    def _search(self, stage: Config, stages: SharedStages) -> None:
+        generation = self._generation
+        retriever = stages.opened(build_as(BaseRetriever, "retrievers", stage["component"]), generation)
+        asked = stage["queries"], stage["depth"], generation
+        allowed = generation.items.mask(stage["where"])
+        _require_key(stage, candidates_key(retriever, *asked, allowed))
+        stages.candidates(retriever, *asked, stage["label"], allowed)
+
+    def _score(self, stage: Config, stages: SharedStages) -> None:
+        reranker = build_as(BaseReranker, "rerankers", stage["component"])
+        queries = [stage["queries"][number] for number in stage["query"]]
+        rows = np.array(stage["rows"], np.int64)
+        _require_key(stage, scores_group(reranker, self._generation), pairs_key(queries, rows))
+        stages.score(reranker, queries, rows, self._generation)
+
+
+def _require_key(stage: Config, *found: Any) -> None:
+    if found != ((stage["key"],) if stage["group"] == CANDIDATES else (stage["group"], stage["key"])):
+        raise WorkerError(f"the index or a model of {stage['component']['name']} is another one there")
+
+
+# Stages of a sweep that workers compute before the sweep searches: then it finds them, and no result changes.
+#
+# Candidates come first, then the scores of rerankers over the fused lists. Retrievers that share an encoder are searched by
+# one worker, in the order of the sweep: what one has encoded the next one finds, and a model's vectors depend on which texts
+# are encoded together. What a worker cannot do, or fails at, is left to this process, where it succeeds, or fails with the
+# error that is reported. A stage over which workers are lost again and again is not tried here: its configurations fail.
+#
+# Nothing is timed meanwhile but language models, before the first stage goes out. What results tell of the seconds that they
+# took is marked, so that no throughput is made of it.
+
+# What stages of a sweep are missing in its store: found by searching with every configuration, and computing none of them.
+#
+# First the candidates of retrievers are missing; once these are there, the scores of rerankers. Blocks of pairs are cut as one
+# process cuts them that searches with all configurations in their order, because what a model gives for a pair depends on the
+# pairs beside it.
+
+
+class _EnoughError(Exception):
+    """A search has come to where its stages are not known yet, or are not of interest."""
+
+
+@dataclass(frozen=True)
+class MissingStage:
+    """A stage that is not in the store.
+
+    Args:
+        component: whose stage it is.
+        told: the stage as plain values, as a worker is sent it.
+    """
+
+    component: Component
+    told: Config
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """The group and the key of its result."""
+        return self.told["group"], self.told["key"]
+
+    @property
+    def name(self) -> str:
+        """For messages: ``candidates of faiss``."""
+        return f"{CANDIDATES if self.told['group'] == CANDIDATES else 'scores'} of {self.component.name}"
+
+
+class PlanningStages(SharedStages):
+    """Finds stages in the store, and writes down which are missing. Sub-queries alone are computed: others depend on them.
+
+    Args:
+        store: of the sweep.
+    """
+
+    def __init__(self, store: StageStore) -> None:
+        super().__init__(store)
+        self.candidates_missing: dict[tuple[str, str], MissingStage] = {}
+        self.scores_missing: dict[tuple[str, str], MissingStage] = {}
+        self._where: Where | None = None
+        self._whole = True
+
+    def plan(self, searcher: Searcher, sample: Sample, k: int) -> None:
+        """Write down what a configuration lacks.
+
+        Args:
+            searcher: opened.
+            sample: all queries, with their filters.
+            k: length of the lists.
+        """
+        for where, positions in grouped(sample.filters):
+            self._where, self._whole = where, True
+            with using_stages(self), suppress(_EnoughError):
+                search_where(searcher, [sample.texts[position] for position in positions], k, where)
+
+    def candidates(
+        self,
+        retriever: BaseRetriever,
+        processed: list[list[str]],
+        depth: int,
+        generation: Generation,
+        label: str,
+        allowed: Mask | None = None,
+    ) -> CandidateBatch:
+        key = candidates_key(retriever, processed, depth, generation, allowed)
+        entry = self.store.find(CANDIDATES, key)
+        if entry is not None:
+            return unpacked(entry, label)
+        self._whole = False
+        asked = {"queries": processed, "depth": depth, "where": self._where, "label": label}
+        told = {"group": CANDIDATES, "key": key, "component": retriever.config} | asked
+        missing = MissingStage(retriever, told)
+        self.candidates_missing.setdefault(missing.place, missing)
+        return CandidateBatch.empty(len(processed))
+
+    def reranked(
+        self, reranker: BaseReranker, nlqs: Sequence[str], batch: CandidateBatch, generation: Generation
+    ) -> CandidateBatch:
+        if self._whole and type(reranker).rerank_batch is BaseReranker.rerank_batch:
+            group = scores_group(reranker, generation)
+            table = self.pairs_of(group, generation)
+            keys = table.keys(nlqs, batch.owner, batch.rows)
+            for queries, rows in unknown_pairs(table, keys, reranker, nlqs, batch):
+                numbers = {query: number for number, query in enumerate(dict.fromkeys(queries))}
+                asked = {"queries": list(numbers), "query": [numbers[query] for query in queries], "rows": rows.tolist()}
+                told = {"group": group, "key": pairs_key(queries, rows), "component": reranker.config} | asked
+                missing = MissingStage(reranker, told)
+                self.scores_missing.setdefault(missing.place, missing)
+                table.add(pairs_entry(queries, rows, {}, {}))
+        raise _EnoughError
+
+
+# Which components another process can make of their configuration, so that their stages can be computed there.
+
+
+def reason_to_stay(component: Component) -> str:
+    """Return why the stages of a component are computed in this process; empty where another one can do it as well."""
+    parts = list(with_held(component))
+    if component.calls_per_query() != 0 or not all(getattr(part, "in_workers", True) for part in parts):
+        return "it asks a server or a language model"
+    if names_gpu(component):
+        return "it names a GPU, which workers do not have"
+    if any(isinstance(part, ServerRetriever) for part in parts):
+        return "its data lies in a server"
+    if any(part.local_only for part in parts):
+        return "it was made as a manifest describes it"
+    return _why_not_made(component, parts)
+
+
+def _why_not_made(component: Component, parts: list[Component]) -> str:
+    """Why the registry of another process would not make this component of its configuration; empty where it would."""
+    for part in parts:
+        if part.name not in registered(part.kind):
+            return f"no package registers {type(part).__qualname__} among nlp_retrieval.{part.kind}"
+    try:
+        refuse_secrets(component, "sent to workers")
+        made = build(component.kind, component.config)
+    except RetrievalError as error:
+        return first_line(error)
+    same = made == component and list(map(type, with_held(made))) == list(map(type, parts))
+    return "" if same else "the registry makes something else of its configuration"
+
+
+def encoders_of(components: Iterable[Component]) -> set[str]:
+    """Return the encoders that components hold whose vectors of queries are kept as stages, each as one text."""
+    parts = [part for component in components for part in with_held(component)]
+    return {canonical_json(part.config) for part in parts if isinstance(part, BaseEncoder)}
+
+
+_SEEN_SECONDS = 60.0
+"""So long a network file system may take to show here what was written elsewhere."""
+
+
+@dataclass
+class Spread:
+    """What workers did for a sweep.
+
+    Args:
+        n_done: how many stages they computed.
+        here: by the name of a stage, why it was left to this process.
+        asked: by configuration and language model, what it was asked meanwhile: the stages depend on its sub-queries.
+    """
+
+    n_done: int = 0
+    here: dict[str, str] = field(default_factory=dict)
+    asked: dict[str, dict[str, CallCounts]] = field(default_factory=dict)
+
+
+def spread(
+    searchers: Mapping[str, Entry],
+    samples: Callable[[Searcher], Sample],
+    k: int,
+    shared: SharedStages,
+    generation: Generation,
+    say: Callable[[str], None],
+) -> Spread:
+    """Have workers compute the stages that configurations lack.
+
+    Args:
+        searchers: those of the sweep, opened.
+        samples: the queries of one of them, with those that are timed.
+        k: length of the lists.
+        shared: the stages of the sweep; what workers were lost over is refused by them.
+        generation: the index.
+        say: told what is being done.
+
+    Raises:
+        DependencyError: a Ray cluster is wanted, and ray is not installed.
+        WorkerError: no worker can be had, or one does not see the index and the results.
+    """
+    done = Spread()
+    composed = {name: one for name, one in searchers.items() if isinstance(one, Searcher) and type(one) in COMPOSED}
+    others = [one for name, one in searchers.items() if name not in composed and isinstance(one, Component)]
+    rerankers = [one.reranker for one in composed.values() if one.reranker is not None]
+    asked_here = encoders_of([*others, *rerankers])
+    spreading = _Spreading(shared, generation, asked_here, done, say)
+    for only_rerankers in (False, True):
+        planning = PlanningStages(shared.store)
+        for name, searcher in composed.items():
+            if only_rerankers and searcher.reranker is None:
+                continue
+            with suppress(Exception), record_calls() as calls:  # whatever it raises, it raises again when it is run
+                _plan(planning, searcher, samples(searcher), k)
+            if not only_rerankers:
+                done.asked[name] = {model: _sent(counts) for model, counts in calls.by_model.items()}
+        if only_rerankers:
+            spreading.compute([[stage] for stage in planning.scores_missing.values()])
+        else:
+            spreading.compute(_chains(planning.candidates_missing.values()))
+    return done
+
+
+def _sent(counts: CallCounts) -> CallCounts:
+    """What was sent: what came from disk is counted when it is read again."""
+    return replace(counts, cache_hits=0, degraded=0, kept_tokens_in=0, kept_tokens_out=0)
+
+
+def _plan(planning: PlanningStages, searcher: Searcher, sample: Sample, k: int) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RetrievalWarning)  # it warns again when it is run
+        if searcher.processor is not None:
+            StageClock(planning, sample, k).processing(searcher.processor)
+        planning.plan(searcher, sample, k)
+
+
+def _chains(stages: Iterable[MissingStage]) -> list[list[MissingStage]]:
+    """Stages in chains: those of one retriever, and those of retrievers that share an encoder, in their order."""
+    chains: list[tuple[set[str], dict[int, MissingStage]]] = []
+    for number, stage in enumerate(stages):
+        holds, chain = encoders_of([stage.component]) | {canonical_json(stage.component.config)}, {number: stage}
+        apart = []
+        for others, theirs in chains:
+            if others & holds:
+                holds, chain = holds | others, theirs | chain
+            else:
+                apart.append((others, theirs))
+        chains = [*apart, (holds, chain)]
+    return [[chain[number] for number in sorted(chain)] for _, chain in chains]
+
+
+class _Spreading:
+    """Gives chains of stages to workers, and accounts for them."""
+
+    def __init__(
+        self, shared: SharedStages, generation: Generation, asked_here: set[str], done: Spread, say: Callable[[str], None]
+    ) -> None:
+        self._shared, self._generation, self._asked_here, self._done, self._say = shared, generation, asked_here, done, say
+
+    def compute(self, chains: Sequence[Sequence[MissingStage]]) -> None:
+        """Have workers compute stages; a chain of which one has to stay here stays as a whole."""
+        going = []
+        for chain in chains:
+            reason = next(filter(None, map(self._reason, {stage.component: stage for stage in chain})), "")
+            if reason:
+                self._done.here |= {stage.name: reason for stage in chain}
+            else:
+                going.append(list(chain))
+        if not going or (pool := pool_at_hand()) is None:
+            return
+        names = Counter(stage.name for chain in going for stage in chain)
+        self._say("workers compute " + ", ".join(f"{name} ({count})" for name, count in names.items()))
+        self._run(pool, going)
+
+    def _reason(self, component: Component) -> str:
+        if encoders_of([component]) & self._asked_here:
+            return "its encoder is also asked where only this process can: by a reranker, or a searcher that is none of parts"
+        return reason_to_stay(component)
+
+    def _run(self, pool: WorkerPool, chains: Sequence[Sequence[MissingStage]]) -> None:
+        folder = self._shared.store.folder.absolute()
+        folder.mkdir(parents=True, exist_ok=True)
+        token = folder / f".seen-{secrets.token_hex(8)}"
+        token.touch()
+        task = StageTask(str(self._generation.path), str(folder), token.name, corpus_of(self._generation))
+        blocks = [StageBlock(number, chain[0].name, [one.told for one in chain]) for number, chain in enumerate(chains)]
+        try:
+            for block, answer in pool.done(task, blocks):
+                self._account(chains[block.number], answer)
+        finally:
+            token.unlink(missing_ok=True)
+
+    def _account(self, chain: Sequence[MissingStage], answer: object) -> None:
+        """Count what is there, and refuse or leave to this process what is not."""
+        if isinstance(answer, RetrievalError):  # workers were lost over the first stage that is not there
+            lost = next((stage for stage in chain if not self._shared.store.has(*stage.place)), chain[0])
+            self._shared.refused[lost.place] = answer
+            return
+        undone = answer.undone if isinstance(answer, StagesDone) else {}
+        for place, stage in enumerate(chain):
+            if place in undone:
+                self._done.here[stage.name] = undone[place]
+            elif self._seen(stage):
+                self._done.n_done += 1
+            else:
+                self._done.here[stage.name] = f"its result is not seen in {self._shared.store.folder}, where a worker wrote it"
+
+    def _seen(self, stage: MissingStage) -> bool:
+        deadline = time.monotonic() + _SEEN_SECONDS
+        while not self._shared.store.has(*stage.place):
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.2)
+        return True

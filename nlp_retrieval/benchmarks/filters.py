@@ -1,0 +1,230 @@
+"""What each query of a benchmark may find: filters made of the queries' own metadata, and searches by them."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol, cast
+
+from nlp_retrieval.core.components.trust_rules import PART_RULES, may_set
+from nlp_retrieval.core.filters import Where, parse_filter
+from nlp_retrieval.core.index.generation import Generation
+from nlp_retrieval.core.models import Query, RetrievalResult
+from nlp_retrieval.core.search.ranked_lists import RankedLists
+from nlp_retrieval.core.search.searcher import Searcher
+from nlp_retrieval.errors import ConfigurationError, QueryError, RetrievalWarning, nearest
+
+# The filter of each query: the benchmark's own, joined with what the query's metadata says.
+#
+# ``where_from: {country: country}`` reads: the items' ``country`` must be the query's ``country``. A text, a number or a truth
+# value has to be met; of a list, one of its values.
+
+
+def check_where_from(where_from: object) -> dict[str, str] | None:
+    """Return ``where_from`` if it leads from keys of items to keys of queries.
+
+    Args:
+        where_from: the key of the queries' metadata by the key of the items'; None: no query has a filter of its own.
+
+    Raises:
+        ConfigurationError: it is something else.
+    """
+    if where_from is None:
+        return None
+    if not isinstance(where_from, Mapping) or not where_from:
+        raise ConfigurationError(
+            f"where_from: expected keys of items with keys of queries, such as {{country: country}}, found {where_from!r}"
+        )
+    for key, source in where_from.items():
+        if not isinstance(key, str) or not isinstance(source, str) or not key or not source:
+            raise ConfigurationError(f"where_from: {key!r}: {source!r}: both are names of metadata, as in {{country: country}}")
+    return dict(where_from)
+
+
+def filters_of(queries: Sequence[Query], where_from: Mapping[str, str] | None, where: Where | None) -> list[Where | None]:
+    """Return the filter of each query; None where it has none.
+
+    Args:
+        queries: in order.
+        where_from: the key of the queries' metadata by the key of the items'.
+        where: a filter of all of them.
+
+    Raises:
+        QueryError: a query lacks one of the keys, its value cannot be compared with, or ``where`` is not a filter.
+    """
+    if where is not None:
+        parse_filter(where)
+    if where_from is None:
+        return [where] * len(queries)
+    filters: list[Where | None] = []
+    for query in queries:
+        own = {key: _wanted(query, source, queries) for key, source in where_from.items()}
+        parse_filter(own, f"where_from of query {query.query_id!r}")
+        filters.append(own if where is None else {"and": [where, own]})
+    return filters
+
+
+def grouped(filters: Iterable[Where | None]) -> list[tuple[Where | None, list[int]]]:
+    """Return each distinct filter with the positions that have it, in the order in which they come first."""
+    groups: dict[str, tuple[Where | None, list[int]]] = {}
+    for position, where in enumerate(filters):
+        key = "" if where is None else repr(parse_filter(where))
+        groups.setdefault(key, (where, []))[1].append(position)
+    return list(groups.values())
+
+
+def _wanted(query: Query, source: str, queries: Sequence[Query]) -> Any:
+    value = query.metadata.get(source)
+    if value is None:
+        lacking = sum(one.metadata.get(source) is None for one in queries)
+        has = nearest(source, query.metadata) if query.metadata else "it has no metadata"
+        raise QueryError(
+            f"where_from: query {query.query_id!r} has no {source!r} in its metadata ({lacking:,} of {len(queries):,} queries "
+            f"lack it); {has}"
+        )
+    return {"in": value} if isinstance(value, list) else value
+
+
+# A searcher that searches all items, in a benchmark whose queries have filters: beside it shows what these cost.
+
+
+class Unfiltered(Searcher):
+    """A searcher to which a benchmark gives no filters; with the same parameters, a searcher is measured with them.
+
+    Args:
+        retrievers: as of :class:`Searcher`.
+        processor: as of :class:`Searcher`.
+        fusion: as of :class:`Searcher`.
+        reranker: as of :class:`Searcher`.
+        scope: as of :class:`Searcher`.
+        depth: as of :class:`Searcher`.
+        quota: as of :class:`Searcher`.
+    """
+
+    name = "unfiltered"
+    manifest_may_set = PART_RULES | may_set("processor", "scope", "depth", "quota")
+
+    def search(
+        self,
+        queries: str | Sequence[str],
+        k: int = 10,
+        where: Where | None = None,
+        subqueries: Sequence[Sequence[str]] | None = None,
+    ) -> RankedLists:
+        """Search all items, as :class:`Searcher` does.
+
+        Raises:
+            ConfigurationError: a filter is passed.
+        """
+        if where is not None:
+            raise ConfigurationError("an 'unfiltered' searcher takes no filter; take a 'searcher' to search by one")
+        return super().search(queries, k, None, subqueries)
+
+
+# Searches in which every query has its own filter: queries of equal filters are searched together, in one call.
+
+
+class Searches(Protocol):
+    """What searches for queries; whether it takes a filter shows in its signature."""
+
+    def search(self, queries: Sequence[str], k: int) -> list[list[RetrievalResult]]:
+        """Search."""
+
+
+class _Filtering(Protocol):
+    def search(self, queries: Sequence[str], k: int, *, where: Where) -> list[list[RetrievalResult]]: ...
+
+
+def filters_for(searcher: Searches, filters: Sequence[Where | None]) -> list[Where | None]:
+    """Return the filters with which a searcher is asked: none for :class:`Unfiltered`.
+
+    Args:
+        searcher: of a benchmark.
+        filters: of its queries.
+
+    Raises:
+        ConfigurationError: queries have filters, and the searcher takes none.
+    """
+    if isinstance(searcher, Unfiltered):
+        return [None] * len(filters)
+    if any(where is not None for where in filters) and "where" not in inspect.signature(searcher.search).parameters:
+        raise ConfigurationError(
+            f"{type(searcher).__name__}.search takes no filter (no parameter 'where'), and the queries of this benchmark have "
+            "filters; leave out where and where_from, or this configuration"
+        )
+    return list(filters)
+
+
+def search_where(searcher: Searches, texts: Sequence[str], k: int, where: Where | None) -> list[list[RetrievalResult]]:
+    """Search for queries that have one filter, or none."""
+    if where is None:
+        return searcher.search(texts, k)
+    return cast(_Filtering, searcher).search(texts, k, where=where)
+
+
+def search_each(
+    searcher: Searches, texts: Sequence[str], k: int, filters: Sequence[Where | None]
+) -> list[list[RetrievalResult]]:
+    """Search for queries that each have a filter, or none.
+
+    Args:
+        searcher: opened.
+        texts: the queries.
+        k: length of the lists.
+        filters: of each.
+    """
+    results: list[list[RetrievalResult]] = [[] for _ in texts]
+    for where, positions in grouped(filters):
+        found = search_where(searcher, [texts[position] for position in positions], k, where)
+        for position, hits in zip(positions, found, strict=True):
+            results[position] = hits
+    return results
+
+
+def warn_of_filters(
+    generation: Generation | None,
+    filters: Mapping[str, Where | None],
+    qrels: Mapping[str, Mapping[str, int]],
+    row_of: Mapping[str, int],
+) -> None:
+    """Say which queries can find nothing at all, or not all of their gold, because of their filters.
+
+    Args:
+        generation: the index that is searched; None where it is not known.
+        filters: by query id.
+        qrels: grades by query and item id.
+        row_of: item rows by id.
+
+    Raises:
+        QueryError: a filter does not fit the metadata of the items.
+    """
+    query_ids = list(filters)
+    empty: list[str] = []
+    outside: list[tuple[str, str]] = []
+    for where, positions in grouped(filters.values()):
+        if where is None or generation is None:
+            continue
+        mask = generation.items.mask(where)
+        theirs = [query_ids[position] for position in positions]
+        if mask is not None and not mask.any():
+            empty += theirs
+        elif mask is not None:
+            outside += [
+                (one, item) for one in theirs for item in qrels.get(one, {}) if item in row_of and not mask[row_of[item]]
+            ]
+    if empty:
+        warnings.warn(
+            f"{len(empty):,} of {len(filters):,} queries have a filter that no item meets (the first: {empty[0]!r}, "
+            f"{filters[empty[0]]}); they find nothing, and count",
+            RetrievalWarning,
+            stacklevel=3,
+        )
+    if outside:
+        query, item = outside[0]
+        warnings.warn(
+            f"{len(outside):,} gold items do not meet the filter of their query, so they cannot be found (the first: {item!r} "
+            f"of {query!r}, {filters[query]}); they count as missed",
+            RetrievalWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,635 @@
+"""Many configurations from one: what is varied in it, and how the results are named."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+from nlp_retrieval.benchmarks.benchmarkable import Benchmarkable
+from nlp_retrieval.benchmarks.results import BenchmarkRun
+from nlp_retrieval.core.components.component import Component, Config, to_plain
+from nlp_retrieval.core.components.registry import build
+from nlp_retrieval.core.files.yaml_text import check_keys
+from nlp_retrieval.core.queries import first_repeated
+from nlp_retrieval.core.search.searcher import Searcher
+from nlp_retrieval.core.secrets import without_secrets
+from nlp_retrieval.errors import ConfigurationError, nearest
+
+# Where a dotted path leads in the settings of a searcher, and the settings with another value there.
+#
+# A path goes through mappings by their keys and through lists by registry name, or by number where a name stands twice. A
+# component that is written by its name alone, or given as an object, is a mapping of its settings. All but the last key must
+# be there. Nothing is changed in place.
+
+Place = tuple[str | int, ...]
+"""A path as keys and numbers: two paths that lead to one place are equal as places."""
+
+
+def with_value(settings: object, segments: Sequence[str], value: object, passed: Place = ()) -> tuple[object, Place]:
+    """Return settings that hold a value at a path, and the place that it is.
+
+    Args:
+        settings: plain values, or components.
+        segments: the path.
+        value: what is to be there.
+        passed: the place where the settings are, for messages.
+
+    Raises:
+        ConfigurationError: the path leads nowhere, or to several components of one name.
+    """
+    head, *rest = segments
+    here = _opened(settings)
+    if isinstance(here, Mapping):
+        if rest and head not in here:
+            raise ConfigurationError(f"{_told(passed)} has no {head!r}; {nearest(head, map(str, here))}")
+        inner, place = with_value(here[head], rest, value, (*passed, head)) if rest else (value, (*passed, head))
+        return {**here, head: inner}, place
+    if isinstance(here, list | tuple):
+        number = _number_of(head, here, passed)
+        inner, place = with_value(here[number], rest, value, (*passed, number)) if rest else (value, (*passed, number))
+        return [*here[:number], inner, *here[number + 1 :]], place
+    raise ConfigurationError(f"{_told(passed)} is {'null' if here is None else repr(here)}, which has no {head!r}")
+
+
+def _opened(settings: object) -> object:
+    if isinstance(settings, Component):
+        return settings.config
+    return {"name": settings} if isinstance(settings, str) else settings
+
+
+def _number_of(head: str, listed: Sequence[object], passed: Place) -> int:
+    if head.isdecimal():
+        if int(head) < len(listed):
+            return int(head)
+        raise ConfigurationError(f"{_told(passed)} has {len(listed)} entries; the last is number {len(listed) - 1}")
+    names = [_name_of(entry) for entry in listed]
+    numbers = [number for number, name in enumerate(names) if name == head]
+    if len(numbers) > 1:
+        raise ConfigurationError(
+            f"{_told(passed)} has several entries called {head!r}; write its number instead: {', '.join(map(str, numbers))}"
+        )
+    if not numbers:
+        known = [name for name in names if name is not None]
+        raise ConfigurationError(f"{_told(passed)} has no {head!r}; {nearest(head, known)}")
+    return numbers[0]
+
+
+def _name_of(entry: object) -> str | None:
+    opened = _opened(entry)
+    name = opened.get("name") if isinstance(opened, Mapping) else None
+    return name if isinstance(name, str) else None
+
+
+def _told(place: Place) -> str:
+    return ".".join(map(str, place)) or "the searcher"
+
+
+# What a value is called: the text that stands for it in names of configurations, in conditions and in plans.
+#
+# A component is called by its registry name. Values that would be called the same take along what tells them apart. Two values
+# are equal where the components that they describe are: ``10`` and ``10.0``, ``rrf`` and ``{name: rrf}``.
+
+
+def value_key(value: object) -> str:
+    """Return a text that equal values share, and no others.
+
+    Args:
+        value: plain values, or components.
+    """
+    return json.dumps(_normal(to_plain(value)), sort_keys=True, ensure_ascii=False, default=repr)
+
+
+def labels_of(values: Sequence[object]) -> list[str]:
+    """Return what each value is called.
+
+    Args:
+        values: no two of them equal; plain values, or components.
+
+    Returns:
+        One per value. Two are the same only where nothing but their types or keys tells the values apart (``10`` and ``"10"``).
+    """
+    plain = [to_plain(value) for value in values]
+    labels = [_short(value) for value in plain]
+    places: dict[str, list[int]] = {}
+    for place, label in enumerate(labels):
+        places.setdefault(label, []).append(place)
+    for alike in places.values():
+        if len(alike) > 1:
+            for place, label in zip(alike, _told_apart([plain[place] for place in alike]), strict=True):
+                labels[place] = label
+    return labels
+
+
+def says_itself(value: object) -> bool:
+    """Whether a label can stand alone: text and components say what they are, ``10`` and ``none`` do not."""
+    plain = to_plain(value)
+    if isinstance(plain, dict):
+        return isinstance(plain.get("name"), str) or (bool(plain) and all(map(says_itself, plain.values())))
+    if isinstance(plain, list):
+        return bool(plain) and all(map(says_itself, plain))
+    return isinstance(plain, str)
+
+
+def _normal(value: Any) -> Any:
+    if isinstance(value, dict):
+        alone = len(value) == 1 and isinstance(value.get("name"), str)
+        return value["name"] if alone else {key: _normal(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_normal(inner) for inner in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _short(value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict):
+        name = value.get("name")
+        return name if isinstance(name, str) else "+".join(map(_short, value.values()))
+    return "+".join(map(_short, value)) if isinstance(value, list) else str(_normal(value))
+
+
+def _told_apart(values: list[Any]) -> list[str]:
+    """Labels of values that are called the same when they are told briefly."""
+    if all(isinstance(value, list) and len(value) == len(values[0]) for value in values):
+        return _joined(values)
+    fields = [{"name": value} if isinstance(value, str) else value for value in values]
+    if all(isinstance(value, dict) and isinstance(value.get("name"), str) for value in fields):
+        return _with_parameters(fields)
+    if all(isinstance(value, dict) and list(value) == list(values[0]) for value in values):
+        return _joined([list(value.values()) for value in values])
+    return [_short(value) for value in values]
+
+
+def _joined(rows: list[list[Any]]) -> list[str]:
+    columns = [_column(list(column)) for column in zip(*rows, strict=True)]
+    return ["+".join(parts) for parts in zip(*columns, strict=True)]
+
+
+def _with_parameters(fields: list[dict[str, Any]]) -> list[str]:
+    """The name, and the parameters in which components of one name differ."""
+    labels = [value["name"] for value in fields]
+    for key in dict.fromkeys(key for value in fields for key in value):
+        having = [place for place, value in enumerate(fields) if key in value]
+        told = _column([fields[place][key] for place in having])
+        if len(having) < len(fields) or len(set(told)) > 1:
+            for place, label in zip(having, told, strict=True):
+                labels[place] += f" {key}={label}"
+    return labels
+
+
+def _column(values: list[Any]) -> list[str]:
+    distinct = {value_key(value): value for value in values}
+    labels = dict(zip(distinct, labels_of(list(distinct.values())), strict=True))
+    return [labels[value_key(value)] for value in values]
+
+
+# A grid: many configurations from the settings of one searcher and what is varied in them.
+#
+# Every combination of the axes' values is a configuration, but for those that ``skip`` leaves out; a random sample of them
+# where there are too many. Its name is made of the labels of its values, with the axis named where a label alone would not
+# tell. Names and order depend on nothing but what is written, and configurations that come out equal stand once.
+
+# The axes of a grid as they are written: values and their names, and combinations to leave out.
+#
+# A list gives an axis its values, a mapping gives them names of their own too. A mapping whose ``name`` is text is a
+# component, for which a list was meant. ``skip`` names values by their labels. What can never take effect is an error, for
+# nobody writes it on purpose.
+
+Skip = dict[str, frozenset[str]]
+"""Labels by the path of their axis: a combination is left out where it has one of them on every axis that is named."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What is varied at one place.
+
+    Args:
+        path: of the place in the settings of a searcher, with dots.
+        labels: of the values; no two equal.
+        values: plain values, or components.
+        named: whether the user gave the labels.
+    """
+
+    path: str
+    labels: tuple[str, ...]
+    values: tuple[object, ...]
+    named: bool
+
+    @property
+    def segments(self) -> list[str]:
+        """The parts of the path."""
+        return self.path.split(".")
+
+
+def read_axes(vary: object, where: str) -> list[Axis]:
+    """Read axes, in the order in which they are written.
+
+    Args:
+        vary: by path, the values.
+        where: place in a configuration, for messages.
+
+    Raises:
+        ConfigurationError: no axes; an axis without values, with two equal ones or two of one label, or with a condition.
+    """
+    if not isinstance(vary, Mapping) or not vary:
+        raise ConfigurationError(
+            f"{where}: expected axes by their paths, such as {{fusion: [rrf, combsum]}}, found {_shown(vary)}"
+        )
+    for path in vary:
+        if not isinstance(path, str) or not all(segment.strip() for segment in path.split(".")):
+            raise ConfigurationError(f"{where}: {path!r} is not a path; write keys with dots between them, such as fusion.k")
+    return [_axis(path, given, f"{where}.{path}") for path, given in vary.items()]
+
+
+def read_skips(skip: object, axes: Sequence[Axis], where: str) -> list[Skip]:
+    """Read the combinations that are left out.
+
+    Args:
+        skip: a list of mappings from paths to labels.
+        axes: of the grid.
+        where: place in a configuration, for messages.
+
+    Raises:
+        ConfigurationError: it names an unknown axis or value.
+    """
+    if isinstance(skip, str | Mapping) or not isinstance(skip, Sequence):
+        raise ConfigurationError(
+            f"{where}: expected a list of combinations, such as [{{fusion: combsum, reranker: none}}], found {_shown(skip)}"
+        )
+    by_path = {axis.path: axis for axis in axes}
+    return [_read_skip(given, by_path, f"{where}[{number}]") for number, given in enumerate(skip)]
+
+
+def _axis(path: str, values: object, where: str) -> Axis:
+    if isinstance(values, Mapping) and values and values.keys() <= {"values", "when"}:
+        raise ConfigurationError(
+            f"{where}: 'values' and 'when' are no names for values, and an axis has no condition; write the values themselves, "
+            "leave combinations out under 'skip', or vary whole components: [{name: rrf, k: 10}, {name: rrf, k: 60}, combsum]"
+        )
+    if isinstance(values, Mapping) and isinstance(values.get("name"), str):
+        raise ConfigurationError(
+            f"{where}: a component stands where its values are expected; write them as a list, even if it is one: [{{name: "
+            f"{values['name']}, ...}}]"
+        )
+    if isinstance(values, Mapping):
+        named, labels = True, list(values)
+        found: list[object] = list(values.values())
+        for label in labels:
+            if not isinstance(label, str) or not label.strip():
+                raise ConfigurationError(f"{where}: {label!r} is not a name for a value; write text, in quotation marks")
+    elif isinstance(values, Sequence) and not isinstance(values, str):
+        named, found = False, list(values)
+        labels = []
+    else:
+        raise ConfigurationError(f"{where}: expected a list of values, or values by name, found {_shown(values)}")
+    if not found:
+        raise ConfigurationError(f"{where}: no values; give at least one, or leave the axis out")
+    seen: dict[str, int] = {}
+    for place, value in enumerate(found):
+        before = seen.setdefault(value_key(value), place)
+        if before != place:
+            raise ConfigurationError(f"{where}: values {before + 1} and {place + 1} are equal ({_shown(value)}); leave one out")
+    labels = labels if named else labels_of(found)
+    for place, label in enumerate(labels):
+        before = labels.index(label)
+        if before != place or not label.strip():
+            what = f"values {before + 1} and {place + 1} would both be" if before != place else f"value {place + 1} would be"
+            raise ConfigurationError(f"{where}: {what} called {label!r}; give them names of their own: {{name: value, ...}}")
+    return Axis(path, tuple(labels), tuple(found), named)
+
+
+def _read_skip(given: object, axes: Mapping[str, Axis], where: str) -> Skip:
+    if not isinstance(given, Mapping) or not given:
+        raise ConfigurationError(f"{where}: expected values by axis, such as {{fusion: rrf}}, found {_shown(given)}")
+    labels: Skip = {}
+    for path, wanted in given.items():
+        if path not in axes:
+            raise ConfigurationError(f"{where}: there is no axis {path!r}; {nearest(str(path), axes)}")
+        several = isinstance(wanted, Sequence) and not isinstance(wanted, str)
+        chosen = list(wanted) if isinstance(wanted, Sequence) and several else [wanted]
+        if not chosen:
+            raise ConfigurationError(f"{where}.{path}: no values; name at least one")
+        labels[path] = frozenset(_label(one, axes[path], f"{where}.{path}") for one in chosen)
+    return labels
+
+
+def _label(wanted: object, axis: Axis, where: str) -> str:
+    """The label that is meant: itself, or that of the number, truth value or null that is given."""
+    if isinstance(wanted, str) and wanted in axis.labels:
+        return wanted
+    if wanted is None or isinstance(wanted, bool | int | float):
+        for label, value in zip(axis.labels, axis.values, strict=True):
+            if value_key(value) == value_key(wanted):
+                return label
+    shown = "none" if wanted is None else str(wanted)
+    raise ConfigurationError(f"{where}: {axis.path!r} has no value called {shown!r}; {nearest(shown, axis.labels)}")
+
+
+def _shown(value: object) -> str:
+    """A value as it can stand in a message."""
+    text = repr(to_plain(value))
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+# The combinations of a grid: the product of its axes, the last one varying fastest, less what is left out.
+#
+# Each has a number in the whole product, so that a sample is drawn without listing the others. What ``skip`` leaves is counted
+# by going through the product, which must not be larger than a million then.
+
+Combination = tuple[int, ...]
+"""The number of the value on each axis."""
+
+_MOST_WITH_SKIPS = 1_000_000
+
+
+class Combinations:
+    """What skips leave of the product of all axes.
+
+    Args:
+        axes: of the grid.
+        skips: combinations that are left out.
+        where: place in a configuration, for messages.
+
+    Raises:
+        ConfigurationError: something is to be left out of more than a million combinations, or nothing is left.
+    """
+
+    def __init__(self, axes: Sequence[Axis], skips: Sequence[Skip], where: str) -> None:
+        self._sizes = [len(axis.values) for axis in axes]
+        self.count = math.prod(self._sizes)
+        self._left: Sequence[int] = range(self.count)
+        if skips and self.count > _MOST_WITH_SKIPS:
+            raise ConfigurationError(
+                f"{where}: leaves something out of {self.count:,} combinations, and that is done for {_MOST_WITH_SKIPS:,} at "
+                "most; vary less, or take 'skip' out"
+            )
+        if skips:
+            numbers = {axis.path: {label: number for number, label in enumerate(axis.labels)} for axis in axes}
+            places = {axis.path: place for place, axis in enumerate(axes)}
+            rules = [
+                [(places[path], {numbers[path][label] for label in labels}) for path, labels in skip.items()] for skip in skips
+            ]
+            product = itertools.product(*map(range, self._sizes))
+            self._left = [number for number, values in enumerate(product) if not _is_skipped(values, rules)]
+            self.count = len(self._left)
+        if not self.count:
+            raise ConfigurationError(f"{where}: leaves no combination; take something out of it")
+
+    def drawn(self, sample: int | None, seed: int) -> list[Combination]:
+        """Return combinations in their order: all, or so many of them.
+
+        Args:
+            sample: how many are drawn, each with the same probability and none twice; None: all.
+            seed: of the draw.
+        """
+        if sample is None or sample >= self.count:
+            return [self._combination(number) for number in self._left]
+        draw = random.Random(seed)  # noqa: S311 -- a sample
+        chosen: set[int] = set()
+        while len(chosen) < sample:
+            chosen.add(draw.randrange(self.count))
+        return [self._combination(self._left[place]) for place in sorted(chosen)]
+
+    def _combination(self, number: int) -> Combination:
+        """The combination of a number of the product."""
+        values = []
+        for size in reversed(self._sizes):
+            number, value = divmod(number, size)
+            values.append(value)
+        return tuple(reversed(values))
+
+
+def _is_skipped(combination: Combination, rules: Sequence[Sequence[tuple[int, set[int]]]]) -> bool:
+    return any(all(combination[place] in values for place, values in rule) for rule in rules)
+
+
+MOST = 10_000
+"""So many configurations at most; more combinations than that are sampled."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The searchers of a grid.
+
+    Args:
+        searchers: by name.
+        combinations: how many there are; more than searchers where they were sampled.
+        equal: combinations that stand under another name, by their own.
+        axes: the path of each axis, by the short name that tells it from the others.
+        values: of the axes by short name, for each searcher: numbers and text as they are, components by their labels.
+    """
+
+    searchers: dict[str, Benchmarkable]
+    combinations: int
+    equal: dict[str, str] = field(default_factory=dict)
+    axes: dict[str, str] = field(default_factory=dict)
+    values: dict[str, dict[str, str | int | float]] = field(default_factory=dict)
+
+
+def expand_grid(
+    searcher: Mapping[str, Any],
+    vary: Mapping[str, Any],
+    *,
+    skip: Sequence[Mapping[str, Any]] = (),
+    sample: int | None = None,
+    seed: int = 0,
+    where: str = "grid",
+) -> dict[str, Config]:
+    """Return the settings of every configuration of a grid, by name.
+
+    A value is what stands in a configuration file, or a component. Labels of values, which ``skip`` names, are: of a component
+    its registry name, with the parameters that tell it from others of that name; of null ``none``; of a value with a name of
+    its own that name. A list of labels means any of them; several axes mean all of them.
+
+    Args:
+        searcher: what all configurations have in common, as in a configuration file.
+        vary: by dotted path into these settings, the values: a list, or a mapping where they have names of their own.
+        skip: combinations that are left out, as ``{path: label}``.
+        sample: so many combinations are drawn, each with the same probability and none twice; they keep their order. None:
+            all of them.
+        seed: of the draw.
+        where: place in a configuration, for messages.
+
+    Returns:
+        In the order of the axes, the last one varying fastest. Settings that come out equal stand once, under the first name;
+        of a sample there may then be fewer.
+
+    Raises:
+        ConfigurationError: a path that leads nowhere, an axis without values or with two equal ones, a skip that names what is
+            not there, nothing left, more than 10,000 combinations without a sample, or more than a million with skips.
+    """
+    return _expanded(searcher, vary, skip, sample, seed, where).settings
+
+
+def build_grid(
+    searcher: Mapping[str, Any],
+    vary: Mapping[str, Any],
+    *,
+    skip: Sequence[Mapping[str, Any]] = (),
+    sample: int | None = None,
+    seed: int = 0,
+    where: str = "grid",
+) -> Grid:
+    """Build every configuration of a grid; the arguments are those of :func:`expand_grid`.
+
+    Raises:
+        ConfigurationError: as :func:`expand_grid`; or a configuration has an unknown name or parameter, or a value of the wrong
+            type or out of range. The message names the configuration and the place in it.
+    """
+    expanded = _expanded(searcher, vary, skip, sample, seed, where)
+    searchers: dict[str, Benchmarkable] = {}
+    equal = dict(expanded.equal)
+    name_of: dict[str, str] = {}
+    for name, settings in expanded.settings.items():
+        # whatever is registered as a searcher has what a benchmark drives
+        made = cast(Benchmarkable, build("searchers", {"name": Searcher.name} | settings, f"{where}[{name!r}]"))
+        first = name_of.setdefault(value_key(made.config), name)
+        if first == name:
+            searchers[name] = made
+        else:
+            equal[name] = first
+    equal = {name: equal.get(first, first) for name, first in equal.items()}
+    return Grid(searchers, expanded.combinations, equal, expanded.axes, {name: expanded.values[name] for name in searchers})
+
+
+def read_grid(settings: object, seed: int, where: str) -> Grid:
+    """Read and build a ``grid`` as a configuration file holds it, ``halving`` aside.
+
+    Args:
+        settings: with ``searcher`` and ``vary``, and maybe ``skip`` and ``sample``.
+        seed: of the sample.
+        where: place in a configuration, for messages.
+
+    Raises:
+        ConfigurationError: as :func:`build_grid`; or an unknown key.
+    """
+    if not isinstance(settings, dict):
+        raise ConfigurationError(f"{where}: expected settings with 'searcher' and 'vary', found {settings!r}")
+    check_keys(settings, ("searcher", "vary", "skip", "sample", "halving"), ("searcher", "vary"), where)
+    return build_grid(
+        settings["searcher"],
+        settings["vary"],
+        skip=settings.get("skip", ()),
+        sample=settings.get("sample"),
+        seed=seed,
+        where=where,
+    )
+
+
+@dataclass(frozen=True)
+class _Expanded:
+    settings: dict[str, Config]
+    combinations: int
+    equal: dict[str, str]
+    axes: dict[str, str]
+    values: dict[str, dict[str, str | int | float]]
+
+
+def _expanded(searcher: object, vary: object, skip: object, sample: object, seed: int, where: str) -> _Expanded:
+    if not isinstance(searcher, Mapping):
+        raise ConfigurationError(f"{where}.searcher: expected the settings of a searcher, found {searcher!r}")
+    if sample is not None and (isinstance(sample, bool) or not isinstance(sample, int) or not 1 <= sample <= MOST):
+        raise ConfigurationError(f"{where}.sample: {sample!r} is not an integer from 1 to {MOST:,}")
+    axes = read_axes(vary, f"{where}.vary")
+    combinations = Combinations(axes, read_skips(skip, axes, f"{where}.skip"), f"{where}.skip")
+    if sample is None and combinations.count > MOST:
+        raise ConfigurationError(
+            f"{where}: {combinations.count:,} combinations are more than {MOST:,}; draw some of them (sample: 50), or vary less"
+        )
+    drawn = combinations.drawn(sample, seed)
+    settings: dict[str, Config] = {}
+    name_of: dict[str, str] = {}
+    equal: dict[str, str] = {}
+    short = [_short_path(axis, axes) for axis in axes]
+    values: dict[str, dict[str, str | int | float]] = {}
+    for name, chosen in zip(_names(axes, drawn, where), drawn, strict=True):
+        made = _settings(searcher, axes, chosen, name, where)
+        first = name_of.setdefault(value_key(made), name)
+        if first == name:
+            settings[name] = made
+            values[name] = {key: _grid_told(axis, value) for key, axis, value in zip(short, axes, chosen, strict=True)}
+        else:
+            equal[name] = first
+    return _Expanded(
+        settings, combinations.count, equal, {key: axis.path for key, axis in zip(short, axes, strict=True)}, values
+    )
+
+
+def _grid_told(axis: Axis, value: int) -> str | int | float:
+    """A value of an axis: itself where it is a number or text, else its label."""
+    given = axis.values[value]
+    return given if isinstance(given, str | int | float) and not axis.named else axis.labels[value]
+
+
+def _settings(searcher: Mapping[str, Any], axes: Sequence[Axis], chosen: Combination, name: str, where: str) -> Config:
+    """The settings of one combination. Whole components come before what is inside them."""
+    settings: object = dict(searcher)
+    path_of: dict[Place, str] = {}
+    for axis, value in sorted(zip(axes, chosen, strict=True), key=lambda pair: len(pair[0].segments)):
+        try:
+            settings, place = with_value(settings, axis.segments, axis.values[value])
+        except ConfigurationError as error:
+            raise ConfigurationError(
+                f"{where}.vary.{axis.path}: cannot be followed in the configuration {name!r}: {error}; write it under "
+                f"{where}.searcher, or make whole components the values of the axis that takes it away"
+            ) from None
+        other = path_of.setdefault(place, axis.path)
+        if other != axis.path:
+            raise ConfigurationError(
+                f"{where}.vary.{axis.path}: is the same place as {other!r} in the configuration {name!r}; make them one axis"
+            )
+    return cast(Config, settings)
+
+
+def _names(axes: Sequence[Axis], drawn: Sequence[Combination], where: str) -> list[str]:
+    """A name for each combination: its labels, with the axis before those that alone would not tell."""
+    names = _grid_joined([_parts(axis, axes) for axis in axes], drawn)
+    if len(set(names)) < len(names):
+        names = _grid_joined([[f"{axis.path}={label}" for label in axis.labels] for axis in axes], drawn)
+    if (twice := first_repeated(names)) is not None:
+        raise ConfigurationError(f"{where}: two configurations would be called {twice!r}; give values other names")
+    return names
+
+
+def _grid_joined(parts: Sequence[Sequence[str]], drawn: Sequence[Combination]) -> list[str]:
+    return [", ".join(texts[value] for texts, value in zip(parts, chosen, strict=True)) for chosen in drawn]
+
+
+def _parts(axis: Axis, axes: Sequence[Axis]) -> list[str]:
+    """What stands for each value of an axis in names."""
+    elsewhere = {label for other in axes if other is not axis for label in other.labels}
+    key = _short_path(axis, axes)
+    return [
+        label if label not in elsewhere and (axis.named or says_itself(value)) else f"{key}={label}"
+        for label, value in zip(axis.labels, axis.values, strict=True)
+    ]
+
+
+def _short_path(axis: Axis, axes: Sequence[Axis]) -> str:
+    """As many segments from the end of a path as no other axis ends with."""
+    segments = axis.segments
+    for count in range(1, len(segments)):
+        if all(other is axis or other.segments[-count:] != segments[-count:] for other in axes):
+            return ".".join(segments[-count:])
+    return axis.path
+
+
+# A run that knows which grid its configurations came from.
+
+
+def with_grid(run: BenchmarkRun, grid: Grid) -> BenchmarkRun:
+    """Return a run whose manifest tells, under ``grid``, the axes and their values in each configuration.
+
+    Args:
+        run: of the grid's searchers, and maybe others.
+        grid: that was run.
+    """
+    record = {"axes": grid.axes, "values": without_secrets(grid.values)}
+    return replace(run, report=replace(run.report, manifest=run.report.manifest | {"grid": record}))

@@ -1,1 +1,0 @@
-"""What a benchmark is going to do, told before it does it."""

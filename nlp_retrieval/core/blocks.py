@@ -1,0 +1,236 @@
+"""What is encoded a block at a time, here or by workers."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nlp_retrieval.errors import ConfigurationError
+
+# How many workers encode, and where they are: of the call that is running.
+#
+# The ground knows only that there may be workers; `workers` starts them when the first block is there, and they end with the
+# call that asked for them.
+
+MOST_WORKERS = 4096
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Who encodes the passages of an index, and computes the stages of a benchmark.
+
+    Args:
+        n: how many workers, of one core each; None for as many as the cluster has room for, or for none without a cluster.
+        ray: address of a Ray cluster, or ``auto`` for the one that this machine belongs to; None for processes of this machine.
+
+    Raises:
+        ConfigurationError: a number below 1 or too large, or no address.
+    """
+
+    n: int | None = None
+    ray: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.n is not None and (isinstance(self.n, bool) or not isinstance(self.n, int) or not 1 <= self.n <= MOST_WORKERS):
+            raise ConfigurationError(
+                f"workers={self.n!r}: expected a whole number from 1 to {MOST_WORKERS:,}; each worker is a process that uses "
+                "one core, and 1 means no further process"
+            )
+        if self.ray is not None and (not isinstance(self.ray, str) or not self.ray.strip()):
+            raise ConfigurationError(f"ray={self.ray!r}: expected 'auto', or the address of a cluster such as '10.0.0.5:6379'")
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether anything is encoded outside of this process."""
+        return self.ray is not None or (self.n or 1) > 1
+
+
+THIS_PROCESS = Workers()
+"""No workers: whoever is asked encodes by itself."""
+
+
+class Closable(Protocol):
+    """What ends its workers."""
+
+    def close(self) -> None:
+        """End them."""
+
+
+class Crew:
+    """The workers of one call; started when they are first needed."""
+
+    def __init__(self, wanted: Workers) -> None:
+        self.wanted = wanted
+        self._pool: Closable | None = None
+
+    def pool(self, start: Callable[[Workers], Closable]) -> Closable:
+        """Return the pool of this call, started by ``start`` where there is none yet."""
+        if self._pool is None:
+            self._pool = start(self.wanted)
+        return self._pool
+
+    def close(self) -> None:
+        """End the workers."""
+        if self._pool is not None:
+            self._pool.close()
+            self._pool = None
+
+
+_crew: ContextVar[Crew | None] = ContextVar("nlp_retrieval_workers", default=None)
+
+
+@contextmanager
+def working(wanted: Workers) -> Iterator[None]:
+    """Have these workers encode the passages of what is built inside the block, and end them after it."""
+    if not wanted.elsewhere:
+        yield
+        return
+    crew: Crew = Crew(wanted)
+    token = _crew.set(crew)
+    try:
+        yield
+    finally:
+        _crew.reset(token)
+        crew.close()
+
+
+def current_crew() -> Crew | None:
+    """The workers of the call that is running; None where it encodes by itself."""
+    return _crew.get()
+
+
+# Blocks of passages, and what comes back of them.
+#
+# A block is a batch that its retriever cuts, and it is encoded in one call wherever that happens: a model's vectors depend on
+# which texts are encoded together, so the same blocks are what makes the same bytes.
+
+
+@dataclass(frozen=True)
+class EncodedBatch:
+    """What an encoder made of a batch of texts.
+
+    Args:
+        rows: ``[rows, dimension]``, the vectors of all texts, in order.
+        counts: ``[texts]``, how many rows each text has.
+        n_cut: how many texts are longer than the encoder reads.
+    """
+
+    rows: NDArray[Any]
+    counts: NDArray[np.uint32]
+    n_cut: int = 0
+
+    def is_sound(self, n_texts: int) -> bool:
+        """Whether it has rows of finite numbers, as many as it says, for so many texts."""
+        rows, counts = self.rows, self.counts
+        are_arrays = isinstance(rows, np.ndarray) and isinstance(counts, np.ndarray)
+        if not are_arrays or rows.ndim != 2 or rows.dtype.kind != "f" or counts.dtype != np.uint32:
+            return False
+        whole = counts.shape == (n_texts,) and int(counts.sum(dtype=np.uint64)) == len(rows)
+        return whole and 0 <= self.n_cut <= n_texts and bool(np.isfinite(rows).all())
+
+    def checksum(self) -> bytes:
+        """A digest of all of it."""
+        head = f"{self.rows.dtype.str} {self.rows.shape} {len(self.counts)} {self.n_cut}\n".encode()
+        counts, rows = np.ascontiguousarray(self.counts, "<u4"), np.ascontiguousarray(self.rows)
+        return chained(b"", (head, counts.data, rows.data))
+
+
+@dataclass(frozen=True)
+class WorkBlock:
+    """Passages to encode in one call.
+
+    Args:
+        number: place of the block among those of its segment.
+        first: place of its first passage.
+        texts: the passages.
+        dimension: what their vectors must have; None where any will do.
+    """
+
+    number: int
+    first: int
+    texts: list[str]
+    dimension: int | None = None
+
+    def __str__(self) -> str:
+        return f"passages {self.first:,} to {self.first + len(self.texts) - 1:,}"
+
+    @property
+    def work(self) -> list[str]:
+        """What a worker is sent."""
+        return self.texts
+
+    def fits(self, encoded: object) -> bool:
+        """Whether what came back was made of these texts, is what the worker had sent, and can be searched.
+
+        Args:
+            encoded: whatever came.
+        """
+        if not isinstance(encoded, EncodedBlock) or not encoded.batch.is_sound(len(self.texts)):
+            return False
+        if self.dimension not in (None, encoded.batch.rows.shape[1]):
+            return False
+        return encoded.texts == digest_of(self.texts) and encoded.vectors == encoded.batch.checksum()
+
+
+@dataclass(frozen=True)
+class EncodedBlock:
+    """What a worker made of a block.
+
+    Args:
+        batch: the vectors.
+        texts: digest of the texts, as the worker had them.
+        vectors: checksum of ``batch``, as the worker made it.
+        warned: the warnings that encoding gave.
+    """
+
+    batch: EncodedBatch
+    texts: bytes
+    vectors: bytes
+    warned: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, batch: EncodedBatch, texts: Sequence[str], warned: Sequence[str] = ()) -> EncodedBlock:
+        """What a worker sends back."""
+        return cls(batch, digest_of(texts), batch.checksum(), tuple(warned))
+
+
+def blocks_of(batches: Iterator[list[str]], dimension: int | None = None) -> Iterator[WorkBlock]:
+    """Number batches, and their passages through all of them.
+
+    Args:
+        batches: the passages.
+        dimension: what their vectors must have; None where any will do.
+    """
+    first = 0
+    for number, texts in enumerate(batches):
+        yield WorkBlock(number, first, texts, dimension)
+        first += len(texts)
+
+
+def encoded_here(
+    encode: Callable[[list[str]], EncodedBatch], batches: Iterator[list[str]]
+) -> Generator[tuple[list[str], EncodedBatch], None, None]:
+    """Encode batches in this process, and yield each with its texts."""
+    for texts in batches:
+        yield texts, encode(texts)
+
+
+def chained(before: bytes, parts: Iterable[bytes | memoryview]) -> bytes:
+    """The digest of parts, and of a digest before them."""
+    digest = hashlib.sha256(before)
+    for part in parts:
+        digest.update(part)
+    return digest.digest()
+
+
+def digest_of(texts: Sequence[str]) -> bytes:
+    """A digest of texts that tells where each one ends."""
+    encoded = (text.encode("utf-8", "surrogatepass") for text in texts)
+    return chained(b"", (part for text in encoded for part in (len(text).to_bytes(8, "little"), text)))

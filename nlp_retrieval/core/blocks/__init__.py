@@ -1,1 +1,0 @@
-"""What is encoded a block at a time, here or by workers."""

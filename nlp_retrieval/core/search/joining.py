@@ -1,0 +1,455 @@
+"""How several ranked lists become one: those of sub-queries, of retrievers, of one query's parts side by side."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from nlp_retrieval.core.candidates import CandidateBatch, Hits, Rows, Scores, offsets_of, sort_lists
+from nlp_retrieval.core.components.component import Component
+from nlp_retrieval.core.components.trust_rules import may_set
+from nlp_retrieval.core.notes import add_note, warns_of_empty
+from nlp_retrieval.core.queries import has_no_words
+from nlp_retrieval.errors import ConfigurationError
+
+# Interleaving several ranked lists of a query: in turn, each document once, each list at most its quota.
+
+
+def interleave(batch: CandidateBatch, counts: list[int], k: int, quota: int | None) -> CandidateBatch:
+    """Interleave the lists of every query by rank.
+
+    A document that is taken already gives its slot to the next of the same list. With a quota, each list gives at most
+    that many. Without, each gives its even share (k divided by the number of lists, rounded up), and what short lists
+    leave free is filled by the others, again in turn.
+
+    Args:
+        batch: the lists of all queries, one after another.
+        counts: per query, how many lists it has.
+        k: length of the result.
+        quota: at most this many from each list; None for even shares.
+
+    Returns:
+        One list per query. ``score`` is 1 / rank, so that it falls strictly; the scores that led there are signals.
+    """
+    rows, bounds = batch.rows.tolist(), batch.offsets.tolist()
+    taken_by_query: list[list[int]] = []
+    owners: list[list[int]] = []
+    first = 0
+    for count in counts:
+        lists = [range(bounds[number], bounds[number + 1]) for number in range(first, first + count)]
+        share = quota if quota is not None else -(-k // max(count, 1))
+        taken, owner = _take_in_turn(rows, lists, k, share, fill=quota is None)
+        taken_by_query.append(taken)
+        owners.append(owner)
+        first += count
+    positions = np.array([position for taken in taken_by_query for position in taken], np.int64)
+    picked = batch.take(positions, offsets_of([len(taken) for taken in taken_by_query]))
+    return CandidateBatch(
+        picked.offsets,
+        picked.rows,
+        np.reciprocal(picked.ranks.astype(np.float64)),
+        np.array([number for owner in owners for number in owner], np.int32),
+        picked.signals,
+    )
+
+
+def _take_in_turn(rows: list[int], lists: list[range], k: int, share: int, *, fill: bool) -> tuple[list[int], list[int]]:
+    """Positions taken, and the list that each came from."""
+    taken: list[int] = []
+    owner: list[int] = []
+    seen: set[int] = set()
+    cursor = [positions.start for positions in lists]
+    given = [0] * len(lists)
+    limits = [share, len(rows)] if fill else [share]
+    for limit in limits:
+        moved = True
+        while moved and len(taken) < k:
+            moved = False
+            for number, positions in enumerate(lists):
+                while cursor[number] < positions.stop and rows[cursor[number]] in seen:
+                    cursor[number] += 1
+                if cursor[number] == positions.stop or given[number] >= limit or len(taken) == k:
+                    continue
+                seen.add(rows[cursor[number]])
+                taken.append(cursor[number])
+                owner.append(number)
+                given[number] += 1
+                moved = True
+    return taken, owner
+
+
+# How the hits of several sub-queries become one ranked list per query, without duplicates.
+#
+# ``alternate``, the default, gives every other place to the first sub-query, which with most processors is the query itself,
+# and those between to the others in turn. ``round_robin`` takes the items of all lists in turn. ``max`` keeps an item's best
+# score: with scores that grow with the words of a query, such as BM25's, parts of a query then change nothing that the query
+# itself finds. ``rrf`` adds reciprocal ranks (Cormack et al., SIGIR 2009).
+
+MergeRule = Literal["alternate", "max", "rrf", "round_robin"]
+
+RRF_K = 60
+"""The constant of reciprocal rank fusion, from Cormack et al., SIGIR 2009."""
+
+
+def merge_candidates(
+    find: Callable[[list[str]], Hits],
+    processed: list[list[str]],
+    k: int,
+    rule: MergeRule,
+    label: str,
+    retriever: str,
+    ignored: Callable[[str], str | None] = lambda _: None,
+) -> CandidateBatch:
+    """Search for every distinct sub-query of a batch once, and merge those of each query.
+
+    Args:
+        find: searches for distinct queries, each with a letter or a digit.
+        processed: for each query its sub-queries.
+        k: length of the lists after merging.
+        rule: see the module.
+        label: the names of the signals begin with it.
+        retriever: its registry name, for the warning if a query finds nothing.
+        ignored: why the index has none of a query's words, and which setting keeps them; None where it may have some.
+    """
+    unrepeated = [list(dict.fromkeys(subqueries)) for subqueries in processed]  # a repeated sub-query counts once
+    flat = [subquery for subqueries in unrepeated for subquery in subqueries]
+    distinct = {query: place for place, query in enumerate(dict.fromkeys(q for q in flat if not has_no_words(q)))}
+    hits = find(list(distinct)) if distinct else Hits.from_lists([])
+    # sub-queries without words share one empty list after those that were searched
+    hits = Hits(np.append(hits.offsets, hits.offsets[-1]), hits.rows, hits.scores, hits.signals)
+    places = np.fromiter((distinct.get(query, len(distinct)) for query in flat), np.int64, len(flat))
+    counts = np.fromiter(map(len, unrepeated), np.int64, len(unrepeated))
+    batch = merge_subqueries(hits, places, counts, rule, label, k)
+    empty = np.flatnonzero(np.diff(batch.offsets) == 0)
+    if len(empty) and warns_of_empty():
+        reasons = _why_empty([unrepeated[number] for number in empty.tolist()], ignored)
+        add_note(f"{retriever} found nothing for {len(empty)} of {len(processed)} queries: {reasons}")
+    return batch
+
+
+def _why_empty(processed: list[list[str]], ignored: Callable[[str], str | None]) -> str:
+    """Count why queries, each with its sub-queries, found nothing, with the first query of each reason."""
+    counted: dict[str, tuple[int, str]] = {}
+    for subqueries in processed:
+        asked = [subquery for subquery in subqueries if not has_no_words(subquery)]
+        notes = list(map(ignored, asked))
+        reason = "empty or without a letter or digit"
+        if None in notes:
+            reason = "no item that may be found matches"
+        elif notes:
+            reason = str(notes[0])
+        count, first = counted.get(reason, (0, repr((asked or subqueries)[0][:60]) if subqueries else "no sub-queries"))
+        counted[reason] = count + 1, first
+    return "; ".join(f"{count}: {reason} (the first: {first})" for reason, (count, first) in counted.items())
+
+
+def merge_subqueries(
+    hits: Hits, places: Rows, counts: NDArray[np.integer], rule: MergeRule, label: str, k: int
+) -> CandidateBatch:
+    """Merge the hits of sub-queries into one list per query, cut to the best k.
+
+    Args:
+        hits: one list per distinct sub-query.
+        places: per sub-query of the batch, in order of queries, its list in ``hits``.
+        counts: per query, how many sub-queries it has.
+        rule: see the module.
+        label: of the retriever; begins its signals.
+        k: length of the lists.
+    """
+    lengths = np.diff(hits.offsets)[places]
+    offsets = offsets_of(lengths)
+    within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
+    positions = np.repeat(hits.offsets[:-1][places], lengths) + within
+    rows, scores = hits.rows[positions], hits.scores[positions]
+    if counts.size == 0 or counts.max() <= 1:  # one list each: nothing to merge
+        list_offsets = np.concatenate([[0], offsets[np.cumsum(counts)]]).astype(np.int64)
+        signals = {f"{label}.{key}": column[positions] for key, column in hits.signals.items()}
+        batch = CandidateBatch(list_offsets, rows, scores, np.zeros(len(rows), np.int32), signals)
+        return _signed(batch.head(k), label)
+    query_of = np.repeat(np.repeat(np.arange(len(counts)), counts), lengths)
+    first = np.cumsum(counts) - counts
+    subquery = np.repeat(np.arange(len(places)) - np.repeat(first, counts), lengths).astype(np.int32)
+    value = _values(rule, scores, within, subquery, np.repeat(np.repeat(counts, counts), lengths))
+    width = int(rows.max()) + 1 if len(rows) else 1
+    key = query_of * width + rows
+    order = np.lexsort((subquery, -value, key))
+    sorted_key = key[order]
+    begins = np.flatnonzero(np.concatenate([[True], sorted_key[1:] != sorted_key[:-1]])) if len(order) else order
+    best = order[begins]
+    merged = np.add.reduceat(value[order], begins) if rule == "rrf" and len(begins) else value[best]
+    batch = CandidateBatch(
+        offsets_of(np.bincount(query_of[best], minlength=len(counts))),
+        rows[best],
+        merged,
+        subquery[best],
+        _subquery_signals(label, key, key[best], subquery, scores, int(counts.max()))
+        | {f"{label}.{name}": column[positions][best] for name, column in hits.signals.items()},
+    )
+    return _signed(batch.with_scores(merged, {}).head(k), label)
+
+
+def _values(
+    rule: MergeRule, scores: Scores, within: Rows, subquery: NDArray[np.int32], n_subqueries: NDArray[np.integer]
+) -> Scores:
+    """What each hit counts, ``[hits]``, given its place in its list, from 0, its sub-query, and how many its query has."""
+    if rule == "max":
+        return scores
+    if rule == "rrf":
+        value = np.reciprocal(RRF_K + 1.0 + within.astype(np.float64))
+    else:
+        turn = within * n_subqueries + subquery
+        if rule == "alternate":
+            turn = np.where(subquery == 0, 2 * within, 2 * (within * (n_subqueries - 1) + subquery - 1) + 1)
+        value = np.reciprocal(1.0 + turn.astype(np.float64))
+    return np.where(n_subqueries == 1, scores, value)  # with one there is nothing to merge, whatever the other queries have
+
+
+def _subquery_signals(
+    label: str, key: Rows, kept: Rows, subquery: NDArray[np.int32], scores: Scores, n_subqueries: int
+) -> dict[str, Scores]:
+    """Per sub-query, the engine's own score of every candidate that it found (``kept`` is ascending)."""
+    columns = np.full((n_subqueries, len(kept)), np.nan)
+    columns[subquery, np.searchsorted(kept, key)] = scores
+    return {f"{label}[{number}].score": column for number, column in enumerate(columns)}
+
+
+def _signed(batch: CandidateBatch, label: str) -> CandidateBatch:
+    signals = {f"{label}.score": batch.scores, f"{label}.rank": batch.ranks.astype(np.float64)} | batch.signals
+    return CandidateBatch(batch.offsets, batch.rows, batch.scores, batch.subquery, signals)
+
+
+# Fusion: the lists of several retrievers become one, each item once.
+#
+# A fusion looks at a pool: per candidate, the score and the rank that each retriever gave it, NaN where it did not find it.
+# Scores of different engines do not compare, so all but `RawScore` work on ranks or on normalised scores.
+
+Normalization = Literal["minmax", "zscore", "rank"]
+Weights = (
+    Sequence[Annotated[float, Field(ge=0, allow_inf_nan=False)]]
+    | Mapping[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]]
+)
+
+
+@dataclass(frozen=True)
+class FusionPool:
+    """The candidates of a batch of lists, each once per list, with their scores and ranks from every retriever.
+
+    Args:
+        labels: labels of the retrievers.
+        owner: ``[candidates]`` ascending, the list of each.
+        n_lists: how many lists there are.
+        scores: ``[candidates, retrievers]``, NaN where a retriever did not find the candidate.
+        ranks: the same, from 1.
+    """
+
+    labels: list[str]
+    owner: Rows
+    n_lists: int
+    scores: Scores
+    ranks: Scores
+
+
+class BaseFusion(Component, ABC):
+    """Joins the lists of several retrievers. A fusion writes one method, ``combine``."""
+
+    kind: ClassVar[str] = "fusions"
+
+    @abstractmethod
+    def combine(self, pool: FusionPool) -> Scores:
+        """Return the fused score of every candidate, ``[candidates]``; higher is better."""
+
+    def fuse(self, batches: Mapping[str, CandidateBatch]) -> CandidateBatch:
+        """Fuse the lists of retrievers; ``fusion.score`` joins their signals.
+
+        Args:
+            batches: one per retriever, by label; the lists of all line up.
+        """
+        labels = list(batches)
+        n_lists = next(iter(batches.values())).n_lists
+        width = 1 + max((int(batch.rows.max()) for batch in batches.values() if len(batch.rows)), default=0)
+        keys = [batch.owner * width + batch.rows for batch in batches.values()]
+        pooled, inverse = np.unique(np.concatenate(keys), return_inverse=True)
+        places = np.split(inverse, np.cumsum([len(key) for key in keys])[:-1])
+        position = np.full((len(labels), len(pooled)), -1)
+        scores, ranks = np.full((2, len(pooled), len(labels)), np.nan)
+        for number, (batch, place) in enumerate(zip(batches.values(), places, strict=True)):
+            position[number, place] = np.arange(len(place))
+            scores[place, number], ranks[place, number] = batch.scores, batch.ranks
+        owner, rows = pooled // width, pooled % width
+        fused = self.combine(FusionPool(labels, owner, n_lists, scores, ranks))
+        order = sort_lists(owner, fused, rows)
+        if order is not None:
+            rows, fused, position, scores = rows[order], fused[order], position[:, order], scores[order]
+        return CandidateBatch(
+            offsets_of(np.bincount(owner, minlength=n_lists)),
+            rows,
+            fused,
+            _best_subquery(list(batches.values()), position),
+            _joined_signals(list(batches.values()), position) | {"fusion.score": fused},
+        )
+
+
+def _joined_signals(batches: list[CandidateBatch], position: NDArray[np.int64]) -> dict[str, Scores]:
+    joined: dict[str, Scores] = {}
+    for batch, place in zip(batches, position, strict=True):
+        seen = place >= 0
+        for key, column in batch.signals.items():
+            joined[key] = np.full(len(place), np.nan)
+            joined[key][seen] = column[place[seen]]
+    return joined
+
+
+def _best_subquery(batches: list[CandidateBatch], position: NDArray[np.int64]) -> NDArray[np.int32]:
+    subquery = np.zeros(position.shape[1], np.int32)
+    for batch, place in zip(reversed(batches), position[::-1], strict=True):
+        subquery[place >= 0] = batch.subquery[place[place >= 0]]
+    return subquery
+
+
+class RawScore(BaseFusion):
+    """Keeps the retrievers' own scores; an item found by several keeps its highest. The default for one retriever."""
+
+    name = "raw"
+    manifest_may_set = may_set()
+
+    def combine(self, pool: FusionPool) -> Scores:
+        best: Scores = np.fmax.reduce(pool.scores, axis=1)
+        return best
+
+
+class ReciprocalRankFusion(BaseFusion):
+    """Sum of ``weight / (k + rank)`` over the retrievers that found the item (Cormack et al., SIGIR 2009).
+
+    Args:
+        k: how much the first ranks count: the larger, the flatter.
+        weights: per retriever, in their order or by label; equal by default.
+    """
+
+    name = "rrf"
+    manifest_may_set = may_set("k", "weights")
+
+    def __init__(self, k: Annotated[float, Field(ge=0)] = RRF_K, weights: Weights | None = None) -> None:
+        self.k = k
+        self.weights = _checked_weights(weights)
+
+    def combine(self, pool: FusionPool) -> Scores:
+        parts = _weights_for(self.weights, pool.labels) / (self.k + pool.ranks)
+        summed: Scores = np.nansum(np.sort(parts, axis=1), axis=1)  # sorted: equal ranks in another order tie exactly
+        return summed
+
+
+class WeightedSum(BaseFusion):
+    """Weighted sum of normalised scores; an item that a retriever did not find gets 0, or the lowest z-score of its list.
+
+    Args:
+        weights: per retriever, in their order or by label; equal by default. They need not sum to 1.
+        normalization: ``minmax`` to 0..1, ``zscore`` to mean 0 and deviation 1, ``rank`` to 1 for the first down to 1/n.
+    """
+
+    name = "weighted_sum"
+    manifest_may_set = may_set("weights", "normalization")
+
+    def __init__(self, weights: Weights | None = None, normalization: Normalization = "minmax") -> None:
+        self.weights = _checked_weights(weights)
+        self.normalization: Normalization = normalization
+
+    def combine(self, pool: FusionPool) -> Scores:
+        summed: Scores = normalized(pool, self.normalization) @ _weights_for(self.weights, pool.labels)
+        return summed
+
+
+class CombSUM(BaseFusion):
+    """Sum of normalised scores (Fox and Shaw, TREC-2, 1994).
+
+    Args:
+        normalization: ``minmax`` to 0..1, ``zscore`` to mean 0 and deviation 1, ``rank`` to 1 for the first down to 1/n.
+    """
+
+    name = "combsum"
+    manifest_may_set = may_set("normalization")
+
+    def __init__(self, normalization: Normalization = "minmax") -> None:
+        self.normalization: Normalization = normalization
+
+    def combine(self, pool: FusionPool) -> Scores:
+        summed: Scores = normalized(pool, self.normalization).sum(axis=1)
+        return summed
+
+
+class CombMNZ(BaseFusion):
+    """Sum of normalised scores times the number of retrievers that found the item (Fox and Shaw, TREC-2, 1994).
+
+    Args:
+        normalization: ``minmax`` or ``rank``; z-scores can be negative, which the product would turn into a penalty.
+    """
+
+    name = "combmnz"
+    manifest_may_set = may_set("normalization")
+
+    def __init__(self, normalization: Literal["minmax", "rank"] = "minmax") -> None:
+        self.normalization: Literal["minmax", "rank"] = normalization
+
+    def combine(self, pool: FusionPool) -> Scores:
+        found = np.isfinite(pool.scores).sum(axis=1)
+        product: Scores = normalized(pool, self.normalization).sum(axis=1) * found
+        return product
+
+
+def normalized(pool: FusionPool, rule: Normalization) -> Scores:
+    """Scores made comparable, ``[candidates, retrievers]``, per list and retriever.
+
+    A list whose scores are all equal becomes 1 (``minmax``) or 0 (``zscore``). A candidate that a retriever did not find
+    gets 0, or the lowest z-score of the list.
+    """
+    values = np.zeros_like(pool.scores)
+    for column in range(pool.scores.shape[1]):
+        found = np.flatnonzero(np.isfinite(pool.scores[:, column]))
+        if len(found) == 0:
+            continue
+        owner, scores, ranks = pool.owner[found], pool.scores[found, column], pool.ranks[found, column]
+        begins = np.flatnonzero(np.concatenate([[True], owner[1:] != owner[:-1]]))
+        group = np.cumsum(np.concatenate([[0], owner[1:] != owner[:-1]]))
+        count = np.diff(np.append(begins, len(owner)))
+        if rule == "rank":
+            values[found, column] = 1.0 - (ranks - 1.0) / count[group]
+            continue
+        low, high = np.minimum.reduceat(scores, begins), np.maximum.reduceat(scores, begins)
+        spread = (high - low)[group]
+        if rule == "minmax":
+            safe = np.where(spread > 0, spread, 1.0)
+            values[found, column] = np.where(spread > 0, (scores - low[group]) / safe, 1.0)
+            continue
+        scaled = (scores - low[group]) / np.where(spread > 0, spread, 1.0)  # so that no square under- or overflows
+        mean = np.add.reduceat(scaled, begins) / count
+        deviation = np.sqrt(np.add.reduceat((scaled - mean[group]) ** 2, begins) / count)[group]
+        z = np.where(spread > 0, (scaled - mean[group]) / np.where(spread > 0, deviation, 1.0), 0.0)
+        lowest = np.zeros(pool.n_lists)
+        lowest[owner[begins]] = np.minimum.reduceat(z, begins)
+        values[:, column] = lowest[pool.owner]
+        values[found, column] = z
+    return values
+
+
+def _checked_weights(weights: Weights | None) -> Weights | None:
+    values = list(weights.values()) if isinstance(weights, Mapping) else weights
+    if values is not None and not any(values):
+        raise ConfigurationError(f"weights={weights!r}: at least one weight must be above 0")
+    return weights
+
+
+def _weights_for(weights: Weights | None, labels: list[str]) -> Scores:
+    if weights is None:
+        return np.ones(len(labels))
+    if isinstance(weights, Mapping):
+        if set(weights) != set(labels):
+            raise ConfigurationError(f"weights are given for {sorted(weights)}, the retrievers are {sorted(labels)}")
+        return np.array([weights[label] for label in labels], np.float64)
+    if len(weights) != len(labels):
+        raise ConfigurationError(f"{len(weights)} weights are given for {len(labels)} retrievers ({', '.join(labels)})")
+    return np.array(weights, np.float64)

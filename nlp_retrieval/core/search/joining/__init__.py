@@ -1,1 +1,0 @@
-"""How several ranked lists become one: those of sub-queries, of retrievers, of one query's parts side by side."""

@@ -1,0 +1,637 @@
+"""What computes a model of sentence-transformers: torch, or onnxruntime with graphs that are exported here."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import platform
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+
+import numpy as np
+
+from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.cores import usable_cores
+from nlp_retrieval.core.files.json_text import read_json_file
+from nlp_retrieval.core.files.model_files import ModelFiles
+from nlp_retrieval.encoders.base import BaseEncoder, Vectors
+from nlp_retrieval.encoders.made_models import kept_model
+from nlp_retrieval.encoders.model_turns import blamed_on
+from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, first_line, install
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import onnxruntime
+    import torch
+    from sentence_transformers import MultiVectorEncoder, SentenceTransformer
+
+# Running an exported model: a text at a time, on one thread each, as many threads as there are cores.
+#
+# Nothing is padded, so a text's vector does not depend on the others, and 8-bit activations are scaled by one text alone. One
+# query is computed by the thread that asks: threads that wait for one another lose more on a busy machine than they gain.
+
+GRAPH_FILE, TOKENIZER_FILE, SETTINGS_FILE = "model.onnx", "tokenizer.json", "settings.json"
+OF_TOKENS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
+"""The inputs that a graph may have, by what a tokenizer calls them."""
+_NO_LIMIT = 1_000_000
+_AT_LEAST = 4
+"""Texts for a thread: fewer are not worth starting one."""
+
+
+class OnnxModel:
+    """An exported model, open; safe in several threads.
+
+    Args:
+        folder: folder that :func:`~nlp_retrieval.encoders.backends.exported` made.
+        max_length: tokens that are read of a text; None for the model's own limit.
+
+    Raises:
+        DependencyError: onnxruntime or tokenizers is not installed.
+        ModelError: the folder holds no such model.
+    """
+
+    def __init__(self, folder: Path, max_length: int | None = None) -> None:
+        require_onnx_extra()
+        from tokenizers import Tokenizer
+
+        try:
+            settings: dict[str, Any] = read_json_file(folder / SETTINGS_FILE)
+            self.prompts: dict[str, str] = settings["prompts"]
+            self.default_prompt: str = settings["default_prompt"]
+            self.dimension: int = settings["dimension"]
+            self.max_seq_length: int | None = max_length or settings["max_seq_length"]
+            self._tokenizer = Tokenizer.from_file(str(folder / TOKENIZER_FILE))
+            self._session = open_session(folder / GRAPH_FILE)
+        except Exception as error:
+            raise ModelError(f"{folder} does not load with onnxruntime: {first_line(error)}") from error
+        self._name = str(folder)
+        self._inputs = [wanted.name for wanted in self._session.get_inputs()]
+        if unknown := set(self._inputs) - set(OF_TOKENS):
+            raise ModelError(f"{folder} needs the inputs {', '.join(sorted(unknown))}, which a text model does not have")
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+        if self.max_seq_length is not None and self.max_seq_length < _NO_LIMIT:
+            self._tokenizer.enable_truncation(self.max_seq_length)
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Return ``[texts, dimension]``, as the model gives them.
+
+        Raises:
+            ModelError: the graph fails, as for more tokens than it has places for.
+        """
+        vectors = np.zeros((len(texts), self.dimension), np.float32)
+
+        def fill(rows: range) -> None:
+            for row in rows:
+                vectors[row] = self._vector_of(texts[row])
+
+        in_threads(len(texts), fill)
+        return vectors
+
+    def longer(self, texts: Sequence[str]) -> int:
+        """How many texts have more tokens than the model reads."""
+        with blamed_on(self._name):
+            return sum(bool(self._tokenizer.encode(text).overflowing) for text in texts)
+
+    def _vector_of(self, text: str) -> Vectors:
+        with blamed_on(self._name):
+            encoded = self._tokenizer.encode(text)
+        feed = {name: np.array([getattr(encoded, OF_TOKENS[name])], np.int64) for name in self._inputs}
+        try:
+            vector: Vectors = self._session.run(None, feed)[0][0]
+        except Exception as error:
+            raise ModelError(
+                f"the exported model fails at a text of {len(encoded.ids)} tokens: {first_line(error)}; "
+                "set max_length to what the model can read"
+            ) from error
+        return vector
+
+
+def open_session(file: Path) -> onnxruntime.InferenceSession:
+    """Open a graph that was made on this machine."""
+    import onnxruntime
+
+    graph = file.read_bytes()  # not by its path, which could be mapped and overwritten
+    return onnxruntime.InferenceSession(graph, session_options(), providers=["CPUExecutionProvider"])
+
+
+def session_options() -> onnxruntime.SessionOptions:
+    """How all graphs are run: each run in the thread that asks, without threads of its own, which spin while they wait.
+
+    Without a number onnxruntime starts as many as the machine has cores, whatever OMP_NUM_THREADS says.
+    """
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    return options
+
+
+def in_threads(n_texts: int, work: Callable[[range], None]) -> None:
+    """Have texts done on all usable cores; a few by the thread that asks.
+
+    Args:
+        n_texts: how many there are.
+        work: does the texts with these numbers.
+    """
+    n_threads = min(usable_cores(), n_texts // _AT_LEAST)
+    if n_threads < 2:
+        work(range(n_texts))
+        return
+    with ThreadPoolExecutor(n_threads, "nlp_retrieval-onnx") as threads:
+        list(threads.map(work, [range(first, n_texts, n_threads) for first in range(n_threads)]))
+
+
+def texts_for_all_cores() -> int:
+    """How many texts at once have all usable cores work."""
+    return _AT_LEAST * usable_cores()
+
+
+def require_onnx_extra(*also: str) -> None:
+    """Raise :class:`DependencyError` unless onnxruntime, tokenizers and the packages named are installed."""
+    for package in ("onnxruntime", "tokenizers", *also):
+        if importlib.util.find_spec(package) is None:
+            raise DependencyError(f"backend='onnx' needs {package}: {install('onnx')}")
+
+
+# Exporting a model of sentence-transformers: the whole of it, pooling included, as one ONNX graph, checked against the model.
+#
+# 8-bit weights have a scale for each column, and use 7 of the 8 bits: without VNNI an x86 CPU adds pairs of products in 16
+# bits, and full ones overflow there. So one graph serves every CPU, and an index made on one can be searched on another.
+# Activations are turned to 8 bits as they come. Measured on MiniLM, the bit less costs nothing (docs/ENCODERS.md).
+
+ExportPrecision = Literal["float32", "int8"]
+
+_FORMAT = 1
+_OPSET = 17
+PROBES = (
+    "A red fox jumps over the lazy dog.",
+    "who",
+    "Köln liegt am Rhein; 東京 is in Japan, and İstanbul is not Kyiv 🦊!",
+    "  Spaces, TABS\tand lines\n\nstay as they were.  ",
+    "In 1996 the novel was filmed twice: once by a man who had read it, and once by a man who had not. " * 4,
+)
+"""What an export and its model must agree about: scripts, case, spaces, short and long texts."""
+_AGREES = {"float32": 0.9999, "int8": 0.9}
+"""The lowest cosine between the vectors of an export and of its model."""
+
+
+def exported(files: ModelFiles, precision: ExportPrecision, load: Callable[[], SentenceTransformer]) -> Path:
+    """Return the folder of an export in the cache; make it where there is none.
+
+    Args:
+        files: of the model.
+        precision: of the weights.
+        load: loads the model in float32, on the CPU.
+
+    Raises:
+        DependencyError: a package is missing that exports or runs graphs.
+        ModelError: the model cannot be exported, or its export gives other vectors.
+    """
+    require_onnx_extra()
+    identity: Config = {"format": _FORMAT, "model": files.fingerprint, "precision": precision}
+    identity["trust_remote_code"] = files.trust_remote_code
+
+    def write(folder: Path) -> None:
+        require_onnx_extra("onnx")
+        if precision == "float32":
+            with files.unchanged():  # or what is kept under their fingerprint would be of others
+                model = load()
+            _export(model, folder)
+        else:
+            _quantize(exported(files, "float32", load), folder)
+
+    return kept_model("onnx", identity, write)
+
+
+def _export(model: SentenceTransformer, folder: Path) -> None:
+    """Write graph, tokenizer and settings of a model, and compare what they give with what the model gives."""
+    tokenizer = getattr(model.tokenizer, "backend_tokenizer", None)
+    if tokenizer is None:
+        raise ModelError("the model has no tokenizer.json, which the ONNX backend reads; pass backend='torch'")
+    if not all(getattr(module, "include_prompt", True) for module in model):
+        raise ModelError("the model leaves prompts out of its vectors, which an exported graph cannot; pass backend='torch'")
+    features = model.tokenizer(list(PROBES[:2]), padding=True, return_tensors="pt")
+    if "attention_mask" not in features:
+        raise ModelError("the model's tokenizer gives no attention mask; pass backend='torch'")
+
+    def compute(read: dict[str, torch.Tensor]) -> torch.Tensor:
+        found: torch.Tensor = model(read)["sentence_embedding"]
+        return found
+
+    write_graph(model, compute, features, folder / GRAPH_FILE, "vectors")
+    (folder / TOKENIZER_FILE).write_text(tokenizer.to_str(), "utf-8")
+    wanted: Vectors = model.encode(list(PROBES), prompt="", show_progress_bar=False, convert_to_numpy=True)
+    settings: dict[str, Any] = {
+        "prompts": dict(model.prompts),
+        "default_prompt": model.prompts.get(model.default_prompt_name or "") or "",
+        "dimension": int(wanted.shape[1]),
+        "max_seq_length": model.max_seq_length,
+    }
+    (folder / SETTINGS_FILE).write_text(json.dumps(settings, ensure_ascii=False), "utf-8")
+    require_agreement(wanted, OnnxModel(folder).encode(PROBES), "float32")
+
+
+def write_graph(
+    model: torch.nn.Module,
+    compute: Callable[[dict[str, torch.Tensor]], torch.Tensor],
+    features: Mapping[str, Any],
+    file: Path,
+    output: str,
+) -> None:
+    """Write what a model computes as an ONNX graph.
+
+    Args:
+        model: whose weights the graph holds.
+        compute: what it computes of tensors ``[texts, tokens]`` by name; returns ``[texts, ...]``.
+        features: what a tokenizer gives of two texts, by name; what is no tensor of tokens is left out.
+        file: to write.
+        output: what the graph calls what is returned.
+
+    Raises:
+        ModelError: the exporter cannot.
+    """
+    import torch
+
+    read: dict[str, torch.Tensor] = {name: features[name] for name in OF_TOKENS if name in features}
+
+    class Whole(torch.nn.Module):
+        def forward(self, *tensors: torch.Tensor) -> torch.Tensor:
+            return compute(dict(zip(read, tensors, strict=True)))
+
+    whole = Whole()
+    whole.model = model
+    with warnings.catch_warnings():  # of the exporter, to its own developers
+        warnings.simplefilter("ignore")
+        try:
+            torch.onnx.export(
+                whole.eval(),
+                tuple(read.values()),
+                str(file),
+                input_names=list(read),
+                output_names=[output],
+                dynamic_axes={name: {0: "texts", 1: "tokens"} for name in read} | {output: {0: "texts"}},
+                opset_version=_OPSET,
+                dynamo=False,
+            )
+        except Exception as error:
+            raise ModelError(f"the model cannot be exported to ONNX ({first_line(error)}); pass backend='torch'") from error
+
+
+def write_quantized(whole: Path, file: Path) -> None:
+    """Write a graph again, with 8-bit weights.
+
+    Args:
+        whole: the graph in float32.
+        file: to write.
+    """
+    import onnx
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    graph = onnx.load_model_from_string(whole.read_bytes())
+    onnx.helper.set_model_props(graph, {"onnx.quant.pre_process": "onnxruntime.quant"})  # or it advises to, at every model
+    quantize_dynamic(
+        graph,
+        str(file),
+        op_types_to_quantize=["MatMul"],
+        per_channel=True,
+        reduce_range=True,
+        weight_type=QuantType.QInt8,
+        extra_options={"MatMulConstBOnly": True},
+    )
+
+
+def _quantize(whole: Path, folder: Path) -> None:
+    """Write an export again, with 8-bit weights, and compare what it gives with what the export gives."""
+    write_quantized(whole / GRAPH_FILE, folder / GRAPH_FILE)
+    for name in (TOKENIZER_FILE, SETTINGS_FILE):
+        (folder / name).write_bytes((whole / name).read_bytes())
+    require_agreement(OnnxModel(whole).encode(PROBES), OnnxModel(folder).encode(PROBES), "int8")
+
+
+def require_agreement(wanted: Vectors, found: Vectors, precision: ExportPrecision) -> None:
+    """Compare the vectors of an export with those that it should give.
+
+    Args:
+        wanted: ``[vectors, dimension]``, of texts or of their tokens.
+        found: as ``wanted``.
+        precision: of the export's weights.
+
+    Raises:
+        ModelError: a pair of vectors points apart.
+    """
+    lengths = np.linalg.norm(wanted, axis=1) * np.linalg.norm(found, axis=1)
+    lowest = float(((wanted * found).sum(axis=1) / np.where(lengths > 0, lengths, 1)).min())
+    if not lowest >= _AGREES[precision]:
+        cure = "pass precision='float32'" if precision == "int8" else "pass backend='torch'"
+        raise ModelError(
+            f"the {precision} export does not match its model: a probe's vectors have the cosine {lowest:.4f}, and at least "
+            f"{_AGREES[precision]} is needed; {cure}"
+        )
+
+
+# Which backend and precision an encoder uses: what was asked for, or the fastest in a trial.
+#
+# A trial never takes a lower precision than was allowed, and what it found is kept in the cache for this machine and model:
+# asked again, the answer is the same. An index records it, and is opened with what it records.
+
+TorchPrecision = Literal["auto", "float32", "bfloat16", "float16"]
+Precision = Literal["auto", "float32", "bfloat16", "float16", "int8"]
+Backend = Literal["torch", "onnx", "auto"]
+
+_USED: tuple[Any, ...] = tuple(one for one in get_args(Precision) if one != "auto")
+_CHOICE_FORMAT = 1
+_CHOICE_FILE = "choice.json"
+_SECONDS = 0.4
+"""Of the trial of one backend, apart from opening it."""
+_SAMPLE = [
+    "The novel was filmed twice, in 1956 and in 1987. " * 8,
+    "A glacier is a body of dense ice that moves under its own weight. " * 5,
+    "Who wrote the novel that Stanley Kubrick filmed?",
+    "A harpsichord is played by means of a keyboard, which plucks its strings. " * 3,
+]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What computes.
+
+    Args:
+        backend: ``torch`` or ``onnx``.
+        precision: of torch's arithmetic, or of an export's weights.
+    """
+
+    backend: Literal["torch", "onnx"]
+    precision: Precision
+
+    @property
+    def weights(self) -> ExportPrecision:
+        """The precision of an export."""
+        return cast(ExportPrecision, self.precision)
+
+
+def check_choice(backend: Backend, precision: Precision, device: str | None) -> None:
+    """Refuse what does not go together.
+
+    Raises:
+        ConfigurationError: the backend does not compute in this precision, or not on this device.
+    """
+    if backend == "torch" and precision == "int8":
+        raise ConfigurationError("precision='int8' is for backend='onnx': torch's own 8 bits lose too much")
+    if backend == "onnx" and precision in ("bfloat16", "float16"):
+        raise ConfigurationError(f"precision={precision!r} is for backend='torch'; backend='onnx' takes int8 and float32")
+    if (backend == "onnx" or precision == "int8") and device not in (None, "cpu"):
+        raise ConfigurationError(f"device={device!r}: backend='onnx' runs on the CPU; leave it out, or pass backend='torch'")
+
+
+def choose(
+    backend: Backend, precision: Precision, device: str | None, files: ModelFiles, encoder_of: Callable[[Chosen], BaseEncoder]
+) -> Chosen:
+    """Return what is used for a backend and a precision that may both be ``auto``.
+
+    Args:
+        backend: as it was asked for.
+        precision: as it was asked for.
+        device: as it was asked for.
+        files: of the model.
+        encoder_of: makes the encoder that is tried.
+
+    Raises:
+        ModelError, DependencyError: a backend that is tried cannot be used.
+    """
+    candidates = _candidates(backend, precision, device)
+    if len(candidates) == 1:
+        return candidates[0]
+    tried = [f"{one.backend} {one.precision}" for one in candidates]  # what auto means changes with the processor
+    key = {"format": _CHOICE_FORMAT, "model": files.fingerprint, "tried": tried, "device": device, "machine": _machine()}
+
+    def write(folder: Path) -> None:
+        seconds = {one: _seconds(encoder_of(one)) for one in candidates}
+        fastest = min(candidates, key=lambda one: seconds[one])
+        told = {f"{one.backend} {one.precision}": round(seconds[one], 5) for one in candidates}
+        chosen = {"backend": fastest.backend, "precision": fastest.precision, "seconds": told}
+        (folder / _CHOICE_FILE).write_text(json.dumps(chosen, indent=1), "utf-8")
+
+    told = read_json_file(kept_model("trials", key, write) / _CHOICE_FILE)
+    return next(one for one in candidates if (one.backend, one.precision) == (told["backend"], told["precision"]))
+
+
+def recorded_choice(recorded: Sequence[Config], wanted: Config, precision: Precision) -> Chosen | None:
+    """Return what an index says that an encoder was chosen to use; None where it holds none like it.
+
+    Args:
+        recorded: the identities of the retrievers in the index.
+        wanted: the identity of the encoder, but for backend and precision.
+        precision: as it was asked for.
+    """
+    for one in _mappings(recorded):
+        backend, used = one.get("backend"), one.get("precision")
+        alike = all(key in one and one[key] == value for key, value in wanted.items())
+        if alike and backend in ("torch", "onnx") and used in _USED and precision in ("auto", used):
+            return Chosen(cast(Literal["torch", "onnx"], backend), cast(Precision, used))
+    return None
+
+
+def resolved_precision(precision: str, device: str | None) -> str:
+    """What ``auto`` means on this machine, by torch."""
+    if precision != "auto":
+        return precision
+    import torch
+
+    if device != "cpu" and torch.cuda.is_available():
+        return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
+    return "bfloat16" if torch.cpu.get_capabilities().get("amx_bf16", False) else "float32"
+
+
+def queries_at_once(batch_size: int, precision: str, device: str | None) -> int:
+    """Return how many queries torch may encode together: one at a time where it computes in less than float32.
+
+    There, kernels round differently for each shape of a batch: a query in a batch would have another vector than alone, and
+    find other passages.
+    """
+    return batch_size if resolved_precision(precision, device) == "float32" else 1
+
+
+def require_device(device: str | None) -> None:
+    """Raise :class:`ConfigurationError` unless torch has a device of this name here."""
+    if device is None:
+        return
+    import torch
+
+    try:
+        wanted = torch.device(device)
+    except RuntimeError:
+        raise ConfigurationError(f"device={device!r} is none that torch knows; cpu, cuda, cuda:1 and mps are usual") from None
+    here = {"cpu": 1, "cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}
+    if wanted.type in here and (wanted.index or 0) >= here[wanted.type]:
+        found = ", ".join(f"{kind}:{number}" if kind == "cuda" else kind for kind, n in here.items() for number in range(n))
+        raise ConfigurationError(f"there is no device {device!r} here (found: {found}); leave device out for the best")
+
+
+def _candidates(backend: Backend, precision: Precision, device: str | None) -> list[Chosen]:
+    """What may be used: with ``backend="auto"`` also ONNX, on a CPU, in no lower precision than was allowed."""
+    by_onnx = Chosen("onnx", "int8" if precision == "auto" else precision)
+    if backend == "onnx" or precision == "int8":
+        return [by_onnx]
+    by_torch = Chosen("torch", cast(Precision, resolved_precision(precision, device)))
+    if backend == "torch" or precision in ("bfloat16", "float16") or not _on_cpu(device):
+        return [by_torch]
+    installed = all(importlib.util.find_spec(package) for package in ("onnxruntime", "tokenizers", "onnx"))
+    return [by_torch, by_onnx] if installed else [by_torch]
+
+
+def _mappings(values: Iterable[Any]) -> Iterator[Config]:
+    for value in values:
+        if isinstance(value, dict):
+            yield value
+            yield from _mappings(value.values())
+        elif isinstance(value, list):
+            yield from _mappings(value)
+
+
+def _on_cpu(device: str | None) -> bool:
+    import torch
+
+    return device == "cpu" or (device is None and not torch.cuda.is_available() and not torch.backends.mps.is_available())
+
+
+def _seconds(encoder: BaseEncoder) -> float:
+    """The best time of several, for a few texts."""
+    encoder.encode_passages(_SAMPLE)
+    best, ends = float("inf"), time.perf_counter() + _SECONDS
+    while True:
+        begun = time.perf_counter()
+        encoder.encode_passages(_SAMPLE)
+        best = min(best, (now := time.perf_counter()) - begun)
+        if now > ends:
+            return best
+
+
+def _machine() -> dict[str, str]:
+    """What decides which backend is fastest here."""
+    import onnxruntime  # its distribution has several names, onnxruntime-gpu among them
+
+    packages = {package: version(package) for package in ("torch", "transformers")}
+    packages["onnxruntime"] = onnxruntime.__version__
+    return packages | {"cpu": platform.processor() or platform.machine(), "cores": str(os.cpu_count()), "node": platform.node()}
+
+
+# Exporting a multi-vector model: its transformer as one ONNX graph, checked against the model.
+#
+# Prompts, mask tokens, projection and what is left out of a passage stay with the library, so that there is one account of
+# what a checkpoint wants; the graph takes the place of the transformer's weights. Weights are turned to 8 bits as those of
+# other encoders are (`export`).
+
+_TOKEN_EXPORT_FORMAT = 1
+
+
+def compute_by_graph(model: MultiVectorEncoder, files: ModelFiles, precision: ExportPrecision) -> None:
+    """Have onnxruntime compute what a model's transformer does, by an export that is made where there is none.
+
+    Texts are computed one by one, in threads and without what fills up a batch, so a text's vectors do not depend on the
+    others; the mask tokens that fill up a query count.
+
+    Args:
+        model: in float32, on the CPU; its transformer's weights are gone afterwards.
+        files: its files.
+        precision: of the export's weights.
+
+    Raises:
+        DependencyError: a package is missing that exports or runs graphs.
+        ModelError: the model cannot be exported, or its export gives other vectors.
+    """
+    require_onnx_extra()
+    _run(model, _exported(model, files, precision) / GRAPH_FILE)
+    for parameter in model[0].parameters():
+        parameter.data = parameter.data.new_empty(0)
+
+
+def _exported(model: MultiVectorEncoder, files: ModelFiles, precision: ExportPrecision) -> Path:
+    identity: Config = {"format": _TOKEN_EXPORT_FORMAT, "kind": "tokens", "model": files.fingerprint, "precision": precision}
+    identity["trust_remote_code"] = files.trust_remote_code
+
+    def write(folder: Path) -> None:
+        import torch
+
+        require_onnx_extra("onnx")
+        with torch.autocast("cpu", enabled=False):  # in whose precision the caller may compute
+            if precision == "float32":
+                wanted = _probed(model)
+                _token_export_export(model, folder / GRAPH_FILE)
+            else:
+                whole = _exported(model, files, "float32") / GRAPH_FILE
+                wanted = _probed(model, whole)
+                write_quantized(whole, folder / GRAPH_FILE)
+            require_agreement(wanted, _probed(model, folder / GRAPH_FILE), precision)
+
+    return kept_model("onnx", identity, write)
+
+
+def _token_export_export(model: MultiVectorEncoder, file: Path) -> None:
+    def compute(tensors: dict[str, torch.Tensor]) -> torch.Tensor:
+        found: torch.Tensor = model[0](tensors)["token_embeddings"]
+        return found
+
+    write_graph(model[0], compute, model.preprocess(list(PROBES[:2]), task="document"), file, "tokens")
+
+
+def _run(model: MultiVectorEncoder, file: Path) -> None:
+    """Put a graph in the place of what a model's transformer computes."""
+    import torch
+
+    session = open_session(file)
+    names = [wanted.name for wanted in session.get_inputs()]
+
+    def forward(features: dict[str, Any], **_: Any) -> dict[str, Any]:
+        n_texts, width = features["input_ids"].shape
+        read = {name: features[name].numpy() for name in names}
+        found: dict[int, Vectors] = {}
+        counts = features["attention_mask"].bool() | features.get("query_expansion_positions", False)
+        spans = [_span(row) for row in counts.numpy()]
+
+        def fill(rows: range) -> None:
+            for row in rows:
+                feed = {name: values[row : row + 1, spans[row]] for name, values in read.items()}
+                try:
+                    found[row] = session.run(None, feed)[0][0]
+                except Exception as error:
+                    n_tokens = spans[row].stop - spans[row].start
+                    raise ModelError(
+                        f"the exported model fails at a text of {n_tokens} tokens: {first_line(error)}; "
+                        "set max_length to what the model can read"
+                    ) from error
+
+        in_threads(n_texts, fill)
+        tokens = np.zeros((n_texts, width, found[0].shape[1]), np.float32)
+        for row, vectors in found.items():
+            tokens[row, spans[row]] = vectors
+        return features | {"token_embeddings": torch.from_numpy(tokens)}
+
+    model[0].forward = forward
+
+
+def _span(counts: np.ndarray[Any, Any]) -> slice:
+    """From the first token that counts to the last; one token of a text that has none."""
+    places = np.flatnonzero(counts)
+    return slice(int(places[0]), int(places[-1]) + 1) if len(places) else slice(0, 1)
+
+
+def _probed(model: MultiVectorEncoder, file: Path | None = None) -> Vectors:
+    """The vectors of all tokens of the probes, as queries and as passages, by the model or by a graph in its place."""
+    if file is not None:
+        _run(model, file)
+    try:
+        of_tasks = (model.encode_query, model.encode_document)
+        found = [encode(list(PROBES), batch_size=1, show_progress_bar=False) for encode in of_tasks]
+    finally:
+        vars(model[0]).pop("forward", None)
+    return np.concatenate([tokens for texts in found for tokens in texts])

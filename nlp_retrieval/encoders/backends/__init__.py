@@ -1,1 +1,0 @@
-"""What computes a model of sentence-transformers: torch, or onnxruntime with graphs that are exported here."""

@@ -1,0 +1,468 @@
+"""Encoders behind an endpoint: requests that are limited, retried, counted and checked, and vectors kept on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import struct
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+from pydantic import Field
+
+from nlp_retrieval.core.components.component import canonical_json
+from nlp_retrieval.core.components.trust_rules import ENDPOINT_RULES, given, may_set
+from nlp_retrieval.core.files.atomic import replace_file
+from nlp_retrieval.core.files.cache import cache_folder, make_own, read_own
+from nlp_retrieval.core.files.json_text import parse_json
+from nlp_retrieval.core.forks import Lock
+from nlp_retrieval.core.queries import check_queries
+from nlp_retrieval.encoders.base import LONGEST_VECTOR, BaseEncoder, Vectors
+from nlp_retrieval.errors import ModelError, RetrievalWarning
+from nlp_retrieval.lm.counting import CallCounter, CallCounts, count
+from nlp_retrieval.lm.endpoint import EndpointCalls, EndpointKey, ModelEndpoint, check_url, side_by_side
+
+# Reading what an embeddings endpoint answered: bytes of anybody become vectors, or an error that says why not.
+
+LARGEST_PER_TEXT = 2**20
+"""Bytes of an answer for each text that was sent; 20,000 dimensions in full length take half of it."""
+LARGEST_BESIDE = 2**16
+"""Bytes that an answer may have besides."""
+
+_MOST_TOKENS = 2**40
+
+
+class EmbeddingAnswer(NamedTuple):
+    """``[texts, dimension]`` float32 in the order of the texts, and the tokens that they took; 0 where that is not said."""
+
+    vectors: Vectors
+    tokens: int
+
+
+def read_embeddings(body: bytes, n_texts: int) -> EmbeddingAnswer:
+    """Read the answer to a request of ``n_texts`` texts.
+
+    Raises:
+        ValueError: it is no such answer; the message says what it is, as half a sentence.
+    """
+    content = parse_json(body, max_bytes=n_texts * LARGEST_PER_TEXT + LARGEST_BESIDE)
+    data = content.get("data") if isinstance(content, dict) else None
+    if not isinstance(data, list):
+        raise ValueError('it has no list "data"')  # noqa: TRY004 -- the fault is in the text
+    if len(data) != n_texts:
+        raise ValueError(f"it holds {len(data):,} vectors for {n_texts:,} texts")
+    rows: list[Any] = [None] * n_texts
+    for place, entry in enumerate(data):
+        if not isinstance(entry, dict) or not isinstance(entry.get("embedding"), list):
+            raise ValueError(f'entry {place} of "data" has no list "embedding"')  # noqa: TRY004 -- the same
+        index = entry.get("index")
+        if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < n_texts:
+            raise ValueError(f'entry {place} of "data" has no "index" from 0 to {n_texts - 1}')
+        if rows[index] is not None:
+            raise ValueError(f'two entries of "data" have the "index" {index}')
+        rows[index] = entry["embedding"]
+    usage = content.get("usage")
+    tokens = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+    known = isinstance(tokens, int) and not isinstance(tokens, bool) and 0 <= tokens < _MOST_TOKENS
+    return EmbeddingAnswer(_matrix(rows), int(tokens) if known and tokens is not None else 0)
+
+
+def _matrix(rows: list[list[Any]]) -> Vectors:
+    lengths = sorted({len(row) for row in rows})
+    if len(lengths) > 1 or lengths[0] == 0:
+        raise ValueError(f"it holds vectors of dimension {' and '.join(map(str, lengths[:3]))}")
+    for place, row in enumerate(rows):
+        if not all(type(number) in (int, float) for number in row):
+            raise ValueError(f"the vector of text {place} holds something other than numbers")
+    try:
+        vectors = np.array(rows, np.float64)
+    except OverflowError:
+        raise ValueError("it holds numbers that are too large") from None
+    lengths_of = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    if not (lengths_of <= LONGEST_VECTOR).all():
+        raise ValueError("it holds numbers that are too large")
+    return vectors.astype(np.float32)
+
+
+# Encoders behind an endpoint: OpenAI's own, and any other that speaks the same protocol.
+
+# Vectors of an endpoint on disk: one file each, named by a hash of server, model and text.
+#
+# A file holds its key and a checksum, and is used only if both match and no other user could have written it; anything else is
+# a miss. It need not reach the disk at once: what is lost is asked for again.
+
+_MAGIC = b"nlp_retrieval vector 1\n"
+_HEAD = struct.Struct("<32sIQ")
+"""The key, the dimension, and the tokens that the text took."""
+_DIGEST = hashlib.sha256().digest_size
+
+
+class KeptVector(NamedTuple):
+    """A vector as the server gave it, and how many tokens its text took; 0 where that is not known."""
+
+    vector: Vectors
+    tokens: int
+
+
+class KeptVectors:
+    """Vectors by text.
+
+    Args:
+        folder: where they are stored, created with the first vector; None for the user's cache folder.
+        asked: what decides a vector besides its text: server, model, dimension.
+    """
+
+    def __init__(self, folder: Path | None, asked: dict[str, object]) -> None:
+        self.folder = cache_folder() / "vectors" if folder is None else folder
+        self._asked = asked
+        self._warned = False
+
+    def find(self, text: str) -> KeptVector | None:
+        """Return the vector of a text, or None."""
+        key = self._key(text)
+        try:
+            content = read_own(self._path(key))
+        except OSError:
+            return None
+        head = len(_MAGIC) + _HEAD.size
+        if not content.startswith(_MAGIC) or len(content) < head:
+            return None
+        written, dimension, tokens = _HEAD.unpack_from(content, len(_MAGIC))
+        whole = len(content) == head + 4 * dimension + _DIGEST and dimension > 0
+        if not whole or written != key or hashlib.sha256(content[:-_DIGEST]).digest() != content[-_DIGEST:]:
+            return None
+        vector = np.frombuffer(content, "<f4", dimension, head).astype(np.float32)
+        return KeptVector(vector, tokens) if np.isfinite(vector).all() else None
+
+    def keep(self, text: str, vector: Vectors, tokens: int) -> None:
+        """Store a vector; if it cannot be written, the run goes on and the first time a warning says so."""
+        key = self._key(text)
+        head = _MAGIC + _HEAD.pack(key, len(vector), tokens)
+        content = head + np.ascontiguousarray(vector, "<f4").tobytes()
+        path = self._path(key)
+        try:
+            make_own(self.folder)
+            path.parent.mkdir(exist_ok=True)
+            replace_file(path, content + hashlib.sha256(content).digest())
+        except OSError as error:
+            if not self._warned:
+                self._warned = True
+                warnings.warn(
+                    f"vectors of the endpoint cannot be kept in {self.folder} ({error}); they will be asked for again",
+                    RetrievalWarning,
+                    stacklevel=2,
+                )
+
+    def _key(self, text: str) -> bytes:
+        return hashlib.sha256(canonical_json([self._asked, text]).encode("utf-8", "surrogatepass")).digest()
+
+    def _path(self, key: bytes) -> Path:
+        name = key.hex()
+        return self.folder / name[:2] / f"{name}.vector"
+
+
+# The base of encoders behind an OpenAI-compatible endpoint: what is kept is not asked for, and all dimensions are equal.
+#
+# A key is named by its environment variable and never stored: it is in no configuration, ``repr``, file or message.
+
+
+class EndpointEncoder(BaseEncoder):
+    """What the encoders behind an endpoint share; :class:`HttpEncoder` describes the parameters."""
+
+    search_only = frozenset(
+        {"query_prompt", "batch_size", "calls_at_once", "calls_per_minute", "retries", "backoff", "timeout", "max_calls"}
+        | {"api_key_env", "cache_dir"}
+    )
+
+    in_workers = False
+
+    model: str
+    api_key_env: str | None
+    dimension: int | None
+    query_prompt: str
+    passage_prompt: str
+    normalize: bool
+    max_characters: int | None
+    batch_size: int
+    calls_at_once: int
+    calls_per_minute: int | None
+    retries: int
+    backoff: float
+    timeout: float
+    max_calls: int | None
+    cache_dir: str | Path | None
+
+    @property
+    @abstractmethod
+    def server(self) -> str:
+        """The URL that ``/embeddings`` is added to."""
+
+    @property
+    def key_variable(self) -> str | None:
+        """The environment variable of the key; None where none is sent."""
+        return self.api_key_env
+
+    def check_ready(self) -> None:
+        """Require httpx, and the key."""
+        self._calls.check_ready()
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What a request says besides its texts."""
+        return {"model": self.model, "encoding_format": "float"}
+
+    @property
+    def counts(self) -> CallCounts:
+        """The requests so far: a call is a request, a cache hit a text whose vector was on disk."""
+        return self._counter.counts
+
+    def model_fingerprint(self) -> str:
+        return f"{self.model} at {self.server}"
+
+    def provenance(self) -> dict[str, str]:
+        return {self.model: self.server}
+
+    def encode_queries(self, queries: list[str]) -> Vectors:
+        return self._encode(check_queries(queries), self.query_prompt)
+
+    def encode_passages(self, passages: list[str]) -> Vectors:
+        return self._encode(check_queries(passages, "passage", "passages"), self.passage_prompt)
+
+    def cut_passages(self, passages: list[str]) -> int:
+        """How many passages are longer than ``max_characters``; what the server leaves out is not known."""
+        most = self.max_characters
+        return 0 if most is None else sum(len(passage) > most for passage in passages)
+
+    def _prepare(self) -> None:
+        """Check what a type hint cannot, at the end of a constructor."""
+        self._counter = CallCounter(f"{self.name}/{self.model}")
+        self._lock = Lock()
+        self._learnt: tuple[int, str] | None = None if self.dimension is None else (self.dimension, "dimension= says")
+        key = EndpointKey(type(self).__name__, self.model, self.key_variable)
+        self._calls = EndpointCalls(
+            ModelEndpoint(self.server, "embeddings", "an OpenAI-compatible API", key), self, self._counter
+        )
+        folder = None if self.cache_dir is None else Path(self.cache_dir).expanduser()
+        self._vectors = KeptVectors(folder, {"url": self.server} | self.settings)
+
+    def _encode(self, texts: list[str], prompt: str) -> Vectors:
+        most = self.max_characters
+        asked = [prompt + text[:most] or " " for text in texts]  # servers refuse a text without a character
+        found: dict[str, Vectors] = {}
+        missing = []
+        for text in dict.fromkeys(asked):
+            kept = self._vectors.find(text)
+            if kept is None or len(kept.vector) != self._known(len(kept.vector), f"those kept in {self._vectors.folder} have"):
+                missing.append(text)
+                continue
+            found[text] = kept.vector
+            count(self._counter, CallCounts(cache_hits=1, kept_tokens_in=kept.tokens))
+        for text, vector in zip(missing, self._asked(missing), strict=True):
+            found[text] = vector
+        if not asked:
+            return np.zeros((0, 0 if self._learnt is None else self._learnt[0]), np.float32)
+        vectors = np.stack([found[text] for text in asked])
+        if self.normalize:
+            lengths = np.sqrt(np.square(vectors, dtype=np.float64).sum(axis=1, keepdims=True))  # the same in any batch
+            vectors = (vectors / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
+        return vectors
+
+    def _asked(self, texts: list[str]) -> list[Vectors]:
+        """Ask the server, ``batch_size`` texts in a request; what came is kept, also where a later request fails."""
+        batches = [texts[first : first + self.batch_size] for first in range(0, len(texts), self.batch_size)]
+
+        def ask(batch: list[str], go_on: Callable[[], bool]) -> list[Vectors]:
+            read = partial(read_embeddings, n_texts=len(batch))
+            most = len(batch) * LARGEST_PER_TEXT + LARGEST_BESIDE
+            answer = self._calls.ask(self.settings | {"input": batch}, read, most, go_on)
+            self._require(answer.vectors.shape[1])
+            for text, vector, tokens in zip(batch, answer.vectors, _shares(answer.tokens, batch), strict=True):
+                self._vectors.keep(text, vector, tokens)
+            return list(answer.vectors)
+
+        return [vector for vectors in side_by_side(ask, batches, self.calls_at_once) for vector in vectors]
+
+    def _known(self, found: int, where: str) -> int:
+        """The dimension that was declared or learnt; if neither, that of the first vector, which is learnt now."""
+        with self._lock:
+            if self._learnt is None:
+                self._learnt = (found, where)
+            return self._learnt[0]
+
+    def _require(self, found: int) -> None:
+        """Raise an error unless the server's vectors have the dimension that was declared or learnt."""
+        if found == self._known(found, "those before had"):
+            return
+        expected, where = self._learnt or (0, "")
+        raise ModelError(
+            f"{self.server}: {self.model} gave vectors of dimension {found}, and {where} {expected}; one index holds one "
+            "dimension: name the model that was meant, or set dimension to what the server gives, and index again (if it has "
+            "another model of this name now, use another cache_dir)"
+        )
+
+
+def _shares(tokens: int, texts: list[str]) -> list[int]:
+    """The tokens of a request, divided among its texts by their length; the sum is the same."""
+    ends = np.cumsum([len(text) for text in texts])
+    bounds = [0, *(tokens * int(end) // int(ends[-1]) for end in ends)]
+    return [after - before for before, after in itertools.pairwise(bounds)]
+
+
+OPENAI = "https://api.openai.com/v1"
+
+
+class HttpEncoder(EndpointEncoder):
+    """An encoder behind any OpenAI-compatible endpoint (vLLM, Text Embeddings Inference, Ollama, llama.cpp, a gateway).
+
+    Vectors are kept on disk by server, model and text, so that a text is sent once; a search for a known query asks nobody.
+    Requests and tokens count as those of language models do, in benchmarks too; a price is that of the model ``http/<model>``.
+
+    Args:
+        base_url: what ``/embeddings`` is added to (``http://localhost:8000/v1``). Redirects are not followed.
+        model: name of the model, as the server knows it.
+        api_key_env: the environment variable that holds the key; by default none is sent.
+        dimension: what the vectors must have; by default the dimension of the first one counts for all others.
+        query_prompt: put before every query.
+        passage_prompt: put before every passage.
+        normalize: scale vectors to length 1, so that scores are cosines.
+        max_characters: how much of a text is sent; the rest is left out. By default all of it.
+        batch_size: the most texts in a request.
+        calls_at_once: the most requests under way at the same time.
+        calls_per_minute: the most requests that begin within a minute, evenly spaced; None for no limit.
+        retries: the most retries after a failure that may be temporary: refused, timed out, too many requests, server error.
+        backoff: seconds before the first retry, doubled with each further one (at most 60 s, with jitter); if the server
+            says how long to wait, no request begins before (at most 60 s).
+        timeout: seconds for an attempt, from the connection to the last byte of the answer.
+        max_calls: the most requests in total, including retries; the next one is an error. None for no limit.
+        cache_dir: where vectors are stored; by default ``nlp-retrieval/vectors`` in the user's cache folder.
+
+    Raises:
+        ConfigurationError: the key's variable is not set, a setting holds a key itself, or ``base_url`` is no URL of a server.
+    """
+
+    name = "http"
+    manifest_may_set = ENDPOINT_RULES | may_set("model", base_url=given("send texts to the server"))
+
+    def __init__(
+        self,
+        base_url: str,
+        model: Annotated[str, Field(min_length=1)],
+        api_key_env: str | None = None,
+        dimension: Annotated[int, Field(ge=1)] | None = None,
+        query_prompt: str = "",
+        passage_prompt: str = "",
+        normalize: bool = True,
+        max_characters: Annotated[int, Field(ge=1)] | None = None,
+        batch_size: Annotated[int, Field(ge=1, le=2048)] = 64,
+        calls_at_once: Annotated[int, Field(ge=1)] = 4,
+        calls_per_minute: Annotated[int, Field(ge=1)] | None = None,
+        retries: Annotated[int, Field(ge=0)] = 4,
+        backoff: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0,
+        timeout: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 60.0,
+        max_calls: Annotated[int, Field(ge=0)] | None = None,
+        cache_dir: str | Path | None = None,
+    ) -> None:
+        self.base_url = base_url
+        self.model = model
+        self.api_key_env = api_key_env
+        self.dimension = dimension
+        self.query_prompt = query_prompt
+        self.passage_prompt = passage_prompt
+        self.normalize = normalize
+        self.max_characters = max_characters
+        self.batch_size = batch_size
+        self.calls_at_once = calls_at_once
+        self.calls_per_minute = calls_per_minute
+        self.retries = retries
+        self.backoff = backoff
+        self.timeout = timeout
+        self.max_calls = max_calls
+        self.cache_dir = cache_dir
+        check_url(type(self).__name__, base_url)
+        self._prepare()
+
+    @property
+    def server(self) -> str:
+        return self.base_url.rstrip("/")
+
+
+class OpenAIEncoder(EndpointEncoder):
+    """An embedding model of OpenAI (https://platform.openai.com/docs/guides/embeddings).
+
+    :class:`HttpEncoder` says what is kept, counted and retried; a price is that of the model ``openai/<model>``.
+
+    Args:
+        model: its name, such as ``text-embedding-3-small``.
+        dimension: asked for where the model can shorten its vectors (Matryoshka), and checked; by default the model's own.
+        api_key_env: the environment variable that holds the key; by default ``OPENAI_API_KEY``.
+        query_prompt: put before every query.
+        passage_prompt: put before every passage.
+        normalize: scale vectors to length 1, so that scores are cosines.
+        max_characters: how much of a text is sent; the rest is left out. OpenAI refuses texts of more than 8,192 tokens.
+        batch_size: the most texts in a request.
+        calls_at_once: the most requests under way at the same time.
+        calls_per_minute: the most requests that begin within a minute, evenly spaced; None for no limit.
+        retries: the most retries after a failure that may be temporary.
+        backoff: seconds before the first retry, doubled with each further one (at most 60 s, with jitter).
+        timeout: seconds for an attempt, from the connection to the last byte of the answer.
+        max_calls: the most requests in total, including retries; the next one is an error. None for no limit.
+        cache_dir: where vectors are stored; by default ``nlp-retrieval/vectors`` in the user's cache folder.
+
+    Raises:
+        ConfigurationError: the key's variable is not set, or a setting holds a key itself.
+    """
+
+    name = "openai"
+    manifest_may_set = ENDPOINT_RULES | may_set(model=given("send texts to the embedding model"))
+
+    def __init__(
+        self,
+        model: Annotated[str, Field(min_length=1)],
+        dimension: Annotated[int, Field(ge=1)] | None = None,
+        api_key_env: str | None = None,
+        query_prompt: str = "",
+        passage_prompt: str = "",
+        normalize: bool = True,
+        max_characters: Annotated[int, Field(ge=1)] | None = None,
+        batch_size: Annotated[int, Field(ge=1, le=2048)] = 128,
+        calls_at_once: Annotated[int, Field(ge=1)] = 4,
+        calls_per_minute: Annotated[int, Field(ge=1)] | None = None,
+        retries: Annotated[int, Field(ge=0)] = 4,
+        backoff: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0,
+        timeout: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 60.0,
+        max_calls: Annotated[int, Field(ge=0)] | None = None,
+        cache_dir: str | Path | None = None,
+    ) -> None:
+        self.model = model
+        self.dimension = dimension
+        self.api_key_env = api_key_env
+        self.query_prompt = query_prompt
+        self.passage_prompt = passage_prompt
+        self.normalize = normalize
+        self.max_characters = max_characters
+        self.batch_size = batch_size
+        self.calls_at_once = calls_at_once
+        self.calls_per_minute = calls_per_minute
+        self.retries = retries
+        self.backoff = backoff
+        self.timeout = timeout
+        self.max_calls = max_calls
+        self.cache_dir = cache_dir
+        self._prepare()
+
+    @property
+    def server(self) -> str:
+        return OPENAI
+
+    @property
+    def key_variable(self) -> str:
+        return self.api_key_env or "OPENAI_API_KEY"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return super().settings | ({} if self.dimension is None else {"dimensions": self.dimension})

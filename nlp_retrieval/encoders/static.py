@@ -1,0 +1,352 @@
+"""Static embeddings: a vector for each token, looked up and averaged; read from a folder, or distilled from an encoder."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nlp_retrieval.core.components.component import canonical_json
+from nlp_retrieval.core.components.trust_rules import MODEL_RULES, may_set
+from nlp_retrieval.core.files.json_text import read_json_file
+from nlp_retrieval.core.files.output import check_folder_for_output, write_output
+from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.core.progress_bars import tracked
+from nlp_retrieval.core.queries import check_queries
+from nlp_retrieval.encoders.base import LONGEST_VECTOR, BaseEncoder, Vectors, checked_vectors
+from nlp_retrieval.encoders.made_models import kept_model
+from nlp_retrieval.encoders.model_folder import ModelFolder, find_model
+from nlp_retrieval.encoders.model_turns import blamed_on, turn_of
+from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
+from nlp_retrieval.encoders.shared_models import ModelHolder
+from nlp_retrieval.errors import ConfigurationError, DependencyError, ItemError, ModelError, OutputError, first_line, install
+
+if TYPE_CHECKING:
+    from model2vec import StaticModel
+    from tokenizers import Tokenizer
+
+# Which tokens get a vector: the pieces of words that a model knows, and the whole words of a corpus.
+
+_DIGEST = "vocabulary_sha256"
+_MOST_JSON = 1 << 28
+_JOINED = "##"
+_UNKNOWN = "[UNK]"
+_MOST_CHARACTERS = 100
+_BATCH = 1000
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The tokens of a corpus.
+
+    Args:
+        tokenizer: splits a text into them.
+        tokens: by their numbers.
+        counts: how often each stands in the corpus.
+    """
+
+    tokenizer: Tokenizer
+    tokens: list[str]
+    counts: NDArray[np.int64]
+
+    def spoken(self) -> NDArray[np.bool_]:
+        """Which tokens stand for text, and not for a place in a model's input."""
+        return np.array([not (token.startswith("[") and token.endswith("]") and len(token) > 2) for token in self.tokens])
+
+    def as_texts(self) -> list[str]:
+        """What is encoded for each token: a piece from within a word without its mark."""
+        return [token.removeprefix(_JOINED) or token for token in self.tokens]
+
+    def digest(self) -> str:
+        """Of the tokens in their order, and how often each stands in the corpus."""
+        return hashlib.sha256(canonical_json([self.tokens, self.counts.tolist()]).encode()).hexdigest()
+
+
+def vocabulary_of(texts: Iterable[str], encoder: BaseEncoder, most_words: int, min_count: int) -> Vocabulary:
+    """Return the tokens of a corpus: a model's own pieces of words where it has such, else characters; and whole words.
+
+    Args:
+        texts: the corpus; its distinct words are held in memory.
+        encoder: whose pieces of words are taken, where it is a local model of WordPiece.
+        most_words: at most so many whole words, the most frequent first.
+        min_count: rarer words are made of pieces.
+
+    Raises:
+        ItemError: the texts hold no words.
+        ModelError: the model's tokenizer cannot be read.
+    """
+    from tokenizers.models import WordPiece
+
+    tokenizer, pieces = _pieces_of(encoder)
+    words: Counter[str] = Counter()
+    for text in texts:
+        words.update(word for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(tokenizer.normalizer.normalize_str(text)))
+    if not words:
+        raise ItemError("the corpus has no words; a vocabulary cannot be made of it")
+    ordered = sorted(words, key=lambda word: (-words[word], word))
+    if not pieces:
+        letters = sorted({letter for word in ordered for letter in word})
+        pieces = [_UNKNOWN, *letters, *(_JOINED + letter for letter in letters)]
+    frequent = [word for word in ordered if words[word] >= min_count and word.isalnum() and len(word) <= _MOST_CHARACTERS]
+    tokens = list(dict.fromkeys([*pieces, *frequent[:most_words]]))
+    numbers = {token: number for number, token in enumerate(tokens)}
+    tokenizer.model = WordPiece(numbers, unk_token=_UNKNOWN, max_input_chars_per_word=_MOST_CHARACTERS)
+    counts = np.zeros(len(tokens), np.int64)
+    for first in range(0, len(ordered), _BATCH):
+        batch = ordered[first : first + _BATCH]
+        for word, encoded in zip(batch, tokenizer.encode_batch_fast(batch, add_special_tokens=False), strict=True):
+            np.add.at(counts, encoded.ids, words[word])
+    return Vocabulary(tokenizer, tokens, counts)
+
+
+def vocabulary_note(tokens: Sequence[str]) -> dict[str, str]:
+    """What a folder's settings say of its vocabulary, for :func:`check_vocabulary`."""
+    return {_DIGEST: hashlib.sha256(canonical_json(list(tokens)).encode()).hexdigest()}
+
+
+def check_vocabulary(settings: Mapping[str, Any], tokens: Sequence[str], folder: Path) -> None:
+    """Compare a tokenizer with the vocabulary that vectors were distilled over.
+
+    Raises:
+        ModelError: it is another one. Settings that do not say are taken as they are.
+    """
+    noted = settings.get(_DIGEST)
+    if noted is not None and noted != vocabulary_note(tokens)[_DIGEST]:
+        raise ModelError(
+            f"{folder}: the vectors were distilled over another vocabulary than that of tokenizer.json, so each token would "
+            "get the vector of another; put the file back that belongs to them, or distil again"
+        )
+
+
+def _pieces_of(encoder: BaseEncoder) -> tuple[Tokenizer, list[str]]:
+    """A tokenizer that splits texts into words as the model does, and the model's pieces of words; else as BERT does."""
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordPiece
+    from tokenizers.normalizers import BertNormalizer
+    from tokenizers.pre_tokenizers import BertPreTokenizer
+
+    file = encoder.files.folder / "tokenizer.json" if isinstance(encoder, ModelHolder) else None
+    if file is not None and file.is_file():
+        try:
+            told = read_json_file(file, max_bytes=_MOST_JSON)
+        except (OSError, ValueError) as error:
+            raise ModelError(f"{file} cannot be read ({error}); put the model's own file back") from None
+        own = told.get("model") if isinstance(told, dict) else None
+        if isinstance(own, dict) and own.get("type") == "WordPiece" and isinstance(own.get("vocab"), dict):
+            tokenizer = Tokenizer.from_file(str(file))
+            vocabulary = tokenizer.get_vocab()
+            usual = own.get("continuing_subword_prefix") == _JOINED and own.get("unk_token") == _UNKNOWN in vocabulary
+            whole = sorted(vocabulary.values()) == list(range(len(vocabulary)))
+            if usual and whole and tokenizer.normalizer is not None and tokenizer.pre_tokenizer is not None:
+                tokenizer.no_padding()
+                tokenizer.no_truncation()
+                return tokenizer, sorted(vocabulary, key=lambda token: vocabulary[token])
+    tokenizer = Tokenizer(WordPiece({_UNKNOWN: 0}, unk_token=_UNKNOWN))
+    tokenizer.normalizer, tokenizer.pre_tokenizer = BertNormalizer(), BertPreTokenizer()
+    return tokenizer, []
+
+
+# Encoding without a network: the mean of vectors that tokens have once and for all.
+
+
+class StaticEncoder(ModelHolder["StaticModel"], BaseEncoder):
+    """Static embeddings: the mean of a text's token vectors, scaled to length 1 (model2vec: Tulkens and van Dongen, 2024).
+
+    No network is run, so a text costs little more than its tokens; word order and context are lost. Any folder or hub model of
+    model2vec will do (``minishlab/potion-base-8M``), and what :func:`distill_static` makes of another encoder and a corpus. The
+    whole of a text is read, however long. A text without a known token gets a vector of zeros, which finds nothing.
+
+    Args:
+        model: a hub name, or a folder with ``model.safetensors``, ``tokenizer.json`` and ``config.json``.
+        revision: commit, tag or branch on the hub.
+    """
+
+    name = "static"
+    manifest_may_set = may_set(model=MODEL_RULES["model"], revision=MODEL_RULES["revision"])
+
+    def __init__(self, model: str | Path, revision: str | None = None) -> None:
+        self.model = str(model)
+        self.revision = revision
+
+    def encode_queries(self, queries: list[str]) -> Vectors:
+        return self._encode(check_queries(queries))
+
+    def encode_passages(self, passages: list[str]) -> Vectors:
+        return self._encode(check_queries(passages, "passage", "passages"))
+
+    def find_model(self) -> ModelFolder:
+        require_static_extra()
+        return find_model(self.model, self.revision, local_only=self.local_only)
+
+    def load_model(self) -> StaticModel:
+        require_static_extra()
+        from model2vec import StaticModel
+
+        folder = self.files.folder
+        try:
+            model = StaticModel.from_pretrained(folder, normalize=True, max_length=None)
+        except Exception as error:
+            reason = first_line(error)
+            raise ModelError(
+                f"{self.model} ({folder}) does not load as static embeddings: {reason}; name a folder of model2vec, or one "
+                "that nlp-retrieval distill made"
+            ) from error
+        if model.embedding.ndim != 2 or model.embedding.dtype.kind not in "fi":
+            raise ModelError(f"{self.model} ({folder}) holds no table of vectors, but {model.embedding.dtype}")
+        _check_table(model, f"{self.model} ({folder})")
+        check_vocabulary(model.config, model.tokens, folder)
+        model.embedding = np.array(model.embedding, np.float32)  # memory of its own, and means without rounding to 16 bits
+        return model
+
+    def _encode(self, texts: list[str]) -> Vectors:
+        model = self.open_model()
+        if not texts:
+            return np.zeros((0, model.dim), np.float32)
+        with turn_of(model), blamed_on(self.model):
+            vectors: Vectors = model.encode(texts, use_multiprocessing=False)
+        return vectors
+
+
+def _check_table(model: StaticModel, where: str) -> None:
+    """Refuse a table that does not hold a vector for each number of a token, or vectors whose mean overflows."""
+    table, weights = model.embedding, model.weights
+    n_tokens = max(model.tokenizer.get_vocab().values()) + 1
+    rows = np.arange(n_tokens) if model.token_mapping is None else model.token_mapping
+    sound = rows.ndim == 1 and rows.dtype.kind in "iu" and len(rows) >= n_tokens
+    if not sound or not ((rows >= 0) & (rows < len(table))).all():
+        raise ModelError(f"{where} has no vector for some tokens; put the files back that belong together, or distil again")
+    if weights is not None and (weights.ndim != 1 or weights.dtype.kind != "f" or len(weights) < len(rows)):
+        raise ModelError(f"{where} has no weight for some tokens; put the files back that belong together, or distil again")
+    lengths = np.sqrt(np.einsum("ij,ij->i", table, table, dtype=np.float64))[rows]
+    if weights is not None:
+        lengths = lengths * np.abs(weights[: len(rows)].astype(np.float64))
+    if not (lengths <= LONGEST_VECTOR).all():
+        raise ModelError(f"{where} holds NaN or infinity, or vectors longer than {LONGEST_VECTOR:g}; distil it again")
+
+
+def require_static_extra() -> None:
+    """Raise :class:`DependencyError` unless model2vec is installed."""
+    if importlib.util.find_spec("model2vec") is None:
+        raise DependencyError(f"static embeddings need model2vec: {install('static')}")
+
+
+# Distilling: any encoder becomes a table of vectors, one for each token of a corpus.
+#
+# Each token is encoded as a text of its own; the vectors are centred, turned to their main axes and shortened, and scaled by
+# how rare the token is in the corpus (smooth inverse frequency: Arora, Liang and Ma, ICLR 2017). Nothing is drawn at random:
+# the same encoder, corpus and settings give the same bytes on the same machine.
+
+_FORMAT = 1
+_FILES = ("model.safetensors", "tokenizer.json", "modules.json", "config.json")
+"""In the order in which they are written: without the last, a folder is no model."""
+_DISTILLING_BATCH = 4096
+
+
+def distill_static(
+    encoder: str | BaseEncoder,
+    items: Iterable[SearchableItem],
+    folder: str | Path | None = None,
+    *,
+    dimension: int = 256,
+    most_words: int = 30_000,
+    min_count: int = 2,
+    smoothing: float = 1e-4,
+) -> Path:
+    """Distil an encoder into static embeddings over the words of a corpus, for :class:`StaticEncoder` to read.
+
+    Args:
+        encoder: a model's hub name, a local folder, or an encoder.
+        items: the corpus; its distinct words are held in memory.
+        folder: where to write, which must not hold anything yet; by default the user's cache, where the same encoder, words and
+            settings are found again in any case.
+        dimension: of the vectors; no more than the encoder's.
+        most_words: at most so many whole words of the corpus, the most frequent first.
+        min_count: rarer words are made of pieces.
+        smoothing: a token with the share p of the corpus is scaled by ``smoothing / (smoothing + p)``.
+
+    Returns:
+        The folder.
+
+    Raises:
+        ConfigurationError: a number is out of range.
+        ItemError: the corpus has no words.
+        ModelError: the encoder cannot be used.
+        OutputError: the folder cannot be written, or holds something.
+        DependencyError: model2vec is not installed.
+    """
+    for name, value in {"dimension": dimension, "most_words": most_words, "min_count": min_count}.items():
+        if isinstance(value, bool) or not isinstance(value, int) or value < (0 if name == "most_words" else 1):
+            raise ConfigurationError(f"distill_static: {name}={value!r}; a whole number above 0 is needed")
+    if isinstance(smoothing, bool) or not isinstance(smoothing, int | float) or not 0 < smoothing <= 1:
+        raise ConfigurationError(f"distill_static: smoothing={smoothing!r}; a number above 0, up to 1, is needed")
+    require_static_extra()
+    source = SentenceTransformerEncoder(encoder) if isinstance(encoder, str) else encoder
+    if not isinstance(source, BaseEncoder):
+        raise ConfigurationError(f"distill_static: {source!r} gives no vector for a text; name an encoder that does")
+    if folder is not None:
+        _require_free(Path(folder))
+    vocabulary = vocabulary_of((item.text for item in items), source, most_words, min_count)
+
+    def write(scratch: Path) -> None:
+        _write(source, vocabulary, dimension, smoothing, scratch)
+
+    settings = {"dimension": dimension, "smoothing": smoothing, "vocabulary": vocabulary.digest()}
+    kept = kept_model("static", {"format": _FORMAT, "encoder": source.identity} | settings, write)
+    if folder is None:
+        return kept
+    for name in _FILES:
+        write_output(Path(folder) / name, (kept / name).read_bytes())
+    return Path(folder)
+
+
+def _require_free(folder: Path) -> None:
+    """Refuse a folder with anything in it but what a run left that was killed before the last file."""
+    check_folder_for_output(folder)
+    there = {file.name for file in folder.iterdir() if not file.name.startswith(".")} if folder.exists() else set()
+    if not there <= set(_FILES[:-1]):
+        raise OutputError(f"{folder} is not empty ({min(there)}); name another folder, or remove it first")
+
+
+def _write(encoder: BaseEncoder, vocabulary: Vocabulary, dimension: int, smoothing: float, folder: Path) -> None:
+    from safetensors.numpy import save_file
+
+    table = _vectors_of(encoder, vocabulary, dimension)
+    shares = (vocabulary.counts + 1) / (vocabulary.counts + 1).sum()
+    table *= (smoothing / (smoothing + shares))[:, None]
+    save_file({"embeddings": np.ascontiguousarray(table, np.float32)}, folder / "model.safetensors")
+    vocabulary.tokenizer.save(str(folder / "tokenizer.json"), pretty=False)
+    settings = {"model_type": "model2vec", "architectures": ["StaticModel"], "normalize": True, "max_length": None}
+    noted = settings | {"embedding_dtype": "float32", "hidden_dim": table.shape[1]} | vocabulary_note(vocabulary.tokens)
+    (folder / "config.json").write_text(json.dumps(noted, indent=1), "utf-8")
+    modules = [
+        {"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for number, (path, kind) in enumerate([(".", "StaticEmbedding"), ("1_Normalize", "Normalize")])
+    ]
+    (folder / "modules.json").write_text(json.dumps(modules, indent=1), "utf-8")
+
+
+def _vectors_of(encoder: BaseEncoder, vocabulary: Vocabulary, dimension: int) -> NDArray[np.float64]:
+    """``[tokens, dimension]``: centred and turned to the main axes; zeros for tokens that stand for no text."""
+    spoken = np.flatnonzero(vocabulary.spoken())
+    texts = [text for text, speaks in zip(vocabulary.as_texts(), vocabulary.spoken(), strict=True) if speaks]
+    batches = [texts[first : first + _DISTILLING_BATCH] for first in range(0, len(texts), _DISTILLING_BATCH)]
+    encoded: list[NDArray[np.float32]] = []
+    for batch in tracked("static: encoding tokens", batches, len(texts)):
+        known = encoded[0].shape[1] if encoded else None
+        encoded.append(checked_vectors(encoder.encode_passages(batch), batch, encoder, known))
+    vectors = np.concatenate(encoded).astype(np.float64)
+    vectors -= vectors.mean(axis=0)
+    _, axes = np.linalg.eigh(vectors.T @ vectors)
+    axes = axes[:, ::-1][:, :dimension]
+    largest = axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])]
+    table = np.zeros((len(vocabulary.tokens), axes.shape[1]))
+    table[spoken] = vectors @ (axes * np.where(largest < 0, -1.0, 1.0))
+    return table

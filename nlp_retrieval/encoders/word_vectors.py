@@ -1,0 +1,440 @@
+"""Word vectors: read from files of word2vec or GloVe, or trained on a corpus, and averaged to the vectors of texts."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+import re
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.components.trust_rules import READS_FILE, may_set
+from nlp_retrieval.core.files.checksums import sha256_of, state_of
+from nlp_retrieval.core.files.columns import mapped
+from nlp_retrieval.core.files.json_text import read_json_file
+from nlp_retrieval.core.files.output import write_output
+from nlp_retrieval.core.forks import Lock
+from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.encoders.base import BaseEncoder, Vectors
+from nlp_retrieval.errors import (
+    ConfigurationError,
+    DependencyError,
+    IndexDamagedError,
+    ItemError,
+    ModelError,
+    RetrievalWarning,
+    install,
+)
+from nlp_retrieval.text.stems import Stems, stems_of_language
+
+# Files of word vectors: word2vec's text and binary forms, GloVe's text, and a folder of our own; none of them is code.
+#
+# gensim's own ``.model`` and ``.kv`` files are pickles, which run what they hold when they are read; they are refused.
+
+VECTORS_FILE, WORDS_FILE = "vectors.npy", "words.json"
+_FORMAT = 1
+_MOST_JSON = 1 << 28
+_PICKLED = (".model", ".kv", ".pkl", ".pickle", ".bin.gz.model", ".wordvectors")
+_PACKED = (".gz", ".bz2", ".xz", ".zip", ".zst")
+_HEADER = re.compile(rb"(\d{1,9}) (\d{1,5})\r?\n")
+_PICKLE = b"\x80"
+_LINES, _LONGEST_LINE = 4096, 1 << 20
+_EXPORT = "export it with gensim: vectors.save_word2vec_format('vectors.txt'), and name that file"
+
+
+@dataclass(frozen=True)
+class WordVectors:
+    """Words and their vectors.
+
+    Args:
+        numbers: of the words, by word.
+        vectors: ``[words, dimension]``.
+        idf: ``[words]``, how rare each word is; more for a rarer one, above 0.
+    """
+
+    numbers: dict[str, int]
+    vectors: NDArray[np.float32]
+    idf: NDArray[np.float64]
+
+
+def fingerprint_of(path: Path) -> str:
+    """Return a checksum of the file, or of the files of the folder.
+
+    Raises:
+        ModelError: there is none, or it cannot be read.
+    """
+    try:
+        files = [path / VECTORS_FILE, path / WORDS_FILE] if path.is_dir() else [path]
+        return hashlib.sha256("".join(map(sha256_of, files)).encode()).hexdigest()
+    except OSError as error:
+        raise ModelError(f"there are no word vectors at {path} ({error.strerror}); name a file or a folder of them") from None
+
+
+def read_word_vectors(path: Path) -> WordVectors:
+    """Read word vectors.
+
+    Args:
+        path: a file of word2vec's text or binary form (``.bin``), of GloVe's text, or a folder that
+            :func:`write_word_vectors` wrote.
+
+    Raises:
+        ModelError: it is missing, a pickle, packed, damaged, or no such file.
+        DependencyError: it is binary, and gensim is not installed.
+    """
+    if path.is_dir():
+        return _read_folder(path)
+    suffix = path.suffix.lower()
+    if suffix in _PICKLED or (path.is_file() and _first_byte(path) == _PICKLE):
+        raise ModelError(f"{path} is a pickle, which could run any code when it is read; {_EXPORT}")
+    if suffix in _PACKED:
+        raise ModelError(f"{path} is packed; unpack it first, so that its size is known before it is read")
+    try:
+        n_words, dimension = _header(path)
+        words, vectors = _read_binary(path) if suffix == ".bin" else _read_text(path, n_words, dimension)
+    except OSError as error:
+        raise ModelError(f"there are no word vectors at {path} ({error.strerror or error})") from None
+    except (ValueError, EOFError, AssertionError, IndexError, UnicodeError) as error:
+        raise ModelError(f"{path} is no file of word vectors, or is damaged: {str(error)[:200]}") from None
+    numbers: dict[str, int] = {}
+    for number, word in enumerate(words):
+        numbers.setdefault(word, number)
+    return WordVectors(numbers, _finite(path, vectors), _idf_by_rank(len(vectors)))
+
+
+def write_word_vectors(folder: Path, words: Sequence[str], vectors: NDArray[np.float32], idf: Sequence[float]) -> None:
+    """Write word vectors into a folder: the vectors as an array, the words as JSON with the checksum of the vectors.
+
+    Args:
+        folder: made if it is missing.
+        words: distinct.
+        vectors: ``[words, dimension]``.
+        idf: ``[words]``, above 0.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    array = io.BytesIO()
+    np.save(array, np.ascontiguousarray(vectors, np.float32), allow_pickle=False)
+    content = {
+        "format": _FORMAT,
+        "dimension": int(vectors.shape[1]),
+        "vectors": hashlib.sha256(array.getvalue()).hexdigest(),
+        "words": list(words),
+        "idf": [float(value) for value in idf],
+    }
+    write_output(folder / VECTORS_FILE, array.getvalue())
+    write_output(folder / WORDS_FILE, json.dumps(content, ensure_ascii=False).encode())
+
+
+def _read_folder(folder: Path) -> WordVectors:
+    cure = "train or export it again"
+    try:
+        content = read_json_file(folder / WORDS_FILE, max_bytes=_MOST_JSON)
+        checksum = sha256_of(folder / VECTORS_FILE)
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{folder} is no folder of word vectors ({error}); {cure}") from None
+    if not isinstance(content, dict) or content.get("format") != _FORMAT:
+        raise ModelError(f"{folder / WORDS_FILE} is not of format {_FORMAT}; {cure}")
+    words, idf, dimension = content.get("words"), content.get("idf"), content.get("dimension")
+    if (
+        not isinstance(words, list)
+        or not isinstance(idf, list)
+        or not isinstance(dimension, int)
+        or not words
+        or len(words) != len(idf)
+        or not all(isinstance(word, str) for word in words)
+        or not all(isinstance(value, int | float) and value > 0 for value in idf)
+        or len(set(words)) != len(words)
+    ):
+        raise ModelError(f"{folder / WORDS_FILE} does not hold distinct words with an idf above 0 each; {cure}")
+    if content.get("vectors") != checksum:
+        raise ModelError(f"{folder / VECTORS_FILE} is not what {WORDS_FILE} was written with; {cure}")
+    try:
+        vectors = np.array(mapped(folder / VECTORS_FILE, np.float32, (len(words), dimension)))
+    except IndexDamagedError as error:
+        raise ModelError(str(error)) from None
+    numbers = {word: number for number, word in enumerate(words)}
+    return WordVectors(numbers, _finite(folder, vectors), np.array(idf, np.float64))
+
+
+def _header(path: Path) -> tuple[int | None, int]:
+    """The number of words and their dimension that a file begins with; refuse one that is too short for them."""
+    with path.open("rb") as file:
+        header = _HEADER.match(file.readline(64))
+        size = file.seek(0, 2)
+    if header is None:
+        if path.suffix.lower() == ".bin":
+            raise ValueError("it does not begin with the number of its words and their dimension")
+        return None, 0
+    n_words, dimension = int(header[1]), int(header[2])
+    least = n_words * (1 + dimension * (4 if path.suffix.lower() == ".bin" else 2))
+    if size < least or not n_words or not dimension:
+        raise ValueError(f"it says that it holds {n_words:,} words of dimension {dimension}, and has only {size:,} bytes")
+    return n_words, dimension
+
+
+def _read_binary(path: Path) -> tuple[list[str], NDArray[np.float32]]:
+    try:
+        from gensim.models import KeyedVectors
+    except ImportError:
+        raise DependencyError(f"word vectors need gensim: {install('signals')}") from None
+    kept = KeyedVectors.load_word2vec_format(str(path.absolute()), binary=True, unicode_errors="replace")
+    return list(kept.index_to_key), np.ascontiguousarray(kept.vectors, np.float32)
+
+
+def _read_text(path: Path, n_words: int | None, dimension: int) -> tuple[list[str], NDArray[np.float32]]:
+    """Read a line for each word: the word, and as many numbers as the header says or, without one, are on the first line."""
+    has_header = n_words is not None
+    words: list[str] = []
+    parts: list[NDArray[np.float32]] = []
+    with path.open("rb") as file:
+        if has_header:
+            file.readline(64)
+        while lines := [line for line in islice(iter(lambda: file.readline(_LONGEST_LINE), b""), _LINES) if line.strip()]:
+            dimension = dimension or len(lines[0].split()) - 1
+            if dimension < 1:
+                raise ValueError(f"no numbers follow the word on line {1 + has_header}")
+            pieces = [line.rstrip().rsplit(b" ", dimension) for line in lines]
+            wrong = next((place for place, piece in enumerate(pieces) if len(piece) != dimension + 1), None)
+            if wrong is not None:
+                raise ValueError(f"line {len(words) + wrong + 1 + has_header} has not {dimension} numbers")
+            words += [piece[0].decode("utf-8", "replace") for piece in pieces]
+            with np.errstate(over="ignore"):  # what is beyond float32 is refused below, as infinity
+                parts.append(np.array([piece[1:] for piece in pieces]).astype(np.float32))
+    if not words:
+        raise ValueError("it holds no word vectors")
+    if n_words not in (None, len(words)):
+        raise ValueError(f"it says that it holds {n_words:,} words, and holds {len(words):,}")
+    return words, np.concatenate(parts)
+
+
+def _first_byte(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(1)
+
+
+def _finite(path: Path, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    if not np.isfinite(vectors).all():
+        row = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
+        raise ModelError(f"{path}: the vector of word {row + 1} is not finite")
+    return vectors
+
+
+def _idf_by_rank(n_words: int) -> NDArray[np.float64]:
+    """How rare words are, by their rank: files list frequent words first, and frequencies fall as 1 / rank (Zipf)."""
+    ranks = np.arange(1, n_words + 1, dtype=np.float64)
+    idf: NDArray[np.float64] = np.log(ranks * (1.0 / ranks).sum() + 1.0)
+    return idf
+
+
+# Word vectors trained on a corpus: word2vec's skip-gram with negative sampling, the same bytes for the same corpus.
+
+
+def train_word_vectors(
+    items: Iterable[SearchableItem],
+    folder: str | Path,
+    *,
+    dimension: int = 300,
+    window: int = 5,
+    epochs: int = 10,
+    min_count: int = 2,
+    seed: int = 0,
+) -> int:
+    """Train word vectors on the texts of items (Mikolov et al., NeurIPS 2013) and write them into a folder.
+
+    One thread, a fixed order and a fixed seed: the same corpus gives the same vectors on the same machine.
+
+    Args:
+        items: the corpus; their words are held in memory.
+        folder: for :class:`WordVectorEncoder` to name.
+        dimension: of the vectors.
+        window: words on each side that are foretold.
+        epochs: passes over the corpus.
+        min_count: rarer words get no vector.
+        seed: of the first vectors and of what is drawn.
+
+    Returns:
+        How many words have a vector.
+
+    Raises:
+        ConfigurationError: a number is not positive.
+        ItemError: no word is frequent enough.
+        OutputError: the folder cannot be written.
+        DependencyError: gensim is not installed.
+    """
+    settings = {"dimension": dimension, "window": window, "epochs": epochs, "min_count": min_count}
+    for name, value in settings.items():
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise ConfigurationError(f"train_word_vectors: {name}={value!r}; a whole number from 1 is needed")
+    try:
+        from gensim.models import Word2Vec
+    except ImportError:
+        raise DependencyError(f"word vectors need gensim: {install('signals')}") from None
+    stems = stems_of_language(None)
+    texts = [stems.words(item.text) for item in items]
+    frequencies = Counter(word for words in texts for word in set(words))
+    counts = Counter(word for words in texts for word in words)
+    if not any(count >= min_count for count in counts.values()):
+        raise ItemError(f"no word stands {min_count} times or more in {len(texts):,} texts; nothing can be trained")
+    trained = Word2Vec(
+        sentences=list(_sentences(texts)),
+        vector_size=dimension,
+        window=window,
+        epochs=epochs,
+        min_count=min_count,
+        seed=seed,
+        sg=1,
+        workers=1,
+        sorted_vocab=1,
+    ).wv
+    words = list(trained.index_to_key)
+    idf = [math.log((len(texts) + 1) / frequencies[word]) for word in words]
+    write_word_vectors(Path(folder), words, np.asarray(trained.vectors, np.float32), idf)
+    return len(words)
+
+
+def _sentences(texts: list[list[str]], longest: int = 5000) -> Iterator[list[str]]:
+    """The texts in pieces that the trainer takes whole: it leaves out what is beyond 10,000 words."""
+    for words in texts:
+        for first in range(0, len(words), longest):
+            yield words[first : first + longest]
+
+
+# Vectors of texts as the mean of the vectors of their words, the rarer ones counting more.
+
+
+@dataclass(frozen=True)
+class VocabularyReport:
+    """How much of some texts a vocabulary knows.
+
+    Args:
+        words: of the texts, repeated ones too.
+        unknown: how many of them have no vector.
+        texts: how many texts have words.
+        without: how many of these have no word with a vector, and so no vector themselves.
+    """
+
+    words: int
+    unknown: int
+    texts: int
+    without: int
+
+
+class WordVectorEncoder(BaseEncoder):
+    """The mean of the vectors of a text's words, weighted by how rare they are, scaled to length 1.
+
+    Words are looked up as they stand, in lower case, and without accents. Words without a vector are left out. A text that has
+    no word with a vector gets a vector of zeros: its inner product with any other is 0, ``MultiSignalReranker`` takes it for no
+    vector at all, and a warning says so once. Weights are inverse document frequencies where the vectors were trained by
+    ``train_word_vectors``; other files list frequent words first, and then the rank of a word tells how rare it is.
+
+    Args:
+        model: a file of word2vec's text or binary form, of GloVe's text, or a folder of ``train_word_vectors``.
+        weighting: ``idf``, or ``none`` for the plain mean.
+    """
+
+    name = "word_vectors"
+    manifest_may_set = may_set("weighting", model=READS_FILE)
+
+    def __init__(self, model: str | Path, weighting: Literal["idf", "none"] = "idf") -> None:
+        self.model = model
+        self.weighting = weighting
+        self._vectors: WordVectors | None = None
+        self._fingerprint: str | None = None
+        self._opening = Lock()
+        self._told = False
+
+    def model_fingerprint(self) -> str:
+        """A checksum of the file or the folder."""
+        with self._opening:
+            return self._identified()
+
+    def index_identity(self) -> Config:
+        return super().index_identity() | {"model": Path(self.model).name}
+
+    def provenance(self) -> dict[str, str]:
+        return {str(self.model): "local"}
+
+    def encode_queries(self, queries: list[str]) -> Vectors:
+        return self.encode_passages(queries)
+
+    def encode_passages(self, passages: list[str]) -> Vectors:
+        opened, stems = self._opened(), stems_of_language(None)
+        vectors = np.zeros((len(passages), opened.vectors.shape[1]), np.float32)
+        without = []
+        for row, text in enumerate(passages):
+            words, known = self._known(text, opened, stems)
+            if known:
+                chosen = np.array(known)
+                weights = opened.idf[chosen] if self.weighting == "idf" else np.ones(len(chosen))
+                mean = np.einsum("i,ij->j", weights, opened.vectors[chosen].astype(np.float64))
+                vectors[row] = mean / max(float(np.sqrt(mean @ mean)), 1e-30)
+            elif words:
+                without.append(text)
+        if without and not self._told:
+            self._told = True
+            warnings.warn(
+                f"{self.name}: {len(without):,} of {len(passages):,} texts have no word with a vector, and so no vector "
+                f"(the first: {without[0][:80]!r}); this is said once",
+                RetrievalWarning,
+                stacklevel=2,
+            )
+        return vectors
+
+    def coverage(self, texts: Sequence[str]) -> VocabularyReport:
+        """Return how many words of texts have a vector."""
+        opened, stems = self._opened(), stems_of_language(None)
+        counts = [(words, len(known)) for words, known in (self._known(text, opened, stems) for text in texts)]
+        n_words, n_known = sum(words for words, _ in counts), sum(known for _, known in counts)
+        spoken = [known for words, known in counts if words]
+        return VocabularyReport(n_words, n_words - n_known, len(spoken), sum(known == 0 for known in spoken))
+
+    def _known(self, text: str, opened: WordVectors, stems: Stems) -> tuple[int, list[int]]:
+        """How many words a text has, and the numbers of those with a vector."""
+        numbers = opened.numbers
+        words = stems.as_written(text)
+        found = []
+        for word in words:
+            number = numbers.get(word)
+            if number is None:
+                number = numbers.get(word.lower())
+            if number is None:
+                number = numbers.get(stems.stem(word))
+            if number is not None:
+                found.append(number)
+        return len(words), found
+
+    def _opened(self) -> WordVectors:
+        with self._opening:
+            if self._vectors is None:
+                path, fingerprint = Path(self.model), self._identified()
+                before = _states(path)
+                vectors = read_word_vectors(path)
+                if _states(path) != before or fingerprint_of(path) != fingerprint:
+                    raise ModelError(f"{self.model} changed while it was read; make the encoder again")
+                self._vectors = vectors
+            return self._vectors
+
+    def _identified(self) -> str:
+        if self._fingerprint is None:
+            self._fingerprint = fingerprint_of(Path(self.model))
+        return self._fingerprint
+
+
+def _states(path: Path) -> list[tuple[int, ...]]:
+    """What changes whenever a file, or one in a folder, is written."""
+    try:
+        return [state_of(file.stat()) for file in (sorted(path.iterdir()) if path.is_dir() else [path])]
+    except OSError as error:
+        raise ModelError(f"there are no word vectors at {path} ({error.strerror}); name a file or a folder of them") from None

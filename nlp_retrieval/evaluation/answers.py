@@ -1,0 +1,270 @@
+"""Answers to questions, judged: exact match, F1, supporting facts, and the files that other tools read."""
+
+from __future__ import annotations
+
+import json
+import re
+import string
+from collections import Counter
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from nlp_retrieval.core.answer import Answer, Fact
+from nlp_retrieval.core.models import Query, RetrievalResult
+from nlp_retrieval.errors import GoldError, QueryError
+from nlp_retrieval.evaluation.evaluator import Evaluation
+
+# What is expected of an answer, as queries bring it along in their metadata.
+
+ANSWER, FACTS = "answer", "supporting_facts"
+
+
+class GoldAnswer(BaseModel):
+    """The right answer to one question.
+
+    Args:
+        query_id: the question.
+        answers: texts, each of which is right; none where the question cannot be answered, so that no answer is right.
+        facts: the sentences that support it, by title and number from 0; None where they are not known.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    query_id: str = Field(min_length=1)
+    answers: list[str]
+    facts: list[Fact] | None = None
+
+
+def gold_answers(queries: Sequence[Query]) -> list[GoldAnswer]:
+    """Return the right answers in the metadata of queries.
+
+    Args:
+        queries: with ``answer``, a text or a list of texts, and perhaps ``supporting_facts``, ``[title, sentence number]``.
+
+    Returns:
+        One per query; empty where no query has an answer.
+
+    Raises:
+        GoldError: some have an answer or facts and others have none, or one is not of this form.
+    """
+    answered = [query for query in queries if ANSWER in query.metadata]
+    if not answered:
+        return []
+    for key in (ANSWER, FACTS):
+        with_it = sum(key in query.metadata for query in queries)
+        if with_it not in (0, len(queries)):
+            first = next(query.query_id for query in queries if key not in query.metadata)
+            raise GoldError(
+                f'{len(queries) - with_it} of {len(queries)} questions have no "{key}" in their metadata (first: {first!r}), '
+                "so no mean can be taken; add it, or leave these questions out"
+            )
+    return [GoldAnswer(query_id=query.query_id, answers=_answers(query), facts=_facts(query)) for query in queries]
+
+
+def _answers(query: Query) -> list[str]:
+    told = query.metadata[ANSWER]
+    texts = told if isinstance(told, list) else [told]
+    if not all(isinstance(text, str) for text in texts):
+        raise GoldError(f'question {query.query_id!r}: "{ANSWER}" is {told!r:.80}; a text is wanted, or a list of texts')
+    return [str(text) for text in texts]
+
+
+def _facts(query: Query) -> list[Fact] | None:
+    if FACTS not in query.metadata:
+        return None
+    told = query.metadata[FACTS]
+    facts = [_fact(one) for one in told] if isinstance(told, list) else [None]
+    read = [fact for fact in facts if fact is not None]
+    if len(read) != len(facts):
+        raise GoldError(
+            f'question {query.query_id!r}: "{FACTS}" is {told!r:.120}; a list of [title, sentence number from 0] is wanted'
+        )
+    return read
+
+
+def _fact(value: JsonValue) -> Fact | None:
+    match value:
+        case [str(title), int(number)] if not isinstance(number, bool) and number >= 0:
+            return title, number
+        case _:
+            return None
+
+
+# What answers are worth, question by question: the measures of SQuAD and HotpotQA.
+
+# How far two answers, or two sets of supporting facts, agree.
+#
+# Answers are compared as SQuAD does (Rajpurkar et al., 2016): in lower case, without punctuation and articles. F1 is
+# HotpotQA's (Yang et al., 2018): "yes", "no" and "noanswer" agree with themselves alone.
+
+_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
+_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_ALONE = frozenset({"yes", "no", "noanswer"})
+
+
+class Agreement(NamedTuple):
+    """How far an answer, or its facts, agrees with the gold; each from 0 to 1."""
+
+    exact: float
+    precision: float
+    recall: float
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of precision and recall."""
+        return 2 * self.precision * self.recall / (self.precision + self.recall) if self.precision + self.recall else 0.0
+
+    def joint(self, other: Agreement) -> Agreement:
+        """The agreement of both: exact where both are, precision and recall multiplied, as HotpotQA does."""
+        return Agreement(self.exact * other.exact, self.precision * other.precision, self.recall * other.recall)
+
+
+NONE, FULL = Agreement(0.0, 0.0, 0.0), Agreement(1.0, 1.0, 1.0)
+
+
+def normalize_answer(text: str) -> str:
+    """Return an answer as it is compared: lower case, no ASCII punctuation, no articles, single spaces."""
+    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
+
+
+def answers_agree(text: str, answers: Sequence[str]) -> Agreement:
+    """Return how far an answer agrees with the right one that it agrees with most.
+
+    Args:
+        text: the answer; empty where there is none.
+        answers: texts that are right; none where no answer is.
+    """
+    if not answers:
+        return NONE if text else FULL
+    agreed = [_agreement(text, answer) for answer in answers]
+    best = max(agreed, key=lambda one: (one.f1, one.exact))
+    return best._replace(exact=max(one.exact for one in agreed))
+
+
+def facts_agree(cited: Collection[Fact], gold: Collection[Fact]) -> Agreement:
+    """Return how far cited sentences are those that support the answer."""
+    found, wanted = set(cited), set(gold)
+    both = len(found & wanted)
+    precision = both / len(found) if found else 0.0
+    recall = both / len(wanted) if wanted else 0.0
+    return Agreement(float(found == wanted), precision, recall)
+
+
+def _agreement(text: str, answer: str) -> Agreement:
+    one, other = normalize_answer(text), normalize_answer(answer)
+    exact = float(one == other)
+    if not exact and ({one, other} & _ALONE):
+        return NONE
+    words, wanted = one.split(), other.split()
+    both = sum((Counter(words) & Counter(wanted)).values())
+    return Agreement(exact, both / len(words), both / len(wanted)) if both else Agreement(exact, 0.0, 0.0)
+
+
+ANSWER_MEASURES = ("answer_em", "answer_f1")
+"""Exact match and F1 of the answer."""
+
+FACT_MEASURES = ("sp_em", "sp_f1", "sp_recall", "joint_em", "joint_f1")
+"""Those of the supporting facts, and of answer and facts together; measured where the gold has facts."""
+
+
+class AnswerEvaluator:
+    """Judges answers by the right ones.
+
+    Exact match and F1 compare texts as SQuAD and HotpotQA do; of several right answers the one that agrees most counts.
+    Supporting facts are compared as pairs of title and sentence number, and the joint measures multiply precision, recall
+    and exact match of both (Yang et al., "HotpotQA", EMNLP 2018, and its ``hotpot_evaluate_v1.py``). Where no answer is
+    right, giving none scores 1. A question without an answer scores 0 and counts; so does one that the answerer failed at.
+
+    Args:
+        gold: one per question; :meth:`evaluate` takes answers in this order.
+
+    Raises:
+        GoldError: no gold, two of one question, or facts for some questions only.
+    """
+
+    def __init__(self, gold: Sequence[GoldAnswer]) -> None:
+        if not gold:
+            raise GoldError("there are no right answers, so nothing can be measured; give one GoldAnswer per question")
+        repeated = [query_id for query_id, count in Counter(one.query_id for one in gold).items() if count > 1]
+        if repeated:
+            raise GoldError(
+                f"{len(repeated)} question ids stand more than once in the gold (first: {repeated[0]!r}); give one each"
+            )
+        without = [one.query_id for one in gold if one.facts is None]
+        if 0 < len(without) < len(gold):
+            raise GoldError(
+                f"{len(without)} of {len(gold)} questions have no supporting facts (first: {without[0]!r}); give them for "
+                "all questions or for none"
+            )
+        self.gold = list(gold)
+
+    @property
+    def measures(self) -> list[str]:
+        """The names of what is measured, in order."""
+        return [*ANSWER_MEASURES, *(() if self.gold[0].facts is None else FACT_MEASURES)]
+
+    def evaluate(self, answers: Sequence[Answer]) -> Evaluation:
+        """Judge answers, given in the order of the gold.
+
+        Returns:
+            ``[questions]`` by measure, each from 0 to 1; :func:`~nlp_retrieval.evaluation.by_group.intervals_by_group` gives
+            the intervals of their means. ``empty_queries`` counts the questions without an answer.
+
+        Raises:
+            QueryError: there is not one answer for each question.
+        """
+        if len(answers) != len(self.gold):
+            raise QueryError(
+                f"{len(answers)} answers for {len(self.gold)} questions; give one each, without text where there is none"
+            )
+        values = np.array([self._values(answer, gold) for answer, gold in zip(answers, self.gold, strict=True)], np.float64)
+        per_query = {name: values[:, place].copy() for place, name in enumerate(self.measures)}
+        return Evaluation([one.query_id for one in self.gold], per_query, sum(not answer.text for answer in answers))
+
+    def _values(self, answer: Answer, gold: GoldAnswer) -> list[float]:
+        answered: Agreement = NONE if answer.failed else answers_agree(answer.text, gold.answers)
+        if gold.facts is None:
+            return [answered.exact, answered.f1]
+        cited = facts_agree(answer.facts, gold.facts)
+        joint = answered.joint(cited)
+        return [answered.exact, answered.f1, cited.exact, cited.f1, cited.recall, joint.exact, joint.f1]
+
+
+# Answers for RAGAS: one JSON line per question, with the fields of its ``SingleTurnSample``.
+#
+# RAGAS 0.2 and later reads such a file with ``EvaluationDataset.from_jsonl``. It has no field for ids and citations.
+
+
+def ragas_lines(
+    questions: Sequence[str],
+    passages: Sequence[Sequence[RetrievalResult]],
+    answers: Sequence[Answer],
+    gold: Sequence[GoldAnswer] = (),
+) -> bytes:
+    """Return the content of a JSONL file for RAGAS.
+
+    Args:
+        questions: what was asked.
+        passages: what the answerer read for each, best first.
+        answers: one per question; without text where there is none.
+        gold: the right answers, the first text of each as the reference; empty where they are not known.
+
+    Raises:
+        QueryError: there is not one of each for every question.
+    """
+    counts = {len(questions), len(passages), len(answers), len(gold) if gold else len(questions)}
+    if len(counts) != 1:
+        raise QueryError(
+            f"{len(questions)} questions, {len(passages)} lists of passages, {len(answers)} answers and {len(gold)} right "
+            "answers; give one of each for every question"
+        )
+    rows: list[dict[str, JsonValue]] = [
+        {"user_input": question, "retrieved_contexts": [result.item.text for result in found], "response": answer.text}
+        for question, found, answer in zip(questions, passages, answers, strict=True)
+    ]
+    for row, right in zip(rows, gold, strict=False):
+        row["reference"] = next(iter(right.answers), "")
+    return "".join(json.dumps(row, ensure_ascii=True, allow_nan=False) + "\n" for row in rows).encode()

@@ -1,0 +1,213 @@
+"""Results as tables in files: Markdown, LaTeX, Parquet."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+from nlp_retrieval.benchmarks.results import BenchmarkReport
+from nlp_retrieval.errors import ConfigurationError, nearest
+from nlp_retrieval.evaluation.measure import LABELS
+from nlp_retrieval.reports.columns import ANSWER_COLUMNS, COST, COST_COLUMNS, LANGUAGE_MODEL_COLUMNS, Column, family_label
+from nlp_retrieval.reports.marks import DAGGERS, NO_VERDICT, NOTHING_TO_FIND
+from nlp_retrieval.reports.pareto import MARK, TIE
+from nlp_retrieval.reports.view import QueryGroup, ReportView, Row, view_of
+from nlp_retrieval.text.printing import printable
+
+# The comparison as a table in Markdown and in LaTeX, with the marks of the corrected test.
+#
+# Columns are those of the terminal where it is wide enough. A dagger is a configuration better than the baseline, a double
+# dagger one that is worse; a diamond stands after the cost of one on the Pareto front, a circle or an open diamond after that
+# of one tied with it.
+
+_LATEX = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
+    "[": "{[}", "]": "{]}",
+    "\N{MULTIPLICATION SIGN}": r"$\times$", "\N{EN DASH}": "--",
+}  # fmt: skip
+_LATEX_MARKS = {DAGGERS.better: r"$^{\dagger}$", DAGGERS.worse: r"$^{\ddagger}$", MARK: r"$^{\diamond}$", TIE: r"$^{\circ}$"}
+
+
+def markdown_table(report: BenchmarkReport | ReportView) -> str:
+    """Return the table in GitHub's Markdown.
+
+    Args:
+        report: a finished benchmark, or what is shown of it.
+    """
+    view = view_of(report)
+    heads = ["queries", "configuration", *(column.title.replace(" @", "@") for column in view.summary)]
+    lines = [_markdown_row(map(_markdown, heads)), _markdown_row(["---", "---", *["---:"] * len(view.summary)])]
+    for group in view.groups:
+        for row in group.rows:
+            figures = _figures(row, view, lambda text: f"**{text}**", lambda mark: mark)
+            lines.append(_markdown_row([_markdown(_short(group)), _markdown(_named(row)), *figures]))
+    return "\n".join([*lines, "", _markdown(" ".join(_notes(view))), ""])
+
+
+def latex_table(report: BenchmarkReport | ReportView) -> str:
+    r"""Return the table in LaTeX, for ``\usepackage{booktabs}``.
+
+    Args:
+        report: a finished benchmark, or what is shown of it.
+    """
+    view = view_of(report)
+    families = [(family, len([*columns])) for family, columns in groupby(view.summary, lambda column: column.family)]
+    spans = [rf"\multicolumn{{{number}}}{{c}}{{{_latex(family_label(family))}}}" for family, number in families]
+    lines = [
+        r"% needs \usepackage{booktabs}",
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{_latex_notes(view)}}}",
+        rf"\begin{{tabular}}{{ll{'r' * len(view.summary)}}}",
+        r"\toprule",
+        _latex_row(["", "", *spans]),
+        _latex_row(["Queries", "Configuration", *(_latex(column.label) for column in view.summary)]),
+    ]
+    for group in view.groups:
+        lines.append(r"\midrule")
+        for row in group.rows:
+            figures = _figures(row, view, lambda text: rf"\textbf{{{text}}}", lambda mark: rf"\rlap{{{_LATEX_MARKS[mark]}}}")
+            lines.append(_latex_row([_latex(_short(group)), _latex(_named(row)), *figures]))
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
+
+
+def _figures(row: Row, view: ReportView, bold: Callable[[str], str], marked: Callable[[str], str]) -> list[str]:
+    """The figures of a configuration, with their marks; cost is measured over all queries, and given there."""
+    figures = []
+    for cell in (row.cells[column.key] for column in view.summary):
+        mark = MARK if cell.on_front else TIE if cell.tied else DAGGERS.of(cell.comparison)
+        text = bold(cell.text) if cell.best else cell.text
+        figures.append("" if cell.repeated else text + (marked(mark) if mark else ""))
+    return figures
+
+
+def _named(row: Row) -> str:
+    return row.result.name + (" (baseline)" if row.is_baseline else "")
+
+
+def _notes(view: ReportView) -> list[str]:
+    hopeless = [
+        f"{', '.join(map(_short, groups))}: {NOTHING_TO_FIND}: {reason}." for reason, groups in view.out_of_reach.items()
+    ]
+    notes = [view.legends[DAGGERS], view.chance, *hopeless, NO_VERDICT, view.front_legends[MARK], view.prices]
+    return [note for note in [view.counted, *notes, view.timing, view.selection, *view.cautions, *view.failures] if note]
+
+
+def _short(group: QueryGroup) -> str:
+    return group.name or "all"
+
+
+def _markdown(text: str) -> str:
+    return re.sub(r"([\\`*_\[\]<>|~$&])", r"\\\1", printable(text))
+
+
+def _markdown_row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(char, char) for char in printable(text))
+
+
+def _latex_notes(view: ReportView) -> str:
+    text = _latex(" ".join(_notes(view)))
+    for mark, written in _LATEX_MARKS.items():
+        text = text.replace(mark, written)
+    return text
+
+
+def _latex_row(cells: list[str]) -> str:
+    return " & ".join(cells) + r" \\"
+
+
+# The comparison for other programs: as CSV and as JSON, every figure as it was measured.
+#
+# A row for each configuration and group of queries; cost is measured over all queries, and stands with them. A name that a
+# spreadsheet would take for a formula has an apostrophe before it in CSV.
+
+ALL = "all"
+
+
+def chosen_columns(view: ReportView, names: Sequence[str]) -> list[Column]:
+    """Return columns by their names, in the order in which they are named.
+
+    Args:
+        view: of a finished benchmark.
+        names: each a measure (``recall@5``), a cost (``latency_ms``), a family of them (``recall``, ``cost``) or ``all``; none:
+            those of the table in a terminal.
+
+    Raises:
+        ConfigurationError: there is no such column.
+    """
+    chosen: dict[str, Column] = {}
+    for name in names:
+        found = [column for column in view.columns if name in (column.key, column.family, ALL)]
+        if not found:
+            known = [ALL, *dict.fromkeys(name for column in view.columns for name in (column.family, column.key))]
+            raise ConfigurationError(f"there is no column {name!r}; {nearest(name, known)}")
+        chosen |= {column.key: column for column in found}
+    return list(chosen.values()) or list(view.summary)
+
+
+def refuse_unknown_columns(names: Sequence[str], k_values: Sequence[int]) -> None:
+    """Refuse columns that no benchmark with these cutoffs has.
+
+    Args:
+        names: as for :func:`chosen_columns`.
+        k_values: the cutoffs.
+
+    Raises:
+        ConfigurationError: there is no such column.
+    """
+    costs = [column.key for column in (*COST_COLUMNS, *LANGUAGE_MODEL_COLUMNS, *ANSWER_COLUMNS)]
+    costs += ["price_per_1000_queries", "price_spent"]
+    known = [ALL, COST, *LABELS, *(f"{family}@{k}" for family in LABELS for k in k_values), *costs]
+    for name in names:
+        if name not in known:
+            raise ConfigurationError(f"there is no column {name!r}; {nearest(name, known)}")
+
+
+def csv_table(view: ReportView, columns: Sequence[Column]) -> str:
+    """Return the comparison as CSV, with a heading.
+
+    Args:
+        view: of a finished benchmark.
+        columns: of figures.
+    """
+    written = io.StringIO()
+    rows = csv.writer(written, lineterminator="\n")
+    rows.writerow(["queries", "configuration", "baseline", *(column.key for column in columns)])
+    for row in _rows(view, columns):
+        rows.writerow([_safe(value) for value in row.values()])
+    return written.getvalue()
+
+
+def json_table(view: ReportView, columns: Sequence[Column]) -> str:
+    """Return the comparison as a list of objects in JSON; a figure that was not measured is null.
+
+    Args:
+        view: of a finished benchmark.
+        columns: of figures.
+    """
+    return json.dumps(list(_rows(view, columns)), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _rows(view: ReportView, columns: Sequence[Column]) -> Iterator[dict[str, Any]]:
+    for group in view.groups:
+        for row in group.rows:
+            about = {"queries": printable(group.name or ALL), "configuration": printable(row.result.name)}
+            cells = [row.cells[column.key] for column in columns]
+            figures = {cell.column.key: None if cell.repeated else cell.value for cell in cells}
+            yield about | {"baseline": row.is_baseline} | figures
+
+
+def _safe(value: object) -> object:
+    if isinstance(value, str):
+        return f"'{value}" if value.startswith(("=", "+", "-", "@")) else value
+    return str(value).lower() if isinstance(value, bool) else value

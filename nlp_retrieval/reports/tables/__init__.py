@@ -1,1 +1,0 @@
-"""Results as tables in files: Markdown, LaTeX, Parquet."""

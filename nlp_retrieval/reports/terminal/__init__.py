@@ -1,1 +1,0 @@
-"""Results for a terminal of any width."""

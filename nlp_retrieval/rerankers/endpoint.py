@@ -1,0 +1,205 @@
+"""Rerankers behind an endpoint."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from nlp_retrieval.core.candidates import Scores
+from nlp_retrieval.core.components.trust_rules import CALL_RULES, given, may_set
+from nlp_retrieval.core.files.json_text import parse_json
+from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.core.search.reranker import BaseReranker, Blend
+from nlp_retrieval.lm.counting import CallCounter, CallCounts
+from nlp_retrieval.lm.endpoint import EndpointCalls, EndpointKey, ModelEndpoint, check_url, side_by_side
+
+# Reading what a rerank endpoint answered: bytes of anybody become scores, or an error that says why not.
+
+_LARGEST_PER_BYTE = 6
+_LARGEST_PER_DOCUMENT = 2**10
+_LARGEST_BESIDE = 2**16
+_LARGEST = float(np.finfo(np.float32).max)
+_MOST_TOKENS = 2**40
+
+
+class RerankAnswer(NamedTuple):
+    """Scores in the order in which documents were sent, and the tokens that they took; 0 where that is not said."""
+
+    scores: Scores
+    tokens: int
+
+
+def largest_answer(documents: list[str]) -> int:
+    """How many bytes an answer may have; some servers send the documents back, and JSON may escape each letter."""
+    sent = sum(len(document.encode("utf-8", "surrogatepass")) for document in documents)
+    return _LARGEST_PER_BYTE * sent + _LARGEST_PER_DOCUMENT * len(documents) + _LARGEST_BESIDE
+
+
+def read_scores(body: bytes, documents: list[str]) -> RerankAnswer:
+    """Read the answer to a request.
+
+    Args:
+        body: of the answer.
+        documents: what was sent.
+
+    Raises:
+        ValueError: it is no such answer; the message says what it is, as half a sentence.
+    """
+    content = parse_json(body, max_bytes=largest_answer(documents))
+    results = content.get("results") if isinstance(content, dict) else None
+    if not isinstance(results, list):
+        raise ValueError('it has no list "results"')  # noqa: TRY004 -- the fault is in the text
+    n = len(documents)
+    scores = np.full(n, np.nan)
+    for place, entry in enumerate(results):
+        index = entry.get("index") if isinstance(entry, dict) else None
+        if type(index) is not int or not 0 <= index < n:
+            raise ValueError(f'entry {place} of "results" has no "index" from 0 to {n - 1}')
+        score = entry.get("relevance_score")
+        if type(score) not in (int, float) or not abs(score) <= _LARGEST:
+            raise ValueError(f'entry {place} of "results" has no finite "relevance_score"')
+        if not math.isnan(scores[index]):
+            raise ValueError(f'two entries of "results" have the "index" {index}')
+        scores[index] = score
+    missing = int(np.isnan(scores).sum())
+    if missing:
+        raise ValueError(f"it holds {n - missing:,} scores for {n:,} documents")
+    return RerankAnswer(scores, _tokens(content))
+
+
+def _tokens(content: dict[str, Any]) -> int:
+    """As Jina counts (``usage.total_tokens``), or Cohere (``meta.tokens.input_tokens``)."""
+    for path in (("usage", "total_tokens"), ("meta", "tokens", "input_tokens")):
+        found: object = content
+        for key in path:
+            found = found.get(key) if isinstance(found, dict) else None
+        if isinstance(found, int | float) and not isinstance(found, bool) and 0 <= found < _MOST_TOKENS:
+            return int(found)
+    return 0
+
+
+# Reranking by a server: Cohere's and Jina's, and any other that speaks the same protocol.
+
+
+class _Request(NamedTuple):
+    """A query, and which pairs it is asked about."""
+
+    query: str
+    pairs: list[int]
+
+
+class HttpReranker(BaseReranker):
+    """A reranker behind a Cohere- or Jina-compatible endpoint (Cohere, Jina, vLLM, llama.cpp, LocalAI, a gateway).
+
+    ``/rerank`` of the server is asked with a query and documents, and answers with a ``relevance_score`` for each, which is
+    the score. Requests and tokens count as those of language models do, in benchmarks too; a price is that of the model
+    ``http/<model>``.
+
+    Args:
+        base_url: what ``/rerank`` is added to (``https://api.cohere.com/v2``, ``https://api.jina.ai/v1``,
+            ``http://localhost:8000/v1``). Redirects are not followed.
+        model: name of the model, as the server knows it.
+        api_key_env: the environment variable that holds the key; by default none is sent.
+        max_characters: how much of a passage is sent; the rest is left out. By default all of it.
+        documents_per_call: the most passages in a request.
+        calls_at_once: the most requests under way at the same time.
+        calls_per_minute: the most requests that begin within a minute, evenly spaced; None for no limit.
+        retries: the most retries after a failure that may be temporary: refused, timed out, too many requests, server error.
+        backoff: seconds before the first retry, doubled with each further one (at most 60 s, with jitter); if the server
+            says how long to wait, no request begins before (at most 60 s).
+        timeout: seconds for an attempt, from the connection to the last byte of the answer.
+        max_calls: the most requests in total, including retries; the next one is an error. None for no limit.
+        blend: what happens to the incoming ranking: ``replace`` it, fuse with it by ``rank`` or by ``score``.
+
+    Raises:
+        ConfigurationError: the key's variable is not set, a setting holds a key itself, or ``base_url`` is no URL of a server.
+    """
+
+    name = "http"
+    manifest_may_set = CALL_RULES | may_set("model", "documents_per_call", "blend", base_url=given("send texts to the server"))
+    search_only = frozenset(
+        {"documents_per_call", "calls_at_once", "calls_per_minute", "retries", "backoff", "timeout", "max_calls", "api_key_env"}
+    )
+    batch_size = 2**62  # all pairs of a call at once, so that those of a query are sent together
+
+    def __init__(
+        self,
+        base_url: str,
+        model: Annotated[str, Field(min_length=1)],
+        api_key_env: str | None = None,
+        max_characters: Annotated[int, Field(ge=1)] | None = None,
+        documents_per_call: Annotated[int, Field(ge=1, le=1000)] = 100,
+        calls_at_once: Annotated[int, Field(ge=1)] = 4,
+        calls_per_minute: Annotated[int, Field(ge=1)] | None = None,
+        retries: Annotated[int, Field(ge=0)] = 4,
+        backoff: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0,
+        timeout: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 60.0,
+        max_calls: Annotated[int, Field(ge=0)] | None = None,
+        blend: Blend = "replace",
+    ) -> None:
+        self.base_url = base_url
+        self.model = model
+        self.api_key_env = api_key_env
+        self.max_characters = max_characters
+        self.documents_per_call = documents_per_call
+        self.calls_at_once = calls_at_once
+        self.calls_per_minute = calls_per_minute
+        self.retries = retries
+        self.backoff = backoff
+        self.timeout = timeout
+        self.max_calls = max_calls
+        self.blend: Blend = blend
+        check_url(type(self).__name__, base_url)
+        self._counter = CallCounter(f"{self.name}/{model}")
+        key = EndpointKey(type(self).__name__, model, api_key_env)
+        endpoint = ModelEndpoint(base_url.rstrip("/"), "rerank", "a Cohere- or Jina-compatible API", key)
+        self._calls = EndpointCalls(endpoint, self, self._counter)
+
+    def check_ready(self) -> None:
+        """Require httpx."""
+        self._calls.check_ready()
+
+    @property
+    def counts(self) -> CallCounts:
+        """The requests so far."""
+        return self._counter.counts
+
+    def calls_per_query(self) -> None:
+        """Not known: it depends on how many candidates come."""
+
+    def provenance(self) -> dict[str, str]:
+        return {self.model: self.base_url}
+
+    def score_pairs(self, queries: list[str], items: list[SearchableItem]) -> Mapping[str, NDArray[np.floating]]:
+        pairs_of: dict[str, list[int]] = {}
+        for pair, query in enumerate(queries):
+            pairs_of.setdefault(query, []).append(pair)
+        size = self.documents_per_call
+        requests = [
+            _Request(query, pairs[first : first + size])
+            for query, pairs in pairs_of.items()
+            for first in range(0, len(pairs), size)
+        ]
+        texts = [item.text[: self.max_characters] or " " for item in items]  # servers refuse a text without a character
+        scores = np.zeros(len(items))
+        for request, answer in zip(
+            requests, side_by_side(partial(self._ask, texts), requests, self.calls_at_once), strict=True
+        ):
+            scores[request.pairs] = answer.scores
+        return {"score": scores}
+
+    def cut_off(self, queries: list[str], items: list[SearchableItem]) -> dict[str, tuple[int, int]]:
+        del queries
+        most = self.max_characters
+        return {} if most is None else {"passages": (sum(len(item.text) > most for item in items), len(items))}
+
+    def _ask(self, texts: list[str], request: _Request, go_on: Callable[[], bool]) -> RerankAnswer:
+        documents = [texts[pair] for pair in request.pairs]
+        asked = {"model": self.model, "query": request.query or " ", "documents": documents, "top_n": len(documents)}
+        return self._calls.ask(asked, partial(read_scores, documents=documents), largest_answer(documents), go_on)

@@ -1,1 +1,0 @@
-"""Rerankers behind an endpoint."""

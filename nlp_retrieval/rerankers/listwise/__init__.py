@@ -1,1 +1,0 @@
-"""Reranking by a language model that orders passages, a window at a time."""

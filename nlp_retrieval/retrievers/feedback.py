@@ -1,0 +1,588 @@
+"""Pseudo-relevance feedback: what the first hits of a query have in common finds further ones."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores
+from nlp_retrieval.core.components.registry import ByName, with_parts_made
+from nlp_retrieval.core.components.trust_rules import may_set
+from nlp_retrieval.core.explanation import Explanation, name_of
+from nlp_retrieval.core.files.columns import check_numbers, damaged, mapped
+from nlp_retrieval.core.files.json_text import read_json_file
+from nlp_retrieval.core.index.items import ItemTable
+from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.core.measure import stage
+from nlp_retrieval.core.progress_bars import progress
+from nlp_retrieval.core.ranking import best_of, scaled
+from nlp_retrieval.core.search.composition import labelled
+from nlp_retrieval.core.search.joining import MergeRule
+from nlp_retrieval.core.search.retriever import BaseRetriever
+from nlp_retrieval.encoders.base import Vectors
+from nlp_retrieval.errors import ConfigurationError, EngineError
+from nlp_retrieval.retrievers.faiss.exact import products_of
+from nlp_retrieval.retrievers.link_graph.store.added_links import live_of
+from nlp_retrieval.retrievers.link_graph.store.hashed_rows import hash_of
+from nlp_retrieval.retrievers.link_graph.store.passage_terms import PassageTerms
+from nlp_retrieval.retrievers.link_graph.store.term_files import Terms
+from nlp_retrieval.retrievers.vectors import VectorRetriever
+from nlp_retrieval.text.surfaces import MOST_WORDS, spans_of, words_of
+
+# What each passage is about and where it stands: its subject, and its neighbours in its document.
+#
+# Subject, document and position are metadata. A passage without a document stands alone. Neighbours are the passages next to
+# one another in the order of their positions; one that was deleted is nobody's neighbour.
+
+_STEP = 1024
+_NAMES, _SUBJECTS, _DOCUMENTS, _POSITIONS = "subjects.json", "subjects.npy", "documents.npy", "positions.npy"
+
+
+def write_places(items: ItemTable, folder: Path, subject: str | None, document: str, position: str) -> None:
+    """Write the places of all items into an existing folder, as four files.
+
+    Args:
+        items: streamed once.
+        folder: where to.
+        subject: the metadata field that says what a passage is about; None for none.
+        document: the field that says which document it belongs to.
+        position: the field with its position there, a number.
+    """
+    subjects = np.full(len(items), -1, np.int64)
+    documents = np.zeros(len(items), np.int64)
+    positions = np.zeros(len(items), np.float64)
+    names: dict[str, int] = {}
+    fields = {document, position} | ({subject} if subject else set())
+    with progress("reading places", len(items)) as advance:
+        for row, item in enumerate(items.stream(fields)):
+            named = item.metadata.get(subject) if subject else None
+            if isinstance(named, str) and named.strip():
+                subjects[row] = names.setdefault(named, len(names))
+            place = item.metadata.get(position)
+            held = item.metadata.get(document)
+            if held is not None and isinstance(place, int | float) and math.isfinite(place):
+                documents[row] = (hash_of(json.dumps(held, sort_keys=True)) >> 1) or 1
+                positions[row] = place
+            if row % _STEP == _STEP - 1:
+                advance(_STEP)
+    (folder / _NAMES).write_text(json.dumps(list(names), ensure_ascii=False), "utf-8")
+    for name, column in ((_SUBJECTS, subjects), (_DOCUMENTS, documents), (_POSITIONS, positions)):
+        np.save(folder / name, column, allow_pickle=False)
+
+
+@dataclass(frozen=True, eq=False)
+class PassagePlaces:
+    """The places of all passages of an index.
+
+    Args:
+        names: of the subjects, each once.
+        subjects: ``[passages]``, the number of each passage's subject; -1 where it has none.
+        ordered: rows of the passages that have a document, document by document, in order of position.
+        documents: ``[ordered]``, equal for passages of one document.
+        place: ``[passages]``, where each stands in ``ordered``; -1 where it does not.
+    """
+
+    names: tuple[str, ...]
+    subjects: Rows
+    ordered: Rows
+    documents: NDArray[np.int64]
+    place: Rows
+
+    @classmethod
+    def open_all(cls, segments: Sequence[SegmentFolder], live: Mask) -> PassagePlaces:
+        """Open what :func:`write_places` wrote for all segments.
+
+        Args:
+            segments: of the index.
+            live: ``[passages]``, which are not deleted.
+
+        Raises:
+            IndexDamagedError: a file is missing, cut off, or not such a file.
+        """
+        known: dict[str, int] = {}
+        subjects, documents, positions = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]
+        for segment in segments:
+            shape = (len(segment),)
+            names = _names_in(segment.folder / _NAMES)
+            numbers = mapped(segment.folder / _SUBJECTS, np.int64, shape)
+            check_numbers(segment.folder / _SUBJECTS, np.maximum(numbers, 0), max(len(names), 1))
+            global_numbers = np.array([known.setdefault(name, len(known)) for name in names] or [-1], np.int64)
+            subjects.append(np.where(numbers < 0, -1, global_numbers[np.maximum(numbers, 0)]))
+            documents.append(mapped(segment.folder / _DOCUMENTS, np.int64, shape))
+            positions.append(mapped(segment.folder / _POSITIONS, np.float64, shape))
+        document = np.concatenate(documents)
+        rows = np.flatnonzero(live & (document != 0))
+        ordered = rows[np.lexsort((rows, np.concatenate(positions)[rows], document[rows]))]
+        place = np.full(len(document), -1, np.int64)
+        place[ordered] = np.arange(len(ordered))
+        return cls(tuple(known), np.concatenate(subjects), ordered, document[ordered], place)
+
+    def neighbours(self, rows: Rows, distance: int) -> Rows:
+        """Return the passage so many places further on in the same document, ``[rows]``; -1 where there is none.
+
+        Args:
+            rows: of passages.
+            distance: 1 for the next, -1 for the one before.
+        """
+        found = np.full(len(rows), -1, np.int64)
+        place = self.place[rows]
+        target = place + distance
+        inside = np.flatnonzero((place >= 0) & (target >= 0) & (target < len(self.ordered)))
+        same = inside[self.documents[place[inside]] == self.documents[target[inside]]]
+        found[same] = self.ordered[target[same]]
+        return found
+
+
+def _names_in(path: Path) -> list[str]:
+    try:
+        names = read_json_file(path)
+    except (OSError, ValueError) as error:
+        raise damaged(path, str(error)) from error
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise damaged(path, "it is no list of names")
+    return names
+
+
+# Retrieval with pseudo-relevance feedback over vectors and terms, for the same questions asked of many subjects.
+
+# What passages have in common with a query and with the passages fed back, each on one scale.
+#
+# Three similarities are compared: with the vector of the query; with the mean vector of the passages fed back, where from each
+# passage's vector the mean of its subject is taken off, so that what is said counts and not of whom; and with their weightiest
+# terms. Each is standardised by its mean and deviation over a fixed sample of the index, so that scores do not depend on which
+# passages a filter leaves.
+
+SAMPLED = 2048
+"""So many passages, evenly spaced, stand for the index where similarities are standardised."""
+
+_OF_A_SUBJECT = 256
+_AT_ONCE = 4096
+
+
+def evenly(rows: Rows, n: int) -> Rows:
+    """Return at most n of some rows, evenly spaced, the first and the last among them."""
+    return rows if len(rows) <= n else rows[np.linspace(0, len(rows) - 1, n).astype(np.int64)]
+
+
+@dataclass(frozen=True, eq=False)
+class Feedback:
+    """What is fed back for one query.
+
+    Args:
+        rows: of the passages, best first.
+        vector: ``[dimension]``, their mean, of length 1; zeros where nothing is fed back.
+        terms: their weightiest terms, ascending.
+        shares: what each adds to a passage that has it: its weight, all of length 1, times its information.
+    """
+
+    rows: Rows
+    vector: Vectors
+    terms: Terms
+    shares: Scores
+
+
+class Similarities:
+    """Compares the passages of an index with queries and with what is fed back.
+
+    Args:
+        vectors_of: returns the vectors of rows, ``[rows, dimension]``.
+        dimension: of the vectors.
+        terms: of all passages.
+        subjects: ``[passages]``, the number of each one's subject; -1 for none.
+        live: ``[passages]``, which are not deleted.
+    """
+
+    def __init__(
+        self, vectors_of: Callable[[Rows], Vectors], dimension: int, terms: PassageTerms, subjects: Rows, live: Mask
+    ) -> None:
+        self._vectors_of = vectors_of
+        self._terms = terms
+        self._subjects = subjects
+        self._lengths = np.full(len(live), np.nan)
+        rows = np.flatnonzero(live)
+        n_subjects = int(subjects.max(initial=-1)) + 1
+        self._means = np.zeros((n_subjects + 1, dimension), np.float32)  # the last belongs to passages without a subject
+        order = rows[np.argsort(subjects[rows], kind="stable")]
+        bounds = np.searchsorted(subjects[order], np.arange(-1, n_subjects + 1))
+        for number, (begin, end) in enumerate(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True), start=-1):
+            if end > begin:
+                self._means[number] = vectors_of(evenly(order[begin:end], _OF_A_SUBJECT)).mean(axis=0)
+        self._sample = evenly(rows, SAMPLED)
+        self._sampled_vectors = vectors_of(self._sample) if len(rows) else np.zeros((0, dimension), np.float32)
+        self._sampled_own = self._own(self._sample)
+        hashes, counts = terms.of_rows(self._sample)
+        order = np.argsort(hashes, kind="stable")
+        self._sampled_terms = hashes[order]
+        self._sampled_owners = np.repeat(np.arange(len(self._sample)), counts)[order]
+
+    def fed_back(self, rows: Rows, n_terms: int) -> Feedback:
+        """Return what some passages have in common.
+
+        Args:
+            rows: of the passages, best first.
+            n_terms: at most so many terms.
+        """
+        mean = self._own(rows).mean(axis=0) if len(rows) else np.zeros(self._means.shape[1], np.float32)
+        length = float(np.sqrt(np.square(mean).sum()))
+        hashes, counts = self._terms.of_rows(rows)
+        terms, number = np.unique(hashes, return_inverse=True)
+        information = self._terms.information_of(terms)
+        lengths = np.maximum(np.repeat(self._lengths_of(rows), counts), np.finfo(np.float64).tiny)
+        weights = np.bincount(number, information[number] / lengths, len(terms))
+        kept = np.sort(np.argsort(-weights, kind="stable")[:n_terms])
+        weights = weights[kept]
+        norm = float(np.sqrt(np.square(weights).sum())) or 1.0
+        shares = weights / norm * information[kept]
+        return Feedback(rows, (mean / length if length else mean).astype(np.float32), terms[kept], shares)
+
+    def with_query(self, vector: Vectors, rows: Rows) -> Scores:
+        """Return the standardised inner products of the query's vector and passages, ``[rows]``."""
+        return _standardised(_products(vector, self._vectors_of, rows), _row_by_row(self._sampled_vectors, vector))
+
+    def with_vector(self, feedback: Feedback, rows: Rows) -> Scores:
+        """Return the standardised similarities of passages to the mean vector that is fed back, ``[rows]``."""
+        return _standardised(_products(feedback.vector, self._own, rows), _row_by_row(self._sampled_own, feedback.vector))
+
+    def with_terms(self, feedback: Feedback, rows: Rows) -> Scores:
+        """Return the standardised similarities of passages to the terms that are fed back, ``[rows]``."""
+        by_terms = self._by_terms(feedback.terms, feedback.shares, rows)
+        return _standardised(by_terms, self._sampled_by_terms(feedback.terms, feedback.shares))
+
+    def nearest(self, feedback: Feedback, rows: Rows) -> tuple[Rows, Scores]:
+        """Return for each passage the one fed back that is most like it, and their similarity; itself does not count."""
+        products = self._own(rows) @ self._own(feedback.rows).T
+        products[rows[:, None] == feedback.rows[None, :]] = -np.inf
+        best = products.argmax(axis=1)
+        return feedback.rows[best], products[np.arange(len(rows)), best].astype(np.float64)
+
+    def _own(self, rows: Rows) -> Vectors:
+        """The vectors of passages without the means of their subjects, of length 1."""
+        own = self._vectors_of(rows) - self._means[self._subjects[rows]]
+        lengths = np.sqrt(np.einsum("ij,ij->i", own, own))
+        return np.asarray(own / np.maximum(lengths, np.float32(1e-9))[:, None], np.float32)
+
+    def _by_terms(self, terms: Terms, shares: Scores, rows: Rows) -> Scores:
+        """The cosine of each passage's terms and those fed back, ``[rows]``.
+
+        Args:
+            terms: that are fed back, ascending.
+            shares: what each adds to a passage that has it.
+            rows: of the passages.
+        """
+        scores = np.zeros(len(rows))
+        for begin in range(0, len(rows) if len(terms) else 0, _AT_ONCE):
+            part = rows[begin : begin + _AT_ONCE]
+            hashes, counts = self._terms.of_rows(part)
+            places = np.minimum(np.searchsorted(terms, hashes), len(terms) - 1)
+            hit = np.flatnonzero(terms[places] == hashes)
+            owner = np.repeat(np.arange(len(part)), counts)[hit]
+            scores[begin : begin + len(part)] = np.bincount(owner, shares[places[hit]], len(part))
+        return scores / np.maximum(self._lengths_of(rows), np.finfo(np.float64).tiny)
+
+    def _sampled_by_terms(self, terms: Terms, shares: Scores) -> Scores:
+        """The same of the sample, whose passages are kept by term."""
+        begins = np.searchsorted(self._sampled_terms, terms)
+        counts = np.searchsorted(self._sampled_terms, terms, side="right") - begins
+        entries = np.repeat(begins - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
+        scores = np.bincount(self._sampled_owners[entries], np.repeat(shares, counts), len(self._sample))
+        return scores / np.maximum(self._lengths_of(self._sample), np.finfo(np.float64).tiny)
+
+    def _lengths_of(self, rows: Rows) -> Scores:
+        """The length of each passage's vector of terms; computed once for each."""
+        missing = np.unique(rows[np.isnan(self._lengths[rows])])
+        for begin in range(0, len(missing), _AT_ONCE):
+            part = missing[begin : begin + _AT_ONCE]
+            hashes, counts = self._terms.of_rows(part)
+            terms, number = np.unique(hashes, return_inverse=True)
+            squares = self._terms.information_of(terms)[number] ** 2
+            self._lengths[part] = np.sqrt(np.bincount(np.repeat(np.arange(len(part)), counts), squares, len(part)))
+        return self._lengths[rows]
+
+
+def _products(vector: Vectors, vectors_of: Callable[[Rows], Vectors], rows: Rows) -> Scores:
+    return products_of(vector[None], vectors_of, np.zeros(len(rows), np.int64), rows).astype(np.float64)
+
+
+def _row_by_row(vectors: Vectors, vector: Vectors) -> Scores:
+    """Inner products, each summed by itself: not BLAS, whose threads wait for one another longer than this takes."""
+    products: Scores = np.einsum("ij,j->i", vectors, vector).astype(np.float64)
+    return products
+
+
+def _standardised(values: Scores, sample: Scores) -> Scores:
+    sample = sample.astype(np.float64)
+    deviation = float(sample.std()) if len(sample) else 0.0
+    standardised: Scores = (values - (float(sample.mean()) if len(sample) else 0.0)) / (deviation or 1.0)
+    return standardised
+
+
+# Which subjects a query names, and what it asks apart from them.
+#
+# "What is Japan's target?" asks of Japan what "What is the country's target?" asks of any country: the second form is what is
+# compared with passages, so that a name does not draw passages that merely repeat it.
+
+_THE = re.compile(r"\bthe\s+$", re.IGNORECASE)
+
+
+class NamedSubjects:
+    """Finds the names of subjects in queries, as whole words, without case and accents; of overlapping ones the longest.
+
+    Args:
+        names: of the subjects; row i is subject i.
+        field: what a subject is, in words: "country".
+    """
+
+    def __init__(self, names: Sequence[str], field: str) -> None:
+        self._field = field.replace("_", " ")
+        self._numbers: dict[tuple[str, ...], list[int]] = {}
+        self._lengths: dict[str, set[int]] = {}
+        for number, name in enumerate(names):
+            words = words_of(name)
+            if 1 <= len(words) <= MOST_WORDS:
+                self._numbers.setdefault(words, []).append(number)
+                self._lengths.setdefault(words[0], set()).add(len(words))
+
+    def read(self, query: str) -> tuple[str, Rows]:
+        """Return the query with "the country" for each name of a country, and the numbers of the subjects named.
+
+        Args:
+            query: as it was asked.
+        """
+        words, spans = words_of(query), spans_of(query)
+        if len(words) != len(spans):  # words that normalisation splits or drops; nothing can be replaced safely
+            return query, np.zeros(0, np.int64)
+        parts: list[str] = []
+        found: set[int] = set()
+        begin = at = 0
+        while at < len(words):
+            lengths = sorted((n for n in self._lengths.get(words[at], ()) if at + n <= len(words)), reverse=True)
+            length = next((n for n in lengths if words[at : at + n] in self._numbers), 0)
+            if not length:
+                at += 1
+                continue
+            found.update(self._numbers[words[at : at + length]])
+            parts.append(_THE.sub("", query[begin : spans[at][0]]) + f"the {self._field}")
+            begin = spans[at + length - 1][1]
+            at += length
+        return "".join([*parts, query[begin:]]), np.array(sorted(found), np.int64)
+
+
+_DECIMALS = 6  # further ones are noise of rounding, which must not break ties
+_REACH = 2
+
+Weight = Annotated[float, Field(ge=0, le=1000)]
+
+
+class FeedbackRetriever(BaseRetriever):
+    """Finds passages that are like the query, and like the best first hits for it in the whole index.
+
+    The score of a passage is its similarity to the query's vector, plus ``vector_weight`` times that to the mean vector of
+    the passages fed back (Rocchio, 1971; with dense vectors Li et al., 2023, https://arxiv.org/abs/2108.11044), plus
+    ``term_weight`` times that to their weightiest terms (as RM3 expands a query: Abdul-Jaleel et al., 2004), each standardised
+    over a sample of the index; then ``neighbour_weight`` times the scores of the passages beside it in its document.
+
+    It is made for questions that are asked of many subjects: of every country, company or drug. With ``subject``, names of
+    subjects in a query are read as "the country", which passages are compared with, and passages of a named subject go
+    first. Feedback comes from the whole index, whatever the filter: how other countries' plans speak of finance finds where
+    this one does. So a filter hides passages from results, but does not keep them from shaping the order of the others; index
+    apart what one group of readers may not even indirectly learn of another's.
+
+    Args:
+        seeds: the retrievers whose first hits are fed back, their scores min-max normalised and added; at least one of them
+            is faiss or pgvector; the vectors of the first such are compared.
+        subject: metadata field that says what a passage is about, such as "country".
+        document: metadata field that says which document a passage is part of.
+        position: metadata field with a passage's place in its document, a number.
+        passages: so many are fed back.
+        depth: of the seeds' lists from which they are taken.
+        terms: so many of their terms count.
+        vector_weight: how much their mean vector counts, compared with 1 for the query's.
+        term_weight: how much their terms count.
+        neighbour_weight: how much the passages next to one count, and half as much those after these; 0 for not at all.
+        named_weight: how far passages of a subject that the query names are put before others; scores lie within some tens,
+            so that by default they all come first. 0 for not at all.
+        pool: up to so many passages that the filter leaves are all compared; of more, those that one of the searches finds
+            among its first.
+        merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
+    """
+
+    name = "feedback"
+    manifest_may_set = may_set(
+        *("seeds", "subject", "document", "position", "passages", "depth", "terms", "vector_weight", "term_weight"),
+        *("neighbour_weight", "named_weight", "pool", "merge"),
+    )
+    format_version = 2
+    search_only = frozenset(
+        "seeds passages depth terms vector_weight term_weight neighbour_weight named_weight pool merge".split()
+    )
+
+    def __init__(
+        self,
+        seeds: Sequence[BaseRetriever | ByName] | Mapping[str, BaseRetriever | ByName],
+        subject: str | None = None,
+        document: str = "document",
+        position: str = "position",
+        passages: Annotated[int, Field(ge=1, le=1000)] = 15,
+        depth: Annotated[int, Field(ge=1)] = 100,
+        terms: Annotated[int, Field(ge=1, le=10_000)] = 30,
+        vector_weight: Weight = 1.0,
+        term_weight: Weight = 1.0,
+        neighbour_weight: Annotated[float, Field(ge=0, le=1)] = 0.3,
+        named_weight: Weight = 100.0,
+        pool: Annotated[int, Field(ge=1)] = 2000,
+        merge: MergeRule = "alternate",
+    ) -> None:
+        self.seeds = labelled(with_parts_made(self, FeedbackRetriever, seeds=seeds)["seeds"], "feedback: seeds")
+        self.subject = subject
+        self.document = document
+        self.position = position
+        self.passages = passages
+        self.depth = depth
+        self.terms = terms
+        self.vector_weight = vector_weight
+        self.term_weight = term_weight
+        self.neighbour_weight = neighbour_weight
+        self.named_weight = named_weight
+        self.pool = pool
+        self.merge = merge
+        if not any(isinstance(seed, VectorRetriever) for seed in self.seeds.values()):
+            found = ", ".join(seed.name for seed in self.seeds.values())
+            raise ConfigurationError(f"feedback: none of its seeds ({found}) has vectors to compare; add faiss or pgvector")
+
+    def parts(self) -> list[BaseRetriever]:
+        return list(self.seeds.values())
+
+    def build(self, items: ItemTable, folder: Path) -> None:
+        PassageTerms.write(folder, items)
+        write_places(items, folder, self.subject, self.document, self.position)
+
+    def load(self, folder: Path) -> None:
+        raise EngineError(f"{self.name} opens all segments at once: {folder}")
+
+    def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
+        live = live_of(segments)
+        self._rows = np.flatnonzero(live)
+        self._n_rows = len(live)
+        self._places = PassagePlaces.open_all(segments, live)
+        self._named = NamedSubjects(self._places.names, self.subject) if self.subject else None
+        self._open_seeds = dict(zip(self.seeds, self._opened_parts, strict=True))
+        dense = next(seed for seed in self._opened_parts if isinstance(seed, VectorRetriever))
+        self._dense = dense
+        terms = PassageTerms.open_all(segments)
+        self._similarities = Similarities(dense.vectors_of, dense.dimension, terms, self._places.subjects, live)
+
+    def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
+        lists: list[tuple[Rows, Scores]] = []
+        signals: dict[str, list[Scores]] = {key: [] for key in ("query", "vector", "terms", "neighbours", "named")}
+        for asked in self._asked(queries):
+            with stage(f"{self.name}.compare"):
+                rows = self._candidates(asked, k, allowed)
+                columns = self._columns(asked, rows)
+                scores = sum(columns.values(), np.zeros(len(rows))).round(_DECIMALS)
+                best, found = best_of(rows, scores, k)
+            lists.append((best, found))
+            places = np.searchsorted(rows, best)
+            for key, column in columns.items():
+                signals[key].append(column[places])
+        joined = {key: np.concatenate([np.zeros(0), *parts]) for key, parts in signals.items()}
+        return replace(Hits.from_lists(lists), signals=joined)
+
+    def explain(self, query: str, rows: Rows, items: ItemTable) -> list[Explanation | None]:
+        (asked,) = self._asked([query])
+        if len(asked.feedback.rows) == 0 or len(rows) == 0:
+            return [None] * len(rows)
+        near, likeness = self._similarities.nearest(asked.feedback, rows)
+        places = {row: place for place, row in enumerate(asked.feedback.rows.tolist(), 1)}
+        told: list[Explanation | None] = []
+        for item, other, row, like, alike in zip(
+            items.items(rows), items.items(near), rows.tolist(), likeness.tolist(), near.tolist(), strict=True
+        ):
+            own = f"it is number {places[row]} of the passages fed back" if row in places else ""
+            if not np.isfinite(like):
+                told.append(Explanation(item, own, (), 1.0))
+                continue
+            reason = f'it says what "{name_of(other)}" says (cosine {like:.2f}), number {places[alike]} of those fed back'
+            told.append(Explanation(item, "; ".join(filter(None, [own, reason])), (), max(like, 0.0)))
+        return told
+
+    def _asked(self, queries: list[str]) -> list[_Asked]:
+        read = [(query, np.zeros(0, np.int64)) if self._named is None else self._named.read(query) for query in queries]
+        texts = [text for text, _ in read]
+        distinct = list(dict.fromkeys(texts))
+        with stage(f"{self.name}.encode"):
+            vectors = dict(zip(distinct, self._dense.encode(distinct), strict=True))
+        with stage(f"{self.name}.seeds"):
+            depth = min(self.depth, max(len(self._rows), 1))
+            found = [seed.find(distinct, depth, self._n_rows) for seed in self._open_seeds.values()]
+        with stage(f"{self.name}.feedback"):
+            feedback = {
+                text: self._similarities.fed_back(_first([hits.of(number) for hits in found], self.passages), self.terms)
+                for number, text in enumerate(distinct)
+            }
+        seeds = {text: [hits.of(number)[0] for hits in found] for number, text in enumerate(distinct)}
+        return [_Asked(vectors[text], feedback[text], named, seeds[text]) for text, named in read]
+
+    def _candidates(self, asked: _Asked, k: int, allowed: Mask | None) -> Rows:
+        """Rows to compare, ascending: all that may be found where they are few."""
+        rows = self._rows if allowed is None else np.flatnonzero(allowed)
+        most = max(self.pool, k)
+        if len(rows) <= most:
+            return rows
+        vectors = np.stack([asked.vector, asked.feedback.vector])
+        hits = self._dense.search_vectors(vectors, most, allowed if allowed is not None else self._live)
+        given = [part if allowed is None else part[allowed[part]] for part in asked.seeds]
+        named = np.zeros(0, np.int64)
+        if len(asked.named):
+            named = rows[np.isin(self._places.subjects[rows], asked.named)]
+        return np.unique(np.concatenate([hits.rows, *given, named]))
+
+    def _columns(self, asked: _Asked, rows: Rows) -> dict[str, Scores]:
+        """The parts of the scores of some rows."""
+        around = {distance: self._places.neighbours(rows, distance) for distance in _distances(self.neighbour_weight)}
+        wanted = np.unique(np.concatenate([rows, *around.values()]))
+        wanted = wanted[wanted >= 0]
+        compared = self._similarities
+        parts = {
+            "query": compared.with_query(asked.vector, wanted),
+            "vector": self.vector_weight * compared.with_vector(asked.feedback, wanted),
+            "terms": self.term_weight * compared.with_terms(asked.feedback, wanted),
+        }
+        whole = sum(parts.values(), np.zeros(len(wanted)))
+        beside = np.zeros(len(rows))
+        for distance, near in around.items():
+            there = np.flatnonzero(near >= 0)
+            beside[there] += self.neighbour_weight / abs(distance) * whole[np.searchsorted(wanted, near[there])]
+        places = np.searchsorted(wanted, rows)
+        named: Scores = self.named_weight * np.isin(self._places.subjects[rows], asked.named).astype(np.float64)
+        return {key: column[places] for key, column in parts.items()} | {"neighbours": beside, "named": named}
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """A query: its vector, what is fed back for it, the subjects that it names, and the hits of each seed."""
+
+    vector: Vectors
+    feedback: Feedback
+    named: Rows
+    seeds: list[Rows]
+
+
+def _distances(weight: float) -> list[int]:
+    return [sign * distance for distance in range(1, _REACH + 1) for sign in (-1, 1)] if weight else []
+
+
+def _first(hits: list[tuple[Rows, Scores]], n: int) -> Rows:
+    """The n rows with the highest sums of min-max normalised scores, best first; ties by row."""
+    rows = np.concatenate([np.zeros(0, np.int64), *(found for found, _ in hits)])
+    distinct, number = np.unique(rows, return_inverse=True)
+    values = np.concatenate([np.zeros(0), *(scaled(scores) for _, scores in hits)])
+    return best_of(distinct, np.bincount(number, values, len(distinct)).astype(np.float64), n)[0]

@@ -1,1 +1,0 @@
-"""Dense retrieval in PostgreSQL, with the extension pgvector."""

@@ -1,0 +1,177 @@
+"""Lexical retrieval by the full-text search of PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from nlp_retrieval.core.candidates import Hits, Mask
+from nlp_retrieval.core.components.trust_rules import given, may_set
+from nlp_retrieval.core.index.items import ItemTable
+from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.core.notes import warn_of_cut
+from nlp_retrieval.core.progress_bars import tracked
+from nlp_retrieval.core.search.joining import MergeRule
+from nlp_retrieval.errors import ConfigurationError, nearest
+from nlp_retrieval.retrievers.postgres.engine import PostgresRetriever
+from nlp_retrieval.retrievers.postgres.filters import condition_of
+from nlp_retrieval.retrievers.postgres.joining import filled_by_joining
+from nlp_retrieval.retrievers.postgres.record import TableRecord
+from nlp_retrieval.retrievers.postgres.tables import table_of
+from nlp_retrieval.retrievers.servers.checksums import row_sum, stored_id
+
+if TYPE_CHECKING:
+    from psycopg.sql import Composed
+
+    from nlp_retrieval.retrievers.postgres.connections import PostgresConnection
+    from nlp_retrieval.retrievers.postgres.tables import Fill
+
+# PostgreSQL's own full-text search: any of a query's words, ranked by cover density (Clarke, Cormack and Tudhope, 2000).
+#
+# A query is split into lexemes by the server's text-search configuration, as the items were. They are joined by OR: an AND of
+# all words of a question finds next to nothing. Nothing of a query is read as an operator.
+
+_AT_ONCE = 1000
+_MOST_CHARACTERS = 200_000
+"""Of a text; the server's list of the words of one text has at most a megabyte."""
+
+_LIMIT = f"the {_MOST_CHARACTERS:,} characters of which the server keeps words"
+
+_HAS_WORDS = "SELECT to_tsvector(%(language)s::regconfig, %(query)s) <> ''"
+
+_SEARCH = """
+SELECT asked.number::integer, hit.row, hit.score::float8
+FROM unnest(%(queries)s::text[]) WITH ORDINALITY AS asked(query, number)
+CROSS JOIN LATERAL (
+    SELECT string_agg('''' || replace(replace(lexeme, '\\', '\\\\'), '''', '''''') || '''', ' | ')::tsquery AS query
+    FROM unnest(tsvector_to_array(to_tsvector(%(language)s::regconfig, asked.query))) AS lexeme
+) AS any_of
+CROSS JOIN LATERAL (
+    SELECT row, ts_rank_cd(words, any_of.query, 1) AS score FROM {table}
+    WHERE words @@ any_of.query AND {condition} ORDER BY score DESC, row LIMIT %(k)s
+) AS hit
+"""
+
+
+class PostgresTextRetriever(PostgresRetriever):
+    """Lexical retrieval by PostgreSQL's full-text search, beside vectors on one server.
+
+    An item matches where it has any word of the query. Its score is ``ts_rank_cd``: words that stand near one another count
+    more, and a long text less, by the logarithm of its length. There is no weight for rare words, as BM25 has. The server keeps
+    the words of the items with their positions, from which their texts can be guessed. At most 200,000 characters of an item
+    are indexed, and a warning counts longer ones. See :class:`~nlp_retrieval.PgvectorRetriever` for the server and the index
+    directory.
+
+    Args:
+        url: ``env:NAME``, an environment variable with the URL of a server, or that URL (``postgresql://user@host/name``),
+            whose password is never shown. None: the embedded server.
+        language: a text-search configuration of the server: ``english``, ``german``, ``simple`` (no stems), ...
+        schema: the schema of the tables, made where it is not there.
+        statement_timeout: seconds that one search on the server may take.
+        connections: how many searches may run on the server at once.
+        merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
+    """
+
+    name = "postgres_text"
+    manifest_may_set = may_set(
+        *("language", "schema", "statement_timeout", "connections", "merge"), url=given("ask the database")
+    )
+    by_words = True
+    search_only = frozenset({"url", "schema", "statement_timeout", "connections", "merge"})
+
+    def __init__(
+        self,
+        url: str | None = None,
+        language: Annotated[str, Field(min_length=1, max_length=127, pattern=r"^[A-Za-z_][A-Za-z0-9_.]*$")] = "english",
+        schema: str = "public",
+        statement_timeout: Annotated[float, Field(gt=0, le=86_400)] = 60.0,
+        connections: Annotated[int, Field(ge=1, le=100)] = 8,
+        merge: MergeRule = "alternate",
+    ) -> None:
+        super().__init__(url, schema, statement_timeout, connections)
+        self.language = language
+        self.merge = merge
+
+    def build(self, items: ItemTable, folder: Path) -> None:
+        self._make_words(folder, items, self._filled(items))
+
+    def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
+        self._make_words(folder, items, filled_by_joining(self.records(segments), "words"))
+
+    def _make_words(self, folder: Path, items: ItemTable, fill: Fill) -> None:
+        self._make(folder, items, ("words", "tsvector"), fill=fill, indexed=("USING gin (words)",))
+
+    def _filled(self, items: ItemTable) -> Fill:
+        def fill(connection: PostgresConnection, table: Composed) -> None:
+            from psycopg.sql import SQL
+
+            self._require_language(connection)
+            statement = SQL(
+                "INSERT INTO {} (row, item_id, id_sum, words) SELECT row, item_id, id_sum, "
+                "to_tsvector(%(language)s::regconfig, content) "
+                "FROM unnest(%(rows)s::integer[], %(ids)s::text[], %(sums)s::bigint[], %(texts)s::text[]) "
+                "AS new(row, item_id, id_sum, content)"
+            ).format(table)
+            for batch in self._batches(items):
+                connection.execute(statement, batch | {"language": self.language})
+
+        return fill
+
+    def _batches(self, items: ItemTable) -> Iterator[dict[str, Any]]:
+        ids, first, n_cut = items.ids(), 0, 0
+        for texts in tracked("postgres_text: writing", items.texts(_AT_ONCE), len(items)):
+            stored = [stored_id(item_id) for item_id in ids[first : first + len(texts)]]
+            rows = list(range(first, first + len(texts)))
+            yield {
+                "rows": rows,
+                "ids": stored,
+                "sums": [row_sum(row, item_id.encode()) for row, item_id in zip(rows, stored, strict=True)],
+                "texts": [_storable(text) for text in texts],
+            }
+            first += len(texts)
+            n_cut += sum(len(text) > _MOST_CHARACTERS for text in texts)
+        warn_of_cut(self.name, n_cut, len(items), _LIMIT, "index smaller chunks, as the loader 'chunker' makes them")
+
+    def _require_language(self, connection: PostgresConnection) -> None:
+        names = [name for (name,) in connection.execute("SELECT cfgname FROM pg_ts_config ORDER BY cfgname")]
+        if self.language.rpartition(".")[2] not in names:
+            raise ConfigurationError(
+                f"{self.name}: the server has no text-search configuration {self.language!r}; {nearest(self.language, names)}"
+            )
+
+    def ignored(self, query: str) -> str | None:
+        """Return that a query has stop words alone, and how they are kept."""
+
+        def has_words(connection: PostgresConnection) -> bool:
+            (row,) = connection.execute(_HAS_WORDS, {"language": self.language, "query": _storable(query)})
+            return bool(row[0])
+
+        if self.reading(has_words):
+            return None
+        return f"stop words alone, which language={self.language!r} leaves out, and an index with language=simple keeps"
+
+    def search_table(
+        self, connection: PostgresConnection, record: TableRecord, queries: Sequence[str], k: int, allowed: Mask | None
+    ) -> Hits:
+        from psycopg.sql import SQL
+
+        n_cut = sum(len(query) > _MOST_CHARACTERS for query in queries)
+        warn_of_cut(self.name, n_cut, len(queries), _LIMIT, "shorten them", "queries")
+        condition, values = condition_of(allowed)
+        statement = SQL(_SEARCH).format(table=table_of(record), condition=condition)
+        asked = {"queries": [_storable(query) for query in queries], "language": self.language, "k": k}
+        lists: list[tuple[list[int], list[float]]] = [([], []) for _ in queries]
+        for number, row, score in connection.execute(statement, asked | values):
+            rows, scores = lists[number - 1]
+            rows.append(row)
+            scores.append(score)
+        return Hits.from_lists([(np.array(rows, np.int64), np.array(scores, np.float64)) for rows, scores in lists])
+
+
+def _storable(text: str) -> str:
+    """What PostgreSQL can hold of a text: no NUL, and no more words than fit into one value."""
+    return text[:_MOST_CHARACTERS].replace("\0", " ")

@@ -1,1 +1,0 @@
-"""Lexical retrieval by the full-text search of PostgreSQL."""

@@ -1,1 +1,0 @@
-"""Learned sparse retrieval: weights of terms by a model, in an inverted index."""

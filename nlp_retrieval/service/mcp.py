@@ -1,0 +1,238 @@
+"""The Model Context Protocol: what is served, as tools of a language model's client."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from nlp_retrieval._version import __version__
+from nlp_retrieval.core.files.json_text import MAX_DEPTH, is_deeper
+from nlp_retrieval.errors import DependencyError, install
+from nlp_retrieval.service.endpoints import ABOUT_TEXTS, BaseService, McpTool
+from nlp_retrieval.service.guard import known_hosts
+from nlp_retrieval.service.refusal import RefusedError, faults_of, refusal_of
+from nlp_retrieval.service.settings import ServiceLimits, ServiceSettings
+from nlp_retrieval.service.work import WorkPool, leave_notes_out
+
+if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+    from mcp.server.transport_security import TransportSecuritySettings
+    from mcp_types import CallToolResult, Tool
+    from starlette.routing import Route
+
+# The server of the protocol: it lists the tools and calls them in bounded threads, over whatever carries the messages.
+#
+# An error of a tool is an answer with the same message as over HTTP, and nothing of the inside of this program.
+
+MCP_PATH = "/mcp"
+"""Where the service answers the protocol over HTTP."""
+
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+
+def require_mcp() -> None:
+    """Refuse to go on where the protocol's package is not installed.
+
+    Raises:
+        DependencyError: it is missing.
+    """
+    try:
+        import mcp.server.lowlevel
+        import mcp_types
+    except ImportError as error:
+        raise DependencyError(f"MCP needs the package mcp: {install('mcp')} ({error})") from None
+    del mcp, mcp_types
+
+
+def create_mcp_server(service: BaseService, body: int, reading: WorkPool, writing: WorkPool) -> Server[Any]:
+    """Return the server of the protocol for something that is served.
+
+    Args:
+        service: what is served.
+        body: bytes of the arguments of a call, at most.
+        reading: does the work of calls that change nothing.
+        writing: does the work of the others.
+
+    Raises:
+        DependencyError: the protocol's package is not installed.
+    """
+    require_mcp()
+    from mcp.server.lowlevel import Server
+    from mcp_types import CallToolResult, ListToolsResult, TextContent
+
+    tools = {tool.name: tool for tool in service.tools}
+    listed = [_listed(tool) for tool in tools.values()]
+
+    async def list_tools(*_: object) -> ListToolsResult:
+        return ListToolsResult(tools=listed)
+
+    async def call_tool(_: object, params: Any) -> CallToolResult:
+        try:
+            tool, arguments = _checked(tools, params.name, params.arguments or {}, body)
+            pool = writing if tool.writes else reading
+            found, text = await pool.run(functools.partial(_called, tool, arguments))
+        except Exception as error:
+            refusal = refusal_of(error)
+            if refusal.kind == "internal":
+                logging.getLogger(__name__).exception("a tool failed")
+            return CallToolResult(content=[TextContent(type="text", text=refusal.message)], is_error=True)
+        return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=found)
+
+    return Server(
+        "nlp-retrieval",
+        version=__version__,
+        instructions=f"{service.describes} {ABOUT_TEXTS}",
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+def _listed(tool: McpTool) -> Tool:
+    from mcp_types import Tool, ToolAnnotations
+
+    return Tool(
+        name=tool.name,
+        description=tool.description,
+        input_schema=tool.input_schema,
+        output_schema=tool.output_schema,
+        annotations=ToolAnnotations(
+            read_only_hint=not tool.writes, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+        ),
+    )
+
+
+def _checked(tools: dict[str, McpTool], name: str, arguments: dict[str, Any], body: int) -> tuple[McpTool, Any]:
+    tool = tools.get(name)
+    if tool is None:
+        raise RefusedError(404, "not_found", f"there is no tool {name[:100]!r}; there are {', '.join(tools)}")
+    try:
+        written = json.dumps(arguments, ensure_ascii=False)
+    except RecursionError:
+        written = "[" * (MAX_DEPTH + 1)
+    if is_deeper(written):
+        raise RefusedError(422, "invalid_request", f"the arguments are nested deeper than {MAX_DEPTH} levels")
+    if len(written.encode("utf-8", "surrogatepass")) > body:
+        raise RefusedError(413, "too_large", f"the arguments are larger than {body:,} bytes; send less at a time")
+    try:
+        return tool, tool.arguments.model_validate(arguments)
+    except ValidationError as error:
+        raise RefusedError(422, "invalid_request", faults_of(error.errors(include_url=False))) from None
+
+
+def _called(tool: McpTool, arguments: Any) -> tuple[dict[str, Any], str]:
+    found = tool.call(arguments)
+    return found, json.dumps(found, ensure_ascii=False)
+
+
+def session_manager_of(server: Server[Any], settings: ServiceSettings) -> StreamableHTTPSessionManager:
+    """Return what carries the protocol over HTTP; without sessions, so that any process can answer any request.
+
+    Args:
+        server: of the protocol.
+        settings: who may ask, and how much.
+    """
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+    return StreamableHTTPSessionManager(
+        server,
+        json_response=True,
+        stateless=True,
+        security_settings=_security(settings),
+        max_request_body_size=settings.limits.body,
+    )
+
+
+def _security(settings: ServiceSettings) -> TransportSecuritySettings:
+    """The hosts and origins from which the protocol is answered: the guard's, as the SDK writes them."""
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    named = known_hosts(settings)
+    if named is None:  # a token is required, which no page of another origin has
+        return TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    hosts = _with_ports([*_LOOPBACK, *(f"[{name}]" if ":" in name else name for name in sorted(named))])
+    origins = [f"{scheme}://{host}" for scheme in ("http", "https") for host in hosts]
+    return TransportSecuritySettings(enable_dns_rebinding_protection=True, allowed_hosts=hosts, allowed_origins=origins)
+
+
+def _with_ports(hosts: Sequence[str]) -> list[str]:
+    return [written for host in dict.fromkeys(hosts) for written in (host, f"{host}:*")]
+
+
+def mcp_route(manager: StreamableHTTPSessionManager) -> Route:
+    """Return the route at which the protocol is answered; nothing is sent that was not asked for, so there is no GET.
+
+    Args:
+        manager: carries the protocol.
+    """
+    from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
+    from starlette.routing import Route
+
+    return Route(MCP_PATH, endpoint=StreamableHTTPASGIApp(manager), methods=["POST"])
+
+
+# The protocol over standard input and output, for the program that started this one; nothing else is written there.
+
+
+def serve_stdio(opening: Callable[[], BaseService], limits: ServiceLimits, told: Callable[[], None]) -> None:
+    """Answer the messages on standard input until it ends, or a signal ends the process.
+
+    Args:
+        opening: opens what is served.
+        limits: how much a call may ask.
+        told: is called when it is open.
+
+    Raises:
+        DependencyError: the protocol's package is not installed.
+        RetrievalError: what is served cannot be opened.
+    """
+    require_mcp()
+    leave_notes_out()
+    with _output_elsewhere():
+        service = opening()
+    # whoever reads standard input in a thread cannot be interrupted; what is written is whole or not at all
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    told()
+    try:
+        asyncio.run(_answer(service, limits))
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+async def _answer(service: BaseService, limits: ServiceLimits) -> None:
+    from mcp.server.stdio import stdio_server
+
+    reading = WorkPool(limits.threads, limits.waiting, limits.seconds)
+    writing = WorkPool(1, limits.waiting, limits.writing_seconds)
+    server = create_mcp_server(service, limits.body, reading, writing)
+    try:
+        async with stdio_server() as (incoming, outgoing):  # what anything else writes meanwhile goes to standard error
+            await server.run(incoming, outgoing, server.create_initialization_options())
+    finally:
+        for pool in (reading, writing):
+            pool.close()
+        service.close()
+
+
+@contextmanager
+def _output_elsewhere() -> Iterator[None]:
+    """Let what libraries print, in whatever language, go to standard error."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)

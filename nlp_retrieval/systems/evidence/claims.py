@@ -1,0 +1,404 @@
+"""Claims: evidence for and against them, from how many independent origins, and the status that follows."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from nlp_retrieval.errors import ConfigurationError, QueryError, nearest
+from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
+from nlp_retrieval.systems.evidence.index.records import EvidencePassage
+from nlp_retrieval.systems.evidence.index.urls import registrable_domain
+from nlp_retrieval.systems.evidence.reading.cleaning import clean_text
+from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier, Judgement
+from nlp_retrieval.systems.evidence.verifiers.signals import missing_figures
+from nlp_retrieval.text import as_latin, words_of
+
+# How many independent origins sources have, however many URLs they are.
+#
+# Sources are of one origin if they share a registrable domain, if their texts are near duplicates, if the passages that count
+# share two dozen words in a row, or if they carry the mark of the same news agency: one wire story in forty outlets is one
+# origin, whatever each puts around it. Origins are joined in chains, but for one thing: a text that stands at several domains
+# is of one origin with what one of them published, and makes no two of these publishers one. Characters that nobody sees, and
+# Cyrillic or Greek letters that look like Latin ones, make no text another.
+
+_SHINGLE = 5
+_NEAR = 0.5
+_MOST_WORDS = 20_000
+_COPIED = 20
+"""Runs of five words that two passages share where one was copied: a sentence or two may stand in many texts."""
+
+
+def _dateline(mark: str) -> str:
+    """An agency where a dateline ends: before a dash, after a place and a date, or at the very beginning of a text."""
+    dash = r"\.?(?:\s+[-\u2013\u2014_]|--|-(?=\s)|[\u2013\u2014])"
+    return rf"\({mark}\){dash}|^[A-Z][A-Z .'-]+,[^()\n]{{3,30}}\d\s*\({mark}\)|\A\s*\({mark}\)"
+
+
+def _credit(name: str) -> str:
+    """An agency where somebody is credited; who only names it, or quotes it, may have written the rest."""
+    named = rf"(?:[Tt]he )?(?:{name})"
+    before = (
+        rf"(?:\b[Bb]y|\b[Vv]ia) {named}|^[ \t]*By [^\n]{{3,60}}[\n,|/]\s{{0,4}}{named}|"
+        rf"(?:\u00a9|\([Cc]\)|Copyright|Sources?:|[Aa]ccording to)[^\n.]{{0,30}}\b{named}"
+    )
+    return rf"{before}|(?:{name}) (?:contributed|reported|[Ww]riter|[Jj]ournalist)"
+
+
+_AGENCIES = {
+    "Reuters": rf"{_dateline('Reuters')}|Reuters\s+[-\u2013\u2014]|Reporting by .{{3,80}}; [Ee]diting by",
+    "Associated Press": rf"{_dateline('AP')}|{_credit('Associated Press')}",
+    "AFP": rf"{_dateline('AFP')}|AFP\s+[-\u2013\u2014]|{_credit('Agence France-Presse')}",
+    "dpa": rf"{_dateline('dpa')}|{_credit('Deutsche Presse-Agentur')}",
+    "PA Media": rf"{_dateline('PA')}|{_credit('PA Media|Press Association')}",
+    "UPI": rf"{_dateline('UPI')}|{_credit('United Press International')}",
+    "Xinhua": rf"{_dateline('Xinhua')}|{_credit('Xinhua News Agency')}",
+    "TASS": rf"{_dateline('TASS')}|/TASS/",
+    "Bloomberg": _dateline("Bloomberg"),
+    "EFE": _dateline("EFE"),
+    "ANSA": _dateline("ANSA"),
+    "PR Newswire": r"/PRNewswire",
+    "Business Wire": _dateline("BUSINESS WIRE"),
+    "GlobeNewswire": rf"{_dateline('GLOBE NEWSWIRE')}|{_credit('GlobeNewswire')}",
+}
+_WIRE = {agency: re.compile(pattern, re.MULTILINE) for agency, pattern in _AGENCIES.items()}
+_HEAD, _TAIL = 1500, 600
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Sources that count as one.
+
+    Args:
+        members: numbers of the sources, ascending.
+        reasons: why they are one, for people; empty for a single source.
+    """
+
+    members: tuple[int, ...]
+    reasons: tuple[str, ...]
+
+
+def origins_of(domains: Sequence[Set[str]], texts: Sequence[str], passages: Sequence[str] = ()) -> list[Origin]:
+    """Return the independent origins of some sources, in order of their first member.
+
+    Args:
+        domains: the registrable domains of each source, by all URLs of its text; a file has none, or an empty one.
+        texts: the whole text of each.
+        passages: of each, the one that counts; by default only the texts are compared.
+    """
+    published = [frozenset(filter(None, one)) for one in domains]
+    parent = list(range(len(published)))
+    reasons: dict[int, list[str]] = {}
+
+    def root(number: int) -> int:
+        while parent[number] != number:
+            parent[number] = parent[parent[number]]
+            number = parent[number]
+        return number
+
+    def join(one: int, other: int, reason: str) -> None:
+        first, second = sorted((root(one), root(other)))
+        if first != second:
+            parent[second] = first
+            reasons[first] = [*reasons.get(first, []), *reasons.pop(second, []), reason]
+
+    shingles = [_shingles(text) for text in texts]
+    agencies = [_agency(text) for text in texts]
+    counting = [_shingles(passage) for passage in passages] or [frozenset[int]()] * len(texts)
+    for later in range(len(published)):
+        for earlier in range(later):
+            if len(published[later]) == 1 and published[later] == published[earlier]:
+                join(earlier, later, _one_domain(published[later]))
+            elif agencies[later] and agencies[later] == agencies[earlier]:
+                join(earlier, later, f"one news agency: {agencies[later]}")
+            elif _alike(shingles[earlier], shingles[later]):
+                join(earlier, later, "nearly the same text")
+            elif len(counting[earlier] & counting[later]) >= _COPIED:
+                join(earlier, later, "one passage copied")
+    fewest_first = sorted(range(len(published)), key=lambda number: len(published[number]))
+    for several in (number for number in range(len(published)) if len(published[number]) > 1):
+        sharing = [other for other in fewest_first if other != several and published[other] & published[several]]
+        publishers = [other for other in sharing if len(published[other]) == 1]
+        if sharing and root(several) not in map(root, publishers):
+            join(sharing[0], several, _one_domain(published[sharing[0]] & published[several]))
+    members: dict[int, list[int]] = {}
+    for number in range(len(published)):
+        members.setdefault(root(number), []).append(number)
+    return [Origin(tuple(numbers), tuple(dict.fromkeys(reasons.get(first, [])))) for first, numbers in sorted(members.items())]
+
+
+def _one_domain(shared: Set[str]) -> str:
+    return f"one domain: {min(shared)}"
+
+
+def _agency(text: str) -> str:
+    """The news agency that a text names where agencies are named: near its beginning, or at its end; empty if there is none."""
+    places = text[:_HEAD] + "\n" + text[-_TAIL:]
+    return next((agency for agency, pattern in _WIRE.items() if pattern.search(places)), "")
+
+
+def _shingles(text: str) -> frozenset[int]:
+    seen = as_latin(clean_text(text[: _MOST_WORDS * 10])[0]).casefold()
+    words = words_of(seen)[:_MOST_WORDS]
+    runs = (" ".join(words[first : first + _SHINGLE]) for first in range(max(1, len(words) - _SHINGLE + 1)))
+    return frozenset(zlib.crc32(run.encode()) for run in runs if run)
+
+
+def _alike(one: frozenset[int], other: frozenset[int]) -> bool:
+    """Whether two texts share half of what the shorter of them says."""
+    least = min(len(one), len(other))
+    return least > 0 and len(one & other) >= _NEAR * least
+
+
+# Passages that were judged for a claim, each with a quote that stands in the stored text.
+
+
+@dataclass(frozen=True)
+class JudgedPassage:
+    """A passage and what a verifier says of it.
+
+    Args:
+        passage: of a source.
+        judgement: its probabilities and signals; ``sentence`` is a span of ``passage.content``.
+        quote: the deciding sentence, exactly as it stands in the stored text of the source.
+    """
+
+    passage: EvidencePassage
+    judgement: Judgement
+    quote: str
+
+
+def judge_passages(verifier: BaseVerifier, claim: str, passages: Sequence[EvidencePassage]) -> list[JudgedPassage]:
+    """Judge a claim by each of some passages; titles are not evidence: a headline may say what its page does not.
+
+    Args:
+        verifier: any.
+        claim: a statement.
+        passages: of any sources.
+    """
+    judgements = verifier.judge([claim] * len(passages), [passage.content for passage in passages])
+    return [
+        JudgedPassage(passage, judgement, passage.content[slice(*judgement.sentence)])
+        for passage, judgement in zip(passages, judgements, strict=True)
+    ]
+
+
+# The status of a claim, by rules that are returned with it.
+
+ClaimStatus = Literal["VERIFIED", "SUPPORTED", "DISPUTED", "REFUTED", "UNVERIFIED"]
+
+
+def status_of(supporting: int, contradicting: int) -> tuple[ClaimStatus, str]:
+    """Return the status of a claim, and the rule that gave it.
+
+    Args:
+        supporting: how many independent origins support it.
+        contradicting: how many contradict it.
+    """
+    if supporting and contradicting:
+        return "DISPUTED", f"supported by {_origins(supporting)}, contradicted by {_origins(contradicting)}"
+    if contradicting:
+        return "REFUTED", f"contradicted by {_origins(contradicting)}, supported by none"
+    if supporting > 1:
+        return "VERIFIED", f"supported by {_origins(supporting)}, contradicted by none"
+    if supporting:
+        return "SUPPORTED", "supported by one independent origin, contradicted by none; VERIFIED needs two"
+    return "UNVERIFIED", "neither supported nor contradicted by what is indexed"
+
+
+def _origins(count: int) -> str:
+    return f"{count} independent origin{'s' if count > 1 else ''}"
+
+
+# Verifying a claim against the index: what supports it, what contradicts it, from how many independent origins.
+
+_QUALITY = {"C1": "B", "C2": "C"}
+
+
+@dataclass(frozen=True)
+class ClaimVerdict:
+    """What the index says about a claim.
+
+    Args:
+        claim: the statement.
+        claim_type: "C1" or "C2".
+        min_quality: the lowest grade of the sources that were read.
+        supporting_evidence: passages that support it, most likely ones first.
+        contradicting_evidence: passages that contradict it, most likely ones first.
+        neutral_evidence: passages that were read and do neither, or not clearly enough; least neutral ones first.
+        supporting_origins: the independent origins of the former, as numbers of passages in that list.
+        contradicting_origins: those of the contradicting passages.
+        verification_status: follows from the numbers of origins alone.
+        rule: which rule gave it, in words, and how many passages the verifier did not judge, or were not counted because their
+            source lacks a number of the claim, where there are any.
+        not_judged: how many passages that is: the claim is longer than it reads, or it gave no usable answer. They are among
+            the neutral ones.
+    """
+
+    claim: str
+    claim_type: str
+    min_quality: str
+    supporting_evidence: list[JudgedPassage]
+    contradicting_evidence: list[JudgedPassage]
+    neutral_evidence: list[JudgedPassage]
+    supporting_origins: list[Origin]
+    contradicting_origins: list[Origin]
+    verification_status: ClaimStatus
+    rule: str
+    not_judged: int = 0
+
+    @property
+    def independence_count(self) -> int:
+        """How many independent origins support the claim."""
+        return len(self.supporting_origins)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the verdict as plain values for JSON."""
+        return {
+            "claim": self.claim,
+            "claim_type": self.claim_type,
+            "min_quality": self.min_quality,
+            "supporting_evidence": [_plain(one) for one in self.supporting_evidence],
+            "contradicting_evidence": [_plain(one) for one in self.contradicting_evidence],
+            "neutral_evidence": [_plain(one) for one in self.neutral_evidence],
+            "independence_count": self.independence_count,
+            "contradicting_independence_count": len(self.contradicting_origins),
+            "supporting_origins": [asdict(one) for one in self.supporting_origins],
+            "contradicting_origins": [asdict(one) for one in self.contradicting_origins],
+            "verification_status": self.verification_status,
+            "rule": self.rule,
+            "not_judged": self.not_judged,
+        }
+
+
+class ClaimVerifier:
+    """Looks up a claim in an index of sources, and judges what it finds.
+
+    Args:
+        index: of sources.
+        verifier: judges passages.
+        k: how many passages are read for a claim.
+        threshold: a passage supports or contradicts the claim where the verifier gives that at least this probability;
+            below it, the verifier abstains and the passage counts as neutral. So does a passage whose source lacks a number
+            or a date of the claim, whatever the verifier says.
+
+    Raises:
+        ConfigurationError: ``k`` is less than 1, or the threshold is not above 0.33 and at most 1.
+    """
+
+    def __init__(self, index: EvidenceIndex, verifier: BaseVerifier, k: int = 20, threshold: float = 0.6) -> None:
+        if k < 1:
+            raise ConfigurationError(f"k={k}; read at least one passage")
+        if not 1 / 3 < threshold <= 1:
+            raise ConfigurationError(
+                f"threshold={threshold}; it must be above 0.33, where three labels are equal, and at most 1"
+            )
+        self.index, self.verifier, self.k, self.threshold = index, verifier, k, threshold
+
+    def verify(self, claim: str, claim_type: Literal["C1", "C2"] = "C2") -> ClaimVerdict:
+        """Verify a claim.
+
+        Args:
+            claim: one statement.
+            claim_type: "C1" for a claim that must rest on sources of grade B or better, "C2" for one of C or better.
+
+        Raises:
+            ConfigurationError: the type is another.
+            QueryError: the claim is not a text.
+        """
+        if claim_type not in _QUALITY:
+            raise ConfigurationError(f"claim_type={claim_type!r}; {nearest(str(claim_type), _QUALITY)}")
+        passages = self.index.search(claim, self.k, min_quality=_QUALITY[claim_type])
+        judged = judge_passages(self.verifier, claim, passages)
+        texts = {key: self._text(key) for key in {one.passage.key for one in judged}}
+        judged = [one for one in judged if _stands(one, texts[one.passage.key])]
+        doubtful = [one for one in judged if self._is_doubtful(one)]
+        sure = [one for one in judged if one not in doubtful]
+        likely = [one for one in sure if one.judgement.support >= self.threshold]
+        lacking = [_lacking(claim, one, texts[one.passage.key]) for one in likely]
+        supporting = [one for one, lacks in zip(likely, lacking, strict=True) if not lacks]
+        contradicting = [one for one in sure if one.judgement.contradict >= self.threshold]
+        neutral = [one for one in judged if one not in supporting and one not in contradicting]
+        neutral.sort(key=lambda one: one.judgement.neutral)
+        supporting.sort(key=lambda one: -one.judgement.support)
+        contradicting.sort(key=lambda one: -one.judgement.contradict)
+        for_it, against_it = (_claim_verifier_origins(self.index, found, texts) for found in (supporting, contradicting))
+        status, rule = status_of(len(for_it), len(against_it))
+        if doubtful:
+            rule += f"; {len(doubtful)} of {len(judged)} passages do not count, since readers of their page may not see them"
+        silent = [one.judgement for one in judged if not one.judgement.was_judged]
+        if silent:
+            why = "the claim is longer than it reads" if silent[0].unread else "there was no usable answer"
+            rule += f"; {len(silent)} of {len(judged)} passages were not judged by {self.verifier.name}: {why}"
+        if lacks := [figures for figures in lacking if figures]:
+            rule += f"; {len(lacks)} of {len(judged)} passages do not support it, as their source lacks {lacks[0]}"
+        return ClaimVerdict(
+            claim,
+            claim_type,
+            _QUALITY[claim_type],
+            supporting,
+            contradicting,
+            neutral,
+            for_it,
+            against_it,
+            status,
+            rule,
+            len(silent),
+        )
+
+    def _is_doubtful(self, judged: JudgedPassage) -> bool:
+        """Whether a passage holds text of which it is not known that readers of its page see it."""
+        try:
+            spans = self.index.doubtful(judged.passage.key)
+        except QueryError:
+            return False
+        return any(start < judged.passage.end and judged.passage.start < stop for start, stop in spans)
+
+    def _text(self, key: str) -> str:
+        """A stored text; empty where another process deleted it since it was searched."""
+        try:
+            return self.index.text(key)
+        except QueryError:
+            return ""
+
+
+def _stands(judged: JudgedPassage, text: str) -> bool:
+    """Whether the passage and its quote stand in the stored text, character by character."""
+    passage = judged.passage
+    stored = text[passage.start : passage.end]
+    return bool(stored) and stored == passage.content and judged.quote in stored
+
+
+def _lacking(claim: str, judged: JudgedPassage, text: str) -> str:
+    """The numbers and dates of a claim that neither a passage nor its source has, in words; empty where there are none."""
+    if not any(missing_figures(claim, judged.passage.content)[:2]):
+        return ""
+    missing = missing_figures(claim, f"{judged.passage.title}\n\n{text}")
+    return ", ".join(missing.dates + missing.numbers)
+
+
+def _claim_verifier_origins(index: EvidenceIndex, judged: Sequence[JudgedPassage], texts: Mapping[str, str]) -> list[Origin]:
+    passages = [one.passage for one in judged]
+    domains = [set(map(registrable_domain, [passage.url, *index.urls(passage.key)])) for passage in passages]
+    return origins_of(domains, [texts[passage.key] for passage in passages], [passage.content for passage in passages])
+
+
+def _plain(judged: JudgedPassage) -> dict[str, Any]:
+    passage, judgement = judged.passage, judged.judgement
+    return {
+        "content": passage.content,
+        "quote": judged.quote,
+        "url": passage.url,
+        "title": passage.title,
+        "quality": passage.quality,
+        "fetch_date": passage.fetch_date,
+        "source": passage.key,
+        "start": passage.start,
+        "end": passage.end,
+        "support": judgement.support,
+        "contradict": judgement.contradict,
+        "neutral": judgement.neutral,
+    }

@@ -1,0 +1,431 @@
+"""A project of sources as a service: endpoints and tools."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Self, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, create_model
+
+from nlp_retrieval.core import BaseRetriever, collected_notes
+from nlp_retrieval.errors import InputError, QueryError
+from nlp_retrieval.service import (
+    BaseService,
+    Endpoint,
+    McpTool,
+    RefusedError,
+    RequestBody,
+    ResultCount,
+    stop_where_nobody_waits,
+)
+from nlp_retrieval.systems.evidence.citations.audit_json import audit_json
+from nlp_retrieval.systems.evidence.citations.auditor import CitationAuditor
+from nlp_retrieval.systems.evidence.citations.citation import Reference, UncitedSentence
+from nlp_retrieval.systems.evidence.citations.markdown import read_report
+from nlp_retrieval.systems.evidence.citations.rows import AuditReason, AuditStatus
+from nlp_retrieval.systems.evidence.citations.summary import AuditSummary
+from nlp_retrieval.systems.evidence.claims import ClaimStatus, ClaimVerifier, Origin
+from nlp_retrieval.systems.evidence.index.archive import GRAPH_FOLDER
+from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
+from nlp_retrieval.systems.evidence.index.incoming import checked_document
+from nlp_retrieval.systems.evidence.index.metadata import IndexStatistics
+from nlp_retrieval.systems.evidence.index.records import EvidencePassage
+from nlp_retrieval.systems.evidence.reading.cleaning import clean_text, clean_title
+from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
+
+# What a project of sources is asked, and answers: the models of its endpoints.
+
+Grade = Literal["A", "B", "C", "D", "E"]
+MetadataFilter = Annotated[dict[str, JsonValue], Field(min_length=1)]
+Statement = Annotated[str, StringConstraints(max_length=10_000)]
+
+
+class SourceToAdd(RequestBody):
+    """A source to be added."""
+
+    content: str = Field(min_length=1, description="Its text; characters that no reader sees are left out of it.")
+    url: str = Field(min_length=1, max_length=8_192, description="Where it was read: http, https or file.")
+    title: str = Field(default="", max_length=10_000, description="Of the page.")
+    quality: Grade | None = Field(
+        default=None, description="Its grade, A (best) to E; without it the one given before, else by the rules of grades."
+    )
+    fetch_date: str = Field(
+        default="", max_length=100, description="When it was fetched, ISO 8601; without it, it counts as fetched now."
+    )
+
+
+class IndexBody(RequestBody):
+    """Sources to be added, all of them or, where one cannot be used, none."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "documents": [
+                        {
+                            "content": "The Danube flows through Vienna.",
+                            "url": "https://example.org/danube",
+                            "title": "Danube",
+                            "quality": "B",
+                            "fetch_date": "2026-01-19T14:30:00Z",
+                        }
+                    ],
+                    "build": True,
+                }
+            ]
+        }
+    )
+
+    documents: list[SourceToAdd] = Field(max_length=1000, description="In the order in which they are added.")
+    build: bool = Field(default=True, description="Whether to make them searchable now, with whatever was added before.")
+
+
+class IndexAnswer(BaseModel):
+    """What became of the sources.
+
+    Args:
+        added: for each document, whether something can be cited now that could not before; false for a duplicate.
+        document_count: texts that the project holds.
+        passage_count: their passages.
+        index_built: whether there is an index to search.
+    """
+
+    added: list[bool]
+    document_count: int
+    passage_count: int
+    index_built: bool
+
+
+class PassageSearchBody(RequestBody):
+    """A search in all sources."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"query": "Which river flows through Vienna?", "k": 5, "min_quality": "C"}]}
+    )
+
+    query: Statement = Field(description="A claim, a question, or keywords.")
+    k: ResultCount = Field(default=5, description="At most this many passages.")
+    min_quality: Grade | None = Field(default=None, description="Only sources of this grade or a better one.")
+    where: MetadataFilter | None = Field(default=None, description="Only passages whose metadata meet this.")
+
+
+class PassagesAnswer(BaseModel):
+    """Passages, best first, or in the order of their source."""
+
+    passages: list[EvidencePassage]
+    notes: list[str] = Field(default=[], description="What was left out or found nothing, and what to do.")
+
+
+_FIGURES: Any = {name: (kind, ...) for name, kind in get_type_hints(IndexStatistics).items()}
+ProjectFigures: type[BaseModel] = create_model(
+    "ProjectFigures",
+    __doc__="What the project holds, and what was asked of it: those of ``EvidenceIndex.stats``.",
+    **_FIGURES,
+)
+
+
+class VerifyBody(RequestBody):
+    """A claim to be looked up."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"claim": "The Danube flows through Vienna.", "claim_type": "C2"}]}
+    )
+
+    claim: Annotated[str, StringConstraints(min_length=1, max_length=10_000)] = Field(description="One statement.")
+    claim_type: Literal["C1", "C2"] = Field(
+        default="C2", description="C1 needs sources of grade B or better, C2 of C or better."
+    )
+
+
+class EvidenceFound(BaseModel):
+    """A passage that was judged, and the sentence that decided."""
+
+    content: str
+    quote: str
+    url: str
+    title: str
+    quality: str
+    fetch_date: str
+    source: str
+    start: int
+    end: int
+    support: float
+    contradict: float
+    neutral: float
+
+
+class VerifyAnswer(BaseModel):
+    """What the sources say to the claim, and by which rule that gives its status."""
+
+    claim: str
+    claim_type: str
+    min_quality: str
+    supporting_evidence: list[EvidenceFound]
+    contradicting_evidence: list[EvidenceFound]
+    neutral_evidence: list[EvidenceFound]
+    independence_count: int
+    contradicting_independence_count: int
+    supporting_origins: list[Origin]
+    contradicting_origins: list[Origin]
+    verification_status: ClaimStatus
+    rule: str
+    not_judged: int
+
+
+class AuditBody(RequestBody):
+    """A report whose citations are to be audited."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "report": "# Rivers\n\nThe Danube flows through Vienna [1].\n\n## References\n\n"
+                    "[1] Danube. https://example.org/danube\n"
+                }
+            ]
+        }
+    )
+
+    report: str = Field(
+        max_length=200_000,
+        description="Markdown of up to 200,000 characters and 2,000 citations: [1] and a list of references, notes or links.",
+    )
+
+
+class ReportTitle(BaseModel):
+    """The report."""
+
+    title: str
+
+
+class DecidingPassage(BaseModel):
+    """The passage of the cited source that comes nearest, and the span of its deciding sentence."""
+
+    content: str
+    url: str
+    title: str
+    quality: str
+    fetch_date: str
+    key: str
+    start: int
+    end: int
+    deciding: tuple[int, int]
+
+
+class AuditedCitation(BaseModel):
+    """One citation."""
+
+    number: int
+    mark: str
+    sentence: str
+    line: int
+    url: str
+    title: str
+    status: AuditStatus
+    reason: AuditReason
+    detail: str
+    support_score: float
+    other_source: str
+    passage: DecidingPassage | None
+
+
+class MissingReference(BaseModel):
+    """A mark without an entry."""
+
+    mark: str
+    sentence: str
+    line: int
+
+
+class AuditAnswer(BaseModel):
+    """What an audit found: the same as ``nlp-retrieval evidence audit --json`` writes."""
+
+    format: int
+    report: ReportTitle
+    summary: AuditSummary
+    citations: list[AuditedCitation]
+    uncited: list[UncitedSentence]
+    missing: list[MissingReference]
+    unused: list[Reference]
+    duplicates: list[Reference]
+
+
+class PassageArguments(RequestBody):
+    """A part of a source to be read."""
+
+    key: str = Field(min_length=1, max_length=64, description="Of the source, as search gave it.")
+    start: int = Field(default=0, ge=0, description="Where to begin in the source, in characters, as search gave it.")
+    count: int = Field(default=5, ge=1, le=100, description="At most this many passages, in the order of the source.")
+
+
+# A project of sources: they are added, searched, and claims and reports are checked against them.
+
+_MOST_CITATIONS = 2_000
+
+
+class ProjectService(BaseService):
+    """A project that is asked and added to.
+
+    Args:
+        index: of its sources.
+        verifier: judges claims and citations.
+    """
+
+    kind: ClassVar[str] = "project"
+    describes: ClassVar[str] = "Sources of a project, and what they say to claims and reports."
+
+    opens: ClassVar[str] = GRAPH_FOLDER
+
+    @classmethod
+    def recognizes(cls, path: Path) -> bool:
+        """Return whether a folder holds sources."""
+        return (path / GRAPH_FOLDER).is_dir()
+
+    @classmethod
+    def from_path(cls, path: Path, *, retrievers: list[BaseRetriever], trust: bool, verifier: str = "lexical") -> Self:  # noqa: ARG003
+        """Open a project; it may have no sources yet.
+
+        Args:
+            path: its folder.
+            retrievers: see :meth:`BaseService.from_path`.
+            trust: has no effect: a project decides nothing.
+            verifier: judges claims and citations, as the command line writes it.
+        """
+        from nlp_retrieval.systems.evidence.commands.projects import chosen_verifier, open_project
+
+        return cls(open_project(path, retrievers), chosen_verifier(verifier))
+
+    def __init__(self, index: EvidenceIndex, verifier: BaseVerifier) -> None:
+        self._index = index
+        self._claims, self._citations = ClaimVerifier(index, verifier), CitationAuditor(index, verifier)
+
+    @property
+    def endpoints(self) -> list[Endpoint]:
+        """Adding, searching, verifying, auditing, reading, and figures."""
+        return [
+            Endpoint("/index", "Add sources, and make them searchable.", self._add, IndexAnswer, IndexBody, writes=True),
+            Endpoint("/search", "Search all sources.", self._search, PassagesAnswer, PassageSearchBody),
+            Endpoint("/verify", "Look up what the sources say to a claim.", self._verify, VerifyAnswer, VerifyBody),
+            Endpoint("/audit", "Audit every citation of a report.", self._audit, AuditAnswer, AuditBody),
+            Endpoint("/passages/{key}", "All passages of a source, in order.", self._passages, PassagesAnswer),
+            Endpoint("/stats", "What the project holds, and what was asked of it.", self._stats, ProjectFigures),
+        ]
+
+    @property
+    def tools(self) -> list[McpTool]:
+        """Searching, reading on, verifying, auditing, adding."""
+
+        def add(given: SourceToAdd) -> bytes:
+            return self._add(IndexBody(documents=[given]))
+
+        def read(given: PassageArguments) -> bytes:
+            found = json.loads(self._passages(given.key))["passages"]
+            following = [passage for passage in found if passage["end"] > given.start]
+            return json.dumps({"passages": following[: given.count]}).encode()
+
+        return [
+            McpTool(
+                "search",
+                "Search all sources of the project. Passages come best first, with the URL, grade and date of their source.",
+                PassageSearchBody,
+                PassagesAnswer,
+                self._search,
+            ),
+            McpTool(
+                "read_passage",
+                "Read on in a source: its passages in order, by the key and the start that search gave.",
+                PassageArguments,
+                PassagesAnswer,
+                read,
+            ),
+            McpTool(
+                "verify_claim",
+                "Look up what the sources of the project say to a claim: passages for and against it with quotes that stand in "
+                "the sources, the number of independent origins, and the status that follows from it by a rule.",
+                VerifyBody,
+                VerifyAnswer,
+                self._verify,
+            ),
+            McpTool(
+                "audit_report",
+                "Audit every citation of a report in Markdown against the text of its own source.",
+                AuditBody,
+                AuditAnswer,
+                self._audit,
+            ),
+            McpTool(
+                "add_document",
+                "Add the text of a source that was read to the project, and make it searchable.",
+                SourceToAdd,
+                IndexAnswer,
+                add,
+                shows_texts=False,
+                writes=True,
+            ),
+        ]
+
+    def is_ready(self) -> bool:
+        """Whether the project's folder is there still."""
+        return self._index.project_path.is_dir()
+
+    def close(self) -> None:
+        """Close the file of the sources."""
+        self._index.close()
+
+    def _add(self, body: IndexBody) -> bytes:
+        documents = [
+            {
+                "content": clean_text(one.content)[0].strip(),
+                "url": one.url,
+                "title": clean_title(one.title)[0],
+                "source_quality": one.quality,
+                "fetch_date": one.fetch_date,
+            }
+            for one in body.documents
+        ]
+        for number, document in enumerate(documents, start=1):  # before any of them is added
+            try:
+                checked_document(document)
+            except InputError as error:
+                raise type(error)(f"document {number}: {error}; nothing was added") from None
+        added = self._index.add_documents(documents)
+        if body.build:
+            self._index.build_index()
+        stats = self._index.stats()
+        answer = IndexAnswer(
+            added=added,
+            document_count=stats["document_count"],
+            passage_count=stats["passage_count"],
+            index_built=stats["index_built"],
+        )
+        return answer.model_dump_json().encode()
+
+    def _search(self, body: PassageSearchBody) -> bytes:
+        with collected_notes() as notes:
+            found = self._index.search(body.query, body.k, body.min_quality, body.where)
+        return PassagesAnswer.model_construct(passages=found, notes=notes).model_dump_json().encode()
+
+    def _verify(self, body: VerifyBody) -> bytes:
+        verdict = self._claims.verify(body.claim, body.claim_type)
+        return VerifyAnswer.model_validate(verdict.as_dict()).model_dump_json().encode()
+
+    def _audit(self, body: AuditBody) -> bytes:
+        read = read_report(body.report)
+        if len(read.citations) > _MOST_CITATIONS:
+            raise InputError(
+                f"the report has {len(read.citations):,} citations, and at most {_MOST_CITATIONS:,} are audited at a time; "
+                "send it in parts"
+            )
+        done = self._citations.audit(read, lambda *_: stop_where_nobody_waits())
+        return audit_json(done.rows, done.report).encode()
+
+    def _passages(self, key: str) -> bytes:
+        try:
+            found = self._index.passages(key)
+        except QueryError as error:
+            raise RefusedError(404, "not_found", str(error)) from None
+        return PassagesAnswer.model_construct(passages=found).model_dump_json().encode()
+
+    def _stats(self, _: None) -> bytes:
+        return ProjectFigures.model_validate(self._index.stats()).model_dump_json().encode()

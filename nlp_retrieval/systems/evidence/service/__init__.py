@@ -1,1 +1,0 @@
-"""A project of sources as a service: endpoints and tools."""

@@ -1,0 +1,290 @@
+"""Fetchers: the page at an address."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from nlp_retrieval.core import READS_FILE, Component, Lock, given, may_set
+from nlp_retrieval.errors import EngineError, FetchError, FetchRefusedError, SourceError
+from nlp_retrieval.systems.evidence.index.dates import now
+from nlp_retrieval.systems.evidence.index.urls import canonical_url
+from nlp_retrieval.systems.evidence.reading.folder import read_file
+from nlp_retrieval.systems.evidence.reading.text_of import SUFFIXES
+from nlp_retrieval.systems.evidence.web_research.web.page_folder import pages_of
+from nlp_retrieval.systems.evidence.web_research.web.robots import LARGEST_ROBOTS, RobotRules
+from nlp_retrieval.systems.evidence.web_research.web.target import WebTarget, shown, web_url
+
+if TYPE_CHECKING:
+    from nlp_retrieval.systems.evidence.web_research.web.connections import Deadline
+    from nlp_retrieval.systems.evidence.web_research.web.exchange import WebAnswer
+
+# What a fetcher is: an address in, the bytes of the page there out, or an error that says why not.
+
+
+@dataclass(frozen=True)
+class FetchedPage:
+    """A page as it was fetched; what it holds is data, whatever it says.
+
+    Args:
+        asked_url: the address that was asked for.
+        url: where the page was read, after redirects.
+        content: its bytes.
+        media_type: as the server states it, with its charset if there is one; empty where it states none.
+        fetch_date: when, ISO 8601.
+    """
+
+    asked_url: str
+    url: str
+    content: bytes
+    media_type: str
+    fetch_date: str
+
+
+class BaseFetcher(Component, ABC):
+    """Fetches pages of the web."""
+
+    kind: ClassVar[str] = "fetchers"
+
+    def fetch(self, url: str) -> FetchedPage:
+        """Fetch a page.
+
+        Args:
+            url: http or https.
+
+        Raises:
+            FetchRefusedError: it may not be fetched: it is not an address of the web, or leads where nothing is fetched.
+            FetchError: it cannot be fetched.
+            EngineError: the fetcher returned what is not a page.
+        """
+        WebTarget.of(url)
+        page = self.fetch_page(url.strip())
+        if not isinstance(page, FetchedPage) or not isinstance(page.content, bytes) or not isinstance(page.media_type, str):
+            raise EngineError(
+                f"{type(self).__name__} returned a {type(page).__name__}; it must return a FetchedPage with bytes"
+            )
+        if web_url(page.url) is None:
+            raise EngineError(
+                f"{type(self).__name__} says that a page was read at {str(page.url)[:80]!r}, no address of the web"
+            )
+        return page
+
+    @abstractmethod
+    def fetch_page(self, url: str) -> FetchedPage:
+        """Return the page at an address of the web, or raise a :class:`~nlp_retrieval.errors.FetchError`."""
+
+
+# Pages of the public internet, fetched so that neither a page nor a name can lead anywhere else.
+#
+# Every hop of a redirect is checked as the first address is: its scheme, its port, the addresses of its host, its robots.txt.
+
+_REDIRECTS = (301, 302, 303, 307, 308)
+_ROBOTS_REDIRECTS = 5
+_MOST_SITES = 1_000
+_ACCEPT = "text/html, application/xhtml+xml, application/pdf, text/plain, text/markdown, */*;q=0.1"
+_NO_TEXT = ("audio", "font", "image", "model", "video")
+
+
+def _ignores_robots(obeyed: Any) -> str | None:
+    return None if obeyed is True else "fetch pages that their sites' robots.txt forbids"
+
+
+class HttpFetcher(BaseFetcher):
+    """Fetches pages over HTTP and HTTPS, from public addresses only.
+
+    A host is resolved once for each request, and the connection goes to the address that was checked. Refused are hosts with
+    an address that is private, loopback, link-local, multicast, reserved, or translated from IPv4; other ports; user names in
+    addresses; and what robots.txt forbids. No cookie is kept, no proxy of the environment used, no script run.
+
+    Args:
+        private_hosts: hosts that may have any address: names or addresses as they stand in URLs, "wiki.example", or with the
+            one port that is meant, "127.0.0.1:8080". A redirect leads to one of them from itself only.
+        ports: the ports of hosts that are named without one, and of all others; by default 80 and 443.
+        seconds: limit for a page with all its redirects.
+        max_bytes: the most bytes of a page, as sent and after decompression.
+        max_redirects: the most redirects that are followed.
+        robots: whether robots.txt is asked for and obeyed; it is kept for as long as this component.
+        user_agent: who asks; what stands before its first slash is what robots.txt calls it.
+    """
+
+    name = "http"
+    manifest_may_set = may_set(
+        *("seconds", "max_bytes", "max_redirects"),
+        private_hosts=given("fetch pages from the private hosts"),
+        ports=given("fetch pages from the ports"),
+        robots=_ignores_robots,
+        user_agent=given("name itself to servers"),
+    )
+
+    def __init__(
+        self,
+        private_hosts: Sequence[str] | None = None,
+        ports: Sequence[Annotated[int, Field(ge=1, le=65535)]] | None = None,
+        seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 30.0,
+        max_bytes: Annotated[int, Field(ge=1)] = 20 * 2**20,
+        max_redirects: Annotated[int, Field(ge=0, le=20)] = 5,
+        robots: bool = True,
+        user_agent: Annotated[str, Field(pattern=r"^[A-Za-z][\x20-\x7e]{0,199}$")] = "nlp_retrieval/0.1 (research fetcher)",
+    ) -> None:
+        self.private_hosts = private_hosts
+        self.ports = ports
+        self.seconds = seconds
+        self.max_bytes = max_bytes
+        self.max_redirects = max_redirects
+        self.robots = robots
+        self.user_agent = user_agent
+        self._lock = Lock()
+        self._rules: dict[str, RobotRules] = {}
+
+    def resolve(self, host: str, port: int) -> list[str]:
+        """Return the addresses of a host, in numbers.
+
+        Args:
+            host: its name, or an address.
+            port: that is connected to.
+
+        Raises:
+            OSError: it is not known.
+        """
+        from nlp_retrieval.systems.evidence.web_research.web.connections import resolve_host
+
+        return resolve_host(host, port)
+
+    def fetch_page(self, url: str) -> FetchedPage:
+        from nlp_retrieval.systems.evidence.web_research.web.connections import Deadline
+
+        deadline = Deadline(self.seconds)
+        target = WebTarget.of(url)
+        for _ in range(self.max_redirects + 1):
+            self._check(target)
+            if self.robots and not self._rules_of(target, deadline).allow(self.user_agent, target.url):
+                raise FetchRefusedError(f"{shown(target.url)}: the robots.txt of this site forbids it")
+            answer = self._ask(target, deadline, self.max_bytes)
+            if answer.status in _REDIRECTS:
+                target = self._redirected(target, answer)
+                continue
+            if answer.status != 200:
+                raise FetchError(f"{shown(target.url)}: the server answered with status {answer.status}")
+            media_type = answer.headers.get("content-type", "")[:200]
+            if media_type.partition("/")[0].strip().lower() in _NO_TEXT:
+                raise FetchError(f"{shown(target.url)}: it is {shown(media_type)!r}, which holds no text")
+            return FetchedPage(url, target.url, answer.body, media_type, now())
+        raise FetchError(f"{shown(url)}: more than {self.max_redirects} redirects")
+
+    def _is_private(self, target: WebTarget) -> bool:
+        named = {host.strip().lower() for host in self.private_hosts or ()}
+        return bool(named & {target.host, target.bracketed, f"{target.bracketed}:{target.port}"})
+
+    def _check(self, target: WebTarget) -> None:
+        ports = self.ports or (80, 443)
+        named = {host.strip().lower() for host in self.private_hosts or ()}
+        if target.port not in ports and f"{target.bracketed}:{target.port}" not in named:
+            raise FetchRefusedError(
+                f"{shown(target.url)}: port {target.port} is not asked; only {', '.join(map(str, ports[:9]))} are, and "
+                "those that the user names with a host"
+            )
+
+    def _redirected(self, target: WebTarget, answer: WebAnswer) -> WebTarget:
+        location = answer.headers.get("location")
+        if not location:
+            raise FetchError(f"{shown(target.url)}: the server redirects and does not say where to")
+        found = target.redirected(location)
+        if self._is_private(found) and found.host != target.host:
+            raise FetchRefusedError(
+                f"{shown(target.url)} redirects to {shown(found.url)}; a page elsewhere does not lead to a private host"
+            )
+        return found
+
+    def _ask(self, target: WebTarget, deadline: Deadline, max_bytes: int) -> WebAnswer:
+        from nlp_retrieval.systems.evidence.web_research.web.exchange import ask_web
+
+        private = self._is_private(target)
+        return ask_web(target, deadline, max_bytes, self.user_agent, _ACCEPT, self.resolve, private=private)
+
+    def _rules_of(self, target: WebTarget, deadline: Deadline) -> RobotRules:
+        with self._lock:
+            known = self._rules.get(target.site)
+        if known is not None:
+            return known
+        rules = self._read_rules(target, deadline)
+        with self._lock:
+            if len(self._rules) >= _MOST_SITES:
+                self._rules.clear()
+            self._rules[target.site] = rules
+        return rules
+
+    def _read_rules(self, target: WebTarget, deadline: Deadline) -> RobotRules:
+        why = f"{shown(target.site)}: its robots.txt cannot be read, so nothing is fetched there"
+        try:
+            answer = self._robots_answer(target.at("/robots.txt"), deadline)
+        except FetchRefusedError:
+            raise
+        except FetchError as error:
+            raise FetchError(f"{why}: {error}") from None
+        if answer.status == 429 or answer.status >= 500:
+            raise FetchError(f"{why}: the server answered with status {answer.status}")
+        return RobotRules(answer.status, answer.body)
+
+    def _robots_answer(self, place: WebTarget, deadline: Deadline) -> WebAnswer:
+        for _ in range(_ROBOTS_REDIRECTS + 1):
+            self._check(place)
+            answer = self._ask(place, deadline, LARGEST_ROBOTS)
+            if answer.status not in _REDIRECTS:
+                return answer
+            place = self._redirected(place, answer)
+        raise FetchError(f"more than {_ROBOTS_REDIRECTS} redirects")
+
+
+# Pages of a folder, fetched by the addresses that they stand for.
+
+_MEDIA_TYPES = {"text": "text/plain", "markdown": "text/markdown", "html": "text/html", "pdf": "application/pdf"}
+
+
+class FolderFetcher(BaseFetcher):
+    """Fetches pages from a folder, and nothing from outside it: for what was downloaded before, and for trying things out.
+
+    Which file is the page at which address, ``urls.json`` in the folder says, or else its path, as in a mirrored site
+    (:mod:`nlp_retrieval.systems.evidence.web_research.web.page_folder`). The date of a page is that of its file. The table of
+    files is read at first use.
+
+    Args:
+        folder: holds the pages.
+    """
+
+    name = "folder"
+    manifest_may_set = may_set(folder=READS_FILE)
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = folder
+        self._lock = Lock()
+        self._pages: Mapping[str, Path] | None = None
+
+    @property
+    def pages(self) -> Mapping[str, Path]:
+        """The files by the canonical forms of their addresses.
+
+        Raises:
+            SourceError: there is no such folder, or its ``urls.json`` is wrong.
+        """
+        with self._lock:
+            if self._pages is None:
+                self._pages = pages_of(self.folder)
+            return self._pages
+
+    def fetch_page(self, url: str) -> FetchedPage:
+        path = self.pages.get(canonical_url(url))
+        if path is None:
+            raise FetchError(f"{shown(url)}: there is no such page in {self.folder}")
+        try:
+            content = read_file(path, follow_link=False)
+            moment = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        except (SourceError, OSError) as error:
+            raise FetchError(f"{shown(url)}: {error}") from None
+        media_type = _MEDIA_TYPES[SUFFIXES[path.suffix.lower()]]
+        return FetchedPage(url, url, content, media_type, moment.isoformat(timespec="seconds"))

@@ -1,1 +1,0 @@
-"""Fetchers: the page at an address."""

@@ -1,0 +1,297 @@
+"""Search engines: which pages of the web a query finds."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import warnings
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+from urllib.parse import urlencode
+
+from pydantic import Field
+
+from nlp_retrieval import Bm25sRetriever, SearchableItem, Searcher
+from nlp_retrieval.core import READS_FILE, Component, Lock, check_k, check_queries, given, may_set, parse_json, without_secrets
+from nlp_retrieval.errors import ConfigurationError, EngineError, FetchError, FetchRefusedError, RetrievalWarning, SourceError
+from nlp_retrieval.systems.evidence.index.passages import normal_text, passage_spans
+from nlp_retrieval.systems.evidence.reading.cleaning import clean_text, clean_title
+from nlp_retrieval.systems.evidence.reading.folder import LeftOut, read_file
+from nlp_retrieval.systems.evidence.reading.text_of import read_bytes
+from nlp_retrieval.systems.evidence.web_research.web.page_folder import pages_of
+from nlp_retrieval.systems.evidence.web_research.web.target import WebTarget, shown, web_url
+from nlp_retrieval.text import words_of
+
+# What a search engine is: a query in, addresses of the web with titles and snippets out, best first.
+
+_LONGEST_SNIPPET = 1_000
+
+
+@dataclass(frozen=True)
+class WebResult:
+    """A page that a query found.
+
+    Args:
+        url: http or https.
+        title: of the page, one line; may be empty.
+        snippet: a part of its text; may be empty.
+    """
+
+    url: str
+    title: str = ""
+    snippet: str = ""
+
+
+class BaseWebSearch(Component, ABC):
+    """Finds pages of the web."""
+
+    kind: ClassVar[str] = "search_engines"
+
+    def search(self, query: str, k: int = 10) -> list[WebResult]:
+        """Search.
+
+        Args:
+            query: a question, or keywords.
+            k: at most this many results.
+
+        Returns:
+            Results, best first, each address once. What is no address of the web is left out, with a warning.
+
+        Raises:
+            QueryError: the query is not a string, or k is less than 1.
+            FetchError: the search engine gave no usable answer.
+            EngineError: it returned what is no list of results.
+        """
+        (asked,), cut = check_queries([query]), check_k(k)
+        found = self.find(asked, cut) if asked.strip() else []
+        if not isinstance(found, list) or not all(isinstance(one, WebResult) for one in found):
+            raise EngineError(f"{type(self).__name__} returned something else than a list of WebResult")
+        kept: dict[str, WebResult] = {}
+        left_out = []
+        for one in found:
+            canonical = web_url(one.url)
+            if canonical is None:
+                left_out.append(one.url)
+            else:
+                kept.setdefault(canonical, WebResult(one.url.strip(), clean_title(one.title)[0], _snippet(one.snippet)))
+        if left_out:
+            warnings.warn(
+                f"{self.name}: results left out, since they are no http or https addresses: {len(left_out):,} (first: "
+                f"{shown(str(left_out[0]))!r})",
+                RetrievalWarning,
+                stacklevel=2,
+            )
+        return list(kept.values())[:cut]
+
+    @abstractmethod
+    def find(self, query: str, k: int) -> list[WebResult]:
+        """Return about ``k`` results for a query that is not blank, best first."""
+
+
+def _snippet(text: str) -> str:
+    return " ".join(clean_text(text)[0].split())[:_LONGEST_SNIPPET]
+
+
+# Searching the web through a SearXNG server, or any other that answers in its JSON form.
+#
+# The server is the user's choice and may run anywhere; what it answers is data, of which http and https addresses pass.
+
+_LARGEST = 4 * 2**20
+_MOST_PAGES = 5
+_CURES = {
+    403: "its JSON answers are switched off; add json to search.formats in its settings.yml",
+    404: "there is no search at this address; give the address of its start page",
+    429: "it asks for fewer requests; wait, or switch off its limiter for this machine",
+}
+
+
+class SearxngSearch(BaseWebSearch):
+    """Searches through a SearXNG server (https://docs.searxng.org/dev/search_api.html).
+
+    The server's own host may have any address and port; it is asked directly, without a proxy, and no redirect is followed.
+
+    Args:
+        url: address of the server's start page, such as http://localhost:8888.
+        language: of the results, such as "en" or "de-CH"; by default what the server says.
+        categories: of SearXNG, such as "general" or "science".
+        engines: of SearXNG, such as "wikipedia".
+        safe_search: 0 none, 1 moderate, 2 strict; by default what the server says.
+        seconds: limit for each of its answers.
+        user_agent: who asks.
+
+    Raises:
+        ConfigurationError: the address holds a password or a key.
+    """
+
+    name = "searxng"
+    manifest_may_set = may_set(
+        *("language", "categories", "engines", "safe_search", "seconds"),
+        url=given("send queries to the server"),
+        user_agent=given("name itself to servers"),
+    )
+
+    def __init__(
+        self,
+        url: str,
+        language: Annotated[str, Field(pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$|^all$|^auto$")] | None = None,
+        categories: Sequence[str] | None = None,
+        engines: Sequence[str] | None = None,
+        safe_search: Literal[0, 1, 2] | None = None,
+        seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 15.0,
+        user_agent: Annotated[str, Field(pattern=r"^[A-Za-z][\x20-\x7e]{0,199}$")] = "nlp_retrieval/0.1 (research fetcher)",
+    ) -> None:
+        if without_secrets(url) != url:
+            raise ConfigurationError(
+                f"SearxngSearch: url={without_secrets(url)!r} holds a password or a key, which would stand in "
+                "configurations and messages; use a server that needs none"
+            )
+        self.url = url
+        self.language = language
+        self.categories = categories
+        self.engines = engines
+        self.safe_search = safe_search
+        self.seconds = seconds
+        self.user_agent = user_agent
+
+    def find(self, query: str, k: int) -> list[WebResult]:
+        found: dict[str, WebResult] = {}
+        for page in range(1, _MOST_PAGES + 1):
+            results = self._page(query, page)
+            new = [one for one in results if one.url not in found]
+            found |= {one.url: one for one in new}
+            if not new or sum(web_url(url) is not None for url in found) >= k:
+                break
+        return list(found.values())
+
+    def _page(self, query: str, page: int) -> list[WebResult]:
+        from nlp_retrieval.systems.evidence.web_research.web.connections import Deadline, resolve_host
+        from nlp_retrieval.systems.evidence.web_research.web.exchange import ask_web
+
+        target = self._target(query, page)
+        answer = ask_web(
+            target, Deadline(self.seconds), _LARGEST, self.user_agent, "application/json", resolve_host, private=True
+        )
+        where = f"the search engine at {target.site}"
+        if answer.status != 200:
+            cure = _CURES.get(answer.status, "look at its own page, and at its log")
+            raise FetchError(f"{where} answered with status {answer.status}: {cure}")
+        media_type = answer.headers.get("content-type", "")
+        if "html" in media_type.lower():
+            raise FetchError(f"{where} answered with a page and not with JSON; {_CURES[403]}")
+        return results_in(answer.body, where)
+
+    def _target(self, query: str, page: int) -> WebTarget:
+        settings = {
+            "q": query,
+            "format": "json",
+            "pageno": page if page > 1 else None,
+            "language": self.language,
+            "categories": ",".join(self.categories) if self.categories else None,
+            "engines": ",".join(self.engines) if self.engines else None,
+            "safesearch": self.safe_search,
+        }
+        asked = urlencode({key: value for key, value in settings.items() if value is not None})
+        try:
+            place = WebTarget.of(self.url)
+        except FetchRefusedError as error:
+            raise ConfigurationError(f"SearxngSearch: url: {error}") from None
+        path = place.path.partition("?")[0].removesuffix("/").removesuffix("/search")
+        return place.at(f"{path}/search?{asked}")
+
+
+def results_in(body: bytes, where: str) -> list[WebResult]:
+    """Return the results in an answer, as they stand there.
+
+    Args:
+        body: of the answer.
+        where: who gave it, for messages.
+
+    Raises:
+        FetchError: it is not the JSON of such an answer.
+    """
+    try:
+        content = parse_json(body, max_bytes=_LARGEST)
+    except ValueError as error:
+        raise FetchError(f"{where} gave an answer that is not JSON ({shown(str(error))}); is it SearXNG?") from None
+    results = content.get("results") if isinstance(content, dict) else None
+    if not isinstance(results, list):
+        raise FetchError(f'{where} gave JSON without a list of "results"; is it SearXNG?')
+    return [
+        WebResult(row["url"], _text(row.get("title")), _text(row.get("content")))
+        for row in results
+        if isinstance(row, dict) and isinstance(row.get("url"), str)
+    ]
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+# Searching a folder that stands for a part of the web, by BM25.
+
+
+class FolderSearch(BaseWebSearch):
+    """Searches the pages of a folder by BM25; the counterpart of the fetcher ``folder``, for work without a network.
+
+    The pages are read at first use, into an index in a temporary folder that goes with this component.
+
+    Args:
+        folder: holds the pages; see :mod:`nlp_retrieval.systems.evidence.web_research.web.page_folder`.
+    """
+
+    name = "folder"
+    manifest_may_set = may_set(folder=READS_FILE)
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = folder
+        self._lock = Lock()
+        self._searcher: Searcher | None = None
+        self._texts: dict[str, str] = {}
+
+    def find(self, query: str, k: int) -> list[WebResult]:
+        with self._lock:
+            if self._searcher is None:
+                self._searcher = self._indexed()
+        if not self._texts:
+            return []
+        return [
+            WebResult(result.item.item_id, str(result.item.metadata.get("title", "")), self._best_passage(query, result.item))
+            for result in self._searcher.search(query, k)[0]
+        ]
+
+    def _indexed(self) -> Searcher:
+        searcher, left_out, items = Searcher([Bm25sRetriever()]), LeftOut(), []
+        urls: dict[Path, str] = {}
+        for url, path in pages_of(self.folder).items():
+            if len(urls.get(path, url)) >= len(url):
+                urls[path] = url
+        for path, url in urls.items():
+            try:
+                read = read_bytes(read_file(path, follow_link=False), name=str(path))
+                self._texts[url] = normal_text(read.text)
+            except SourceError as error:
+                left_out.add("pages left out of the search, since they cannot be read", str(error))
+                continue
+            title = read.title or path.stem
+            items.append(SearchableItem(item_id=url, content=self._texts[url], metadata={"title": title}))
+        left_out.warn()
+        if items:
+            place = tempfile.mkdtemp(prefix="nlp-retrieval-")
+            weakref.finalize(self, _remove, place, os.getpid())
+            searcher.index(items, Path(place) / "index")
+        return searcher
+
+    def _best_passage(self, query: str, item: SearchableItem) -> str:
+        text, wanted = self._texts[item.item_id], set(words_of(query))
+        passages = [text[start:end] for start, end in passage_spans(text)]
+        return max(passages, key=lambda passage: len(wanted & set(words_of(passage))), default="")
+
+
+def _remove(place: str, process: int) -> None:
+    if os.getpid() == process:  # and not a child that was forked from it
+        shutil.rmtree(place, ignore_errors=True)

@@ -1,1 +1,0 @@
-"""Search engines: which pages of the web a query finds."""

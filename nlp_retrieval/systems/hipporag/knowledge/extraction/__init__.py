@@ -1,1 +1,0 @@
-"""What passages say, as a language model reads them."""

@@ -1,0 +1,559 @@
+"""The words of texts in any language: which characters make one, how they are normalised, stemmed and left out."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib import import_module
+from importlib.machinery import PathFinder
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec, module_from_spec
+from itertools import filterfalse, islice, pairwise
+from types import ModuleType
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from nlp_retrieval.core.unicode_forms import normalize
+from nlp_retrieval.errors import ConfigurationError, DependencyError, install, nearest
+
+# What characters are to words: marks on letters, and scripts that put no space between words.
+
+UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\uff66-\uff9f\U00020000-\U0003ffff"
+)
+"""Thai, Lao, Burmese, Khmer, kana, Han, as ranges of a pattern."""
+
+HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+"""Chinese characters, as ranges of a pattern."""
+
+HANGUL = "\u1100-\u11ff\ua960-\ua97f\uac00-\ud7ff"
+"""Korean, which puts spaces between phrases: a particle is written together with its word."""
+
+ACCENTS = "\u0300-\u036f"
+"""The marks that accents are, on Latin, Greek and Cyrillic letters."""
+
+POINTS = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0640\u064b-\u0652\u0670"
+"""Hebrew points, Arabic short vowels and the stroke that stretches a word: one text has them, another leaves them out."""
+
+_ACCENT_OR_POINT = re.compile(f"[{ACCENTS}{POINTS}]")
+
+
+@cache
+def marks() -> str:
+    r"""Return the characters that are written on or beside a letter (Unicode's Mn and Mc), as ranges of a pattern.
+
+    ``\w`` matches none of them, so that a word of Hindi or Thai would fall into pieces; without Unicode's selectors of how
+    a character is drawn.
+    """
+    numbers = [number for number in range(0x300, 0x10000) if unicodedata.category(chr(number)) in ("Mn", "Mc")]
+    runs: list[list[int]] = []
+    for number in numbers:
+        if 0xFE00 <= number <= 0xFE0F:
+            continue
+        if runs and runs[-1][1] == number - 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return "".join(f"{chr(first)}-{chr(last)}" for first, last in runs)
+
+
+def unaccented(text: str) -> str:
+    """Return a text without accents and points, in compatibility form; marks that make another letter of one are kept."""
+    return normalize("NFC", _ACCENT_OR_POINT.sub("", normalize("NFKD", text)))
+
+
+# Patterns that take time linear in the text, whatever they and it are: RE2 (Cox, 2010), and bounds on their size.
+#
+# RE2 knows neither look-around nor references to groups; a pattern with one of them does not compile, and says so.
+
+MOST_MATCHES = 1000
+_LONGEST = 1000
+_LARGEST = 5000
+"""Limits of a pattern: its characters, and the instructions that RE2 makes of it; time is bounded by their number."""
+
+
+@dataclass(frozen=True)
+class LinearPattern:
+    """A compiled pattern.
+
+    Args:
+        pattern: in RE2's syntax.
+    """
+
+    pattern: str
+    _compiled: Any
+
+    @staticmethod
+    def compiled(pattern: str, where: str = "pattern") -> LinearPattern:
+        """Compile a pattern; case is not compared.
+
+        Args:
+            pattern: in RE2's syntax.
+            where: where it stands, for messages.
+
+        Raises:
+            ConfigurationError: it does not compile, is too large, or matches the empty text and so everywhere.
+            DependencyError: RE2 is not installed.
+        """
+        try:
+            return _compiled(pattern)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{where}: {error}") from None
+
+    def spans(self, data: bytes, most: int = MOST_MATCHES) -> list[tuple[int, int]]:
+        """Return where the pattern matches a text in UTF-8, in bytes: from left to right, not overlapping, none empty.
+
+        Args:
+            data: the text.
+            most: so many places at most; each may take a pass over the rest of the text.
+        """
+        spans = (match.span() for match in self._compiled.finditer(data))
+        return [(begin, end) for begin, end in islice(spans, most) if end > begin]
+
+
+def in_characters(data: bytes, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return spans in the bytes of a text in UTF-8 as spans in its characters."""
+    if data.isascii():
+        return spans
+    begins = (np.frombuffer(data, np.uint8) & 0xC0) != 0x80
+    before = np.concatenate([[0], np.cumsum(begins)])
+    return [(int(before[begin]), int(before[end])) for begin, end in spans]
+
+
+@lru_cache(maxsize=10_000)
+def _compiled(pattern: str) -> LinearPattern:
+    try:
+        import re2
+    except ImportError:
+        raise DependencyError(f"patterns need RE2: {install('signals')}") from None
+    shown = pattern if len(pattern) <= 80 else f"{pattern[:77]}..."
+    if len(pattern) > _LONGEST:
+        raise ConfigurationError(f"the pattern {shown!r} has {len(pattern):,} characters; {_LONGEST:,} are allowed")
+    try:
+        made = re2.compile(pattern.encode("utf-8"), _options())
+    except re2.error as error:
+        said = error.args[0] if error.args else "unknown error"
+        reason = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+        raise ConfigurationError(
+            f"the pattern {shown!r} does not compile: {reason} (patterns are RE2's: without look-around and back-references)"
+        ) from None
+    if made.programsize > _LARGEST:
+        raise ConfigurationError(
+            f"the pattern {shown!r} becomes {made.programsize:,} instructions; {_LARGEST:,} are allowed: use smaller counts"
+        )
+    if made.fullmatch(b"") is not None:
+        raise ConfigurationError(f"the pattern {shown!r} matches the empty text, and so everywhere; ask for a character")
+    return LinearPattern(pattern, made)
+
+
+def _options() -> Any:
+    import re2
+
+    options = re2.Options()
+    options.case_sensitive = False
+    options.log_errors = False
+    return options
+
+
+# Words of scripts without spaces by a dictionary, instead of pairs of characters.
+#
+# A segmenter splits a stretch of one script in time linear in its length, and gives the same words for the same text whatever
+# stands around it: nothing is guessed from statistics, so that what the dictionary lacks falls into single characters, which
+# passages hold as well.
+
+Segmenter = Literal["jieba"]
+
+_PACKAGES = {"jieba": "rjieba"}
+
+
+def segmenter_fingerprint(name: Segmenter) -> dict[str, str]:
+    """Return what the words of a segmenter depend on: the package, whose dictionary is built into it, and its version.
+
+    Raises:
+        DependencyError: the package is not installed.
+    """
+    try:
+        return {"name": name, "package": _PACKAGES[name], "version": version(_PACKAGES[name])}
+    except PackageNotFoundError:
+        raise _missing(name) from None
+
+
+def segmenting(name: Segmenter) -> Callable[[str], list[str]]:
+    """Return what splits Chinese into words, with the words within long ones.
+
+    Raises:
+        DependencyError: the package is not installed.
+    """
+    try:
+        from rjieba import Jieba
+    except ImportError:
+        raise _missing(name) from None
+    jieba = Jieba()  # not the one of the module, to which anybody may add words
+
+    def split(text: str) -> list[str]:
+        words: list[str] = jieba.cut_for_search(text, False)
+        return words
+
+    return split
+
+
+def _missing(name: Segmenter) -> DependencyError:
+    return DependencyError(f"segmenter={name!r} needs {_PACKAGES[name]}: {install('chinese')}")
+
+
+# The lists of stop words that bm25s holds ("en" is Lucene's), without the rest of bm25s.
+#
+# Its package starts numba when it is imported, half a second, and jax, which takes most of the memory of a GPU and fails where
+# there is none left. The lists are a file of constants, so that file alone is run.
+
+_MODULE = "bm25s.stopwords"
+_CONSTANTS = {
+    "en": "EN",
+    "en_plus": "EN_PLUS",
+    "da": "DANISH",
+    "de": "GERMAN",
+    "nl": "DUTCH",
+    "fr": "FRENCH",
+    "es": "SPANISH",
+    "pt": "PORTUGUESE",
+    "it": "ITALIAN",
+    "ru": "RUSSIAN",
+    "sv": "SWEDISH",
+    "no": "NORWEGIAN",
+    "zh": "CHINESE",
+    "tr": "TURKISH",
+    "ko": "KOREAN",
+}
+
+STOP_LISTS = tuple(_CONSTANTS)
+"""Names of the lists."""
+
+
+def stop_words(name: str) -> tuple[str, ...]:
+    """Return a list of stop words.
+
+    Args:
+        name: one of :data:`STOP_LISTS`.
+    """
+    return tuple(getattr(_constants(), f"STOPWORDS_{_CONSTANTS[name]}"))
+
+
+@cache
+def _constants() -> ModuleType:
+    """The module by itself; imported as usual where its file is not found."""
+    package = find_spec("bm25s")
+    alone = package and PathFinder.find_spec(_MODULE, package.submodule_search_locations)
+    if alone is None or alone.loader is None:
+        return import_module(_MODULE)
+    module = module_from_spec(alone)
+    alone.loader.exec_module(module)
+    return module
+
+
+# The words of a text as a lexical index holds them: the same rules for passages and queries, in every script.
+#
+# A word is a run of letters, digits and the marks on them; one character is enough ("vitamin C"). A name that punctuation is
+# part of (C++, C#, .NET, node.js, AT&T, R&D, U.S., I/O) is a word beside its parts, so that "C++" finds C++ before vitamin C,
+# and "AT" and "T" find AT&T as before. A letter that an apostrophe joins to a word is none (John's, don't, l'amour, O'Neill).
+# Texts are normalised by Unicode's NFKC and case folding (UAX 15; chapter 3.13), so that full-width, composed and capital
+# forms are one; Hebrew points, Arabic short vowels and soft hyphens, which texts have or leave out, are left out. Accents are
+# kept, unless they are to be folded.
+#
+# Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese are split into overlapping pairs of characters, as Lucene's
+# CJKAnalyzer does, because spaces do not show their words. A passage has its single characters too, and a query only where one
+# stands alone: so a word of one character is found, and the passages found for longer ones are Lucene's. A segmenter splits
+# Chinese characters by its dictionary instead.
+
+# What each language brings to the words of a text: a stemmer, a list of stop words, its own rule of case.
+#
+# The stemmers are Snowball's (Porter, 2001, https://snowballstem.org), by PyStemmer. A language without stemmer and stop words
+# is split and normalised, as all are.
+
+NO_STEMMER = "none"
+
+TURKIC = frozenset(["tr", "az"])
+"""Languages in which the small letter of I is \u0131, and that of \u0130 is i."""
+
+
+class Language(NamedTuple):
+    """What a language brings.
+
+    Args:
+        stemmer: of PyStemmer, or "none".
+        stopwords: name of a list, or None for no list.
+    """
+
+    stemmer: str = NO_STEMMER
+    stopwords: str | None = None
+
+
+LANGUAGES = {
+    "any": Language(),
+    "ar": Language("arabic"),
+    "az": Language(),
+    "bn": Language(),
+    "ca": Language("catalan"),
+    "cs": Language("czech"),
+    "da": Language("danish", "da"),
+    "de": Language("german", "de"),
+    "el": Language("greek"),
+    "en": Language("porter", "en"),
+    "eo": Language("esperanto"),
+    "es": Language("spanish", "es"),
+    "et": Language("estonian"),
+    "eu": Language("basque"),
+    "fa": Language("persian"),
+    "fi": Language("finnish"),
+    "fr": Language("french", "fr"),
+    "ga": Language("irish"),
+    "ha": Language(),
+    "he": Language(),
+    "hi": Language("hindi"),
+    "hu": Language("hungarian"),
+    "hy": Language("armenian"),
+    "id": Language("indonesian"),
+    "it": Language("italian", "it"),
+    "ja": Language(),
+    "ko": Language(),
+    "lt": Language("lithuanian"),
+    "ne": Language("nepali"),
+    "nl": Language("dutch", "nl"),
+    "no": Language("norwegian", "no"),
+    "pl": Language("polish"),
+    "pt": Language("portuguese", "pt"),
+    "ro": Language("romanian"),
+    "ru": Language("russian", "ru"),
+    "so": Language(),
+    "sr": Language("serbian"),
+    "st": Language("sesotho"),
+    "sv": Language("swedish", "sv"),
+    "sw": Language(),
+    "ta": Language("tamil"),
+    "te": Language(),
+    "th": Language(),
+    "tr": Language("turkish", "tr"),
+    "uk": Language(),
+    "vi": Language(),
+    "yi": Language("yiddish"),
+    "yo": Language(),
+    "zh": Language(),
+}
+"""By ISO 639-1 code; "any" is for texts in several languages. A list of stop words would be matched with pairs of
+characters in Chinese and Korean, so none is taken there."""
+
+
+Accents = Literal["keep", "fold"]
+
+_JOINED = r"(?:'(?:\w\b|(?=\w\w)))?"
+"""An apostrophe after a word, with the single letter behind it, or before a longer word."""
+
+_WORD = re.compile(rf"\w+{_JOINED}")
+_ASCII_WORD = re.compile(_WORD.pattern, re.ASCII)
+_HAS_NAME = re.compile(r"\.[^\W\d_]|[&#/]|\+[+\W]|\+\Z")
+"""What a name with punctuation has; few texts have it but for the first."""
+
+_SPACED = "".join(c if c.isalnum() or c == "_" else " " for c in map(chr, range(128)))
+"""For each ASCII character itself, or the space that a word does not hold: three times as fast as a pattern."""
+_LEFT_OUT = re.compile(f"[\u00ad\u034f{POINTS}\u200d-\u200f\u2060\ufe00-\ufe0f\ufeff]")
+_PAIRED = re.compile(f"[{UNSPACED}{HANGUL}]")
+_HAN_OR_NOT = re.compile(f"([{HAN}]+)")
+_STRETCH = 256
+_OF_NAMES = frozenset("+#&./")
+"""Punctuation of names, which are not stemmed."""
+
+_NEVER_STEMMED = 2
+"""Words of so many characters are left as they are, as Lucene's Porter stemmer does, or "us" would be "u"."""
+
+_ACCENT = re.compile(f"[{ACCENTS}]")
+
+
+class _Patterns(NamedTuple):
+    mark: re.Pattern[str]
+    word: re.Pattern[str]
+    """Words with marks."""
+    mixed: re.Pattern[str]
+    """Words, and runs of scripts without spaces."""
+    character: re.Pattern[str]
+    """A letter of such a run with its marks."""
+    names: re.Pattern[str]
+    """Names with punctuation beside such runs."""
+
+
+def _names(letter: str, word: str) -> re.Pattern[str]:
+    """Return the pattern of names with punctuation.
+
+    Args:
+        letter: the pattern of a letter.
+        word: that of a letter or digit.
+    """
+    short = rf"(?<![\w/]){word}{{1,4}}/{word}{{1,4}}(?![\w/])"
+    joined = rf"(?:&{word}++|\.{letter}{word}*+)+"
+    return re.compile(rf"{short}|(?<!{word}){word}++(?:\+\+|[+#](?!\w)|{joined})|(?<![\w.])\.{letter}{word}*+")
+
+
+_NAMES = _names(r"[^\W\d_]", r"\w")
+_ASCII_NAMES = re.compile(_NAMES.pattern, re.ASCII)
+
+
+@cache
+def _patterns() -> _Patterns:
+    """Slow, and not needed for ASCII."""
+    mark, unspaced = marks(), UNSPACED + HANGUL
+    character = rf"(?=\w)[{unspaced}][{mark}]*"
+    return _Patterns(
+        re.compile(f"[{mark}]"),
+        re.compile(rf"\w[\w{mark}]*{_JOINED}"),
+        re.compile(rf"(?:{character})+|(?![{unspaced}])\w(?:(?![{unspaced}])[\w{mark}])*{_JOINED}"),
+        re.compile(character),
+        _names(rf"[^\W\d_{unspaced}]", rf"[^\W{unspaced}]"),
+    )
+
+
+def language_of(language: str, stemmer: str, stopwords: str | None) -> Language:
+    """Return the stemmer and the stop words that are meant; ``"auto"`` means those of the language.
+
+    Raises:
+        ConfigurationError: there is no such language.
+    """
+    if language not in LANGUAGES:
+        raise ConfigurationError(f"language={language!r} is unknown; {nearest(language, LANGUAGES)}")
+    own = LANGUAGES[language]
+    return Language(own.stemmer if stemmer == "auto" else stemmer, own.stopwords if stopwords == "auto" else stopwords)
+
+
+class Words:
+    """Splits texts into words, and says which term of an index a word is.
+
+    Args:
+        language: decides stemmer and stop words, and the case of Turkish; see
+            :data:`~nlp_retrieval.text.words.LANGUAGES`.
+        stemmer: one of PyStemmer, "none", or "auto".
+        stopwords: name of a list, None for no list, or "auto".
+        pattern: what a word is instead, in RE2's syntax; matched against the normalised text, between spaces.
+        accents: whether letters keep their accents.
+        segmenter: splits Chinese characters; None for pairs. Not with a pattern.
+
+    Raises:
+        ConfigurationError: there is no such language, stemmer or list, or the pattern does not compile.
+        DependencyError: a pattern or a segmenter is given, and its package is not installed.
+    """
+
+    def __init__(
+        self,
+        language: str = "en",
+        stemmer: str = "auto",
+        stopwords: str | None = "auto",
+        pattern: str | None = None,
+        accents: Accents = "keep",
+        segmenter: Segmenter | None = None,
+    ) -> None:
+        import Stemmer
+
+        self._turkic = language in TURKIC
+        self._folds = accents == "fold"
+        chosen = language_of(language, stemmer, stopwords)
+        known = [*Stemmer.algorithms(), NO_STEMMER]
+        if chosen.stemmer not in known:
+            raise ConfigurationError(f"there is no stemmer {chosen.stemmer!r}; {nearest(chosen.stemmer, known)}")
+        if chosen.stopwords is not None and chosen.stopwords not in STOP_LISTS:
+            raise ConfigurationError(f"stopwords={chosen.stopwords!r}: {nearest(chosen.stopwords, STOP_LISTS)}")
+        listed = () if chosen.stopwords is None else stop_words(chosen.stopwords)
+        self._stop = frozenset(map(self.normalized, listed))
+        self._stem: Callable[[str], str] = str if chosen.stemmer == NO_STEMMER else Stemmer.Stemmer(chosen.stemmer).stemWord
+        self._segment = None if segmenter is None else segmenting(segmenter)
+        self._matched = None if pattern is None else _matcher(LinearPattern.compiled(pattern, "pattern"))
+
+    def normalized(self, text: str) -> str:
+        """Return a text as words are compared in it."""
+        if self._turkic:
+            text = normalize("NFC", text).replace("I", "\u0131").replace("\u0130", "i")
+        if text.isascii():
+            return text.lower()
+        folded = normalize("NFKC", text).casefold()
+        folded = (
+            _LEFT_OUT.sub("", folded)
+            .replace("i\u0307", "i")
+            .replace("\u266f", "#")
+            .replace("\u2019", "'")
+            .replace("\u02bc", "'")
+        )
+        if self._folds:
+            folded = _ACCENT.sub("", normalize("NFD", folded))
+        return normalize("NFKC", folded)
+
+    def split(self, text: str, *, passage: bool = False) -> list[str]:
+        """Return the words of a text, in order.
+
+        Args:
+            text: any.
+            passage: whether it is to be found, and not a query; see the module.
+        """
+        text = self.normalized(text)
+        if self._matched is not None:
+            parts = (
+                stretch[begin : begin + _STRETCH] for stretch in text.split() for begin in range(0, len(stretch), _STRETCH)
+            )
+            return [word for part in parts for word in self._matched(part)]
+        has_name = _HAS_NAME.search(text) is not None
+        if text.isascii():
+            words = _ASCII_WORD.findall(text) if "'" in text else text.translate(_SPACED).split()
+            return words + _ASCII_NAMES.findall(_punctuated(text)) if has_name else words
+        patterns = _patterns()
+        if _PAIRED.search(text) is None:
+            words = (patterns.word if patterns.mark.search(text) else _WORD).findall(text)
+            return words + _NAMES.findall(_punctuated(text)) if has_name else words
+        words = patterns.names.findall(_punctuated(text)) if has_name else []
+        for word in patterns.mixed.findall(text):
+            if not _PAIRED.match(word):
+                words.append(word)
+            elif self._segment is None:
+                words += _pairs(patterns.character.findall(word), singles=passage)
+            else:
+                for part in filter(None, _HAN_OR_NOT.split(word)):
+                    if _HAN_OR_NOT.match(part) is None:
+                        words += _pairs(patterns.character.findall(part), singles=passage)
+                    elif passage:
+                        words += [*(found for found in self._segment(part) if len(found) > 1), *part]
+                    else:
+                        words += self._segment(part)
+        return words
+
+    def term(self, word: str) -> str | None:
+        """Return the term that a word is; None for a stop word, and for a letter joined to a word by an apostrophe."""
+        if self._matched is None:
+            word, apostrophe, letter = word.partition("'")
+            if apostrophe and not letter and len(word) == 1:
+                return None
+            if not _OF_NAMES.isdisjoint(word):
+                return word
+        if word in self._stop:
+            return None
+        return self._stem(word) if len(word) > _NEVER_STEMMED else word
+
+
+def _matcher(pattern: LinearPattern) -> Callable[[str], list[str]]:
+    """Return what finds the matches in at most 256 characters: before each, RE2 may read all of them, and no more."""
+
+    @lru_cache(maxsize=2**16)
+    def matched(part: str) -> list[str]:
+        data = part.encode("utf-8")
+        return [data[begin:end].decode("utf-8") for begin, end in pattern.spans(data)]
+
+    return matched
+
+
+def _punctuated(text: str) -> str:
+    """Return the parts of a text between spaces that are not words alone: a quarter of most texts."""
+    return " ".join(filterfalse(str.isalnum, text.split()))
+
+
+def _pairs(characters: list[str], *, singles: bool) -> list[str]:
+    if len(characters) == 1:
+        return characters
+    pairs = [first + second for first, second in pairwise(characters)]
+    return pairs + characters if singles else pairs

@@ -1,0 +1,5 @@
+"""The index of the demonstration, as a fixture."""
+
+from demo_index import index
+
+__all__ = ["index"]
