@@ -1,6 +1,7 @@
 """``python -m bench DATA [part ...]``: prints the table, and writes it to ``bench/RESULTS.md``.
 
 ``python -m bench real-files FOLDER`` reads public topic, judgement and run files; see :mod:`bench.real_files`.
+``python -m bench house [FOLDER]`` counts lines, files and names of a checkout; see :mod:`bench.house`.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ _MARKS = {True: "met", False: "**missed**", None: "-"}
 
 def main(arguments: list[str]) -> int:
     """Measure the parts named, or all; parts that are not measured keep the rows of the last time."""
-    if arguments[:1] == ["real-files"]:
-        return int(import_module("bench.real_files").main(arguments[1:]))
+    if arguments[:1] in (["real-files"], ["house"]):
+        return int(import_module(f"bench.{arguments[0].replace('-', '_')}").main(arguments[1:]))
     if not arguments or not (data := Data.of(arguments[0])).corpus.is_file():
         print(f"usage: python -m bench DATA [part ...]   (DATA holds wiki/, scifact/, musique/; parts: {', '.join(_PARTS)})")
         return 2
