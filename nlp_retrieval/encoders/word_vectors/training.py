@@ -56,7 +56,7 @@ def train_word_vectors(
     try:
         from gensim.models import Word2Vec
     except ImportError:
-        raise DependencyError(f"word vectors need gensim: {install('signals')}") from None
+        raise DependencyError(f"training word vectors needs gensim: {install('word-vectors')}") from None
     stems = stems_of_language(None)
     texts = [stems.words(item.text) for item in items]
     frequencies = Counter(word for words in texts for word in set(words))
