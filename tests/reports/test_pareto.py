@@ -19,7 +19,8 @@ from nlp_retrieval.reports.page.page import render_page
 from nlp_retrieval.reports.page.scatter import quality_latency, quality_price
 from nlp_retrieval.reports.pareto import MARK, front_legend, fronts, not_dominated
 from nlp_retrieval.reports.tables.papers import latex_table, markdown_table
-from nlp_retrieval.reports.terminal.summary import summary_table
+from nlp_retrieval.reports.terminal.summary import SummaryTable
+from nlp_retrieval.reports.view import view_of
 from reports.page.test_page import Page
 
 from .report_data import configuration, cost_like, priced_report, report_of, usual_report
@@ -29,7 +30,7 @@ CAVEAT = "neighbours on it may differ by chance"
 
 def printed(report: BenchmarkReport, width: int = 120, encoding: str = "utf-8") -> str:
     file = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="strict")
-    Console(file=file, width=width).print(summary_table(report))
+    Console(file=file, width=width).print(SummaryTable(view_of(report)))
     file.flush()
     return file.buffer.getvalue().decode(encoding)  # type: ignore[attr-defined, no-any-return]
 

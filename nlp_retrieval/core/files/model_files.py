@@ -20,7 +20,7 @@ from nlp_retrieval.core.files.checksums import is_settled, sha256_of, state_of
 from nlp_retrieval.core.files.model_references import PASSED_OVER, code_elsewhere, named_in_graphs, require_inside
 from nlp_retrieval.errors import ModelError
 
-__all__ = ["ModelFiles", "fingerprint_of_folder"]
+__all__ = ["ModelFiles"]
 
 NOT_LOADED = frozenset({"readme.md", "license", "data_config.json", ".gitattributes", ".gitignore", ".ds_store"})
 """Names, in lower case, of files that no loader reads."""
@@ -83,11 +83,6 @@ class _Seen(NamedTuple):
     fingerprint: str
     state: tuple[tuple[str | int, ...], ...]
     """For each file that counts: its name in the model, its path, and its status in the file system."""
-
-
-def fingerprint_of_folder(path: Path) -> str:
-    """Return the SHA-256 over names and contents of the files that determine what a model computes."""
-    return ModelFiles.of(path).fingerprint
 
 
 def _seen(folder: Path, trust_remote_code: bool) -> _Seen:

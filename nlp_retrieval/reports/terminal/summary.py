@@ -11,12 +11,11 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.reports.columns import ABSENT, Column, family_label
 from nlp_retrieval.reports.marks import NO_VERDICT, NOTHING_TO_FIND, SIGNS, TRIANGLES
 from nlp_retrieval.reports.notes import CALLS_AND_TOKENS
 from nlp_retrieval.reports.pareto import ASCII_MARK, ASCII_TIE, MARK, TIE
-from nlp_retrieval.reports.view import Cell, ReportView, view_of
+from nlp_retrieval.reports.view import Cell, ReportView
 from nlp_retrieval.text.printing import printable
 
 _SHORT = {"perfect_recall": "perfect", "recall": "recall", "ndcg": "nDCG"}
@@ -175,12 +174,3 @@ def _printed(cell: Cell, options: ConsoleOptions) -> str:
 
 def _starred(name: str) -> str:
     return f"{name} *"
-
-
-def summary_table(report: BenchmarkReport | ReportView) -> SummaryTable:
-    """Return the comparison as something that ``rich`` prints, fitted to the width of the console.
-
-    Args:
-        report: a finished benchmark, or what is shown of it.
-    """
-    return SummaryTable(view_of(report))

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nlp_retrieval import Bm25sRetriever, CombSUM, FaissRetriever, OverlapReranker, ReciprocalRankFusion, Searcher
-from nlp_retrieval.benchmarks.grid.grid import build_grid, expand_grid
+from nlp_retrieval.benchmarks.grid import grid as grid_room
+from nlp_retrieval.benchmarks.grid.grid import build_grid
 from nlp_retrieval.benchmarks.grid.labels import labels_of
 from nlp_retrieval.errors import ConfigurationError
 
@@ -30,6 +31,10 @@ vary:
   reranker: [null, {name: overlap}]
 skip: [{retrievers: lexical only, fusion: combsum}]
 """
+
+
+def expand_grid(*settings: Any, **options: Any) -> dict[str, Any]:
+    return grid_room.expand_grid(*settings, **options).settings
 
 
 def expand(text: str) -> dict[str, Any]:
