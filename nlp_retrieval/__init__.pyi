@@ -70,7 +70,6 @@ from nlp_retrieval.rerankers.multi_signal.tuning import tune_signals as tune_sig
 from nlp_retrieval.rerankers.overlap import OverlapReranker as OverlapReranker
 from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever as Bm25sRetriever
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever as ColbertRetriever
-from nlp_retrieval.retrievers.entity_sentences.retriever import EntitySentencesRetriever as EntitySentencesRetriever
 from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever as FaissRetriever
 from nlp_retrieval.retrievers.feedback import FeedbackRetriever as FeedbackRetriever
 from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever as LinkGraphRetriever

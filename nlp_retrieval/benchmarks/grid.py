@@ -433,41 +433,6 @@ class Grid:
     values: dict[str, dict[str, str | int | float]] = field(default_factory=dict)
 
 
-def expand_grid(
-    searcher: Mapping[str, Any],
-    vary: Mapping[str, Any],
-    *,
-    skip: Sequence[Mapping[str, Any]] = (),
-    sample: int | None = None,
-    seed: int = 0,
-    where: str = "grid",
-) -> dict[str, Config]:
-    """Return the settings of every configuration of a grid, by name.
-
-    A value is what stands in a configuration file, or a component. Labels of values, which ``skip`` names, are: of a component
-    its registry name, with the parameters that tell it from others of that name; of null ``none``; of a value with a name of
-    its own that name. A list of labels means any of them; several axes mean all of them.
-
-    Args:
-        searcher: what all configurations have in common, as in a configuration file.
-        vary: by dotted path into these settings, the values: a list, or a mapping where they have names of their own.
-        skip: combinations that are left out, as ``{path: label}``.
-        sample: so many combinations are drawn, each with the same probability and none twice; they keep their order. None:
-            all of them.
-        seed: of the draw.
-        where: place in a configuration, for messages.
-
-    Returns:
-        In the order of the axes, the last one varying fastest. Settings that come out equal stand once, under the first name;
-        of a sample there may then be fewer.
-
-    Raises:
-        ConfigurationError: a path that leads nowhere, an axis without values or with two equal ones, a skip that names what is
-            not there, nothing left, more than 10,000 combinations without a sample, or more than a million with skips.
-    """
-    return _expanded(searcher, vary, skip, sample, seed, where).settings
-
-
 def build_grid(
     searcher: Mapping[str, Any],
     vary: Mapping[str, Any],
@@ -483,7 +448,7 @@ def build_grid(
         ConfigurationError: as :func:`expand_grid`; or a configuration has an unknown name or parameter, or a value of the wrong
             type or out of range. The message names the configuration and the place in it.
     """
-    expanded = _expanded(searcher, vary, skip, sample, seed, where)
+    expanded = expand_grid(searcher, vary, skip=skip, sample=sample, seed=seed, where=where)
     searchers: dict[str, Benchmarkable] = {}
     equal = dict(expanded.equal)
     name_of: dict[str, str] = {}
@@ -524,7 +489,9 @@ def read_grid(settings: object, seed: int, where: str) -> Grid:
 
 
 @dataclass(frozen=True)
-class _Expanded:
+class ExpandedGrid:
+    """The settings of the configurations of a grid, by name; the rest is as in :class:`Grid`."""
+
     settings: dict[str, Config]
     combinations: int
     equal: dict[str, str]
@@ -532,7 +499,38 @@ class _Expanded:
     values: dict[str, dict[str, str | int | float]]
 
 
-def _expanded(searcher: object, vary: object, skip: object, sample: object, seed: int, where: str) -> _Expanded:
+def expand_grid(
+    searcher: object,
+    vary: object,
+    *,
+    skip: object = (),
+    sample: object = None,
+    seed: int = 0,
+    where: str = "grid",
+) -> ExpandedGrid:
+    """Return the settings of every configuration of a grid, by name.
+
+    A value is what stands in a configuration file, or a component. Labels of values, which ``skip`` names, are: of a component
+    its registry name, with the parameters that tell it from others of that name; of null ``none``; of a value with a name of
+    its own that name. A list of labels means any of them; several axes mean all of them.
+
+    Args:
+        searcher: what all configurations have in common, as in a configuration file.
+        vary: by dotted path into these settings, the values: a list, or a mapping where they have names of their own.
+        skip: combinations that are left out, as ``{path: label}``.
+        sample: so many combinations are drawn, each with the same probability and none twice; they keep their order. None:
+            all of them.
+        seed: of the draw.
+        where: place in a configuration, for messages.
+
+    Returns:
+        In the order of the axes, the last one varying fastest. Settings that come out equal stand once, under the first name;
+        of a sample there may then be fewer.
+
+    Raises:
+        ConfigurationError: a path that leads nowhere, an axis without values or with two equal ones, a skip that names what is
+            not there, nothing left, more than 10,000 combinations without a sample, or more than a million with skips.
+    """
     if not isinstance(searcher, Mapping):
         raise ConfigurationError(f"{where}.searcher: expected the settings of a searcher, found {searcher!r}")
     if sample is not None and (isinstance(sample, bool) or not isinstance(sample, int) or not 1 <= sample <= MOST):
@@ -557,7 +555,7 @@ def _expanded(searcher: object, vary: object, skip: object, sample: object, seed
             values[name] = {key: _grid_told(axis, value) for key, axis, value in zip(short, axes, chosen, strict=True)}
         else:
             equal[name] = first
-    return _Expanded(
+    return ExpandedGrid(
         settings, combinations.count, equal, {key: axis.path for key, axis in zip(short, axes, strict=True)}, values
     )
 

@@ -31,7 +31,6 @@ Scalar = str | bool | int | float
 Operator = Literal["eq", "in", "gt", "gte", "lt", "lte", "exists"]
 
 OPERATORS: tuple[Operator, ...] = ("eq", "in", "gt", "gte", "lt", "lte", "exists")
-COMBINING = ("and", "or", "not")
 
 _OTHERS = {
     "=": "'eq'", "==": "'eq'", "equals": "'eq'", "ne": '{"not": {...}}', "!=": '{"not": {...}}', "<>": '{"not": {...}}',

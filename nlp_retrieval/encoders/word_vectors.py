@@ -90,7 +90,6 @@ def read_word_vectors(path: Path) -> WordVectors:
 
     Raises:
         ModelError: it is missing, a pickle, packed, damaged, or no such file.
-        DependencyError: it is binary, and gensim is not installed.
     """
     if path.is_dir():
         return _read_folder(path)
@@ -101,10 +100,10 @@ def read_word_vectors(path: Path) -> WordVectors:
         raise ModelError(f"{path} is packed; unpack it first, so that its size is known before it is read")
     try:
         n_words, dimension = _header(path)
-        words, vectors = _read_binary(path) if suffix == ".bin" else _read_text(path, n_words, dimension)
+        words, vectors = _read_binary(path, n_words, dimension) if suffix == ".bin" else _read_text(path, n_words, dimension)
     except OSError as error:
         raise ModelError(f"there are no word vectors at {path} ({error.strerror or error})") from None
-    except (ValueError, EOFError, AssertionError, IndexError, UnicodeError) as error:
+    except ValueError as error:
         raise ModelError(f"{path} is no file of word vectors, or is damaged: {str(error)[:200]}") from None
     numbers: dict[str, int] = {}
     for number, word in enumerate(words):
@@ -168,15 +167,15 @@ def _read_folder(folder: Path) -> WordVectors:
     return WordVectors(numbers, _finite(folder, vectors), np.array(idf, np.float64))
 
 
-def _header(path: Path) -> tuple[int | None, int]:
-    """The number of words and their dimension that a file begins with; refuse one that is too short for them."""
+def _header(path: Path) -> tuple[int, int]:
+    """The number of words and their dimension that a file begins with, 0 without; refuse one that is too short for them."""
     with path.open("rb") as file:
         header = _HEADER.match(file.readline(64))
         size = file.seek(0, 2)
     if header is None:
         if path.suffix.lower() == ".bin":
             raise ValueError("it does not begin with the number of its words and their dimension")
-        return None, 0
+        return 0, 0
     n_words, dimension = int(header[1]), int(header[2])
     least = n_words * (1 + dimension * (4 if path.suffix.lower() == ".bin" else 2))
     if size < least or not n_words or not dimension:
@@ -184,18 +183,30 @@ def _header(path: Path) -> tuple[int | None, int]:
     return n_words, dimension
 
 
-def _read_binary(path: Path) -> tuple[list[str], NDArray[np.float32]]:
-    try:
-        from gensim.models import KeyedVectors
-    except ImportError:
-        raise DependencyError(f"word vectors need gensim: {install('signals')}") from None
-    kept = KeyedVectors.load_word2vec_format(str(path.absolute()), binary=True, unicode_errors="replace")
-    return list(kept.index_to_key), np.ascontiguousarray(kept.vectors, np.float32)
+def _read_binary(path: Path, n_words: int, dimension: int) -> tuple[list[str], NDArray[np.float32]]:
+    """Read a word, a space and its numbers, as many times as the header says; a line may end after the numbers."""
+    n_bytes = 4 * dimension
+    words: list[str] = []
+    vectors = np.empty((n_words, dimension), np.float32)
+    content = b""
+    with path.open("rb") as file:
+        file.readline(64)
+        start = 0
+        for row in range(n_words):
+            if (end := content.find(b" ", start)) < 0 or len(content) <= end + n_bytes:
+                content, start = content[start:] + file.read(_LONGEST_LINE + n_bytes), 0
+                end = content.find(b" ")
+            if end < 0 or len(content) <= end + n_bytes:
+                raise ValueError(f"it ends before word {row + 1:,} of {n_words:,} does")
+            words.append(content[start:end].lstrip(b"\n").decode("utf-8", "replace"))
+            start = end + 1 + n_bytes
+            vectors[row] = np.frombuffer(content, "<f4", dimension, end + 1)
+    return words, vectors
 
 
-def _read_text(path: Path, n_words: int | None, dimension: int) -> tuple[list[str], NDArray[np.float32]]:
+def _read_text(path: Path, n_words: int, dimension: int) -> tuple[list[str], NDArray[np.float32]]:
     """Read a line for each word: the word, and as many numbers as the header says or, without one, are on the first line."""
-    has_header = n_words is not None
+    has_header = n_words > 0
     words: list[str] = []
     parts: list[NDArray[np.float32]] = []
     with path.open("rb") as file:
@@ -214,7 +225,7 @@ def _read_text(path: Path, n_words: int | None, dimension: int) -> tuple[list[st
                 parts.append(np.array([piece[1:] for piece in pieces]).astype(np.float32))
     if not words:
         raise ValueError("it holds no word vectors")
-    if n_words not in (None, len(words)):
+    if n_words not in (0, len(words)):
         raise ValueError(f"it says that it holds {n_words:,} words, and holds {len(words):,}")
     return words, np.concatenate(parts)
 
@@ -280,7 +291,7 @@ def train_word_vectors(
     try:
         from gensim.models import Word2Vec
     except ImportError:
-        raise DependencyError(f"word vectors need gensim: {install('signals')}") from None
+        raise DependencyError(f"training word vectors needs gensim: {install('word-vectors')}") from None
     stems = stems_of_language(None)
     texts = [stems.words(item.text) for item in items]
     frequencies = Counter(word for words in texts for word in set(words))

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from nlp_retrieval.core.candidates import Mask, Rows, Scores, offsets_of
+from nlp_retrieval.core.candidates import Rows, Scores, offsets_of
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.search.results import no_collection
 from nlp_retrieval.errors import ConfigurationError, QueryError, nearest
@@ -47,10 +47,6 @@ class Listing:
     def of(self, query: int) -> slice:
         """Return where the hits of a query stand, by its number."""
         return slice(int(self.offsets[query]), int(self.offsets[query + 1]))
-
-    def signals_of(self, hit: int) -> dict[str, float]:
-        """Return the signals of a hit, by its place in the columns."""
-        return {name: float(values[hit]) for name, values in self.signals.items() if not np.isnan(values[hit])}
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,10 +144,6 @@ class RunLists:
             gold_grades=self.gold_grades[:end],
             listings=listings,
         )
-
-    def is_gold(self, configuration: str) -> Mask:
-        """Return ``[hits]``: which hits of a configuration are gold of their query."""
-        return self.grades(configuration) > 0
 
     def grades(self, configuration: str) -> Rows:
         """Return ``[hits]``: the grade of each hit of a configuration, 0 where it is not gold of its query."""

@@ -30,16 +30,14 @@ class Transport(Protocol):
 
 
 class BoundedTransport:
-    """A transport that reads at most a given number of bytes of an answer.
+    """A transport that reads at most :data:`LARGEST_ANSWER` bytes of the body of an answer, after decompression.
 
     Args:
         transport: sends the requests.
-        largest: the most bytes in the body of one answer, after decompression.
     """
 
-    def __init__(self, transport: Transport, largest: int = LARGEST_ANSWER) -> None:
+    def __init__(self, transport: Transport) -> None:
         self._transport = transport
-        self._largest = largest
 
     def stream(self, request: Any) -> Any:
         """Send a request.
@@ -67,9 +65,9 @@ class BoundedTransport:
         self._transport.close()
 
     def _chunks(self, response: Any) -> Iterator[bytes]:
-        left = self._largest
+        left = LARGEST_ANSWER
         for chunk in response:
             left -= len(chunk)
             if left < 0:
-                raise AnswerTooLargeError(f"the answer is longer than {self._largest:,} bytes; the rest was not read")
+                raise AnswerTooLargeError(f"the answer is longer than {LARGEST_ANSWER:,} bytes; the rest was not read")
             yield chunk

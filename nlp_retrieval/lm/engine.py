@@ -92,7 +92,6 @@ class Engine:
         retries: the most retries after a failure that may be temporary.
         backoff: seconds before the first retry; doubled with each, with jitter.
         max_calls: the most requests in the life of the engine; None for no limit.
-        rollout: a number that distinguishes samples of the same prompt, as DSPy's optimisers draw them.
     """
 
     def __init__(
@@ -106,7 +105,6 @@ class Engine:
         retries: int,
         backoff: float,
         max_calls: int | None,
-        rollout: int | None = None,
     ) -> None:
         self._wire = wire
         self._identity = identity
@@ -116,11 +114,11 @@ class Engine:
         self._retries = retries
         self._backoff = backoff
         self._max_calls = max_calls
-        self._rollout = rollout
+        self._rollout: int | None = None
         self._lock = Lock()
 
-    def sampled(self, rollout: int | None) -> Engine:
-        """Return this engine for another sample: limits and counts are shared, stored answers are not."""
+    def sampled(self, rollout: int) -> Engine:
+        """Return this engine for another sample, as DSPy's optimisers number them: stored answers alone are not shared."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__ | {"_rollout": rollout})
         return other

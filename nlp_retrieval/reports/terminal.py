@@ -15,7 +15,6 @@ from rich.table import Table
 from rich.text import Text
 
 from nlp_retrieval.benchmarks.plans import Plan
-from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.evaluation.changed_queries import ChangedQuery
 from nlp_retrieval.evaluation.ranking_difference import HitDifference, MissedGold, QueryDifference, Seen, SignalMove
 from nlp_retrieval.evaluation.rankings import RunLists
@@ -24,7 +23,7 @@ from nlp_retrieval.reports.marks import NO_VERDICT, NOTHING_TO_FIND, SIGNS, TRIA
 from nlp_retrieval.reports.notes import CALLS_AND_TOKENS, counted
 from nlp_retrieval.reports.pareto import ASCII_MARK, ASCII_TIE, MARK, TIE
 from nlp_retrieval.reports.snippets import pieces, shared_spans, snippet
-from nlp_retrieval.reports.view import Cell, ReportView, view_of
+from nlp_retrieval.reports.view import Cell, ReportView
 from nlp_retrieval.text.printing import printable
 
 if TYPE_CHECKING:
@@ -460,12 +459,3 @@ def _printed(cell: Cell, options: ConsoleOptions) -> str:
 
 def _starred(name: str) -> str:
     return f"{name} *"
-
-
-def summary_table(report: BenchmarkReport | ReportView) -> SummaryTable:
-    """Return the comparison as something that ``rich`` prints, fitted to the width of the console.
-
-    Args:
-        report: a finished benchmark, or what is shown of it.
-    """
-    return SummaryTable(view_of(report))

@@ -25,16 +25,14 @@ class EntityFinder:
 
     Args:
         rule: how they are found.
-        parameter: name of the component's parameter that holds the rule.
     """
 
-    def __init__(self, rule: EntityRule, parameter: str = "mentions") -> None:
-        self._parameter = parameter
+    def __init__(self, rule: EntityRule) -> None:
         self._spacy = SpacyMentions(rule) if rule != RULES else None
 
     def identity(self) -> Config:
         """What distinguishes a component with this finder from others, besides the rule itself."""
-        return {} if self._spacy is None else self._spacy.identity(self._parameter)
+        return {} if self._spacy is None else self._spacy.identity("mentions")
 
     def find(self, texts: Iterable[str]) -> Iterator[set[str]]:
         """Yield the entities of each text, normalised; nothing is cached, so that a whole corpus may be read.

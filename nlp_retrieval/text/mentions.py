@@ -90,23 +90,6 @@ def entities_by_rules(text: str) -> set[str]:
     return (quoted | {normalize(" ".join(run)) for run in _capitalised_runs(text)}) - {""}
 
 
-def name_runs(query: str) -> list[list[str]]:
-    """Return the stretches of a query in which names are to be looked for, as words that are compared.
-
-    They are its runs of capitalised words and its quotations; in a query without any upper-case letter all that stands
-    between punctuation.
-    """
-    if any(map(str.isupper, query)):
-        stretches = [normalize(stretch) for stretch in (*_quoted(query), *(" ".join(run) for run in _capitalised_runs(query)))]
-        return [stretch.split() for stretch in dict.fromkeys(stretches) if stretch]
-    runs: list[list[str]] = [[]]
-    for word, apart in _words(query):
-        if apart:
-            runs.append([])
-        runs[-1].extend(word.split())
-    return [run for run in runs if run]
-
-
 def _capitalised_runs(text: str) -> Iterable[list[str]]:
     """Runs of capitalised words, without function words at either end; punctuation ends a run."""
     run: list[str] = []

@@ -14,7 +14,7 @@ from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.text.entities import EntityFinder
 from nlp_retrieval.text.item_sentences import SENTENCE_STARTS, item_sentence_spans
 
-__all__ = ["READ_KEYS", "PassageEntities", "entities_by_sentence", "text_spans"]
+__all__ = ["READ_KEYS", "PassageEntities", "entities_by_sentence"]
 
 READ_KEYS = frozenset({"title", SENTENCE_STARTS})
 """The metadata that decide the sentences and entities of an item."""
@@ -43,11 +43,6 @@ class PassageEntities:
         return self.about.union(*self.sentences)
 
 
-def text_spans(item: SearchableItem) -> list[tuple[int, int]]:
-    """Return where each sentence of an item's content begins and ends, in characters, without sentences of white space."""
-    return [(start, end) for start, end in item_sentence_spans(item) if item.content[start:end].strip()]
-
-
 def entities_by_sentence(items: Iterable[SearchableItem], finder: EntityFinder) -> Iterator[PassageEntities]:
     """Yield what each item names, in time linear in its text.
 
@@ -57,12 +52,17 @@ def entities_by_sentence(items: Iterable[SearchableItem], finder: EntityFinder) 
     """
     stream = iter(items)
     while part := list(islice(stream, _STEP)):
-        spans = [text_spans(item) for item in part]
+        spans = [_spans(item) for item in part]
         texts = [text for item, of in zip(part, spans, strict=True) for text in (item.title, *_cut(item.content, of))]
         found = (frozenset(name for name in names if name.count(" ") < _MOST_WORDS) for names in finder.find(texts))
         for of in spans:
             about, *named = islice(found, len(of) + 1)
             yield PassageEntities(about, tuple(of), tuple(named))
+
+
+def _spans(item: SearchableItem) -> list[tuple[int, int]]:
+    """Where each sentence begins and ends, but for those of white space."""
+    return [(start, end) for start, end in item_sentence_spans(item) if item.content[start:end].strip()]
 
 
 def _cut(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[str]:

@@ -139,13 +139,13 @@ for text in ("[" * N, "[]" * N, "]" * N, "[" + "a" * N, "[]:" + "1" * N, "[a]:" 
     has_other_brackets(text)
 """,
     "text/measures/numbers.py": """
-from nlp_retrieval.text.measures.numbers import numbers_of, unmatched_numbers
+from nlp_retrieval.text.measures.numbers import compare_numbers, numbers_of
 for text in ("1" * N, "1," * N, "1 " * N, "1." * N, "one " * N, "twenty-" * N, "1,000" * N, "1%" * N, "-1" * N, "half" * N,
              ("111" + chr(0xa0)) * N, "1/2 " * N, "1:" * N, "1e" + "9" * N, "10^" + "9" * N, "$(" * N, "minus " * N,
              "1 million " * N, "two hundred and " * N, chr(0xbd) * N, chr(0x4e07) * N, ("1" + chr(0x4e07)) * N, "1 below " * N):
     text = text[:N]
     numbers_of(text)
-    unmatched_numbers("9", text)
+    compare_numbers("9", text)
 """,
     "text/measures/notation.py": """
 from nlp_retrieval.text.measures.notation import convention_of, plain_digits
@@ -335,11 +335,14 @@ for text in (chr(10) * N, " " * N, "- " * N, "-" * N, "[[" * N, '{"a":' * N, "a"
     read_passage(text, "claim", 5)
     unwrapped(text)
 """,
-    "systems/hipporag/knowledge/extraction.py": """
-from nlp_retrieval.systems.hipporag.knowledge.extraction import read_answer
+    "systems/hipporag/knowledge/extraction/extractor.py": """
+from nlp_retrieval.systems.hipporag.knowledge.extraction import read_or_explain
+from nlp_retrieval.lm import UnusableAnswerError
+from contextlib import suppress
 for text in ("[" * N, "{" * N, '{"passage' + " " * N, '{"' + "1" * N + '": {}}', '{"a": ' * N, '["a", ' * N, "(" * N, "->" * N):
-    read_answer(1, text)
-    read_answer(1, {"1": {"entities": [text], "triples": [text, {text: text}]}, text: text})
+    for answer in (text, {"1": {"entities": [text], "triples": [text, {text: text}]}, text: text}):
+        with suppress(UnusableAnswerError):
+            read_or_explain(1, answer)
 """,
     "lm/asking.py": """
 from nlp_retrieval.lm import asking

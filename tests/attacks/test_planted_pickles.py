@@ -18,7 +18,6 @@ from sparse_models import HashedTerms
 from nlp_retrieval import (
     Bm25sRetriever,
     ColbertRetriever,
-    EntitySentencesRetriever,
     FaissRetriever,
     LinkGraphRetriever,
     Searcher,
@@ -48,7 +47,6 @@ RETRIEVERS: dict[str, BaseRetriever] = {
     "faiss hnsw": FaissRetriever(HashedWords(), index_type="hnsw"),
     "colbert": ColbertRetriever(HashedTokens()),
     "splade": SpladeRetriever(HashedTerms()),
-    "entity_sentences": EntitySentencesRetriever([Bm25sRetriever()], encoder=HashedWords()),
     "hop": HopRetriever(Bm25sRetriever(), encoder=HashedWords()),
     "link_graph": LinkGraphRetriever([Bm25sRetriever()], links=[TitleMentions(rarity=0.0)]),
 }

@@ -11,7 +11,7 @@ import pytest
 from rerankers.tiny_models import save_bert
 
 from nlp_retrieval import CrossEncoderReranker, RetrievalResult, SearchableItem
-from nlp_retrieval.core.files.model_files import fingerprint_of_folder
+from nlp_retrieval.core.files.model_files import ModelFiles
 from nlp_retrieval.encoders.colbert import ColbertEncoder, is_multi_vector
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.errors import ModelError
@@ -165,7 +165,7 @@ def test_settings_that_are_nested_without_end_are_one_error(file: str, tmp_path:
 
 def test_code_that_was_trusted_is_part_of_the_fingerprint(tmp_path: Path, tally: Tally) -> None:
     model, _ = planted(tmp_path, own_architecture, head=False)
-    before = fingerprint_of_folder(model)
+    before = ModelFiles.of(model).fingerprint
     with tally(FAMILY):
         (model / "modeling_own.py").write_text("# another one")
-        assert fingerprint_of_folder(model) != before
+        assert ModelFiles.of(model).fingerprint != before

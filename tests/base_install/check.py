@@ -138,7 +138,7 @@ def names_what_is_missing(folder: Path) -> None:
     refused("signals", lambda: load_profile("climate"))
     refused("signals", lambda: Bm25sRetriever(pattern="[a-z]+").index(items, folder / "pattern"))
     refused("chinese", lambda: Bm25sRetriever(segmenter="jieba").index(items, folder / "chinese"))
-    refused("signals", lambda: train_word_vectors(items, folder / "vectors"))
+    refused("word-vectors", lambda: train_word_vectors(items, folder / "vectors"))
     refused("database", lambda: list(DatabaseLoader("sqlite:///nowhere.db", table="t").stream()))
     refused("huggingface", lambda: HuggingFaceLoader(folder).load())
     refused("ir-datasets", lambda: IrDatasetsLoader("vaswani").load())

@@ -36,7 +36,8 @@ from nlp_retrieval.errors import ConfigurationError, GoldError, RetrievalWarning
 from nlp_retrieval.evaluation import gold_answers
 from nlp_retrieval.lm import LanguageModelAnswerer
 from nlp_retrieval.reports.page.page import render_page
-from nlp_retrieval.reports.terminal import summary_table
+from nlp_retrieval.reports.terminal import SummaryTable
+from nlp_retrieval.reports.view import view_of
 
 __all__ = ["model", "server"]
 
@@ -193,11 +194,11 @@ def test_files_of_a_run_hold_the_answers_and_are_read_back(tmp_path, model):
 def test_the_table_and_the_page_show_answers_and_what_they_took(tmp_path, model):
     report = ran(tmp_path, model()).report
     out = io.StringIO()
-    Console(file=out, width=260).print(summary_table(report))
+    Console(file=out, width=260).print(SummaryTable(view_of(report)))
     for heading in ("Answer", "Joint", "dropped", "answering"):
         assert heading in out.getvalue()
     narrow = io.StringIO()
-    Console(file=narrow, width=60).print(summary_table(report))
+    Console(file=narrow, width=60).print(SummaryTable(view_of(report)))
     page = render_page(report)
     for label in ("Answer F1", "Facts recall", "dropped citations", "failed answers"):
         assert label in page

@@ -7,14 +7,12 @@ import re
 from hashed_tokens import HashedTokens
 from hashed_words import HashedWords
 from milvus_server import milvus_url, shared_milvus
-from named_models import NAMED
 from postgres_server import env_url, shared_server
 from sparse_models import HashedTerms
 from told_knowledge import openie_docs
 
 from nlp_retrieval import (
     Bm25sRetriever,
-    EntitySentencesRetriever,
     FaissRetriever,
     FeedbackRetriever,
     LanguageModel,
@@ -174,29 +172,6 @@ class TestLinkGraphOverEntitySentences(Searching):
 
     def make(self):
         return LinkGraphRetriever([Bm25sRetriever()], links=[TitleMentions(), EntitySentences()])
-
-
-class TestEntitySentences(EverythingMatches, RetrieverRules):
-    component = EntitySentencesRetriever
-    tolerance = 1e-6
-    order_depends_on_filter = True
-
-    def other_values(self):
-        pipeline = self.folder / "pipeline"
-        NAMED["entities"].save(pipeline, 0)
-        return {"seeds": [Bm25sRetriever(k1=1.2)], "encoder": HashedWords(seed=1), "mentions": str(pipeline)}
-
-    def make(self):
-        return EntitySentencesRetriever([Bm25sRetriever()], encoder=HashedWords(dimension=24), threshold=0.05)
-
-
-class TestEntitySentencesOverVectors(Searching):
-    component = EntitySentencesRetriever
-    tolerance = 1e-6
-    order_depends_on_filter = True
-
-    def make(self):
-        return EntitySentencesRetriever([FaissRetriever(HashedWords(dimension=24))], threshold=0.05)
 
 
 class TestFeedback(EverythingMatches, RetrieverRules):

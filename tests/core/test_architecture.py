@@ -46,12 +46,9 @@ FLOORS = (
 """From the ground up: a room imports rooms of the floors below it, and none beside it."""
 
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms.split()}
-ENGINES = {"pyserini", "bm25s", "faiss", "colbert", "link_graph", "entity_sentences", "feedback"}
-ENGINES |= {"pgvector", "postgres_text", "splade", "milvus"}
+ENGINES = {"pyserini", "bm25s", "faiss", "colbert", "link_graph", "feedback", "pgvector", "postgres_text", "splade", "milvus"}
 ENGINES_MAY_IMPORT = {
     ("link_graph", "faiss"),
-    ("entity_sentences", "faiss"),
-    ("entity_sentences", "link_graph"),
     ("feedback", "link_graph"),
     ("feedback", "faiss"),
     ("splade", "bm25s"),

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from nlp_retrieval import (
     Bm25sRetriever,
     ColbertRetriever,
-    EntitySentencesRetriever,
     FaissRetriever,
     LinkGraphRetriever,
     OverlapReranker,
@@ -201,7 +200,6 @@ def retrievers() -> dict[str, Any]:
         "pyserini": PyseriniRetriever(),
         "colbert": ColbertRetriever(HashedTokens(), bits=4),
         "exact": ColbertRetriever(HashedTokens(), bits=None),
-        "entity_sentences": EntitySentencesRetriever([lexical, dense], threshold=0.05),
         "hop": HopRetriever(dense, min_similarity=0.4),
         "link_graph": LinkGraphRetriever([lexical, dense]),
     }

@@ -18,7 +18,6 @@ from crash.operation import Operation, State
 from nlp_retrieval import (
     Bm25sRetriever,
     ColbertRetriever,
-    EntitySentencesRetriever,
     FaissRetriever,
     FeedbackRetriever,
     LinkGraphRetriever,
@@ -69,7 +68,6 @@ def retrievers(*labels: str) -> dict[str, BaseRetriever]:
         "hnsw": lambda: FaissRetriever(HashedWords(), index_type="hnsw"),
         "colbert": lambda: ColbertRetriever(HashedTokens(), backend="numpy"),
         "splade": lambda: SpladeRetriever(HashedTerms(), backend="numpy"),
-        "sentences": lambda: EntitySentencesRetriever([Bm25sRetriever(backend="numpy")], encoder=HashedWords()),
         "feedback": lambda: FeedbackRetriever(
             [FaissRetriever(HashedWords(), index_type="flat")], document="seed", position="year"
         ),
@@ -151,7 +149,7 @@ def index_operations() -> list[Operation]:
         *_index_operations("", TWO),
         *_index_operations(
             ", every engine",
-            ("bm25s", "flat", "hnsw", "colbert", "splade", "links", "sentences", "knowledge", "hops", "feedback"),
+            ("bm25s", "flat", "hnsw", "colbert", "splade", "links", "knowledge", "hops", "feedback"),
         ),
         *_index_operations(", PostgreSQL", ("words", "vectors")),
         *_index_operations(", Milvus", ("bm25s", "milvus")),

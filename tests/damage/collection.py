@@ -15,7 +15,6 @@ from sparse_models import HashedTerms
 from nlp_retrieval import (
     Bm25sRetriever,
     ColbertRetriever,
-    EntitySentencesRetriever,
     FaissRetriever,
     FeedbackRetriever,
     LinkGraphRetriever,
@@ -66,7 +65,6 @@ def retrievers(backend: str = "numpy") -> dict[str, BaseRetriever]:
         "colbert, 2 bits": ColbertRetriever(tokens, bits=2, **late),  # type: ignore[arg-type]
         "colbert, 4 bits": ColbertRetriever(tokens, bits=4, **late),  # type: ignore[arg-type]
         "colbert, exact": ColbertRetriever(tokens, bits=None),
-        "entity sentences": EntitySentencesRetriever([lexical], encoder=encoder, threshold=0.05),
         "feedback": FeedbackRetriever([FaissRetriever(encoder, index_type="flat")], "kind", "title", "year"),
         "hops": HopRetriever(lexical, encoder=encoder, document="old", position="year", centrality_weight=0.1),
         "splade": SpladeRetriever(HashedTerms(), backend=backend),  # type: ignore[arg-type]

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from gensim.models import KeyedVectors
 
 from nlp_retrieval import FaissRetriever, MultiSignalReranker, RetrievalResult, SearchableItem, WordVectorEncoder
 from nlp_retrieval.encoders import train_word_vectors
@@ -141,6 +142,20 @@ def test_vectors_that_are_others_only_while_they_are_read_are_not_opened(source,
         encoder.encode_queries(["wind"])
 
 
+@pytest.mark.parametrize("end", [b"", b"\n"])
+def test_binary_files_of_any_size_are_read_as_gensim_reads_them(end, tmp_path):
+    n_words, dimension = 3000, 200  # larger than what is read at a time
+    vectors = np.random.default_rng(0).normal(size=(n_words, dimension)).astype("<f4")
+    words = [f"w{row}é" for row in range(n_words)]
+    pairs = [word.encode() + b" " + row.tobytes() + end for word, row in zip(words, vectors, strict=True)]
+    path = tmp_path / "vectors.bin"
+    path.write_bytes(b"%d %d\n" % (n_words, dimension) + b"".join(pairs))
+    expected = KeyedVectors.load_word2vec_format(str(path), binary=True)
+    read = read_word_vectors(path)
+    assert list(read.numbers) == expected.index_to_key
+    assert np.array_equal(read.vectors, expected.vectors)
+
+
 class Harmful:
     def __reduce__(self):
         return os.mkdir, ("harmed",)
@@ -160,6 +175,7 @@ def test_a_pickle_is_refused_and_not_run(name, tmp_path, monkeypatch):
     [
         ("a.txt", b"999999999 300\nthe 1 2 3\n", "says that it holds 999,999,999 words of dimension 300, and has only"),
         ("a.bin", b"400 300\nthe ", "has only 12 bytes"),
+        ("a.bin", b"2 1\nthe \0\0\0\0wind \0\0", "it ends before word 2 of 2 does"),
         ("a.txt", b"the 1 2 3\nwind 1 2\n", "no file of word vectors, or is damaged"),
         ("a.txt", b"3 2\nthe 1 2\nwind 1 2\n", "says that it holds 3 words, and holds 2"),
         ("a.txt", b"", "no file of word vectors, or is damaged|holds no word vectors"),

@@ -16,12 +16,10 @@ from nlp_retrieval.encoders.word_vectors import VECTORS_FILE, WORDS_FILE, write_
 from nlp_retrieval.hipporag import HippoRagRetriever
 from nlp_retrieval.policy import HopRetriever
 from nlp_retrieval.rerankers.multi_signal.profile import profile_path
-from nlp_retrieval.retrievers.entity_sentences.graph.named_sentences import NamedSentences
-from nlp_retrieval.text.sentence_entities import PassageEntities
 
 from .inputs import SEPARATOR, a_file, scratch
 from .models import BLOCK, kept_here, made_files
-from .parts import KNOWLEDGE, PLACES, RELATIONS, SENTENCES
+from .parts import KNOWLEDGE, PLACES, RELATIONS
 
 _REPORT = """# Foxes
 
@@ -168,15 +166,6 @@ def _relations() -> list[bytes]:
     return [_joined(files, RELATIONS)]
 
 
-def _sentences() -> list[bytes]:
-    folder = scratch() / "seed-sentences"
-    folder.mkdir(exist_ok=True)
-    named: list[tuple[set[str], ...]] = [({"fox"}, {"tree", "fox"}), ({"oak"},), (set(),)]
-    said = [PassageEntities(frozenset(), (), tuple(map(frozenset, sentences))) for sentences in named]
-    NamedSentences.of(said).write(folder)
-    return [_joined(folder, SENTENCES)]
-
-
 def _places() -> list[bytes]:
     folder = scratch() / "seed-places"
     folder.mkdir(exist_ok=True)
@@ -214,7 +203,6 @@ FURTHER: dict[str, Callable[[], list[Any]]] = {
     "worker_block": _each(BLOCK),
     "made_model": _made,
     "knowledge_tables": _knowledge_tables,
-    "named_sentences": _sentences,
     "relations": _relations,
     "places": _places,
     "server_records": _each(_COLLECTION, _TABLE),

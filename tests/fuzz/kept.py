@@ -145,8 +145,7 @@ def graph(data: bytes) -> bool:
         found = LinkGraph.open(a_folder("graph", dict(zip(GRAPH, parts(data, len(GRAPH)), strict=True))))
     except IndexDamagedError:
         return False
-    for node in range(min(found.n_nodes, 10)):
-        assert all(0 <= neighbour < found.n_nodes for neighbour, *_ in found.links_of(node))
+    assert ((found.neighbours >= 0) & (found.neighbours < found.n_nodes)).all()
     return True
 
 

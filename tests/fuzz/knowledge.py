@@ -7,11 +7,12 @@ import json
 import pydantic
 
 from nlp_retrieval.errors import ConfigurationError, QueryError, SourceError
+from nlp_retrieval.lm import UnusableAnswerError
 from nlp_retrieval.rerankers.multi_signal.profile import Profile, load_profile
 from nlp_retrieval.service.index_service import SearchBody
 from nlp_retrieval.service.refusal import faults_of
 from nlp_retrieval.systems.evidence.service import AuditBody, IndexBody, PassageSearchBody, VerifyBody
-from nlp_retrieval.systems.hipporag.knowledge.extraction import read_answer
+from nlp_retrieval.systems.hipporag.knowledge.extraction import read_or_explain
 from nlp_retrieval.systems.hipporag.knowledge.from_json import ENTITY_TYPES, MAX_CHARACTERS, MAX_STATEMENTS
 from nlp_retrieval.systems.hipporag.knowledge.openie_file import OpenIeFile
 from nlp_retrieval.systems.hipporag.knowledge.statements import PassageKnowledge
@@ -46,7 +47,10 @@ def knowledge_answers(data: bytes) -> bool:
     text = as_text(data)
     used = False
     for n_passages in (1, 2):
-        found = read_answer(n_passages, text) or {}
+        try:
+            found = read_or_explain(n_passages, text) or {}
+        except UnusableAnswerError:
+            continue
         assert set(found) <= set(range(n_passages))
         for one in found.values():
             used = True

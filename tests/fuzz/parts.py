@@ -6,8 +6,6 @@ import numpy as np
 
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.errors import IndexDamagedError
-from nlp_retrieval.retrievers.entity_sentences.graph.named_sentences import NamedSentences
-from nlp_retrieval.retrievers.entity_sentences.graph.sentence_graph import SentenceGraph
 from nlp_retrieval.retrievers.feedback import PassagePlaces
 from nlp_retrieval.retrievers.milvus.record import CollectionRecord, orphans
 from nlp_retrieval.retrievers.postgres.record import TableRecord
@@ -19,7 +17,6 @@ from .inputs import a_folder, parts
 COLUMNS = ("known", "entities", "triples", "triple_ends", "texts", "text_offsets", "statement_rows", "statement_triples")
 KNOWLEDGE = tuple(f"{name}.npy" for name in (*COLUMNS, *(f"synonym_{end}" for end in ("sources", "targets", "similarities"))))
 KNOWLEDGE += ("knowledge_vectors.npy",)
-SENTENCES = ("sentence_offsets.npy", "name_offsets.npy", "name_hashes.npy")
 PLACES = ("subjects.json", "subjects.npy", "documents.npy", "positions.npy")
 RELATIONS = tuple(
     f"{name}.npy"
@@ -39,22 +36,7 @@ def knowledge_tables(data: bytes) -> bool:
         graph = open_knowledge([segment]).weighted(None, passages=True).graph
     except IndexDamagedError:
         return False
-    for node in range(min(graph.n_nodes, 10)):
-        assert all(0 <= neighbour < graph.n_nodes for neighbour, *_ in graph.links_of(node))
-    return True
-
-
-def named_sentences(data: bytes) -> bool:
-    """The entities of sentences: what opens is a graph whose sentences and entities are there."""
-    segment = _segment("sentences", SENTENCES, data)
-    try:
-        found = NamedSentences.open_all([segment])
-    except IndexDamagedError:
-        return False
-    graph = SentenceGraph.of(found, N_PASSAGES)
-    rows = graph.sentences_of(np.arange(N_PASSAGES))
-    assert len(rows) == found.sentences[-1]
-    assert graph.n_passages == N_PASSAGES
+    assert ((graph.neighbours >= 0) & (graph.neighbours < graph.n_nodes)).all()
     return True
 
 
@@ -111,4 +93,4 @@ def _segment(name: str, files: tuple[str, ...], data: bytes) -> SegmentFolder:
     return SegmentFolder(a_folder(name, dict(zip(files, parts(data, len(files)), strict=True))), 0, N_PASSAGES)
 
 
-OF_PARTS = [knowledge_tables, named_sentences, relations, places, server_records]
+OF_PARTS = [knowledge_tables, relations, places, server_records]

@@ -11,7 +11,7 @@ from languages.passages import SAMPLES
 from nlp_retrieval import Bm25sRetriever, LinkGraphRetriever, Searcher
 from nlp_retrieval.core.index.items import ItemTable, write_items
 from nlp_retrieval.retrievers.link_graph.links.title_mentions import TitleMentions
-from nlp_retrieval.text.mentions import entities_by_rules, name_runs, normalize
+from nlp_retrieval.text.mentions import entities_by_rules, normalize
 from nlp_retrieval.text.sentences import sentences_of
 from nlp_retrieval.text.surfaces import SurfaceMatcher, surface_of
 from nlp_retrieval.text.titles import normalize_title
@@ -93,7 +93,6 @@ def test_names_are_found_by_quotation_marks_and_capitals_of_any_script(text: str
 
 def test_words_of_hindi_stay_whole() -> None:
     assert normalize("हिन्दी भाषा") == "हिन्दी भाषा"
-    assert name_runs("हिन्दी भाषा। चिल्का झील?") == [["हिन्दी", "भाषा"], ["चिल्का", "झील"]]
 
 
 @pytest.mark.parametrize(

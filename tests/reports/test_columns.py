@@ -9,7 +9,8 @@ from rich.console import Console
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.reports.columns import COST_COLUMNS, Column, amount, measure_columns
-from nlp_retrieval.reports.terminal import summary_table
+from nlp_retrieval.reports.terminal import SummaryTable
+from nlp_retrieval.reports.view import view_of
 
 from .report_data import configuration, cost_like, measures_like, report_of, usual_report
 
@@ -17,7 +18,7 @@ from .report_data import configuration, cost_like, measures_like, report_of, usu
 def printed(report: BenchmarkReport, width: int, terminal: bool = False) -> str:
     file = io.StringIO()
     Console(file=file, width=width, force_terminal=terminal, color_system="standard" if terminal else None).print(
-        summary_table(report)
+        SummaryTable(view_of(report))
     )
     return file.getvalue()
 
@@ -103,11 +104,13 @@ def test_differences_are_said_to_be_untested() -> None:
 def test_ascii_terminals_and_missing_measures_are_fine() -> None:
     file = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="strict")
     odd = report_of(configuration("a", {"mrr": 0.4}), configuration("b", {"recall@100": float("nan")}), k_values=[100])
-    Console(file=file, width=80).print(summary_table(report_of(configuration("a", measures_like(0.2)))))
+    Console(file=file, width=80).print(SummaryTable(view_of(report_of(configuration("a", measures_like(0.2))))))
     file.flush()
     assert "nan" not in printed(odd, 80)
     absent = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="strict")
-    Console(file=absent, width=80).print(summary_table(report_of(replace(configuration("a", measures_like(0.2)), cost=None))))
+    Console(file=absent, width=80).print(
+        SummaryTable(view_of(report_of(replace(configuration("a", measures_like(0.2)), cost=None))))
+    )
     absent.flush()
 
 

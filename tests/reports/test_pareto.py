@@ -18,7 +18,8 @@ from nlp_retrieval.evaluation.pairwise import compare_pairs
 from nlp_retrieval.reports.page.page import quality_latency, quality_price, render_page
 from nlp_retrieval.reports.pareto import MARK, front_legend, fronts, not_dominated
 from nlp_retrieval.reports.tables import latex_table, markdown_table
-from nlp_retrieval.reports.terminal import summary_table
+from nlp_retrieval.reports.terminal import SummaryTable
+from nlp_retrieval.reports.view import view_of
 from reports.page.test_page import Page
 
 from .report_data import configuration, cost_like, priced_report, report_of, usual_report
@@ -28,7 +29,7 @@ CAVEAT = "neighbours on it may differ by chance"
 
 def printed(report: BenchmarkReport, width: int = 120, encoding: str = "utf-8") -> str:
     file = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="strict")
-    Console(file=file, width=width).print(summary_table(report))
+    Console(file=file, width=width).print(SummaryTable(view_of(report)))
     file.flush()
     return file.buffer.getvalue().decode(encoding)  # type: ignore[attr-defined, no-any-return]
 

@@ -1,4 +1,4 @@
-"""Entities sentence by sentence, and the stretches of a query in which names are looked for."""
+"""Entities sentence by sentence."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from retrievers.link_graph.corpora import passage
 
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.text.entities import EntityFinder
-from nlp_retrieval.text.mentions import entities_by_rules, name_runs
+from nlp_retrieval.text.mentions import entities_by_rules
 from nlp_retrieval.text.sentence_entities import PassageEntities, entities_by_sentence
 
 RULES = EntityFinder("rules")
@@ -67,10 +67,3 @@ def test_any_texts_give_the_entities_of_their_sentences(texts: list[tuple[str, s
         assert all(sentence.strip() for sentence in sentences)
         assert [set(names) for names in found.sentences] == [entities_by_rules(sentence) for sentence in sentences]
         assert "".join("".join(sentences).split()) == "".join(item.content.split())
-
-
-def test_names_of_a_query_are_looked_for_in_capitalised_runs_and_quotations_or_everywhere_in_lower_case() -> None:
-    assert name_runs("When did the mother of Lothair II die?") == [["lothair", "ii"]]
-    assert name_runs('Who wrote "the castle" in Prague') == [["the", "castle"], ["prague"]]
-    assert name_runs("mother of lothair ii, king") == [["mother", "of", "lothair", "ii"], ["king"]]
-    assert name_runs("?!") == name_runs("") == []

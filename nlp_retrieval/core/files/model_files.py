@@ -22,7 +22,7 @@ from nlp_retrieval.core.files.checksums import is_settled, sha256_of, state_of
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.errors import ModelError
 
-__all__ = ["ModelFiles", "fingerprint_of_folder"]
+__all__ = ["ModelFiles"]
 
 # References in a model's settings, which may lead only to files in its own folder.
 #
@@ -241,11 +241,6 @@ class _Seen(NamedTuple):
     fingerprint: str
     state: tuple[tuple[str | int, ...], ...]
     """For each file that counts: its name in the model, its path, and its status in the file system."""
-
-
-def fingerprint_of_folder(path: Path) -> str:
-    """Return the SHA-256 over names and contents of the files that determine what a model computes."""
-    return ModelFiles.of(path).fingerprint
 
 
 def _seen(folder: Path, trust_remote_code: bool) -> _Seen:

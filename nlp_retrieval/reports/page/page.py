@@ -65,39 +65,37 @@ from nlp_retrieval.text.printing import printable
 _LEGEND = 20.0
 
 
-def quality_latency(report: BenchmarkReport, measure: str = "recall") -> str:
-    """Return quality at the largest cutoff against median latency, with the Pareto front; ``""`` where nothing was measured.
+def quality_latency(report: BenchmarkReport) -> str:
+    """Return recall at the largest cutoff against median latency, with the Pareto front; ``""`` where nothing was measured.
 
     Args:
         report: a finished benchmark.
-        measure: a measure with values between 0 and 1, without its cutoff.
     """
     (latency,) = (column for column in COST_COLUMNS if column.key == "latency_ms")
-    return _quality_against(report, measure, latency, "latency", ("median latency", "median latency, ms", "in {} ms"))
+    return _quality_against(report, latency, "latency", ("median latency", "median latency, ms", "in {} ms"))
 
 
-def quality_price(report: BenchmarkReport, measure: str = "recall") -> str:
-    """Return quality at the largest cutoff against the price of 1,000 queries; ``""`` where no price is known.
+def quality_price(report: BenchmarkReport) -> str:
+    """Return recall at the largest cutoff against the price of 1,000 queries; ``""`` where no price is known.
 
     Args:
         report: a finished benchmark.
-        measure: a measure with values between 0 and 1, without its cutoff.
     """
     found = price_columns(report)
     if not found or report.prices is None:
         return ""
     currency = report.prices.currency
     said = ("price", f"{currency} per 1,000 queries", f"for {{}} {currency} per 1,000 queries")
-    return _quality_against(report, measure, found[0], "price", said)
+    return _quality_against(report, found[0], "price", said)
 
 
-def _quality_against(report: BenchmarkReport, measure: str, cost: Column, name: str, said: tuple[str, str, str]) -> str:
+def _quality_against(report: BenchmarkReport, cost: Column, name: str, said: tuple[str, str, str]) -> str:
     """One labelled point per configuration; those on the front are ringed, and a line steps from one to the next."""
     k = max(report.k_values, default=0)
     points = {
         place: (value, dear)
         for place, result in enumerate(report.configurations)
-        if (value := finite(result.measures.get(f"{measure}@{k}"))) is not None and (dear := cost.value(result)) is not None
+        if (value := finite(result.measures.get(f"recall@{k}"))) is not None and (dear := cost.value(result)) is not None
     }
     if not points:
         return ""
@@ -108,7 +106,7 @@ def _quality_against(report: BenchmarkReport, measure: str, cost: Column, name: 
     height, right = max(SHORTEST, LINE * len(named) + TOP + BOTTOM), WIDTH - 10
     y = quality_axis([value for value, _ in points.values()], height)
     x = cost_axis([dear for _, dear in points.values()] + [end for span in spans.values() if span for end in span], right)
-    heading = f"{family_label(measure)} at {k}"
+    heading = f"{family_label('recall')} at {k}"
     edge = "; 0 at the left edge" if any(dear <= 0 for _, dear in points.values()) else ""
     body = grid(x, y, right, height, heading, f"{x_title} (log scale{edge})")
     marks = {place: (x.at(dear), y.at(value)) for place, (value, dear) in points.items()}

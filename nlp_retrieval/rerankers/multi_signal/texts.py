@@ -26,6 +26,8 @@ __all__ = ["AnalysedTexts", "ListedPassages", "PassageSource", "Rarity", "TableP
 
 _READ_AT_ONCE = 4096
 _SAMPLED = 20_000
+_MOST_TEXTS = 300_000
+"""So many are kept at most, beyond those of one batch."""
 
 
 @dataclass(frozen=True)
@@ -131,13 +133,11 @@ class AnalysedTexts:
     Args:
         stems: splits texts into words.
         features: what is looked for; None for nothing.
-        most: so many texts are kept at most, beyond those of one batch.
     """
 
-    def __init__(self, stems: Stems, features: Features | None, most: int = 300_000) -> None:
+    def __init__(self, stems: Stems, features: Features | None) -> None:
         self._stems = stems
         self._features = features
-        self._most = most
         self.epoch = 0
         """Grows when all is forgotten; slots of an earlier epoch mean nothing."""
         self.forget()
@@ -162,7 +162,7 @@ class AnalysedTexts:
 
     def slots(self, texts: Sequence[str]) -> Rows:
         """Return the slots of texts, ``[texts]``; those that are not known yet are analysed."""
-        if len(self._slots) + len(texts) > self._most and self._slots:
+        if len(self._slots) + len(texts) > _MOST_TEXTS and self._slots:
             self.forget()
         return self._add(texts)
 
@@ -170,7 +170,7 @@ class AnalysedTexts:
         """Return the slots of the texts in some rows of an index, ``[rows]``."""
         known = self._rows.get(table)
         n_missing = len(rows) if known is None else int((known[rows] < 0).sum())
-        if len(self._slots) + n_missing > self._most and self._slots and n_missing:
+        if len(self._slots) + n_missing > _MOST_TEXTS and self._slots and n_missing:
             self.forget()
         return self._slots_of_rows(table, rows)
 

@@ -10,17 +10,17 @@ from nlp_retrieval.retrievers.milvus.collections import check_collection
 from nlp_retrieval.retrievers.milvus.embedded import EMBEDDED, MilvusLiteServer
 from nlp_retrieval.retrievers.milvus.record import CollectionRecord
 
+_MOST_SECONDS = 3600.0
+"""That one request may take."""
 
-def verify_collections(
-    directory: Path, url: str | None = None, token: str | None = None, *, timeout: float = 3600.0
-) -> list[str]:
+
+def verify_collections(directory: Path, url: str | None = None, token: str | None = None) -> list[str]:
     """Compare every row of every collection that the manifest of an index leads to with the checksums in their records.
 
     Args:
         directory: of the index.
         url: of the server; None for the embedded one.
         token: ``env:NAME``, for the server.
-        timeout: seconds that one request may take.
 
     Returns:
         One message per damaged collection; empty if there is none, or no collection at all.
@@ -40,7 +40,7 @@ def verify_collections(
             f"{records[0].database or 'default'!r}), which was not asked; pass its URL with --url env:NAME"
         )
     server = MilvusLiteServer(place) if url is None else None
-    connections = MilvusConnections(url, token, server, timeout=timeout, retries=1)
+    connections = MilvusConnections(url, token, server, timeout=_MOST_SECONDS, retries=1)
     damaged = []
     try:
         for record in records:

@@ -127,18 +127,6 @@ class Connections:
         except psycopg.Error as error:
             raise self.explained(error, "; nothing was written: run it again") from None
 
-    def outside(self, statement: Any) -> None:
-        """Run a statement that may not run in a transaction (VACUUM)."""
-        import psycopg
-
-        try:
-            with self._connection() as connection:
-                connection.execute("SET statement_timeout = 0")
-                connection.execute(statement)
-                connection.execute(f"SET statement_timeout = {int(self.timeout * 1000)}".encode())
-        except psycopg.Error as error:
-            raise self.explained(error) from None
-
     def close(self) -> None:
         """Close all connections that are not in use."""
         self._drop_idle()

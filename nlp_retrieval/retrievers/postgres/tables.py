@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, LiteralString
 
@@ -13,7 +13,7 @@ from nlp_retrieval.retrievers.postgres.checksums import quick_check, whole_check
 from nlp_retrieval.retrievers.postgres.connections import Connections
 from nlp_retrieval.retrievers.postgres.record import TableRecord
 from nlp_retrieval.retrievers.postgres.registry import create_registry, register
-from nlp_retrieval.retrievers.servers.checksums import ids_sum, row_sum, stored_id
+from nlp_retrieval.retrievers.servers.checksums import ids_sum
 
 if TYPE_CHECKING:
     from psycopg.sql import Composed
@@ -138,21 +138,6 @@ def _whole_state(connection: PostgresConnection, record: TableRecord, kind: str)
     check = whole_check(kind.partition("(")[0])
     found = connection.execute(SQL("SELECT {} FROM {}").format(check, table_of(record))).fetchone()
     return found or (0, None, None, "0", "0")
-
-
-def copy_rows(connection: PostgresConnection, statement: Composed, types: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
-    """Send rows into a new table by binary COPY; they are frozen at once, as nobody saw the table before."""
-    with connection.cursor().copy(statement) as copy:
-        copy.set_types(types)
-        for row in rows:
-            copy.write_row(row)
-
-
-def numbered(ids: list[str], first: int = 0) -> Iterator[tuple[int, str, int]]:
-    """Yield row, stored id and what the row adds to the checksum of the ids."""
-    for row, item_id in enumerate(ids, start=first):
-        stored = stored_id(item_id)
-        yield row, stored, row_sum(row, stored.encode())
 
 
 def check_table(connection: PostgresConnection, record: TableRecord, shown: str, *, whole: bool = False) -> None:

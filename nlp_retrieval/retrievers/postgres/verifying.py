@@ -17,13 +17,16 @@ if TYPE_CHECKING:
     from nlp_retrieval.retrievers.postgres.connections import PostgresConnection
 
 
-def verify_tables(directory: Path, url: str | None = None, *, statement_timeout: float = 3600.0) -> list[str]:
+_MOST_SECONDS = 3600.0
+"""That reading one table may take."""
+
+
+def verify_tables(directory: Path, url: str | None = None) -> list[str]:
     """Compare every row of every table that the manifest of an index leads to with the checksums in their records.
 
     Args:
         directory: of the index.
         url: of the server; None for the embedded one.
-        statement_timeout: seconds that reading one table may take.
 
     Returns:
         One message per damaged table; empty if there is none, or no table at all.
@@ -43,7 +46,7 @@ def verify_tables(directory: Path, url: str | None = None, *, statement_timeout:
             "not asked; pass its URL with --url env:NAME"
         )
     server = EmbeddedServer(place) if url is None else None
-    connections = Connections(url, server, statement_timeout=statement_timeout)
+    connections = Connections(url, server, statement_timeout=_MOST_SECONDS)
     damaged = []
     try:
         for record in records:

@@ -23,7 +23,6 @@ __all__ = [
     "combined_score",
     "document_of",
     "read_answers",
-    "same_but_for_time",
     "to_json",
 ]
 
@@ -105,9 +104,3 @@ def read_answers(path: Path) -> Answers | None:
 def to_json(answers: Answers) -> bytes:
     """Return the bytes of a file of answers."""
     return (json.dumps(answers, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
-
-
-def same_but_for_time(answers: Answers) -> Answers:
-    """Return answers without the time at which they were given: equal for two runs of the same study."""
-    metadata = {key: value for key, value in answers["metadata"].items() if key != "timestamp"}
-    return answers | {"metadata": metadata}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from nlp_retrieval import Evaluation, Gold, RetrievalEvaluator
 from nlp_retrieval.errors import GoldError
@@ -11,15 +11,12 @@ from nlp_retrieval.systems.policy.schema import AnswerFile
 __all__ = ["judged_answers"]
 
 
-def judged_answers(
-    files: Iterable[AnswerFile], gold: Mapping[tuple[str, int], Gold], k_values: Sequence[int] = (5, 10)
-) -> dict[str, Evaluation]:
-    """Judge answers by method; questions that were not asked, or have no gold, do not count.
+def judged_answers(files: Iterable[AnswerFile], gold: Mapping[tuple[str, int], Gold]) -> dict[str, Evaluation]:
+    """Judge answers by method at 5 and 10 passages; questions that were not asked, or have no gold, do not count.
 
     Args:
         files: the answers of all subjects.
         gold: by subject and number of the question, keyed by item id.
-        k_values: the cutoffs.
 
     Raises:
         GoldError: no question that was asked has gold.
@@ -38,6 +35,6 @@ def judged_answers(
         known = dict.fromkeys(name for ids in lists.values() for name in ids)
         known |= dict.fromkeys(name for key in lists for name in gold[key].relevance)
         rows = {name: row for row, name in enumerate(known)}
-        evaluator = RetrievalEvaluator([gold[key] for key in lists], list(known), None, k_values)
+        evaluator = RetrievalEvaluator([gold[key] for key in lists], list(known), None, (5, 10))
         judged[method] = evaluator.evaluate_lists([[rows[name] for name in ids] for ids in lists.values()])
     return judged

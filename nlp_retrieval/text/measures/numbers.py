@@ -28,7 +28,7 @@ from nlp_retrieval.text.measures.dates import Date, dates_of
 from nlp_retrieval.text.measures.notation import SCALES, WRITTEN_TOGETHER, Convention, convention_of, plain_digits
 from nlp_retrieval.text.measures.units import CURRENCY_BEFORE, UNIT, unit_of
 
-__all__ = ["Number", "agreeing", "compare_numbers", "numbers_of", "read_numbers", "unmatched_numbers"]
+__all__ = ["Number", "agreeing", "compare_numbers", "numbers_of", "read_numbers"]
 
 _SMALL = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen"
@@ -200,16 +200,6 @@ def agreeing(one: Number, other: Number) -> bool:
         same = _bare(one.written) == _bare(other.written) and bool(one.others) == bool(other.others)
         return same and (one.percent, one.unit, one.size) == (other.percent, other.unit, other.size)
     return _agree(one, other)
-
-
-def unmatched_numbers(claim: str, passage: str) -> list[Number]:
-    """Return the numbers of a claim that do not surely stand in a passage.
-
-    Args:
-        claim: a statement.
-        passage: what is to support it; of any length, and with up to 20,000 different numbers.
-    """
-    return [number for number, _ in compare_numbers(claim, passage)]
 
 
 def compare_numbers(claim: str, passage: str) -> list[tuple[Number, Number | None]]:

@@ -36,7 +36,8 @@ from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.reports.columns import COST_COLUMNS, LANGUAGE_MODEL_COLUMNS, cost_columns
 from nlp_retrieval.reports.page.page import render_page
 from nlp_retrieval.reports.pareto import fronts
-from nlp_retrieval.reports.terminal import summary_table
+from nlp_retrieval.reports.terminal import SummaryTable
+from nlp_retrieval.reports.view import view_of
 
 KINDS = ("calls", "cache_hits", "tokens_in", "tokens_out", "failures", "degraded")
 
@@ -61,7 +62,7 @@ def counts(cost: Cost | None) -> dict[str, int]:
 
 def printed(report: BenchmarkReport, width: int = 100) -> str:
     file = io.StringIO()
-    Console(file=file, width=width).print(summary_table(report))
+    Console(file=file, width=width).print(SummaryTable(view_of(report)))
     return file.getvalue()
 
 
@@ -291,7 +292,7 @@ def test_no_line_about_models_is_wider_than_the_terminal(width: int) -> None:
 
 def test_an_ascii_terminal_shows_models() -> None:
     file = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="strict")
-    Console(file=file, width=80).print(summary_table(report_with_model()))
+    Console(file=file, width=80).print(SummaryTable(view_of(report_with_model())))
     file.flush()
 
 

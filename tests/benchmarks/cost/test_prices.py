@@ -39,14 +39,15 @@ from nlp_retrieval.reports.columns import cost_columns, price_columns, price_tex
 from nlp_retrieval.reports.notes import price_note, prices_legend
 from nlp_retrieval.reports.page.page import render_page
 from nlp_retrieval.reports.tables import latex_table, markdown_table
-from nlp_retrieval.reports.terminal import summary_table
+from nlp_retrieval.reports.terminal import SummaryTable
+from nlp_retrieval.reports.view import view_of
 
 TOKENS = ModelTokens(tokens_in=3_000_000, tokens_out=500_000, query_tokens_in=800.0, query_tokens_out=100.0)
 
 
 def printed(report: BenchmarkReport, width: int = 120) -> str:
     file = io.StringIO()
-    Console(file=file, width=width).print(summary_table(report))
+    Console(file=file, width=width).print(SummaryTable(view_of(report)))
     return file.getvalue()
 
 

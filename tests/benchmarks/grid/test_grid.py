@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nlp_retrieval import Bm25sRetriever, CombSUM, FaissRetriever, OverlapReranker, ReciprocalRankFusion, Searcher
-from nlp_retrieval.benchmarks.grid import build_grid, expand_grid, labels_of
+from nlp_retrieval.benchmarks import grid as grid_room
+from nlp_retrieval.benchmarks.grid import build_grid, labels_of
 from nlp_retrieval.errors import ConfigurationError
 
 EXAMPLE = """
@@ -29,6 +30,10 @@ vary:
   reranker: [null, {name: overlap}]
 skip: [{retrievers: lexical only, fusion: combsum}]
 """
+
+
+def expand_grid(*settings: Any, **options: Any) -> dict[str, Any]:
+    return grid_room.expand_grid(*settings, **options).settings
 
 
 def expand(text: str) -> dict[str, Any]:

@@ -20,8 +20,9 @@ from nlp_retrieval.benchmarks.runs.compare import judged_again
 from nlp_retrieval.benchmarks.runs.folder import read_run_folder
 from nlp_retrieval.benchmarks.runs.sources import read_sources
 from nlp_retrieval.errors import GoldError, QueryError, SourceError
-from nlp_retrieval.reports.terminal import summary_table
+from nlp_retrieval.reports.terminal import SummaryTable
 from nlp_retrieval.reports.tracking.logged_run import sweep_of
+from nlp_retrieval.reports.view import view_of
 
 DIFFERENT = "These configurations were run on different corpora"
 PARQUET = ("per_query", "hits", "queries", "gold")
@@ -61,7 +62,7 @@ def written(folder: Path, manifest: Callable[[dict[str, Any]], dict[str, Any]], 
 
 def printed(run: BenchmarkRun) -> str:
     out = io.StringIO()
-    Console(file=out, width=200).print(summary_table(run.report))
+    Console(file=out, width=200).print(SummaryTable(view_of(run.report)))
     return " ".join(out.getvalue().split())
 
 

@@ -12,8 +12,13 @@ import pytest
 from rerankers.tiny_models import save_bert
 
 from nlp_retrieval import CrossEncoderReranker, SentenceTransformerEncoder
-from nlp_retrieval.core.files.model_files import ModelFiles, fingerprint_of_folder
+from nlp_retrieval.core.files.model_files import ModelFiles
 from nlp_retrieval.errors import ModelError
+
+
+def fingerprint_of_folder(path: Path) -> str:
+    return ModelFiles.of(path).fingerprint
+
 
 FORGOTTEN = [
     "vectors.npy",

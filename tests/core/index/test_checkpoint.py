@@ -19,10 +19,10 @@ from hashed_tokens import HashedTokens
 from hashed_words import HashedWords, items_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from told_knowledge import openie_docs
 
 from nlp_retrieval import (
     ColbertRetriever,
-    EntitySentencesRetriever,
     FaissRetriever,
     SearchableItem,
     Searcher,
@@ -32,6 +32,7 @@ from nlp_retrieval.core.index import checkpoint
 from nlp_retrieval.core.index.checkpoint import PREFIX
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import IndexLockedError, ModelError, RetrievalWarning
+from nlp_retrieval.hipporag import HippoRagRetriever
 from nlp_retrieval.policy import HopRetriever
 from nlp_retrieval.retrievers import vectors as vectors_room
 from nlp_retrieval.retrievers.colbert import retriever as colbert_room
@@ -379,17 +380,19 @@ def test_each_costs_what_it_would_have_cost_alone(tmp_path):
 
 
 def test_parts_of_a_passage_are_not_taken_for_passages(tmp_path):
-    """Sentences and passages of the same items, by one encoder."""
-    texts = [f"Red foxes met Anna Lindqvist in {word}. They went to Uppsala." for word in "abcdefgh"]
+    """Phrases, triples and passages of the same items, by one encoder."""
+    items = items_of([f"Red foxes met Anna Lindqvist in {word}." for word in "abcdefgh"])
+    knowledge = tmp_path / "openie.json"
+    knowledge.write_text(openie_docs((item, [[f"fox {item.item_id}", "met", "Anna Lindqvist"]]) for item in items), "utf-8")
 
     def made() -> list[BaseRetriever]:
-        return [flat(), EntitySentencesRetriever(encoder=Stops(), seeds=[flat()]), HopRetriever(encoder=Stops(), start=flat())]
+        return [flat(), HippoRagRetriever(Stops(), str(knowledge)), HopRetriever(encoder=Stops(), start=flat())]
 
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message=".*interrupted.*")
-        Searcher(made()).index(items_of(texts), tmp_path / "together")
+        Searcher(made()).index(items, tmp_path / "together")
     for retriever in made():
-        Searcher([retriever]).index(items_of(texts), tmp_path / "apart")
+        Searcher([retriever]).index(items, tmp_path / "apart")
     together, apart = files_of(tmp_path / "together"), files_of(tmp_path / "apart")
     assert {name: file for name, file in together.items() if name != "manifest.json"} == {
         name: file for name, file in apart.items() if name != "manifest.json"

@@ -22,7 +22,8 @@ from nlp_retrieval.evaluation.verdicts import sentence, verdict
 from nlp_retrieval.reports.marks import DAGGERS, TRIANGLES, by_chance, by_figure, legend, out_of_reach, p_text
 from nlp_retrieval.reports.page.page import render_page
 from nlp_retrieval.reports.tables import latex_table, markdown_table
-from nlp_retrieval.reports.terminal import summary_table
+from nlp_retrieval.reports.terminal import SummaryTable
+from nlp_retrieval.reports.view import view_of
 from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
 from reports.report_data import compared_report, usual_report
 
@@ -43,7 +44,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[BenchmarkRun, Pa
 
 def printed(report: BenchmarkReport, width: int = 120, encoding: str = "utf-8") -> str:
     file = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="strict")
-    Console(file=file, width=width).print(summary_table(report))
+    Console(file=file, width=width).print(SummaryTable(view_of(report)))
     file.flush()
     return file.buffer.getvalue().decode(encoding)  # type: ignore[attr-defined, no-any-return]
 
@@ -150,7 +151,7 @@ def test_where_one_set_of_comparisons_is_all_there_is_nothing_more_is_said(finis
 
 def test_bold_is_said_to_be_no_verdict_where_there_is_bold() -> None:
     file = io.StringIO()
-    Console(file=file, width=100, force_terminal=True, color_system=None).print(summary_table(compared_report()))
+    Console(file=file, width=100, force_terminal=True, color_system=None).print(SummaryTable(view_of(compared_report())))
     assert "Bold is the best value measured, significant or not." in one_line(file.getvalue())
     assert "Bold" not in printed(compared_report())
 

@@ -361,14 +361,13 @@ def test_texts_of_other_scripts_and_of_broken_characters_are_scored():
 def test_texts_beyond_the_limit_are_forgotten_and_scored_alike(monkeypatch):
     from nlp_retrieval.rerankers.multi_signal import texts
 
-    monkeypatch.setattr(texts.AnalysedTexts.__init__, "__defaults__", (8,))
-    small = only("fuzzy", word_vectors=HashedWords(), word_vectors_weight=1.0)
-    assert small.scoring.n_texts == 0  # opened with that limit
-    monkeypatch.undo()
-    kept = only("fuzzy", word_vectors=HashedWords(), word_vectors_weight=1.0)
+    small, kept = (only("fuzzy", word_vectors=HashedWords(), word_vectors_weight=1.0) for _ in range(2))
     for turn in range(6):
         given = results(items({f"{name}{turn}": f"{text} turn{turn}" for name, text in TEXTS.items()}))
-        assert signals_of(small, "wind and money", given) == signals_of(kept, "wind and money", given)
+        with monkeypatch.context() as limited:
+            limited.setattr(texts, "_MOST_TEXTS", 8)
+            signals = signals_of(small, "wind and money", given)
+        assert signals == signals_of(kept, "wind and money", given)
     assert (small.scoring.n_texts, kept.scoring.n_texts) == (6, 36)
 
 

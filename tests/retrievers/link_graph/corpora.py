@@ -11,6 +11,7 @@ import pytest
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.retrievers.link_graph.links.base import BaseLinkExtractor
+from nlp_retrieval.retrievers.link_graph.store.link_graph import LinkGraph
 
 
 def passage(title: object, content: str = "", item_id: str = "", **metadata: object) -> SearchableItem:
@@ -25,6 +26,14 @@ def table_of(items: Iterable[SearchableItem], folder: Path) -> ItemTable:
     """The items as an index would hold them."""
     write_items(items, folder)
     return ItemTable(folder / ITEMS_FILE)
+
+
+def links_at(graph: LinkGraph, node: int) -> list[tuple[int, str, bool, float]]:
+    """The links of a node: ``(neighbour, kind, along, weight)``; along means that the node is the source."""
+    kinds = list(graph.n_links)
+    part = slice(int(graph.offsets[node]), int(graph.offsets[node + 1]))
+    columns = zip(graph.neighbours[part].tolist(), graph.types[part].tolist(), graph.weights[part].tolist(), strict=True)
+    return [(neighbour, kinds[number // 2], number % 2 == 0, weight) for neighbour, number, weight in columns]
 
 
 def links_of(extractor: BaseLinkExtractor, items: list[SearchableItem]) -> dict[tuple[str, str], float]:

@@ -6,7 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.text.measures.numbers import numbers_of, unmatched_numbers
+from nlp_retrieval.text.measures.numbers import Number, compare_numbers, numbers_of
+
+
+def unmatched_numbers(claim: str, passage: str) -> list[Number]:
+    return [number for number, _ in compare_numbers(claim, passage)]
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,7 @@ class EntitySentences(SharedEntities):
     1 / (number of passages that name both in one sentence) over the pairs of entities that a sentence of each passage names.
     So passages that speak of the same two things are linked even where each of the two is too common to link anything. Every
     sentence is read by itself, and so is the title. The idea of a graph of entities, sentences and passages without relations
-    is that of LinearRAG (Zhuang et al., 2025, https://arxiv.org/abs/2510.10114), which
-    :class:`~nlp_retrieval.EntitySentencesRetriever` searches.
+    is that of LinearRAG (Zhuang et al., 2025, https://arxiv.org/abs/2510.10114).
 
     Args:
         max_passages: an entity, or pair, that more passages have says too little about any two of them, and links nothing. Each
@@ -47,18 +46,13 @@ class EntitySentences(SharedEntities):
         shared = theirs.all
         counts = [len(names & shared) for names in mine.sentences]
         if not any(counts):
-            return shown_mention(source.title, mine.about & shared) if mine.about & shared else None
+            return _shown_mention(source.title, mine.about & shared) if mine.about & shared else None
         number = counts.index(max(counts))
-        return shown_mention(source.content[slice(*mine.spans[number])], mine.sentences[number] & shared)
+        return _shown_mention(source.content[slice(*mine.spans[number])], mine.sentences[number] & shared)
 
 
-def shown_mention(sentence: str, names: Iterable[str]) -> LinkSentence:
-    """Return a sentence with the mention of the longest of some names; or, where none is seen, all of it.
-
-    Args:
-        sentence: the whole sentence.
-        names: normalised, as they were found in it.
-    """
+def _shown_mention(sentence: str, names: Iterable[str]) -> LinkSentence:
+    """The sentence with the mention of the longest of the names; or, where none is seen, all of it."""
     return mention_of_longest(sentence, names) or sentence_at(sentence, 0, len(sentence))
 
 

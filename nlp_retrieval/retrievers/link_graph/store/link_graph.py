@@ -145,13 +145,6 @@ class LinkGraph:
         """How many nodes there are."""
         return len(self.offsets) - 1
 
-    def links_of(self, node: int) -> list[tuple[int, str, bool, float]]:
-        """Return the links of a node: ``(neighbour, kind, along, weight)``; along means that the node is the source."""
-        kinds = list(self.n_links)
-        part = slice(int(self.offsets[node]), int(self.offsets[node + 1]))
-        columns = zip(self.neighbours[part].tolist(), self.types[part].tolist(), self.weights[part].tolist(), strict=True)
-        return [(neighbour, kinds[number // 2], number % 2 == 0, weight) for neighbour, number, weight in columns]
-
     def links(self) -> dict[str, Links]:
         """Return all links by kind, as :meth:`of` takes them."""
         owner = np.repeat(np.arange(self.n_nodes), np.diff(self.offsets))

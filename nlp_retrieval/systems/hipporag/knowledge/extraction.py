@@ -182,14 +182,6 @@ class KnowledgeExtractor:
         return self._line.ask(asking)
 
 
-def read_answer(n_passages: int, answer: object) -> dict[int, ReadKnowledge] | None:
-    """Return what an answer says, as :func:`read_or_explain`; None where it cannot be used for whatever reason."""
-    try:
-        return read_or_explain(n_passages, answer)
-    except UnusableAnswerError:
-        return None
-
-
 def read_or_explain(n_passages: int, answer: object) -> dict[int, ReadKnowledge] | None:
     """Return what an answer says, by passage from 0, for those that it says it of in a form that can be read.
 

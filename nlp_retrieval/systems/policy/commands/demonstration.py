@@ -42,7 +42,7 @@ def demonstrate(folder: Path) -> None:
 
     Raises:
         OutputError: the folder cannot be written.
-        DependencyError: a package of the extras ``dense`` or ``policy`` is not installed.
+        DependencyError: a package of the extras ``dense``, ``policy`` or ``word-vectors`` is not installed.
     """
     from nlp_retrieval import BeirLoader, Searcher
     from nlp_retrieval.encoders import train_word_vectors

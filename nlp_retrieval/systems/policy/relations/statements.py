@@ -13,7 +13,6 @@ __all__ = ["Statement", "clause_terms", "overlap_of", "statements_of", "terms_of
 
 _MOST_SENTENCES, _MOST_CHARACTERS = 30, 20_000
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_ASIDE = re.compile(r"\([^()]{0,300}\)")
 _CLAUSE = re.compile(r"[,;:()\u2013\u2014](?!\d)")
 _GENERAL = frozenset(
     "reach achieve plan install total expect aim set target goal project foresee estimate amount account country government "

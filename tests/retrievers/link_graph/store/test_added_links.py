@@ -20,6 +20,7 @@ from nlp_retrieval.retrievers.link_graph.store.added_links import (
 )
 from nlp_retrieval.retrievers.link_graph.store.link_graph import LinkGraph, write_link_graph
 from nlp_retrieval.retrievers.link_graph.store.links import Links
+from retrievers.link_graph.corpora import links_at
 
 Triples = list[tuple[int, int, float]]
 FIRST: Triples = [(0, 1, 1.0), (1, 2, 0.5), (2, 0, 2.0)]
@@ -45,7 +46,7 @@ def three_segments(folder: Path, live: Mask | None = None) -> list[SegmentFolder
 
 
 def told(graph: LinkGraph) -> list[list[tuple[int, str, bool, float]]]:
-    return [graph.links_of(node) for node in range(graph.n_nodes)]
+    return [links_at(graph, node) for node in range(graph.n_nodes)]
 
 
 @pytest.mark.parametrize("gone", [[], [1], [3, 5], [0, 1, 2, 3, 4, 5]])

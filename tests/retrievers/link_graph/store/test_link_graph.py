@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from nlp_retrieval.errors import ConfigurationError, EngineError, IndexDamagedError
 from nlp_retrieval.retrievers.link_graph.store.link_graph import LinkGraph, Links, write_link_graph
+from retrievers.link_graph.corpora import links_at
 
 FILES = ["offsets.npy", "neighbours.npy", "weights.npy", "types.npy", "sums.npy"]
 
@@ -62,7 +63,7 @@ def test_every_link_stands_at_both_ends_with_its_summed_weight_and_no_self_link_
                 wanted[source if along else target].append((target if along else source, kind, along, weight))
     for node in range(n_nodes):
         order = sorted(wanted[node], key=lambda link: (list(kinds).index(link[1]), not link[2], link[0]))
-        assert graph.links_of(node) == order
+        assert links_at(graph, node) == order
 
 
 @given(case=graphs(), weights=st.lists(st.sampled_from([0.0, 0.5, 1.0, 7.0]), min_size=6, max_size=6))
@@ -78,7 +79,7 @@ def test_steps_are_the_weights_of_the_open_ways_divided_by_their_sum(case, weigh
     for place, node in enumerate(nodes.tolist()):
         open_ways = [
             (neighbour, weight * ways[kind][not along])
-            for neighbour, kind, along, weight in graph.links_of(node)
+            for neighbour, kind, along, weight in links_at(graph, node)
             if ways[kind][not along] > 0
         ]
         total = sum(weight for _, weight in open_ways)
@@ -109,7 +110,7 @@ def test_links_are_written_the_same_however_they_are_split_and_ordered(tmp_path)
     write_link_graph(tmp_path / "b", 3, {"k": Links.joined(parts)})
     for name in [*FILES, "graph.json"]:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
-    assert LinkGraph.open(tmp_path / "a").links_of(0) == [(1, "k", True, 1.5), (1, "k", False, 4.0)]
+    assert links_at(LinkGraph.open(tmp_path / "a"), 0) == [(1, "k", True, 1.5), (1, "k", False, 4.0)]
     assert len(Links.joined([]).sources) == 0
 
 
@@ -139,7 +140,7 @@ def test_the_columns_are_memory_mapped_and_read_only(tmp_path):
 def test_a_graph_without_links_is_a_graph(kinds):
     graph = built(2, kinds)
     weighted = graph.weighted(dict.fromkeys(kinds, (1.0, 1.0)))
-    assert graph.links_of(1) == []
+    assert links_at(graph, 1) == []
     assert [len(column) for column in weighted.steps(np.array([0, 1]))] == [0, 0, 0]
     assert weighted.pulls.dangling.all()
     assert built(0, kinds if "k" not in kinds else {"k": []}).n_nodes == 0
@@ -171,8 +172,8 @@ def test_127_kinds_fit_and_one_more_is_refused(tmp_path):
     del kinds["127"]
     write_link_graph(tmp_path, 2, kinds)
     graph = LinkGraph.open(tmp_path)
-    assert graph.links_of(0)[-1] == (1, "126", True, 1.0)
-    assert graph.links_of(1)[-1] == (0, "126", False, 1.0)
+    assert links_at(graph, 0)[-1] == (1, "126", True, 1.0)
+    assert links_at(graph, 1)[-1] == (0, "126", False, 1.0)
 
 
 def test_more_nodes_than_the_files_can_number_are_refused(tmp_path):

@@ -11,7 +11,12 @@ from chat_server import fields
 
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ConfigurationError, OutputError
-from nlp_retrieval.systems.hipporag.knowledge.extraction import KnowledgeExtractor, extract_knowledge, read_answer, worked_on
+from nlp_retrieval.systems.hipporag.knowledge.extraction import (
+    KnowledgeExtractor,
+    extract_knowledge,
+    read_or_explain,
+    worked_on,
+)
 from nlp_retrieval.systems.hipporag.knowledge.from_json import MAX_STATEMENTS
 from nlp_retrieval.systems.hipporag.knowledge.statements import PassageKnowledge, Triple
 from nlp_retrieval.systems.hipporag.knowledge.store.knowledge_store import KnowledgeStore
@@ -171,7 +176,7 @@ def test_of_a_mixed_answer_the_sound_part_is_kept_and_the_rest_counted(server, s
 
 def test_more_triples_than_a_passage_may_have_are_cut():
     entry = {"entities": [], "triples": [["a", str(number), "b"] for number in range(10_000)]}
-    read = read_answer(1, {"1": entry})
+    read = read_or_explain(1, {"1": entry})
     assert read is not None
     assert len(read[0].knowledge.triples) == MAX_STATEMENTS
     assert read[0].dropped == 10_000 - MAX_STATEMENTS
@@ -407,7 +412,7 @@ def test_a_triple_that_can_be_read_in_one_way_only_is_read(server, store, extrac
     ids=str,
 )
 def test_an_entity_is_read_with_its_type_in_whatever_form_it_has(entities):
-    read = read_answer(1, {"1": {"entities": entities, "triples": []}})
+    read = read_or_explain(1, {"1": {"entities": entities, "triples": []}})
     assert read is not None
     assert (read[0].knowledge.entities, read[0].types, read[0].dropped) == (("Ada", "Bay"), {"Ada": "person"}, 0)
 
@@ -434,7 +439,7 @@ ENTRY = {"entities": ["Ada"], "triples": [list(TRIPLE)]}
     ids=str,
 )
 def test_what_stands_under_other_keys_is_found(answer):
-    read = read_answer(1, f"Here it is:\n```json\n{json.dumps(answer)}\n```")
+    read = read_or_explain(1, f"Here it is:\n```json\n{json.dumps(answer)}\n```")
     assert read is not None
     assert read[0].knowledge == PassageKnowledge(("Ada",), (Triple(*TRIPLE),))
 
@@ -443,12 +448,12 @@ def test_what_stands_under_other_keys_is_found(answer):
     "answer", [[ENTRY, ENTRY], {"passages": [{"id": 1} | ENTRY, {"id": 2} | ENTRY]}, {"x": {"1": ENTRY, "2": ENTRY}}]
 )
 def test_what_is_said_of_two_passages_is_told_apart_by_number_or_order(answer):
-    assert set(read_answer(2, json.dumps(answer)) or {}) == {0, 1}
+    assert set(read_or_explain(2, json.dumps(answer)) or {}) == {0, 1}
 
 
 @pytest.mark.parametrize("answer", [ENTRY, [ENTRY], {"a": ENTRY, "b": ENTRY}, {"3": ENTRY}, [ENTRY, {"id": 2} | ENTRY]])
 def test_what_may_be_about_either_of_two_passages_is_not_used(answer):
-    assert read_answer(2, json.dumps(answer)) is None
+    assert read_or_explain(2, json.dumps(answer)) is None
 
 
 def test_a_form_that_is_not_read_is_named(server, store, extractor):

@@ -11,7 +11,6 @@ from hashed_words import HashedWords
 from nlp_retrieval import FaissRetriever, MultiSignalReranker, SearchableItem, Searcher
 from nlp_retrieval.policy import HopRetriever, PolicyStudy
 from nlp_retrieval.rerankers.multi_signal.profile import Profile
-from nlp_retrieval.systems.policy.answers import same_but_for_time
 
 PROFILE = {
     "name": "energy",
@@ -92,4 +91,7 @@ def study(
 
 def answers_in(folder: Path) -> dict[str, Any]:
     """All files of answers, without the time at which they were written."""
-    return {path.name: same_but_for_time(json.loads(path.read_text("utf-8"))) for path in sorted(folder.glob("answers/*.json"))}
+    answers = {path.name: json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("answers/*.json"))}
+    for answer in answers.values():
+        del answer["metadata"]["timestamp"]
+    return answers

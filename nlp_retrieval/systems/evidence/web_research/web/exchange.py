@@ -16,9 +16,8 @@ from nlp_retrieval.systems.evidence.web_research.web.connections import Deadline
 from nlp_retrieval.systems.evidence.web_research.web.httpcore_package import httpcore
 from nlp_retrieval.systems.evidence.web_research.web.target import WebTarget, shown
 
-__all__ = ["USER_AGENT", "WebAnswer", "ask_web"]
+__all__ = ["WebAnswer", "ask_web"]
 
-USER_AGENT = "nlp_retrieval/0.1 (research fetcher)"
 _STEP = 2**16
 
 

@@ -1,1 +1,0 @@
-"""Retrieval over the sentences that name entities."""
