@@ -16,7 +16,7 @@ import numpy as np
 from bench.common import Data, Row, at_most, best_of_each, seconds_of
 from nlp_retrieval import ColbertEncoder, SentenceTransformerEncoder
 from nlp_retrieval.core.blocks import EncodedBatch, encoded_here
-from nlp_retrieval.core.index.checkpoint import Site, checkpoints_at, resumed_batches
+from nlp_retrieval.core.index.checkpoint import CheckpointContext, checkpoints_at, resumed_batches
 from nlp_retrieval.encoders.base import BaseEncoder
 from nlp_retrieval.encoders.token_base import BaseTokenEncoder
 
@@ -53,7 +53,7 @@ def _measured(name: str, encoder: BaseEncoder | BaseTokenEncoder, texts: list[st
             for _ in resumed_batches({}, {}, batches, partial(encoded_here, batch_of), dtype):
                 pass
             return
-        with checkpoints_at(Site(Path(folder), corpus, (0, len(texts)))):
+        with checkpoints_at(CheckpointContext(Path(folder), corpus, (0, len(texts)))):
             for _ in resumed_batches({}, {}, batches, partial(encoded_here, batch_of), dtype):
                 pass
 

@@ -7,7 +7,7 @@ import signal
 import time
 from pathlib import Path
 
-from bad_luck import has_bad_luck
+from failing_writes import has_bad_luck
 from hashed_words import HashedWords
 
 from nlp_retrieval.encoders.base import Vectors

@@ -132,7 +132,7 @@ class Study:
         values = {name: np.zeros(len(folds)) for name in (_PERFECT, _FEWER)}
         names = []
         for fold in range(_FOLDS):
-            names.append(best_of(self.deep.only(folds != fold)))
+            names.append(top_k(self.deep.only(folds != fold)))
             for name, held in values.items():
                 held[folds == fold] = self.deep.values[names[-1]][name][folds == fold]
         return values, names
@@ -152,7 +152,7 @@ def _means(figures: Figures, key: Callable[[Config], Any]) -> Iterable[tuple[Any
     return [(choice, float(np.mean(reached))) for choice, reached in scores.items()]
 
 
-def best_of(figures: Figures) -> str:
+def top_k(figures: Figures) -> str:
     """The name of the best configuration."""
     ranked = (_PERFECT, "recall@21", _FEWER, "perfect_recall@5")
     return max(figures.values, key=lambda name: tuple(figures.mean(name, measure) for measure in ranked))
@@ -163,7 +163,7 @@ def report(study: Study) -> str:
     of = {hops: study.all.group(f"hops={hops}").families for hops in (2, 3, 4)}
     n_families = {hops: int(family_numbers(of[hops]).max()) + 1 for hops in (2, 3)}
     two_hops = study.choosing(study.all.group("hops=2"))
-    best = best_of(two_hops)
+    best = top_k(two_hops)
     folds, names = study.chosen_in_folds()
     text = (_HERE / "page.md").read_text("utf-8")
     return page(

@@ -34,10 +34,10 @@ class Benchmarkable(Searching, Protocol):
         """Open an index that holds what it needs."""
 
     def index_records(self) -> list[RetrieverRecord]:
-        """What the index says of its retrievers."""
+        """Return what the index says of its retrievers."""
 
     def provenance(self) -> dict[str, str]:
-        """Where its models come from."""
+        """Return where its models come from."""
 
 
 Entry = BaseSearcher | Benchmarkable | TrecRun

@@ -364,7 +364,7 @@ def median_interval(values: Scores) -> tuple[float, float] | None:
 def _language_model_cost(
     asked: Mapping[str, CallCounts], measured: Measured, answered: Mapping[str, CallCounts]
 ) -> LanguageModelCost | None:
-    """What language models cost; None where none was asked."""
+    """Return what language models cost; None where none was asked."""
     total, sampled, searched = summed(asked.values()), measured.sampled, summed(measured.searched.values())
     if total == CallCounts():
         return None

@@ -77,11 +77,11 @@ class StageBlock:
 
     @cached_property
     def work(self) -> str:
-        """What a worker is sent."""
+        """Return what a worker is sent."""
         return json.dumps(self.stages)
 
     def fits(self, answer: object) -> bool:
-        """Whether what came back was made of these stages."""
+        """Return whether what came back was made of these stages."""
         return isinstance(answer, StagesDone) and answer.work == digest_of([self.work])
 
 
@@ -126,7 +126,7 @@ class StageTask:
         """Nothing but plain values is sent."""
 
     def facts(self) -> dict[str, str]:
-        """What must be the same where stages are computed; processors of two kinds may differ in the last bit."""
+        """Return what must be the same where stages are computed; processors of two kinds may differ in the last bit."""
         known = {f"version of {name}": str(version) for name, version in versions().items()}
         return known | {"processor": str(hardware()["cpu"]), "index, by the fingerprint of its items": self.corpus}
 
@@ -320,7 +320,7 @@ class PlanningStages(SharedStages):
 # Which components another process can make of their configuration, so that their stages can be computed there.
 
 
-def reason_to_stay(component: Component) -> str:
+def why_local(component: Component) -> str:
     """Return why the stages of a component are computed in this process; empty where another one can do it as well."""
     parts = list(with_held(component))
     if component.calls_per_query() != 0 or not all(getattr(part, "in_workers", True) for part in parts):
@@ -418,7 +418,7 @@ def spread(
 
 
 def _sent(counts: CallCounts) -> CallCounts:
-    """What was sent: what came from disk is counted when it is read again."""
+    """Return what was sent: what came from disk is counted when it is read again."""
     return replace(counts, cache_hits=0, degraded=0, kept_tokens_in=0, kept_tokens_out=0)
 
 
@@ -471,7 +471,7 @@ class _Spreading:
     def _reason(self, component: Component) -> str:
         if encoders_of([component]) & self._asked_here:
             return "its encoder is also asked where only this process can: by a reranker, or a searcher that is none of parts"
-        return reason_to_stay(component)
+        return why_local(component)
 
     def _run(self, pool: WorkerPool, chains: Sequence[Sequence[MissingStage]]) -> None:
         folder = self._shared.store.folder.absolute()

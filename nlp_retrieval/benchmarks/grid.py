@@ -126,7 +126,7 @@ def labels_of(values: Sequence[object]) -> list[str]:
 
 
 def says_itself(value: object) -> bool:
-    """Whether a label can stand alone: text and components say what they are, ``10`` and ``none`` do not."""
+    """Return whether a label can stand alone: text and components say what they are, ``10`` and ``none`` do not."""
     plain = to_plain(value)
     if isinstance(plain, dict):
         return isinstance(plain.get("name"), str) or (bool(plain) and all(map(says_itself, plain.values())))
@@ -601,7 +601,7 @@ def _grid_joined(parts: Sequence[Sequence[str]], drawn: Sequence[Combination]) -
 
 
 def _parts(axis: Axis, axes: Sequence[Axis]) -> list[str]:
-    """What stands for each value of an axis in names."""
+    """Return what stands for each value of an axis in names."""
     elsewhere = {label for other in axes if other is not axis for label in other.labels}
     key = _short_path(axis, axes)
     return [

@@ -106,7 +106,7 @@ class Halved:
 
     @property
     def note(self) -> str:
-        """What a reader of the survivors' figures has to know, in a sentence or two."""
+        """Return what a reader of the survivors' figures has to know, in a sentence or two."""
         left_out = sum(len(rung.left_out) for rung in self.rungs)
         if not left_out:
             return "Halving left no configuration out."

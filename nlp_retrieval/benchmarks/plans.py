@@ -16,7 +16,7 @@ from nlp_retrieval.benchmarks.trec_run import TrecRun
 from nlp_retrieval.core.components.component import Component, Config, canonical_json, held_components
 from nlp_retrieval.core.index.generation import fingerprint_of
 from nlp_retrieval.core.index.manifest import Manifest, read_manifest
-from nlp_retrieval.core.index.publishing import guarded
+from nlp_retrieval.core.index.publishing import checked_items
 from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever
@@ -125,7 +125,7 @@ def queries_that_ask(texts: Sequence[str]) -> int:
 
 
 def _questions_of(part: Component, searcher: Component) -> str:
-    """What decides the questions: how many phrases are kept of an answer does not; what a reranker is given does."""
+    """Return what decides the questions: how many phrases are kept of an answer does not; what a reranker is given does."""
     if isinstance(part, BaseReranker):
         return canonical_json(searcher.config)
     if isinstance(part, CompiledProcessor):
@@ -260,7 +260,7 @@ def plan_of(settings: BenchmarkSettings, grid: Grid | None = None, halving: Halv
         ItemError: it holds nothing.
         IndexDamagedError: the manifest of the index directory is damaged.
     """
-    if next(guarded(settings.loader), None) is None:
+    if next(checked_items(settings.loader), None) is None:
         raise ItemError("the corpus is empty: the loader gave no items; check its path and its filters")
     manifest = read_manifest(settings.index_path)
     stages, indexes, models, calls = _Uses(), _Uses(), _Uses(), _Uses()
@@ -317,7 +317,7 @@ def plan_of(settings: BenchmarkSettings, grid: Grid | None = None, halving: Halv
 
 
 def _answering_calls(settings: BenchmarkSettings, n_asked: int) -> list[PlannedCalls]:
-    """What the answerer asks: each configuration gives it other passages."""
+    """Return what the answerer asks: each configuration gives it other passages."""
     if (answerer := settings.answerer) is None or (each := answerer.calls_per_query()) == 0:
         return []
     names = list(settings.searchers)
@@ -369,7 +369,7 @@ def _stages_of(searcher: Component, k: int) -> Iterator[tuple[StageKind, Config,
 
 
 def _index_key(retriever: BaseRetriever) -> str:
-    """What retrievers share that share an index; by their settings alone where a model is not on this machine."""
+    """Return what retrievers share that share an index; by their settings alone where a model is not on this machine."""
     if (identity := _identity(retriever)) is not None:
         return canonical_json(identity)
     return canonical_json(_index_parameters(retriever))

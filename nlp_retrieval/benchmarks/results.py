@@ -194,7 +194,7 @@ class BenchmarkReport:
 
     @property
     def selection_note(self) -> str:
-        """How the configurations were chosen on the queries that they are judged by; ``""`` where they were not."""
+        """Return how the configurations were chosen on the queries that they are judged by; ``""`` where they were not."""
         halving = self.manifest.get("halving")
         return str(halving.get("note", "")) if isinstance(halving, dict) else ""
 
@@ -310,7 +310,7 @@ def _quality(result: ConfigurationResult, group: str) -> dict[str, object]:
 
 
 def _cost(cost: Cost | None, prices: Prices | None) -> dict[str, object]:
-    """What it costs, as figures by name; empty where it was not measured."""
+    """Return what it costs, as figures by name; empty where it was not measured."""
     if cost is None:
         return {}
     row: dict[str, object] = {}

@@ -35,7 +35,7 @@ from nlp_retrieval.benchmarks.stages.shared import SharedStages
 from nlp_retrieval.benchmarks.stages.store import StageStore
 from nlp_retrieval.benchmarks.stages.timing import measure_by_stages
 from nlp_retrieval.benchmarks.trec_run import TrecRun
-from nlp_retrieval.core.blocks import working
+from nlp_retrieval.core.blocks import use_workers
 from nlp_retrieval.core.components.component import Component, Config, with_held
 from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.files.output import check_folder_for_output
@@ -112,7 +112,7 @@ def run_searchers(settings: BenchmarkSettings, on_progress: Callable[[str], None
             lists.add_rankings(name, found.rankings, titles)
         else:
             lists.add(name, found.results)
-    running.refuse_nothing()
+    running.raise_if_all_failed()
     lists.add_passages(pinned.passages(lists.without_passage(), row_of))
     baseline = settings.baseline_among(entrants)
     ran = {name: settings.searchers[name] for name in entrants}
@@ -189,7 +189,7 @@ class _Running:
         self._errors[name] = error
         self._say(f"{name}: failed: {_reason(error)}")
 
-    def refuse_nothing(self) -> None:
+    def raise_if_all_failed(self) -> None:
         """Where nothing could be run there is no report, and the first reason is the reason."""
         if not self.left():
             raise next(self._errors[name] for name in self.settings.searchers)
@@ -201,7 +201,7 @@ class _Running:
             GoldError: the corpus lacks gold, and that is an error: before anything is encoded.
         """
         self._check_ready()
-        with using_stages(self.stages), working(self.settings.workers):
+        with using_stages(self.stages), use_workers(self.settings.workers):
             for name, searcher in self.left().items():
                 if isinstance(searcher, TrecRun):
                     continue
@@ -214,7 +214,7 @@ class _Running:
                     raise
                 except Exception as error:
                     self.fail(name, error)
-            self.refuse_nothing()
+            self.raise_if_all_failed()
             self._judge_by(self.pinned.corpus(self.settings.loader))
             if self.settings.workers.elsewhere and self._shared is not None and self.pinned.generation is not None:
                 self._spread(self._shared, self.pinned.generation)
@@ -239,7 +239,7 @@ class _Running:
                 searcher.fingerprint  # noqa: B018 -- of the files of all its models, so that these are found now
             except Exception as error:
                 self.fail(name, error)
-        self.refuse_nothing()
+        self.raise_if_all_failed()
 
     def _judge_by(self, corpus: Corpus) -> None:
         """Settle what is judged, once the corpus is known: the gold that it lacks, and the queries that are its passages."""
@@ -306,7 +306,7 @@ class _Running:
 
     @property
     def depth(self) -> int:
-        """How many hits are searched for: one more than the largest cutoff where one may be the query itself."""
+        """Return how many hits are searched for: one more than the largest cutoff where one may be the query itself."""
         return self.settings.k_values[-1] + (self.own.ignored > 0)
 
     def _cut(self, own: str | None, hits: Sequence[T], ids: Sequence[str]) -> list[T]:

@@ -17,7 +17,7 @@ from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.core.queries import check_k, first_repeated
-from nlp_retrieval.core.surrogates import half_of_pair, no_text
+from nlp_retrieval.core.surrogates import find_lone_surrogate, lone_surrogate_message
 from nlp_retrieval.errors import ConfigurationError, GoldError, QueryError, nearest
 from nlp_retrieval.evaluation.answers import AnswerEvaluator, GoldAnswer, gold_answers
 from nlp_retrieval.evaluation.evaluator import measure_names
@@ -70,8 +70,8 @@ def lined_up(queries: Sequence[Query], gold: Sequence[Gold]) -> tuple[list[Query
     if (twice := first_repeated(query.query_id for query in queries)) is not None:
         raise QueryError(f"two queries have the id {twice!r}; make query ids unique")
     for query in queries:
-        if (half := half_of_pair([query.query_id, query.text, query.family])) is not None:
-            raise QueryError(no_text(f"query {query.query_id!r}", half))
+        if (half := find_lone_surrogate([query.query_id, query.text, query.family])) is not None:
+            raise QueryError(lone_surrogate_message(f"query {query.query_id!r}", half))
     judged = [query for query in queries if query.query_id in by_id]
     if not judged:
         raise GoldError(
@@ -179,7 +179,7 @@ class BenchmarkSettings:
 
     @cached_property
     def filters(self) -> list[Where | None]:
-        """What each query may find; None: everything."""
+        """Return what each query may find; None: everything."""
         return filters_of(self.queries, self.where_from, self.where)
 
     @property

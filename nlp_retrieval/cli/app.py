@@ -39,8 +39,8 @@ from nlp_retrieval.cli import (
     verify,
 )
 from nlp_retrieval.cli.console import OPTIONS, say
-from nlp_retrieval.cli.streams import patient_streams
-from nlp_retrieval.core.surrogates import half_of_pair
+from nlp_retrieval.cli.streams import fail_safe_streams
+from nlp_retrieval.core.surrogates import find_lone_surrogate
 from nlp_retrieval.errors import DependencyError, IndexStateError, InputError, RetrievalError, RetrievalWarning, SourceError
 from nlp_retrieval.lm.counting import record_calls
 
@@ -90,7 +90,7 @@ class _Commands(_KnownOptions):
         except _OF_TYPER:
             raise
         except (Exception, KeyboardInterrupt) as error:
-            raise typer.Exit(_told(error, debug=ctx.params["debug"])) from error
+            raise typer.Exit(_report_error(error, debug=ctx.params["debug"])) from error
 
 
 @cache
@@ -161,7 +161,7 @@ def _options(
 def main() -> None:
     """Run a command; an error is one readable line, and decides the exit code."""
     warnings.showwarning = _show_warning
-    with patient_streams() as output:
+    with fail_safe_streams() as output:
         code = _run()
         sys.stdout.flush()
         if output.lost:
@@ -178,7 +178,7 @@ def _run() -> int:
         except SystemExit as ended:
             code = ended.code if isinstance(ended.code, int) else int(bool(ended.code))
         except (Exception, KeyboardInterrupt) as error:
-            return _told(error, debug=False)
+            return _report_error(error, debug=False)
     if not code and asked.failure is not None:
         say(f"error: no question to a language model was answered ({asked.failure})")
         return 1
@@ -192,14 +192,14 @@ def check_words(words: Sequence[str]) -> None:
         InputError: one of the words is none; the message shows its bytes.
     """
     for number, word in enumerate(words, start=1):
-        if half_of_pair(word) is not None:
+        if find_lone_surrogate(word) is not None:
             raise InputError(
                 f"argument {number} is not text in {sys.getfilesystemencoding()}: {os.fsencode(word)!r}; convert it, or "
                 "give the file another name"
             )
 
 
-def _told(error: BaseException, *, debug: bool) -> int:
+def _report_error(error: BaseException, *, debug: bool) -> int:
     """Say what went wrong, in one line, and return the exit code."""
     if debug:
         say("".join(traceback.format_exception(error)).rstrip())

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 
-class PatientFile(io.FileIO):
+class FailSafeStream(io.FileIO):
     """A file that takes everything, and remembers why it could not write it."""
 
     failure: OSError | None = None
@@ -41,10 +41,10 @@ class PatientFile(io.FileIO):
 
 
 @contextmanager
-def patient_streams() -> Iterator[PatientFile]:
+def fail_safe_streams() -> Iterator[FailSafeStream]:
     """Put such files under standard output and error, where these are the process's own; gives that of the output."""
     _fill_closed()
-    output, errors = PatientFile(1, "wb", closefd=False), PatientFile(2, "wb", closefd=False)
+    output, errors = FailSafeStream(1, "wb", closefd=False), FailSafeStream(2, "wb", closefd=False)
     before = sys.stdin, sys.stdout, sys.stderr
     if sys.stdin is None:  # what Python makes of a stream that is closed
         sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)), "utf-8")
@@ -61,11 +61,11 @@ def patient_streams() -> Iterator[PatientFile]:
 
 
 def takes_all_text() -> bool:
-    """Whether standard output has an encoding that holds every character."""
+    """Return whether standard output has an encoding that holds every character."""
     return (sys.stdout.encoding or "").replace("-", "").lower() in {"utf8", ""}
 
 
-def _text(file: PatientFile, before: TextIO | None) -> TextIO:
+def _text(file: FailSafeStream, before: TextIO | None) -> TextIO:
     encoding = before.encoding if before is not None else "utf-8"
     lines = before is not None and before.isatty()
     return io.TextIOWrapper(io.BufferedWriter(file), encoding, "backslashreplace", line_buffering=lines)

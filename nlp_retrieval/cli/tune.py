@@ -130,7 +130,7 @@ def _print_signals(report: SignalTuningReport, name: str, k_values: list[int]) -
 
 
 def advice(report: TuningReport | SignalTuningReport, measure: str) -> str:
-    """Whether the weights should be taken, by what they gave on queries that they were not fitted to."""
+    """Return whether the weights should be taken, by what they gave on queries that they were not fitted to."""
     gain, low, high = report.gain(measure)
     told = f"on queries they were not fitted to, {measure} changes by {gain:+.3f} [{low:+.3f}, {high:+.3f}]"
     if low > 0:

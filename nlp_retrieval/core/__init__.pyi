@@ -16,7 +16,7 @@ from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor as B
 from nlp_retrieval.core.components.registry import ByName as ByName
 from nlp_retrieval.core.components.registry import build as build
 from nlp_retrieval.core.components.registry import build_as as build_as
-from nlp_retrieval.core.components.registry import with_parts_made as with_parts_made
+from nlp_retrieval.core.components.registry import resolve_components as resolve_components
 from nlp_retrieval.core.components.trust_rules import MODEL_RULES as MODEL_RULES
 from nlp_retrieval.core.components.trust_rules import PART_RULES as PART_RULES
 from nlp_retrieval.core.components.trust_rules import READS_FILE as READS_FILE
@@ -73,8 +73,8 @@ from nlp_retrieval.core.queries import STOP_WORDS as STOP_WORDS
 from nlp_retrieval.core.queries import check_k as check_k
 from nlp_retrieval.core.queries import check_queries as check_queries
 from nlp_retrieval.core.queries import has_no_words as has_no_words
-from nlp_retrieval.core.ranking import best_of as best_of
 from nlp_retrieval.core.ranking import scaled as scaled
+from nlp_retrieval.core.ranking import top_k as top_k
 from nlp_retrieval.core.search.base_searcher import BaseSearcher as BaseSearcher
 from nlp_retrieval.core.search.joining import RRF_K as RRF_K
 from nlp_retrieval.core.search.joining import BaseFusion as BaseFusion
@@ -87,7 +87,7 @@ from nlp_retrieval.core.search.ranked_lists import RankedLists as RankedLists
 from nlp_retrieval.core.search.reranker import BaseReranker as BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever as BaseRetriever
 from nlp_retrieval.core.secrets import without_secrets as without_secrets
-from nlp_retrieval.core.surrogates import half_of_pair as half_of_pair
-from nlp_retrieval.core.surrogates import no_text as no_text
+from nlp_retrieval.core.surrogates import find_lone_surrogate as find_lone_surrogate
+from nlp_retrieval.core.surrogates import lone_surrogate_message as lone_surrogate_message
 from nlp_retrieval.core.tables import DataTable as DataTable
 from nlp_retrieval.core.unicode_forms import normalize as normalize

@@ -30,7 +30,7 @@ class CompiledLoops:
         self.numpy_seconds = 0.0
 
     def chosen(self, backend: Backend) -> bool:
-        """Whether to run the loops that numba compiles.
+        """Return whether to run the loops that numba compiles.
 
         Raises:
             DependencyError: numba is asked for and not installed.

@@ -48,7 +48,7 @@ class Workers:
 
     @property
     def elsewhere(self) -> bool:
-        """Whether anything is encoded outside of this process."""
+        """Return whether anything is encoded outside of this process."""
         return self.ray is not None or (self.n or 1) > 1
 
 
@@ -63,7 +63,7 @@ class Closable(Protocol):
         """End them."""
 
 
-class Crew:
+class WorkerLease:
     """The workers of one call; started when they are first needed."""
 
     def __init__(self, wanted: Workers) -> None:
@@ -83,16 +83,16 @@ class Crew:
             self._pool = None
 
 
-_crew: ContextVar[Crew | None] = ContextVar("nlp_retrieval_workers", default=None)
+_crew: ContextVar[WorkerLease | None] = ContextVar("nlp_retrieval_workers", default=None)
 
 
 @contextmanager
-def working(wanted: Workers) -> Iterator[None]:
+def use_workers(wanted: Workers) -> Iterator[None]:
     """Have these workers encode the passages of what is built inside the block, and end them after it."""
     if not wanted.elsewhere:
         yield
         return
-    crew: Crew = Crew(wanted)
+    crew: WorkerLease = WorkerLease(wanted)
     token = _crew.set(crew)
     try:
         yield
@@ -101,7 +101,7 @@ def working(wanted: Workers) -> Iterator[None]:
         crew.close()
 
 
-def current_crew() -> Crew | None:
+def current_crew() -> WorkerLease | None:
     """The workers of the call that is running; None where it encodes by itself."""
     return _crew.get()
 
@@ -127,7 +127,7 @@ class EncodedBatch:
     n_cut: int = 0
 
     def is_sound(self, n_texts: int) -> bool:
-        """Whether it has rows of finite numbers, as many as it says, for so many texts."""
+        """Return whether it has rows of finite numbers, as many as it says, for so many texts."""
         rows, counts = self.rows, self.counts
         are_arrays = isinstance(rows, np.ndarray) and isinstance(counts, np.ndarray)
         if not are_arrays or rows.ndim != 2 or rows.dtype.kind != "f" or counts.dtype != np.uint32:
@@ -163,11 +163,11 @@ class WorkBlock:
 
     @property
     def work(self) -> list[str]:
-        """What a worker is sent."""
+        """Return what a worker is sent."""
         return self.texts
 
     def fits(self, encoded: object) -> bool:
-        """Whether what came back was made of these texts, is what the worker had sent, and can be searched.
+        """Return whether what came back was made of these texts, is what the worker had sent, and can be searched.
 
         Args:
             encoded: whatever came.
@@ -197,7 +197,7 @@ class EncodedBlock:
 
     @classmethod
     def of(cls, batch: EncodedBatch, texts: Sequence[str], warned: Sequence[str] = ()) -> EncodedBlock:
-        """What a worker sends back."""
+        """Return what a worker sends back."""
         return cls(batch, digest_of(texts), batch.checksum(), tuple(warned))
 
 

@@ -129,7 +129,7 @@ class CandidateBatch:
 
     @property
     def n_lists(self) -> int:
-        """How many lists there are."""
+        """Return how many lists there are."""
         return len(self.offsets) - 1
 
     @property

@@ -17,7 +17,7 @@ _most: int | None = None
 
 
 def usable_cores() -> int:
-    """How many cores this process may use: fewer than there are if a container, ``taskset`` or a limit says so."""
+    """Return how many cores this process may use: fewer than there are if a container, ``taskset`` or a limit says so."""
     there = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return there if _most is None else min(there, _most)
 

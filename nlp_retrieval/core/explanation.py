@@ -73,12 +73,12 @@ class TermScore:
 
     @property
     def score(self) -> float:
-        """What the term adds."""
+        """Return what the term adds."""
         return self.weight * self.held
 
     @property
     def is_added(self) -> bool:
-        """Whether only the passages fed back brought it."""
+        """Return whether only the passages fed back brought it."""
         return 0 < self.fed_back == self.weight
 
 

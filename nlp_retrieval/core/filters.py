@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from nlp_retrieval.core.surrogates import half_of_pair, no_text
+from nlp_retrieval.core.surrogates import find_lone_surrogate, lone_surrogate_message
 from nlp_retrieval.errors import QueryError, nearest
 
 Where = Mapping[str, Any]
@@ -66,7 +66,7 @@ class Condition:
     values: tuple[Scalar, ...]
 
     def holds(self, value: object) -> bool:
-        """Whether a metadata value meets it; None stands for a missing key."""
+        """Return whether a metadata value meets it; None stands for a missing key."""
         if self.operator == "exists":
             return (value is not None) is self.values[0]
         if isinstance(value, list):
@@ -143,8 +143,8 @@ def parse_filter(where: object, place: str = "where", depth: int = 0) -> Filter:
     for key, value in where.items():
         if not isinstance(key, str) or not key:
             raise QueryError(f"{place}: {key!r} is not a metadata key; keys are text")
-        if (half := half_of_pair(key)) is not None:
-            raise QueryError(no_text(f"{place}: a metadata key", half))
+        if (half := find_lone_surrogate(key)) is not None:
+            raise QueryError(lone_surrogate_message(f"{place}: a metadata key", half))
         if key == "not":
             parts.append(Combination("not", (parse_filter(value, f"{place}.not", depth + 1),)))
         elif key in ("and", "or"):
@@ -222,8 +222,8 @@ def _scalar(value: object, place: str) -> Scalar:
         if isinstance(value, date):
             hint = f"; write a date as the items have it, such as {value.isoformat()!r}"
         raise QueryError(f"{place}: expected a text, a number or a truth value, found {_shown(value)}{hint}")
-    if (half := half_of_pair(value)) is not None:
-        raise QueryError(no_text(f"{place}: the value", half))
+    if (half := find_lone_surrogate(value)) is not None:
+        raise QueryError(lone_surrogate_message(f"{place}: the value", half))
     if isinstance(value, int) and value.bit_length() > _MOST_BITS:
         raise QueryError(f"{place}: a number of {value.bit_length():,} bits is too large to compare with")
     return value

@@ -5,7 +5,7 @@ Therefore
 
 - locks of this package that they held are free in the child (:class:`Lock`);
 - pools of native threads are gone, and OpenMP (FAISS, torch on the CPU) would wait for them for ever, so a child computes
-  in one thread (:func:`compute_alone`);
+  in one thread (:func:`use_one_thread_after_fork`);
 - what cannot be used at all (Java, a model on a GPU) is refused with a :class:`ForkError` (:func:`forked`).
 """
 
@@ -39,7 +39,7 @@ class Lock:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.free()
 
-    def taken_at_once(self) -> bool:
+    def try_acquire(self) -> bool:
         """Take the lock if no other thread holds it, and return whether it was taken; give it back by :meth:`free`."""
         return self._lock.acquire(blocking=False)
 
@@ -47,7 +47,7 @@ class Lock:
         """Give the lock back."""
         self._lock.release()
 
-    def free_of_others(self) -> None:
+    def reset_in_child(self) -> None:
         """Release the lock if a thread holds it that does not exist in this process."""
         if self._lock.acquire(blocking=False):
             self._lock.release()
@@ -59,11 +59,11 @@ _locks: WeakSet[Lock] = WeakSet()
 
 
 def inherited(module: str) -> bool:
-    """Whether this process was forked from one that had imported a module."""
+    """Return whether this process was forked from one that had imported a module."""
     return module in _inherited
 
 
-def compute_alone() -> None:
+def use_one_thread_after_fork() -> None:
     """In a forked child, make FAISS and torch compute in the calling thread, if they were imported before the fork.
 
     To be called before anything that computes with them. It costs nothing in a process that was not forked.
@@ -90,7 +90,7 @@ def _begin_child() -> None:
     global _inherited  # noqa: PLW0603 -- a process is forked once
     _inherited = frozenset(sys.modules)
     for lock in _locks:
-        lock.free_of_others()
+        lock.reset_in_child()
 
 
 if hasattr(os, "register_at_fork"):

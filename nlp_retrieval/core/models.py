@@ -92,7 +92,7 @@ class SearchableItem(PlainModel):
 
     @property
     def text(self) -> str:
-        """What engines, encoders and rerankers read: the title, if there is one, then the content."""
+        """Return what engines, encoders and rerankers read: the title, if there is one, then the content."""
         return join_title(self.title, self.content)
 
     def __repr_args__(self) -> Iterator[tuple[str, object]]:

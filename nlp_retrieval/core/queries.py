@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from nlp_retrieval.core.models import RetrievalResult
-from nlp_retrieval.core.surrogates import half_of_pair, no_text
+from nlp_retrieval.core.surrogates import find_lone_surrogate, lone_surrogate_message
 from nlp_retrieval.errors import QueryError
 
 _WORD_CHARACTER = re.compile(r"[^\W_]")
@@ -26,7 +26,7 @@ def has_no_words(text: str) -> bool:
     return _WORD_CHARACTER.search(text) is None
 
 
-def has_stop_words_alone(query: str) -> bool:
+def has_only_stop_words(query: str) -> bool:
     """Return whether a query has words, and all of them are English stop words."""
     words = _WORD.findall(query.lower())
     return bool(words) and all(word in STOP_WORDS for word in words)
@@ -69,8 +69,8 @@ def check_queries(queries: object, what: str = "query", plural: str = "queries")
     for position, query in enumerate(queries):
         if not isinstance(query, str):
             raise QueryError(f"{what} {position + 1} of {len(queries)} is {query!r} ({type(query).__name__}), not a string")
-        if (half := half_of_pair(query)) is not None:
-            raise QueryError(no_text(f"{what} {position + 1} of {len(queries)}", half))
+        if (half := find_lone_surrogate(query)) is not None:
+            raise QueryError(lone_surrogate_message(f"{what} {position + 1} of {len(queries)}", half))
     return list(queries)
 
 

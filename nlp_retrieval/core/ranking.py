@@ -67,7 +67,7 @@ def search_past_ties(
     return Hits.from_matrix(rows, scores)
 
 
-def foremost(scores: NDArray[np.floating], k: int) -> Rows:
+def top_k_positions(scores: NDArray[np.floating], k: int) -> Rows:
     """Return the positions of the k highest scores, highest first; of equal ones the lower position comes first."""
     if len(scores) <= k:
         return np.argsort(-scores, kind="stable")
@@ -75,7 +75,7 @@ def foremost(scores: NDArray[np.floating], k: int) -> Rows:
     return near[np.argsort(-scores[near], kind="stable")[:k]]
 
 
-def among_best(scores: NDArray[np.floating], k: int) -> Mask:
+def top_k_mask(scores: NDArray[np.floating], k: int) -> Mask:
     """Return which are the k highest scores, of equal ones the lower positions; quicker than their order.
 
     Args:
@@ -88,7 +88,7 @@ def among_best(scores: NDArray[np.floating], k: int) -> Mask:
     return chosen
 
 
-def best_of(rows: Rows, scores: Scores, k: int) -> tuple[Rows, Scores]:
+def top_k(rows: Rows, scores: Scores, k: int) -> tuple[Rows, Scores]:
     """The k best of some rows and their scores, best first; the lowest rows where scores tie.
 
     Args:
@@ -96,7 +96,7 @@ def best_of(rows: Rows, scores: Scores, k: int) -> tuple[Rows, Scores]:
         scores: ``[rows]``.
         k: how many at most.
     """
-    chosen = foremost(scores, k)
+    chosen = top_k_positions(scores, k)
     return rows[chosen], scores[chosen]
 
 

@@ -85,7 +85,7 @@ def hide_parts(text: str, address: str) -> str:
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a setting of this name holds a secret."""
+    """Return whether a setting of this name holds a secret."""
     return name.lower() not in _NOT_SECRET and _SECRET_NAME.search(name) is not None
 
 
@@ -126,7 +126,7 @@ def _of_environment() -> list[str]:
 
 
 def _hidden(value: Any) -> Any:
-    """What is shown of a secret setting; None and empty values stay, as they hold no secret."""
+    """Return what is shown of a secret setting; None and empty values stay, as they hold no secret."""
     if isinstance(value, Mapping):
         return {key: _hidden(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

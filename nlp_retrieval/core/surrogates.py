@@ -13,7 +13,7 @@ from pathlib import PurePath
 _HALF = re.compile("[\ud800-\udfff]")
 
 
-def half_of_pair(value: object) -> str | None:
+def find_lone_surrogate(value: object) -> str | None:
     """Return the first half of a surrogate pair in a text, or in the texts of nested values, as it is escaped; or None."""
     if isinstance(value, str | PurePath):
         text = str(value)
@@ -24,9 +24,9 @@ def half_of_pair(value: object) -> str | None:
         inner = [*value, *value.values()]
     elif isinstance(value, list | tuple):
         inner = value
-    return next((half for one in inner if (half := half_of_pair(one)) is not None), None)
+    return next((half for one in inner if (half := find_lone_surrogate(one)) is not None), None)
 
 
-def no_text(what: str, half: str) -> str:
+def lone_surrogate_message(what: str, half: str) -> str:
     """Return the message about something that holds such a half."""
     return f"{what} holds half of a surrogate pair ({half}), which is not text; decode its source with errors='replace'"

@@ -23,7 +23,7 @@ from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.files.model_files import ModelFiles
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.made_models import kept_model
-from nlp_retrieval.encoders.model_turns import blamed_on
+from nlp_retrieval.encoders.model_turns import as_model_error
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, first_line, install
 
 if TYPE_CHECKING:
@@ -97,12 +97,12 @@ class OnnxModel:
         return vectors
 
     def longer(self, texts: Sequence[str]) -> int:
-        """How many texts have more tokens than the model reads."""
-        with blamed_on(self._name):
+        """Return how many texts have more tokens than the model reads."""
+        with as_model_error(self._name):
             return sum(bool(self._tokenizer.encode(text).overflowing) for text in texts)
 
     def _vector_of(self, text: str) -> Vectors:
-        with blamed_on(self._name):
+        with as_model_error(self._name):
             encoded = self._tokenizer.encode(text)
         feed = {name: np.array([getattr(encoded, OF_TOKENS[name])], np.int64) for name in self._inputs}
         try:
@@ -124,7 +124,7 @@ def open_session(file: Path) -> onnxruntime.InferenceSession:
 
 
 def session_options() -> onnxruntime.SessionOptions:
-    """How all graphs are run: each run in the thread that asks, without threads of its own, which spin while they wait.
+    """Return how all graphs are run: each run in the thread that asks, without threads of its own, which spin while they wait.
 
     Without a number onnxruntime starts as many as the machine has cores, whatever OMP_NUM_THREADS says.
     """
@@ -152,7 +152,7 @@ def in_threads(n_texts: int, work: Callable[[range], None]) -> None:
 
 
 def texts_for_all_cores() -> int:
-    """How many texts at once have all usable cores work."""
+    """Return how many texts at once have all usable cores work."""
     return _AT_LEAST * usable_cores()
 
 
@@ -442,7 +442,7 @@ def recorded_choice(recorded: Sequence[Config], wanted: Config, precision: Preci
 
 
 def resolved_precision(precision: str, device: str | None) -> str:
-    """What ``auto`` means on this machine, by torch."""
+    """Return what ``auto`` means on this machine, by torch."""
     if precision != "auto":
         return precision
     import torch
@@ -478,7 +478,7 @@ def require_device(device: str | None) -> None:
 
 
 def _candidates(backend: Backend, precision: Precision, device: str | None) -> list[Chosen]:
-    """What may be used: with ``backend="auto"`` also ONNX, on a CPU, in no lower precision than was allowed."""
+    """Return what may be used: with ``backend="auto"`` also ONNX, on a CPU, in no lower precision than was allowed."""
     by_onnx = Chosen("onnx", "int8" if precision == "auto" else precision)
     if backend == "onnx" or precision == "int8":
         return [by_onnx]
@@ -517,7 +517,7 @@ def _seconds(encoder: BaseEncoder) -> float:
 
 
 def _machine() -> dict[str, str]:
-    """What decides which backend is fastest here."""
+    """Return what decides which backend is fastest here."""
     import onnxruntime  # its distribution has several names, onnxruntime-gpu among them
 
     packages = {package: version(package) for package in ("torch", "transformers")}

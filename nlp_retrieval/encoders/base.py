@@ -35,13 +35,13 @@ class BaseEncoder(Component, ABC):
         """Return ``[passages, dimension]``, float32."""
 
     def cut_passages(self, passages: list[str]) -> int:
-        """How many passages are longer than the encoder reads; 0 where that is unknown."""
+        """Return how many passages are longer than the encoder reads; 0 where that is unknown."""
         del passages
         return 0
 
     @abstractmethod
     def model_fingerprint(self) -> str:
-        """What distinguishes this model from others: a checksum of its files, or base URL and name of a hosted one."""
+        """Return what distinguishes this model from others: a checksum of its files, or base URL and name of a hosted one."""
 
     def index_identity(self) -> Config:
         return super().index_identity() | {"model_fingerprint": self.model_fingerprint()}

@@ -26,7 +26,7 @@ from nlp_retrieval.encoders.backends import (
     texts_for_all_cores,
 )
 from nlp_retrieval.encoders.base import Vectors, scale_to_length_one
-from nlp_retrieval.encoders.model_turns import alone_for, blamed_on, turn_of
+from nlp_retrieval.encoders.model_turns import alone_for, as_model_error, turn_of
 from nlp_retrieval.encoders.own_weights import own_weights
 from nlp_retrieval.encoders.shared_models import ModelHolder
 from nlp_retrieval.encoders.token_base import BaseTokenEncoder
@@ -46,7 +46,7 @@ _EARLY_PYLATE = {"query_prefix", "document_prefix"}
 
 
 def is_multi_vector(folder: Path) -> bool:
-    """Whether a model folder holds a late-interaction checkpoint, with all its weights.
+    """Return whether a model folder holds a late-interaction checkpoint, with all its weights.
 
     Raises:
         ModelError: one of the files that decide it is not JSON.
@@ -179,7 +179,7 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
 
     @property
     def is_multi_vector(self) -> bool:
-        """Whether the model is a late-interaction checkpoint, and not an encoder that is read token by token."""
+        """Return whether the model is a late-interaction checkpoint, and not an encoder that is read token by token."""
         if self._multi_vector is None:
             with self.files.unchanged():
                 self._multi_vector = is_multi_vector(self.files.folder)
@@ -204,7 +204,7 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
         return super().opened_by() | self._told()
 
     def _told(self) -> Config:
-        """What identities and manifests say of the precision of an export, where ``auto`` is written."""
+        """Return what identities and manifests say of the precision of an export, where ``auto`` is written."""
         return {"precision": self.precision} if self.backend == "onnx" else {}
 
     def provenance(self) -> dict[str, str]:
@@ -259,7 +259,7 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
         at_once = max(self.batch_size, texts_for_all_cores()) if self.backend == "onnx" else self.batch_size
         if task == "query" and self.backend == "torch":
             at_once = queries_at_once(at_once, self.precision, self.device)
-        with turn_of(model), blamed_on(self.model), alone_for(read):
+        with turn_of(model), as_model_error(self.model), alone_for(read):
             encoded = encode(
                 read,
                 prompt=prompt,
@@ -287,7 +287,7 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
         if most is None or not texts:
             return 0
         put_before = model.prompts.get(task) or "" if prompt is None else prompt
-        with turn_of(model), blamed_on(self.model):
+        with turn_of(model), as_model_error(self.model):
             whole = model.tokenizer([put_before + text for text in texts], truncation=False, verbose=False)["input_ids"]
         return sum(len(tokens) > most for tokens in whole)
 
@@ -310,7 +310,7 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
         else:
             with self.files.unchanged():  # or the export that is kept under their fingerprint would be of others
                 model = self._load("float32", "cpu", attn_implementation="eager")
-            with blamed_on(self.model):
+            with as_model_error(self.model):
                 compute_by_graph(model, self.files, cast(ExportPrecision, self.precision))
         self._set_lengths(model)
         return model

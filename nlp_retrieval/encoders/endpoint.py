@@ -213,7 +213,7 @@ class EndpointEncoder(BaseEncoder):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What a request says besides its texts."""
+        """Return what a request says besides its texts."""
         return {"model": self.model, "encoding_format": "float"}
 
     @property
@@ -234,7 +234,7 @@ class EndpointEncoder(BaseEncoder):
         return self._encode(check_queries(passages, "passage", "passages"), self.passage_prompt)
 
     def cut_passages(self, passages: list[str]) -> int:
-        """How many passages are longer than ``max_characters``; what the server leaves out is not known."""
+        """Return how many passages are longer than ``max_characters``; what the server leaves out is not known."""
         most = self.max_characters
         return 0 if most is None else sum(len(passage) > most for passage in passages)
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from weakref import WeakKeyDictionary
 
-from nlp_retrieval.core.forks import Lock, compute_alone, forked
+from nlp_retrieval.core.forks import Lock, forked, use_one_thread_after_fork
 from nlp_retrieval.errors import ModelError, RetrievalError, first_line
 
 
@@ -33,7 +33,7 @@ def turn_of(model: object) -> Lock:
     Raises:
         ForkError: the model is on a GPU, and was loaded before a fork.
     """
-    compute_alone()
+    use_one_thread_after_fork()
     with _adding:
         turn = _turns.setdefault(model, _Turn())
     device = getattr(model, "device", "cpu")
@@ -47,7 +47,7 @@ _PANIC = "PanicException"
 
 
 @contextmanager
-def blamed_on(model: str) -> Iterator[None]:
+def as_model_error(model: str) -> Iterator[None]:
     """Call a model whose files may not fit one another, as a vocabulary and a table: whatever it raises is its error.
 
     Args:

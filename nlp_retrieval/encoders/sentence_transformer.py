@@ -25,7 +25,7 @@ from nlp_retrieval.encoders.backends import (
     require_device,
 )
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors, scale_to_length_one
-from nlp_retrieval.encoders.model_turns import alone_for, blamed_on, turn_of
+from nlp_retrieval.encoders.model_turns import alone_for, as_model_error, turn_of
 from nlp_retrieval.encoders.own_weights import own_weights
 from nlp_retrieval.encoders.shared_models import ModelHolder
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, first_line, install
@@ -121,8 +121,8 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
     def opened_by(self) -> Config:
         return super().opened_by() | self._told()
 
-    def kept_in_copies(self) -> dict[str, Any]:
-        return super().kept_in_copies() | ({"_chosen": self._chosen} if self.backend == "auto" else {})
+    def extra_state(self) -> dict[str, Any]:
+        return super().extra_state() | ({"_chosen": self._chosen} if self.backend == "auto" else {})
 
     def encode_queries(self, queries: list[str]) -> Vectors:
         return self._encode(check_queries(queries), self.query_prompt, "encode_query")
@@ -145,7 +145,7 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
         elif texts:
             is_query = task == "encode_query"
             at_once = queries_at_once(self.batch_size, self.chosen.precision, self.device) if is_query else self.batch_size
-            with turn_of(model), blamed_on(self.model), alone_for(texts):
+            with turn_of(model), as_model_error(self.model), alone_for(texts):
                 encoded = getattr(model, task)(
                     texts, prompt=before, batch_size=at_once, show_progress_bar=False, convert_to_tensor=True
                 )
@@ -224,6 +224,6 @@ def longer_than_read(model: SentenceTransformer | SparseEncoder, name: str, text
         return 0
     # a token has at least one byte, except the few that mark the beginning and end of a text
     suspects = [text for text in texts if len(text.encode()) > most - _MARKS]
-    with turn_of(model), blamed_on(name):
+    with turn_of(model), as_model_error(name):
         whole = model.tokenizer(suspects, truncation=False, verbose=False)["input_ids"] if suspects else []
     return sum(len(tokens) > most for tokens in whole)

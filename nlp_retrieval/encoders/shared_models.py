@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 from nlp_retrieval.core.components.component import Component, Config, canonical_json
 from nlp_retrieval.core.files.model_files import ModelFiles
-from nlp_retrieval.core.forks import Lock, compute_alone
+from nlp_retrieval.core.forks import Lock, use_one_thread_after_fork
 from nlp_retrieval.encoders.model_folder import ModelFolder, find_model, require_dense_extra
 from nlp_retrieval.encoders.model_turns import turn_of
 
@@ -38,7 +38,7 @@ class ModelHolder(Component, ABC, Generic[ModelT]):
 
     @property
     def folder(self) -> ModelFolder:
-        """Where the model's files are, and where they come from."""
+        """Return where the model's files are, and where they come from."""
         if self._folder is None:
             self._folder = self.find_model()
         return self._folder
@@ -84,7 +84,7 @@ class ModelHolder(Component, ABC, Generic[ModelT]):
             apart = self.apart_from_model | {"model", "revision"}  # the fingerprint stands for these two
             settings = {key: value for key, value in self.opened_by().items() if key not in apart}
             key = (type(self), canonical_json([settings, self.model_fingerprint()]))
-            compute_alone()
+            use_one_thread_after_fork()
             with _opening:
                 model = _open.get(key)
                 if model is None:

@@ -45,7 +45,7 @@ class BaseSparseEncoder(Component, ABC):
     @property
     @abstractmethod
     def dimension(self) -> int:
-        """How many terms there are; they have the numbers below it."""
+        """Return how many terms there are; they have the numbers below it."""
 
     @abstractmethod
     def encode_queries(self, queries: list[str]) -> TermWeights:
@@ -61,10 +61,10 @@ class BaseSparseEncoder(Component, ABC):
 
     @abstractmethod
     def model_fingerprint(self) -> str:
-        """What distinguishes this model from others: a checksum of its files, or base URL and name of a hosted one."""
+        """Return what distinguishes this model from others: a checksum of its files, or base URL and name of a hosted one."""
 
     def cut_passages(self, passages: list[str]) -> int:
-        """How many passages are longer than the encoder reads; 0 where that is unknown."""
+        """Return how many passages are longer than the encoder reads; 0 where that is unknown."""
         del passages
         return 0
 

@@ -13,7 +13,7 @@ from nlp_retrieval.core.components.trust_rules import MODEL_RULES, may_set, runs
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.encoders.backends import TorchPrecision, queries_at_once, require_device, resolved_precision
-from nlp_retrieval.encoders.model_turns import blamed_on, turn_of
+from nlp_retrieval.encoders.model_turns import as_model_error, turn_of
 from nlp_retrieval.encoders.own_weights import own_weights
 from nlp_retrieval.encoders.sentence_transformer import longer_than_read
 from nlp_retrieval.encoders.shared_models import ModelHolder
@@ -120,7 +120,7 @@ class SpladeEncoder(ModelHolder["SparseEncoder"], BaseSparseEncoder):
         model, at_once = self.open_model(), self.batch_size
         if task == "encode_query":
             at_once = queries_at_once(at_once, self.precision, self.device)
-        with turn_of(model), blamed_on(self.model):
+        with turn_of(model), as_model_error(self.model):
             encoded: torch.Tensor = getattr(model, task)(
                 texts,
                 batch_size=at_once,

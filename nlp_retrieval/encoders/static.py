@@ -24,7 +24,7 @@ from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.encoders.base import LONGEST_VECTOR, BaseEncoder, Vectors, checked_vectors
 from nlp_retrieval.encoders.made_models import kept_model
 from nlp_retrieval.encoders.model_folder import ModelFolder, find_model
-from nlp_retrieval.encoders.model_turns import blamed_on, turn_of
+from nlp_retrieval.encoders.model_turns import as_model_error, turn_of
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.encoders.shared_models import ModelHolder
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ItemError, ModelError, OutputError, first_line, install
@@ -58,11 +58,11 @@ class Vocabulary:
     counts: NDArray[np.int64]
 
     def spoken(self) -> NDArray[np.bool_]:
-        """Which tokens stand for text, and not for a place in a model's input."""
+        """Return which tokens stand for text, and not for a place in a model's input."""
         return np.array([not (token.startswith("[") and token.endswith("]") and len(token) > 2) for token in self.tokens])
 
     def as_texts(self) -> list[str]:
-        """What is encoded for each token: a piece from within a word without its mark."""
+        """Return what is encoded for each token: a piece from within a word without its mark."""
         return [token.removeprefix(_JOINED) or token for token in self.tokens]
 
     def digest(self) -> str:
@@ -108,7 +108,7 @@ def vocabulary_of(texts: Iterable[str], encoder: BaseEncoder, most_words: int, m
 
 
 def vocabulary_note(tokens: Sequence[str]) -> dict[str, str]:
-    """What a folder's settings say of its vocabulary, for :func:`check_vocabulary`."""
+    """Return what a folder's settings say of its vocabulary, for :func:`check_vocabulary`."""
     return {_DIGEST: hashlib.sha256(canonical_json(list(tokens)).encode()).hexdigest()}
 
 
@@ -210,7 +210,7 @@ class StaticEncoder(ModelHolder["StaticModel"], BaseEncoder):
         model = self.open_model()
         if not texts:
             return np.zeros((0, model.dim), np.float32)
-        with turn_of(model), blamed_on(self.model):
+        with turn_of(model), as_model_error(self.model):
             vectors: Vectors = model.encode(texts, use_multiprocessing=False)
         return vectors
 

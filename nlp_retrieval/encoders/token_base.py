@@ -41,15 +41,15 @@ class BaseTokenEncoder(Component, ABC):
 
     @abstractmethod
     def model_fingerprint(self) -> str:
-        """What distinguishes this model from others: a checksum of its files, or base URL and name of a hosted one."""
+        """Return what distinguishes this model from others: a checksum of its files, or base URL and name of a hosted one."""
 
     def cut_queries(self, queries: list[str]) -> int:
-        """How many queries are longer than the encoder reads."""
+        """Return how many queries are longer than the encoder reads."""
         del queries
         return 0
 
     def cut_passages(self, passages: list[str]) -> int:
-        """How many passages are longer than the encoder reads."""
+        """Return how many passages are longer than the encoder reads."""
         del passages
         return 0
 

@@ -243,7 +243,7 @@ def _finite(path: Path, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _idf_by_rank(n_words: int) -> NDArray[np.float64]:
-    """How rare words are, by their rank: files list frequent words first, and frequencies fall as 1 / rank (Zipf)."""
+    """Return how rare words are, by their rank: files list frequent words first, and frequencies fall as 1 / rank (Zipf)."""
     ranks = np.arange(1, n_words + 1, dtype=np.float64)
     idf: NDArray[np.float64] = np.log(ranks * (1.0 / ranks).sum() + 1.0)
     return idf
@@ -412,7 +412,7 @@ class WordVectorEncoder(BaseEncoder):
         return VocabularyReport(n_words, n_words - n_known, len(spoken), sum(known == 0 for known in spoken))
 
     def _known(self, text: str, opened: WordVectors, stems: Stems) -> tuple[int, list[int]]:
-        """How many words a text has, and the numbers of those with a vector."""
+        """Return how many words a text has, and the numbers of those with a vector."""
         numbers = opened.numbers
         words = stems.as_written(text)
         found = []
@@ -444,7 +444,7 @@ class WordVectorEncoder(BaseEncoder):
 
 
 def _states(path: Path) -> list[tuple[int, ...]]:
-    """What changes whenever a file, or one in a folder, is written."""
+    """Return what changes whenever a file, or one in a folder, is written."""
     try:
         return [state_of(file.stat()) for file in (sorted(path.iterdir()) if path.is_dir() else [path])]
     except OSError as error:

@@ -40,7 +40,7 @@ class ChangedQuery:
 
     @property
     def gain(self) -> float:
-        """How much higher the second is."""
+        """Return how much higher the second is."""
         return self.other - self.one
 
 

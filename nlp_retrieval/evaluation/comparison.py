@@ -168,7 +168,7 @@ def _difference(system: Scores, baseline: Scores) -> Scores:
 
 
 def _span(system: Scores, baseline: Scores) -> float:
-    """How far apart two values of the measure can be."""
+    """Return how far apart two values of the measure can be."""
     return max(1.0, float(max(system.max(), baseline.max()) - min(system.min(), baseline.min())))
 
 

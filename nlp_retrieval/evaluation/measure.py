@@ -59,7 +59,7 @@ class Measure:
 
     @property
     def order(self) -> tuple[int, str, int]:
-        """What measures are sorted by where they are shown: families in the order of ``LABELS``, then cutoffs."""
+        """Return what measures are sorted by where they are shown: families in the order of ``LABELS``, then cutoffs."""
         known = list(LABELS)
         place = known.index(self.family) if self.family in LABELS else len(known)
         return place, self.family, self.cutoff or 0

@@ -35,7 +35,7 @@ class OwnIds:
 
     @property
     def ignored(self) -> int:
-        """How many queries have an item that does not count."""
+        """Return how many queries have an item that does not count."""
         return sum(own is not None for own in self.ids)
 
 

@@ -50,7 +50,7 @@ class SignalMove:
 
     @property
     def up(self) -> int | None:
-        """How many places the hit stands higher by this signal in the second list; None unless both have it."""
+        """Return how many places the hit stands higher by this signal in the second list; None unless both have it."""
         return None if self.one_rank is None or self.other_rank is None else self.one_rank - self.other_rank
 
 
@@ -83,7 +83,7 @@ class HitDifference:
 
     @property
     def up(self) -> int | None:
-        """How many places it stands higher in the second list; None where either list does not hold it."""
+        """Return how many places it stands higher in the second list; None where either list does not hold it."""
         return None if self.one_rank is None or self.other_rank is None else self.one_rank - self.other_rank
 
     @property
@@ -251,7 +251,7 @@ def _hit(lists: RunLists, item: int, grade: int, first: _Side, second: _Side, k:
 
 
 def _told_by_score(name: str, first: _Side, second: _Side) -> bool:
-    """Whether this is a rank whose score stands beside it wherever it does."""
+    """Return whether this is a rank whose score stands beside it wherever it does."""
     score = name.removesuffix(_RANK) + _SCORE
     return name.endswith(_RANK) and all(score in side.columns for side in (first, second) if name in side.columns)
 

@@ -26,7 +26,7 @@ FORMAT = 1
 
 
 def default_folder() -> Path:
-    """Where answers are stored unless a model names another folder: in the user's cache folder."""
+    """Return where answers are stored unless a model names another folder: in the user's cache folder."""
     return cache_folder() / "answers"
 
 

@@ -258,7 +258,7 @@ def _value(prediction: Any, field: str | tuple[str, ...]) -> object:
 
 
 def _unparsed(text: str, field: str | tuple[str, ...], outputs: list[str]) -> object:
-    """What can be told of an answer that does not parse."""
+    """Return what can be told of an answer that does not parse."""
     if isinstance(field, str):
         return _part(text, field, outputs)
     parts = {name: part for name in field if (part := _part(text, name, outputs)) is not None}

@@ -48,7 +48,7 @@ class CallCounts:
 
     @property
     def answers(self) -> int:
-        """How many answers there were, from the server or from disk, usable or not."""
+        """Return how many answers there were, from the server or from disk, usable or not."""
         return self.calls - self.failures + self.cache_hits
 
     def __str__(self) -> str:

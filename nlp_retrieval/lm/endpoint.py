@@ -89,7 +89,7 @@ class EndpointKey:
 
     @property
     def cure(self) -> str:
-        """What to do about a key that is refused."""
+        """Return what to do about a key that is refused."""
         return f"check the key in {self._variable or 'api_key_env'}"
 
     def read(self) -> str | None:
@@ -383,7 +383,7 @@ def _read(response: httpx.Response, most: int) -> bytes:
 
 
 def _first_bytes(response: httpx.Response) -> str:
-    """How the body of an error begins."""
+    """Return how the body of an error begins."""
     said = b""
     for part in response.iter_raw():
         said += part[:_READ_OF_AN_ERROR]

@@ -144,7 +144,7 @@ class LanguageModel(Component):
             return self._made
 
     def made(self, lm: object) -> bool:
-        """Whether a ``dspy.LM`` is this model, or a copy of it with which DSPy draws another sample."""
+        """Return whether a ``dspy.LM`` is this model, or a copy of it with which DSPy draws another sample."""
         return getattr(getattr(lm, "engine", None), "counter", None) is self._counter
 
     def hidden(self, message: str) -> str:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from nlp_retrieval.core.files.json_text import is_deeper
-from nlp_retrieval.core.queries import has_no_words, has_stop_words_alone
+from nlp_retrieval.core.queries import has_no_words, has_only_stop_words
 
 _FENCE = re.compile(r"^[^\S\n]*```\w*[^\S\n]*$", re.MULTILINE)
 _BULLET = re.compile(
@@ -100,7 +100,7 @@ def final_answer(text: str) -> str | None:
 
 
 def _json_with_thoughts(text: str) -> object:
-    """What an answer that is JSON as a whole holds, if there are marks of thoughts in it; else None."""
+    """Return what an answer that is JSON as a whole holds, if there are marks of thoughts in it; else None."""
     bare = _FENCE.sub("", text).strip()
     if bare[:1] not in ("{", "[") or _THOUGHT_MARK.search(bare) is None or is_deeper(bare):
         return None
@@ -144,7 +144,7 @@ def _bare(text: str) -> str | None:
 
 def _is_empty(answer: str) -> bool:
     """Return whether an answer has no word, or English stop words alone: searching for it would not help a query."""
-    return has_no_words(answer) or has_stop_words_alone(answer)
+    return has_no_words(answer) or has_only_stop_words(answer)
 
 
 def read_phrases(answer: object, claim: str, most: int, max_words: int) -> list[str] | None:

@@ -17,7 +17,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from nlp_retrieval.core.components.interfaces import BaseLoader
-from nlp_retrieval.core.components.registry import ByName, with_parts_made
+from nlp_retrieval.core.components.registry import ByName, resolve_components
 from nlp_retrieval.core.components.trust_rules import may_set
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ConfigurationError, ItemError
@@ -85,7 +85,7 @@ class ChunkingLoader(BaseLoader):
     ) -> None:
         if overlap >= size:
             raise ConfigurationError(f"ChunkingLoader: overlap={overlap} must be less than size={size}")
-        self.source: BaseLoader = with_parts_made(self, ChunkingLoader, source=source)["source"]
+        self.source: BaseLoader = resolve_components(self, ChunkingLoader, source=source)["source"]
         self.size = size
         self.overlap = overlap
         self.unit = unit
@@ -128,7 +128,7 @@ class ChunkingLoader(BaseLoader):
             yield 0, 0
 
     def _fits(self, text: str) -> bool:
-        """Whether a text certainly fits whole, as most do; much cheaper than looking at its words one by one."""
+        """Return whether a text certainly fits whole, as most do; much cheaper than looking at its words one by one."""
         if self.unit == "characters":
             return len(text.strip()) <= self.size
         # an upper bound: long words and long white space count more than once

@@ -160,7 +160,7 @@ def _allow_reading_alone(driver: object) -> None:
 
 
 def _reads(action: int, name: str | None, *_: str | None) -> int:
-    """Whether a part of a statement only reads; an authorizer of SQLite, where ``name`` is the name of a pragma."""
+    """Return whether a part of a statement only reads; an authorizer of SQLite, where ``name`` is the name of a pragma."""
     if action == sqlite3.SQLITE_PRAGMA:
         return sqlite3.SQLITE_OK if name is not None and name.lower() in _READING_PRAGMAS else sqlite3.SQLITE_DENY
     if action == sqlite3.SQLITE_UPDATE and name == "sqlite_master":

@@ -34,7 +34,7 @@ __all__ = ["RecordLoader", "field_of", "has_field", "joined_text", "missing_fiel
 
 
 def has_field(row: JsonObject, field: str) -> bool:
-    """Whether a record has a field, by name or by path."""
+    """Return whether a record has a field, by name or by path."""
     return field in row or ("." in field and _parent(row, field) is not None)
 
 

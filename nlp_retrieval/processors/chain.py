@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
-from nlp_retrieval.core.components.registry import ByName, with_parts_made
+from nlp_retrieval.core.components.registry import ByName, resolve_components
 from nlp_retrieval.core.components.trust_rules import may_set
 from nlp_retrieval.core.queries import check_processed
 
@@ -29,7 +29,7 @@ class Chain(BaseUserQueryProcessor):
     manifest_may_set = may_set("processors")
 
     def __init__(self, processors: Annotated[Sequence[BaseUserQueryProcessor | ByName], Field(min_length=1)]) -> None:
-        made = with_parts_made(self, Chain, processors=processors)
+        made = resolve_components(self, Chain, processors=processors)
         self.processors: list[BaseUserQueryProcessor] = made["processors"]
 
     def calls_per_query(self) -> int | None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from nlp_retrieval.core.components.registry import ByName, with_parts_made
+from nlp_retrieval.core.components.registry import ByName, resolve_components
 from nlp_retrieval.core.components.trust_rules import READS_FILE, may_set
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.lm.reading import read_phrases
@@ -50,7 +50,7 @@ class ClaimDecomposition(CompiledProcessor[list[str]]):
         max_words: Annotated[int, Field(ge=1)] = MAX_WORDS,
         program: str | Path | None = None,
     ) -> None:
-        self.lm: LanguageModel = with_parts_made(self, ClaimDecomposition, lm=lm)["lm"]
+        self.lm: LanguageModel = resolve_components(self, ClaimDecomposition, lm=lm)["lm"]
         self.keep_query = keep_query
         self.max_phrases = max_phrases
         self.max_words = max_words

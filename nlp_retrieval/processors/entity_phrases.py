@@ -115,7 +115,7 @@ def _phrases(query: str, mentions: Mentions, context: int) -> list[str]:
 
 
 def _can_be_searched(phrase: str) -> bool:
-    """Whether engines find a word in it: they skip function words and, most of them, single letters."""
+    """Return whether engines find a word in it: they skip function words and, most of them, single letters."""
     return any(len(word) > 1 and word not in FUNCTION_WORDS for word in normalize(phrase).split())
 
 
@@ -156,7 +156,7 @@ def _located(words: list[_Word], names: set[str]) -> list[range]:
 
 
 def _only_initials(words: list[_Word], begin: int, end: int) -> bool:
-    """Whether only initials stand between two names, as in "Robert" and "A." before "Iger"."""
+    """Return whether only initials stand between two names, as in "Robert" and "A." before "Iger"."""
     return len(words[end - 1].text) == 1 and all(len(word.text) == 1 for word in words[begin:end])
 
 

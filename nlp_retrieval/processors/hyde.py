@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from nlp_retrieval.core.components.registry import ByName, with_parts_made
+from nlp_retrieval.core.components.registry import ByName, resolve_components
 from nlp_retrieval.core.components.trust_rules import READS_FILE, may_set
 from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.errors import ConfigurationError
@@ -68,7 +68,7 @@ class HyDE(CompiledProcessor[str]):
         program: str | Path | None = None,
         form: Literal["separate", "concatenated"] = "separate",
     ) -> None:
-        self.lm: LanguageModel = with_parts_made(self, HyDE, lm=lm)["lm"]
+        self.lm: LanguageModel = resolve_components(self, HyDE, lm=lm)["lm"]
         self.form = form
         self.keep_query = keep_query
         self.max_words = max_words

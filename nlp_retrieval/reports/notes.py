@@ -191,7 +191,7 @@ def _busy_note(report: BenchmarkReport) -> str:
 
 
 def _beside_note(report: BenchmarkReport) -> str:
-    """Where latencies were timed, and why throughputs were not; ``""`` where one process searched alone."""
+    """Return where latencies were timed, and why throughputs were not; ``""`` where one process searched alone."""
     beside = [one.name for one in report.configurations if one.cost is not None and one.cost.queries_per_second is None]
     if not beside:
         return ""

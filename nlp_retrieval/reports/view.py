@@ -68,7 +68,7 @@ def _of_manifest(manifest: Config) -> str:
 
 
 def _named(loader: Any) -> str:
-    """What a loader reads: the name of its file, or of the folder where the file's says little."""
+    """Return what a loader reads: the name of its file, or of the folder where the file's says little."""
     if not isinstance(loader, dict):
         return ""
     text = next((loader[key] for key in _NAMING if isinstance(loader.get(key), str) and loader[key]), "")
@@ -133,7 +133,7 @@ class Row:
 
     @property
     def prices(self) -> dict[str, float]:
-        """What its language models cost and have cost, by column, as far as that is known."""
+        """Return what its language models cost and have cost, by column, as far as that is known."""
         cells = (self.cells.get(key) for key in ("price_per_1000_queries", "price_spent"))
         return {cell.column.key: cell.value for cell in cells if cell is not None and cell.value is not None}
 

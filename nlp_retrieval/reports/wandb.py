@@ -51,7 +51,7 @@ class Ledger:
 
     @property
     def group(self) -> str:
-        """What the sweep's runs have in common."""
+        """Return what the sweep's runs have in common."""
         return str(self._own["group"])
 
     def id_of(self, name: str) -> str:
@@ -86,7 +86,7 @@ class Ledger:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """What was noted; nothing where the file is missing or cannot be believed."""
+    """Return what was noted; nothing where the file is missing or cannot be believed."""
     try:
         content = read_json_file(path)
         sweeps = content["sweeps"] if content["format"] == _FORMAT else {}

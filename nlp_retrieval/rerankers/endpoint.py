@@ -36,7 +36,7 @@ class RerankAnswer(NamedTuple):
 
 
 def largest_answer(documents: list[str]) -> int:
-    """How many bytes an answer may have; some servers send the documents back, and JSON may escape each letter."""
+    """Return how many bytes an answer may have; some servers send the documents back, and JSON may escape each letter."""
     sent = sum(len(document.encode("utf-8", "surrogatepass")) for document in documents)
     return _LARGEST_PER_BYTE * sent + _LARGEST_PER_DOCUMENT * len(documents) + _LARGEST_BESIDE
 

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.files.json_text import read_json_file
-from nlp_retrieval.core.forks import compute_alone
+from nlp_retrieval.core.forks import use_one_thread_after_fork
 from nlp_retrieval.encoders.backends import in_threads, require_device, require_onnx_extra, session_options
 from nlp_retrieval.encoders.model_folder import ModelFolder, find_model, require_dense_extra
-from nlp_retrieval.encoders.model_turns import blamed_on, turn_of
+from nlp_retrieval.encoders.model_turns import as_model_error, turn_of
 from nlp_retrieval.encoders.own_weights import own_weights
 from nlp_retrieval.errors import ConfigurationError, ModelError, first_line
 
@@ -44,7 +44,7 @@ class PairModel(Protocol):
         """Return ``[pairs, labels]``."""
 
     def cut(self, pairs: list[Pair]) -> int:
-        """How many pairs have more tokens than the model reads."""
+        """Return how many pairs have more tokens than the model reads."""
 
 
 class TorchPairs:
@@ -65,7 +65,7 @@ class TorchPairs:
         require_dense_extra()
         _require_head(folder)
         require_device(device)
-        compute_alone()
+        use_one_thread_after_fork()
         import torch
         from sentence_transformers import CrossEncoder
         from transformers.utils import logging as transformers_logging
@@ -89,7 +89,7 @@ class TorchPairs:
         turn_of(self._model)
 
     def logits(self, pairs: list[Pair]) -> Logits:
-        with turn_of(self._model), blamed_on(self._name):
+        with turn_of(self._model), as_model_error(self._name):
             predicted: NDArray[Any] = self._model.predict(pairs, batch_size=max(len(pairs), 1), show_progress_bar=False)
         return predicted.reshape(len(pairs), -1).astype(np.float32, copy=False)
 
@@ -98,7 +98,7 @@ class TorchPairs:
         if most is None or not pairs:
             return 0
         queries, passages = map(list, zip(*pairs, strict=True))
-        with turn_of(self._model), blamed_on(self._name):
+        with turn_of(self._model), as_model_error(self._name):
             whole = self._model.tokenizer(queries, passages, truncation=False, verbose=False)["input_ids"]
         return sum(len(tokens) > most for tokens in whole)
 
@@ -153,13 +153,13 @@ class OnnxPairs:
                 feed = {name: np.array([getattr(encoded[row], _ONNX_INPUTS[name])], np.int64) for name in self._inputs}
                 found[row] = np.asarray(self._session.run(None, feed)[0], np.float32).reshape(1, -1)
 
-        with blamed_on(self._name):
+        with as_model_error(self._name):
             encoded = self._tokenizer.encode_batch(pairs)
             in_threads(len(pairs), score)
         return np.concatenate([found[row] for row in range(len(pairs))]) if found else np.zeros((0, 1), np.float32)
 
     def cut(self, pairs: list[Pair]) -> int:
-        with blamed_on(self._name):
+        with as_model_error(self._name):
             return sum(bool(encoded.overflowing) for encoded in self._tokenizer.encode_batch(pairs))
 
 

@@ -24,7 +24,7 @@ _ROWS_AT_ONCE = 16_384
 
 
 def units_of(dimension: int, most: int = _MOST_UNITS) -> float:
-    """How many units a vector of length 1 has: as many as keep its length within ``most`` after rounding each component.
+    """Return how many units a vector of length 1 has: as many as keep its length within ``most`` after rounding each component.
 
     Args:
         dimension: of the vector.
@@ -34,7 +34,7 @@ def units_of(dimension: int, most: int = _MOST_UNITS) -> float:
 
 
 def units_per_length(longest: float, dimension: int, most: int = _MOST_UNITS) -> float:
-    """How many units a length of 1 has, where the longest vector is to stay within ``most``; see :func:`units_of`.
+    """Return how many units a length of 1 has, where the longest vector is to stay within ``most``; see :func:`units_of`.
 
     Args:
         longest: length of the longest vector; 1 is returned for 0.
@@ -80,7 +80,7 @@ def spherical_kmeans(sample: Vectors, count: int, seed: int, rounds: int) -> Vec
     centroids = directions(_beginning(sample, count, seed))
     for _ in range(rounds):
         numbers, products = best_products(sample, centroids)
-        centroids = directions(_moved(sample, numbers, products, centroids))
+        centroids = directions(_update_centroids(sample, numbers, products, centroids))
     return centroids
 
 
@@ -92,7 +92,7 @@ def kmeans_by_product(sample: Vectors, count: int, seed: int, rounds: int) -> Ve
     centroids = _beginning(sample, count, seed)
     for _ in range(rounds):
         numbers, products = best_products(sample, centroids)
-        centroids = np.rint(_moved(sample, numbers, products, centroids)).astype(np.float32)
+        centroids = np.rint(_update_centroids(sample, numbers, products, centroids)).astype(np.float32)
     return centroids
 
 
@@ -105,7 +105,7 @@ def kmeans_by_distance(sample: Vectors, count: int, seed: int, rounds: int) -> V
     halves = np.square(sample).sum(axis=1) / 2
     for _ in range(rounds):
         numbers, products = best_products(above, less_half_square(centroids))
-        centroids = np.rint(_moved(sample, numbers, products - halves, centroids)).astype(np.float32)
+        centroids = np.rint(_update_centroids(sample, numbers, products - halves, centroids)).astype(np.float32)
     return centroids
 
 
@@ -137,7 +137,7 @@ def _beginning(sample: Vectors, count: int, seed: int) -> Vectors:
     return sample[np.sort(np.random.default_rng(seed).choice(len(sample), count, replace=False))]
 
 
-def _moved(sample: Vectors, numbers: Numbers, closeness: Vectors, centroids: Vectors) -> NDArray[np.float64]:
+def _update_centroids(sample: Vectors, numbers: Numbers, closeness: Vectors, centroids: Vectors) -> NDArray[np.float64]:
     """The means of all members; centroids without members move to the vectors that are farthest from their own centroid."""
     blocks = iter(range(0, len(sample), _ROWS_AT_ONCE))
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores
-from nlp_retrieval.core.components.registry import ByName, with_parts_made
+from nlp_retrieval.core.components.registry import ByName, resolve_components
 from nlp_retrieval.core.components.trust_rules import may_set
 from nlp_retrieval.core.explanation import Explanation, name_of
 from nlp_retrieval.core.files.columns import check_numbers, damaged, mapped
@@ -24,7 +24,7 @@ from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.measure import stage
 from nlp_retrieval.core.progress_bars import progress
-from nlp_retrieval.core.ranking import best_of, scaled
+from nlp_retrieval.core.ranking import scaled, top_k
 from nlp_retrieval.core.search.composition import labelled
 from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
@@ -441,7 +441,7 @@ class FeedbackRetriever(BaseRetriever):
         pool: Annotated[int, Field(ge=1)] = 2000,
         merge: MergeRule = "alternate",
     ) -> None:
-        self.seeds = labelled(with_parts_made(self, FeedbackRetriever, seeds=seeds)["seeds"], "feedback: seeds")
+        self.seeds = labelled(resolve_components(self, FeedbackRetriever, seeds=seeds)["seeds"], "feedback: seeds")
         self.subject = subject
         self.document = document
         self.position = position
@@ -488,7 +488,7 @@ class FeedbackRetriever(BaseRetriever):
                 rows = self._candidates(asked, k, allowed)
                 columns = self._columns(asked, rows)
                 scores = sum(columns.values(), np.zeros(len(rows))).round(_DECIMALS)
-                best, found = best_of(rows, scores, k)
+                best, found = top_k(rows, scores, k)
             lists.append((best, found))
             places = np.searchsorted(rows, best)
             for key, column in columns.items():
@@ -585,4 +585,4 @@ def _first(hits: list[tuple[Rows, Scores]], n: int) -> Rows:
     rows = np.concatenate([np.zeros(0, np.int64), *(found for found, _ in hits)])
     distinct, number = np.unique(rows, return_inverse=True)
     values = np.concatenate([np.zeros(0), *(scaled(scores) for _, scores in hits)])
-    return best_of(distinct, np.bincount(number, values, len(distinct)).astype(np.float64), n)[0]
+    return top_k(distinct, np.bincount(number, values, len(distinct)).astype(np.float64), n)[0]

@@ -173,5 +173,5 @@ class PostgresTextRetriever(PostgresRetriever):
 
 
 def _storable(text: str) -> str:
-    """What PostgreSQL can hold of a text: no NUL, and no more words than fit into one value."""
+    """Return what PostgreSQL can hold of a text: no NUL, and no more words than fit into one value."""
     return text[:_MOST_CHARACTERS].replace("\0", " ")

@@ -29,7 +29,7 @@ class VectorRetriever(BaseRetriever):
     @property
     @abstractmethod
     def dimension(self) -> int:
-        """How many numbers a vector has; of an opened retriever."""
+        """Return how many numbers a vector has; of an opened retriever."""
 
     @abstractmethod
     def encode(self, queries: list[str]) -> Vectors:

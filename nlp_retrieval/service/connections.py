@@ -35,7 +35,7 @@ class BoundedConnection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  # 
 
     @property
     def idle(self) -> bool:
-        """Whether no request is under way."""
+        """Return whether no request is under way."""
         return self.cycle is None or self.cycle.response_complete
 
     def connection_made(self, transport: asyncio.Transport) -> None:

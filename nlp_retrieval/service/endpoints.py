@@ -161,7 +161,7 @@ class BaseService(ABC):
 
     @abstractmethod
     def is_ready(self) -> bool:
-        """Whether it can be searched; looked up for every check of health, so it must cost next to nothing."""
+        """Return whether it can be searched; looked up for every check of health, so it must cost next to nothing."""
 
     def close(self) -> None:  # noqa: B027 -- most have nothing to close
         """Close files; no request is under way."""

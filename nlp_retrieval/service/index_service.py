@@ -183,7 +183,7 @@ class IndexService(BaseService):
         ]
 
     def is_ready(self) -> bool:
-        """Whether there is an index still."""
+        """Return whether there is an index still."""
         return (self._path / MANIFEST_FILE).is_file()
 
     def read(self, item_id: str) -> bytes:
@@ -231,7 +231,7 @@ class IndexService(BaseService):
 
     def _refresh(self) -> None:
         """Switch to a newer generation; while one thread opens it, the others search the one before."""
-        if self._refreshing.taken_at_once():
+        if self._refreshing.try_acquire():
             try:
                 self._searcher.refresh()
             finally:

@@ -85,12 +85,12 @@ class ServiceSettings:
 
     @property
     def on_loopback(self) -> bool:
-        """Whether only this machine can reach the service."""
+        """Return whether only this machine can reach the service."""
         return is_loopback(self.host)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address, or every address of a name, is one of this machine alone.
+    """Return whether an address, or every address of a name, is one of this machine alone.
 
     Raises:
         ConfigurationError: there is no such address.

@@ -40,12 +40,12 @@ class AnyEncoderRules(ComponentRules, Generic[Encoder]):
 
     @property
     def texts(self) -> list[str]:
-        """What is encoded: the kit's passages and queries, an empty text among them."""
+        """Return what is encoded: the kit's passages and queries, an empty text among them."""
         return [*(item.text for item in ITEMS), *QUERIES]
 
     @abstractmethod
     def arrays(self, texts: list[str]) -> Encoded:
-        """What each text becomes, as a passage and as a query."""
+        """Return what each text becomes, as a passage and as a query."""
 
     @property
     def whole(self) -> Encoded:

@@ -346,7 +346,7 @@ class IndexRules(RetrieverChecks):
 
 
 def _state(path: Path) -> dict[str, tuple[int, int, int]]:
-    """What tells a file that was written again; the store's own lock may change."""
+    """Return what tells a file that was written again; the store's own lock may change."""
     files = ((file, file.stat()) for file in path.rglob("*") if file.is_file() and not file.name.startswith(".lock"))
     return {str(file.relative_to(path)): (found.st_ino, found.st_size, found.st_mtime_ns) for file, found in files}
 

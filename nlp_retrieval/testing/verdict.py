@@ -55,7 +55,7 @@ def pairs_of(results: Sequence[RetrievalResult]) -> list[tuple[str, float]]:
 
 
 def close(one: float, other: float, tolerance: float) -> bool:
-    """Whether two scores are equal but for a tolerance: relative where they are above 1, absolute below."""
+    """Return whether two scores are equal but for a tolerance: relative where they are above 1, absolute below."""
     return one == other or abs(one - other) <= tolerance * max(1.0, abs(one), abs(other))
 
 

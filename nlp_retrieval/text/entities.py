@@ -31,7 +31,7 @@ class EntityFinder:
         self._spacy = SpacyMentions(rule) if rule != RULES else None
 
     def identity(self) -> Config:
-        """What distinguishes a component with this finder from others, besides the rule itself."""
+        """Return what distinguishes a component with this finder from others, besides the rule itself."""
         return {} if self._spacy is None else self._spacy.identity("mentions")
 
     def find(self, texts: Iterable[str]) -> Iterator[set[str]]:

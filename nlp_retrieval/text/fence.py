@@ -27,7 +27,7 @@ def fenced(text: str) -> str:
 
 
 def is_unseen(char: str) -> bool:
-    """Whether a character is read by models alone: it has no width, or only chooses the form of the one before it.
+    """Return whether a character is read by models alone: it has no width, or only chooses the form of the one before it.
 
     Args:
         char: one character. Joiners count as seen, because scripts and signs are written with them.

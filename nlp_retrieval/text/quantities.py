@@ -233,7 +233,7 @@ def _year_of(begin: int, end: int, years: list[Year]) -> int | None:
 
 
 def _baseline_of(begin: int, end: int, years: list[Year], scenarios: list[tuple[int, int]]) -> str:
-    """What a quantity is measured against: the nearest baseline of its sentence, one after it rather than before."""
+    """Return what a quantity is measured against: the nearest baseline of its sentence, one after it rather than before."""
     named = [(year.begin, year.end, str(year.first)) for year in years if year.role == "baseline"]
     named += [(one, other, "BAU") for one, other in scenarios]
     if not named:

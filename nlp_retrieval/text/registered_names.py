@@ -17,7 +17,7 @@ _BRACKETED = re.compile(r"\[[^\[\]]*\](:\d*)?")
 
 
 def has_other_brackets(netloc: str) -> bool:
-    """Whether there are brackets elsewhere than around the whole host.
+    """Return whether there are brackets elsewhere than around the whole host.
 
     Python takes what stands in them for the host, wherever they are: ``[::1].example.org`` would be the address ``::1``.
 

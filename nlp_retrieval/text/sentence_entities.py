@@ -61,7 +61,7 @@ def entities_by_sentence(items: Iterable[SearchableItem], finder: EntityFinder) 
 
 
 def _spans(item: SearchableItem) -> list[tuple[int, int]]:
-    """Where each sentence begins and ends, but for those of white space."""
+    """Return where each sentence begins and ends, but for those of white space."""
     return [(start, end) for start, end in item_sentence_spans(item) if item.content[start:end].strip()]
 
 

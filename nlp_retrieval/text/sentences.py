@@ -147,7 +147,7 @@ def _abbreviated(word: str, before: str, following: str) -> bool:
 
 
 def _names(before: str) -> bool:
-    """Whether a capital after these words is rather an initial than a letter, as in "vitamin C"."""
+    """Return whether a capital after these words is rather an initial than a letter, as in "vitamin C"."""
     words = before.split()
     if not words:
         return True

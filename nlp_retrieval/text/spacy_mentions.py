@@ -72,7 +72,7 @@ class SpacyMentions:
         return self._files
 
     def identity(self, parameter: str) -> Config:
-        """What distinguishes a component with this pipeline from others, without loading it.
+        """Return what distinguishes a component with this pipeline from others, without loading it.
 
         Args:
             parameter: name of the component's parameter for the pipeline. The identity is decided by the files, not by their

@@ -54,7 +54,7 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
 
 
 def is_unspaced(word: str) -> bool:
-    """Whether a word, as it is compared, is a character of a script that puts no space between words."""
+    """Return whether a word, as it is compared, is a character of a script that puts no space between words."""
     return _UNSPACED.match(word) is not None
 
 
@@ -98,7 +98,7 @@ def spans_of(text: str) -> list[tuple[int, int]]:
 
 
 def is_mention(text: str, spans: Sequence[tuple[int, int]], first: int, last: int) -> bool:
-    """Whether the words of a title, found in a text, mention it.
+    """Return whether the words of a title, found in a text, mention it.
 
     Args:
         text: the whole text.
@@ -113,7 +113,7 @@ def is_mention(text: str, spans: Sequence[tuple[int, int]], first: int, last: in
 
 
 def stands_alone(text: str, spans: Sequence[tuple[int, int]], place: int) -> bool:
-    """Whether a word of a text is not part of a longer name.
+    """Return whether a word of a text is not part of a longer name.
 
     Args:
         text: the whole text.

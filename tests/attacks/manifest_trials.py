@@ -23,7 +23,7 @@ from nlp_retrieval.benchmarks.runs.rerun import read_manifest as read_run_manife
 from nlp_retrieval.core.components.component import Component, canonical_json, parameters_of
 from nlp_retrieval.core.components.naming import kinds
 from nlp_retrieval.core.components.registry import component_class, names, plan
-from nlp_retrieval.core.components.trust import asked_for, made_as_described, require_trust
+from nlp_retrieval.core.components.trust import asked_for, build_from_manifest, require_trust
 from nlp_retrieval.core.index.manifest import _checksum
 from nlp_retrieval.core.index.update import add_items
 from nlp_retrieval.core.search.known_retrievers import resolver, retrievers_of
@@ -165,7 +165,7 @@ def use_component(kind: str, config: dict[str, Any]) -> None:
     """What is done with any component that a manifest describes, before anything is asked of it."""
     described = plan(kind, config, kind, only_own=True)
     require_trust(asked_for(described), "the manifest", "", trust=False)
-    made = made_as_described(Component, described, trust=False)
+    made = build_from_manifest(Component, described, trust=False)
     repr(made)
     canonical_json([made.config, made.identity])
     made.provenance()

@@ -490,9 +490,9 @@ with tempfile.TemporaryDirectory() as folder:
             pass
 """,
     "core/surrogates.py": """
-from nlp_retrieval.core.surrogates import half_of_pair
+from nlp_retrieval.core.surrogates import find_lone_surrogate
 for text in (chr(0xd7ff) * N, chr(0xd800) * N):
-    half_of_pair(text)
+    find_lone_surrogate(text)
 """,
     "core/components/trust_rules.py": """
 from nlp_retrieval.core.components import trust_rules as trust

@@ -9,7 +9,7 @@ from hashed_words import HashedWords
 from milvus_server import milvus_url, shared_milvus
 from postgres_server import env_url, shared_server
 from sparse_models import HashedTerms
-from told_knowledge import openie_docs
+from stored_knowledge import openie_docs
 
 from nlp_retrieval import (
     Bm25sRetriever,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.core.ranking import among_best, best_of, foremost, search_past_ties
+from nlp_retrieval.core.ranking import search_past_ties, top_k, top_k_mask, top_k_positions
 
 from .ranked import in_order, lists_of
 
@@ -84,9 +84,9 @@ def test_scores_of_ones_own_decide_where_the_engine_rounds_them(n_queries, n_ite
 def test_the_best_of_a_list_are_those_that_sorting_all_of_it_gives(values: list[float], k: int) -> None:
     scores, rows = np.array(values), np.arange(len(values)) * 3
     order = sorted(range(len(values)), key=lambda place: (-values[place], place))[:k]
-    assert foremost(scores, k).tolist() == order
-    best, best_scores = best_of(rows, scores, k)
+    assert top_k_positions(scores, k).tolist() == order
+    best, best_scores = top_k(rows, scores, k)
     assert best.tolist() == [3 * place for place in order]
     assert best_scores.tolist() == [values[place] for place in order]
     if k <= len(values):
-        assert np.flatnonzero(among_best(scores, k)).tolist() == sorted(order)
+        assert np.flatnonzero(top_k_mask(scores, k)).tolist() == sorted(order)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from named_models import NAMED, TEXT
 
-from nlp_retrieval.encoders.model_turns import blamed_on
+from nlp_retrieval.encoders.model_turns import as_model_error
 from nlp_retrieval.errors import ModelError
 
 
@@ -41,8 +41,8 @@ class PanicException(BaseException):
 def test_a_panic_in_rust_is_a_model_error_and_an_interrupt_stays_one() -> None:
     with (
         pytest.raises(ModelError, match="some-model loads, and fails at these texts: index out of bounds"),
-        blamed_on("some-model"),
+        as_model_error("some-model"),
     ):
         raise PanicException("index out of bounds")
-    with pytest.raises(KeyboardInterrupt), blamed_on("some-model"):
+    with pytest.raises(KeyboardInterrupt), as_model_error("some-model"):
         raise KeyboardInterrupt

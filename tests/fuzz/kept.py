@@ -35,7 +35,7 @@ from nlp_retrieval.core.blocks import EncodedBatch, encoded_here
 from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.core.index import checkpoint
-from nlp_retrieval.core.index.checkpoint import PREFIX, Site, checkpoints_at, keep_checkpoints, resumed_batches
+from nlp_retrieval.core.index.checkpoint import PREFIX, CheckpointContext, checkpoints_at, keep_checkpoints, resumed_batches
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE
 from nlp_retrieval.core.index.manifest import read_manifest as read_index_manifest
 from nlp_retrieval.core.index.publishing import OWNER_FILE, owner_of
@@ -243,11 +243,11 @@ WORDS_TO_ENCODE = [["red fox", "blue whale"], ["", "an old tree"], ["a river"]]
 VECTOR_ASKED: dict[str, object] = {"url": "http://localhost/v1", "model": "m"}
 
 
-def encode_words(content: bytes | None) -> tuple[Site, list[EncodedBatch]]:
+def encode_words(content: bytes | None) -> tuple[CheckpointContext, list[EncodedBatch]]:
     """Encode a few texts in batches, where a checkpoint has this content, or none is there; and where it was taken up."""
     folder = scratch() / "encoding"
     folder.mkdir(exist_ok=True)
-    site = Site(folder, "0" * 64, (0, 5))
+    site = CheckpointContext(folder, "0" * 64, (0, 5))
     if content is None:
         keep_checkpoints(folder)
     else:

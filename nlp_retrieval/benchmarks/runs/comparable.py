@@ -150,7 +150,7 @@ def refuse_other_texts(saved: Sequence[SavedRun]) -> None:
 
 
 def holds_texts(saved: SavedRun) -> bool:
-    """Whether a folder knows what was asked; a comparison of run files alone does not."""
+    """Return whether a folder knows what was asked; a comparison of run files alone does not."""
     return any(saved.lists.texts)
 
 

@@ -89,7 +89,7 @@ def compare_runs(
 
 
 def _counted(sources: Sources) -> Counted:
-    """Which queries figures are of; what the first folder says of its own queries holds here too."""
+    """Return which queries figures are of; what the first folder says of its own queries holds here too."""
     lists = sources.judged
     hopeless = [query_id for query_id, grades in lists.qrels().items() if not grades]
     before = next((one.report.counted for one in sources.saved if one.report.counted is not None), Counted(0))

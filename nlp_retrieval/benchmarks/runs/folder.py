@@ -90,7 +90,7 @@ def read_run_folder(folder: str | Path) -> SavedRun:
 
 
 def is_run_folder(folder: Path) -> bool:
-    """Whether a benchmark finished in this folder."""
+    """Return whether a benchmark finished in this folder."""
     return (folder / REPORT).is_file()
 
 

@@ -20,7 +20,7 @@ from nlp_retrieval.benchmarks.settings import BenchmarkSettings
 from nlp_retrieval.core.components.component import Component, Config
 from nlp_retrieval.core.components.interfaces import BaseLoader, BaseQueryLoader
 from nlp_retrieval.core.components.registry import ComponentT, plan
-from nlp_retrieval.core.components.trust import asked_for, made_as_described, require_trust
+from nlp_retrieval.core.components.trust import asked_for, build_from_manifest, require_trust
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.index.manifest import index_directory
 from nlp_retrieval.core.secrets import HIDDEN
@@ -181,7 +181,7 @@ def _maker(manifest: Config, index: str | Path | None, source: str, *, trust: bo
     require_trust(asked, source, "", trust=trust)
 
     def make(cls: type[ComponentT], place: str) -> ComponentT:
-        return made_as_described(cls, plans[place], trust=trust)
+        return build_from_manifest(cls, plans[place], trust=trust)
 
     return make
 
@@ -227,7 +227,7 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
 
 def _other_queries(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """What is asked and expected otherwise: texts, gold, families, groups, or the order of the queries alone."""
+    """Return what is asked and expected otherwise: texts, gold, families, groups, or the order of the queries alone."""
     old, new = (_at(manifest, ("query_fingerprint",)) for manifest in (before, now))
     olds, news = ([_at(manifest, ("query_parts", part)) for part in QUERY_PARTS] for manifest in (before, now))
     if None in (*olds, *news):

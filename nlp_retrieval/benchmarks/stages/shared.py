@@ -100,7 +100,7 @@ class SharedStages(Stages):
 
     def subqueries(self, processor: BaseUserQueryProcessor, nlqs: list[str]) -> list[list[str]]:
         key = key_of("subqueries by model", {"processor": identity_of(processor), "queries": nlqs})
-        with self._passing(f"subqueries of {processor.name}") as use:
+        with self._account(f"subqueries of {processor.name}") as use:
             entry = self.store.find("subqueries", key)
             if entry is not None:
                 for model, counts in entry.about["calls"].items():
@@ -128,7 +128,7 @@ class SharedStages(Stages):
         allowed: Mask | None = None,
     ) -> CandidateBatch:
         key = candidates_key(retriever, processed, depth, generation, allowed)
-        with self._passing(f"candidates of {retriever.name}") as use:
+        with self._account(f"candidates of {retriever.name}") as use:
             entry = self.store.find(CANDIDATES, key)
             if entry is not None:
                 batch = unpacked(entry, label)
@@ -151,7 +151,7 @@ class SharedStages(Stages):
         if group not in self._vectors:
             self._vectors[group] = VectorTable(self.store.entries(group))
         table = self._vectors[group]
-        with self._passing(f"vectors of {encoder.name}") as use:
+        with self._account(f"vectors of {encoder.name}") as use:
             if asked := table.unknown(queries):
                 computed, about = self._computed(use, partial(encode, asked))
                 entry = vectors_entry(asked, computed, about)
@@ -168,7 +168,7 @@ class SharedStages(Stages):
         group = scores_group(reranker, generation)
         table = self.pairs_of(group, generation)
         keys = table.keys(nlqs, batch.owner, batch.rows)
-        with self._passing(f"scores of {reranker.name}") as use:
+        with self._account(f"scores of {reranker.name}") as use:
             for queries, rows in unknown_pairs(table, keys, reranker, nlqs, batch):
                 table.add(self._scored(use, group, reranker, queries, rows, generation))
             columns, use.about = table.scores(keys)
@@ -184,7 +184,7 @@ class SharedStages(Stages):
 
     def score(self, reranker: BaseReranker, queries: list[str], rows: Rows, generation: Generation) -> None:
         """Score pairs ``[pairs]`` and keep their scores."""
-        with self._passing(f"scores of {reranker.name}") as use:
+        with self._account(f"scores of {reranker.name}") as use:
             self._scored(use, scores_group(reranker, generation), reranker, queries, rows, generation)
 
     def _scored(
@@ -218,7 +218,7 @@ class SharedStages(Stages):
             run()
 
     @contextmanager
-    def _passing(self, stage: str) -> Iterator[_Use]:
+    def _account(self, stage: str) -> Iterator[_Use]:
         """Account for a stage. What one inside another saves or takes is part of the outer one."""
         outer, self._saved = self._saved, 0.0
         begin = time.perf_counter()
@@ -261,7 +261,7 @@ def collected_warnings() -> Iterator[list[str]]:
 
 
 def from_disk(calls: CallCounts) -> CallCounts:
-    """What was asked for once, as it counts when it is read."""
+    """Return what was asked for once, as it counts when it is read."""
     return CallCounts(
         cache_hits=calls.answers,
         degraded=calls.degraded,

@@ -87,7 +87,7 @@ class StageStore:
         return entry
 
     def has(self, group: str, name: str) -> bool:
-        """Whether there is a file for an entry; whether it can be believed shows when it is read."""
+        """Return whether there is a file for an entry; whether it can be believed shows when it is read."""
         path = self._path(group, name)
         try:
             return path in path.parent.iterdir()  # a network file system reads it anew, unlike what was missing before
@@ -125,7 +125,7 @@ class StageStore:
                 )
 
     def bytes(self) -> int:
-        """What the files take on disk."""
+        """Return what the files take on disk."""
         total = 0
         for path in self.folder.rglob(f"*{_SUFFIX}"):
             with suppress(OSError):

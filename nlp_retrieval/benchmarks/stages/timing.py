@@ -299,7 +299,7 @@ class StageClock:
         """Time a search whose stages are at hand."""
 
         def search(position: int) -> tuple[float, StageSeconds]:
-            prepared = _AtHand(trace, position, int(lists[position]), int(lists[position + 1]))
+            prepared = ReplayedStages(trace, position, int(lists[position]), int(lists[position + 1]))
             with using_stages(prepared), record_stages() as taken:
                 begin = time.perf_counter()
                 self._sample.search(searcher, position, self._k)
@@ -329,7 +329,7 @@ class StageClock:
         return Entry({"calls": asdict(calls.counts)}, {"seconds": seconds})
 
     def _kept_of(self, searcher: Searching, content: Mapping[str, Any], measure: Callable[[], Timing]) -> Timing:
-        """What is kept of a configuration, stage by stage."""
+        """Return what is kept of a configuration, stage by stage."""
 
         def entry_of() -> Entry:
             seconds, by_stage, calls = measure()
@@ -364,7 +364,7 @@ class StageClock:
         return entry
 
 
-class _AtHand(Stages):
+class ReplayedStages(Stages):
     """The stages of one query, cut out of those of all: nothing is computed.
 
     Args:

@@ -74,12 +74,12 @@ def own_code() -> str:
 
 
 def is_own(cls: type) -> bool:
-    """Whether a class belongs to this package."""
+    """Return whether a class belongs to this package."""
     return is_own_module(cls.__module__)
 
 
 def is_own_module(name: str) -> bool:
-    """Whether a module belongs to this package."""
+    """Return whether a module belongs to this package."""
     return name.partition(".")[0] == _OWN_PACKAGE
 
 

@@ -22,7 +22,7 @@ from nlp_retrieval.core.components.code import code_of, remember_source
 from nlp_retrieval.core.components.naming import require_one_class_each
 from nlp_retrieval.core.components.trust_rules import Rule
 from nlp_retrieval.core.secrets import HIDDEN, without_secrets
-from nlp_retrieval.core.surrogates import half_of_pair, no_text
+from nlp_retrieval.core.surrogates import find_lone_surrogate, lone_surrogate_message
 from nlp_retrieval.errors import ConfigurationError
 
 # The message about an argument that does not fit the declared type or range of a parameter.
@@ -190,7 +190,7 @@ class Component:
         """
 
     def provenance(self) -> dict[str, str]:
-        """Where the models of this component and of its parts come from, by their names."""
+        """Return where the models of this component and of its parts come from, by their names."""
         sources: dict[str, str] = {}
         for part in held_components(self):
             sources |= part.provenance()
@@ -208,7 +208,7 @@ class Component:
         """How often language models are asked for one query at most, retries not counted; None where that is not known."""
         return None if any(part.kind == "language_models" for part in with_held(self)) else 0
 
-    def kept_in_copies(self) -> dict[str, Any]:
+    def extra_state(self) -> dict[str, Any]:
         """Attributes that a pickled or deep copy keeps besides the arguments; opened models and indexes are opened again."""
         return {}
 
@@ -226,7 +226,7 @@ class Component:
         return _made_again(type(self), arguments, kept)
 
     def _kept(self) -> dict[str, Any]:
-        return ({"local_only": True} if self.local_only else {}) | self.kept_in_copies()
+        return ({"local_only": True} if self.local_only else {}) | self.extra_state()
 
     def __copy__(self) -> Self:
         other = object.__new__(type(self))
@@ -370,8 +370,8 @@ def check_parameter(cls: type[Component], parameter: str, value: Any) -> Any:
         checked = adapter.validate_python(value)
     except ValidationError as error:
         raise ConfigurationError(f"{cls.__name__}: {wrong_parameter(parameter, value, adapter, error)}") from None
-    if (half := half_of_pair(value)) is not None:
-        raise ConfigurationError(no_text(f"{cls.__name__}: {parameter}", half))
+    if (half := find_lone_surrogate(value)) is not None:
+        raise ConfigurationError(lone_surrogate_message(f"{cls.__name__}: {parameter}", half))
     return _as_declared(value, checked)
 
 

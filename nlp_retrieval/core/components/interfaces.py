@@ -67,5 +67,5 @@ class BaseUserQueryProcessor(Component, ABC):
         """Return, per query, its sub-queries in order; an empty list means that nothing is to be searched."""
 
     def subqueries_per_query(self) -> int | None:
-        """How many sub-queries come of one query at most; None where that is not known."""
+        """Return how many sub-queries come of one query at most; None where that is not known."""
         return None

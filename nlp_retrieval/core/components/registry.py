@@ -200,7 +200,7 @@ def build_as(cls: type[ComponentT], kind: str, settings: str | Mapping[str, Any]
     return plan(kind, settings, where, cls).make_as(cls)
 
 
-def with_parts_made(component: Component, owner: type[Component], **given: Any) -> dict[str, Any]:
+def resolve_components(component: Component, owner: type[Component], **given: Any) -> dict[str, Any]:
     """Return arguments with the components that are :data:`ByName` in them created; the component's ``config`` holds these.
 
     To be called by the ``__init__`` of a class whose type hints name :data:`ByName`.
@@ -283,7 +283,7 @@ def describe_parameters(cls: type[Component]) -> Iterator[tuple[str, str, str, b
 
 
 def _described(cls: type[Component]) -> dict[str, str]:
-    """What the ``Args:`` section of a class docstring says of each parameter."""
+    """Return what the ``Args:`` section of a class docstring says of each parameter."""
     _, _, section = inspect.cleandoc(cls.__doc__ or "").partition("Args:\n")
     described: dict[str, str] = {}
     key = ""

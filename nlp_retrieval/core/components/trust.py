@@ -62,7 +62,7 @@ def require_trust(asked: Iterable[str], source: str, cure: str, *, trust: bool) 
     warnings.warn(f"{source} is trusted: {listed}", RetrievalWarning, stacklevel=3)
 
 
-def made_as_described(cls: type[ComponentT], plan: PlannedComponent, *, trust: bool) -> ComponentT:
+def build_from_manifest(cls: type[ComponentT], plan: PlannedComponent, *, trust: bool) -> ComponentT:
     """Create a component that a manifest describes; without trust, it looks for models only on this machine.
 
     Raises:

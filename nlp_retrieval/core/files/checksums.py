@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict
 from nlp_retrieval.core.files.atomic import clear_asides, replace_file
 from nlp_retrieval.core.files.cache import cache_folder, make_own, read_own
 from nlp_retrieval.core.files.columns import CURE, damaged
-from nlp_retrieval.core.files.limits import enough_files
+from nlp_retrieval.core.files.limits import explain_file_limit
 from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.errors import IndexDamagedError
 
@@ -53,12 +53,12 @@ def sha256_of(path: Path) -> str:
 
 
 def state_of(status: os.stat_result) -> tuple[int, ...]:
-    """What changes whenever a file is written: device, inode, size and times, of which nobody can set back the last."""
+    """Return what changes whenever a file is written: device, inode, size and times, of which nobody can set back the last."""
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def is_settled(*statuses: os.stat_result) -> bool:
-    """Whether files were written so long ago that another write would give them another state."""
+    """Return whether files were written so long ago that another write would give them another state."""
     return max((status.st_ctime_ns for status in statuses), default=0) < time.time_ns() - _TICK
 
 
@@ -90,7 +90,7 @@ def check_file(path: Path, record: FileRecord, *, trust_memory: bool = True) -> 
     if trust_memory and _memory().get(state) == record.sha256:
         return
     try:
-        with enough_files(path):
+        with explain_file_limit(path):
             actual = sha256_of(path)
     except PermissionError:
         raise IndexDamagedError(f"{path} may not be read by this user; ask its owner for the permission") from None

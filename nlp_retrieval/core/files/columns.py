@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.files.limits import enough_files
+from nlp_retrieval.core.files.limits import explain_file_limit
 from nlp_retrieval.errors import IndexDamagedError
 
 CURE = "restore it from a copy, or index again with replace=True"
@@ -42,7 +42,7 @@ def mapped(path: Path, dtype: type[np.generic], shape: tuple[int | None, ...] = 
         IndexDamagedError: the file is missing, has a different length than it says, or holds something else.
     """
     try:
-        with enough_files(path), path.open("rb") as file:
+        with explain_file_limit(path), path.open("rb") as file:
             kind, actual, begin = _header(file)
             size = file.seek(0, 2)
     except (OSError, ValueError) as error:
@@ -55,7 +55,7 @@ def mapped(path: Path, dtype: type[np.generic], shape: tuple[int | None, ...] = 
     if size != stated:
         raise damaged(path, f"it has {size} bytes, its header says {stated}")
     try:
-        with enough_files(path):
+        with explain_file_limit(path):
             column = np.memmap(path, dtype, "r", begin, actual)
     except (OSError, ValueError) as error:
         raise IndexDamagedError(f"{path} cannot be mapped ({error}); {CURE}") from error

@@ -119,7 +119,7 @@ def decode_json(text: str, start: int = 0) -> tuple[Any, int]:
 
 
 def is_deeper(text: str) -> bool:
-    """Whether JSON, one value or several, is nested deeper than ``MAX_DEPTH``.
+    """Return whether JSON, one value or several, is nested deeper than ``MAX_DEPTH``.
 
     Linear in time and memory, without recursion. For a text that is not JSON either answer is possible, but a parser stops
     at the first error, and up to there the depth is right.

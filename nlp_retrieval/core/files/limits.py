@@ -15,7 +15,7 @@ _SAID = tuple(os.strerror(number) for number in sorted(_EXHAUSTED))
 
 
 @contextmanager
-def enough_files(path: Path) -> Iterator[None]:
+def explain_file_limit(path: Path) -> Iterator[None]:
     """Turn the error of reaching a limit, inside the block, into one that says what to do.
 
     Args:

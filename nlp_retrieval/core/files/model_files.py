@@ -153,12 +153,12 @@ def _strings(value: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
 
 
 def _is_other_file(folder: Path, own: PurePosixPath, value: str, files: Mapping[str, Path]) -> bool:
-    """Whether a name, relative to a folder in the model, leads to a file that does not count."""
+    """Return whether a name, relative to a folder in the model, leads to a file that does not count."""
     return str(own / value) not in files and (folder / own / value).is_file()
 
 
 def _is_argument_inside(folder: Path, own: PurePosixPath, keys: tuple[str, ...], value: str, files: Mapping[str, Path]) -> bool:
-    """Whether an argument that sentence-transformers passes to other loaders leads to no file, or to one that counts."""
+    """Return whether an argument that sentence-transformers passes to other loaders leads to no file, or to one that counts."""
     if keys == ("tokenizer_name_or_path",) or keys[-1] == "code_revision":
         return False
     if not value or not _ARGUMENTS & set(keys[:1]) or str(own / value) in files:

@@ -16,7 +16,7 @@ import yaml
 from yaml.constructor import ConstructorError
 
 from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.core.surrogates import half_of_pair
+from nlp_retrieval.core.surrogates import find_lone_surrogate
 from nlp_retrieval.errors import ConfigurationError, SourceError, nearest
 
 _LONGEST = 2**20
@@ -77,7 +77,7 @@ def _checked(kind: str) -> Callable[[_Loader, yaml.Node], Any]:
             value = construct(loader, node)
         except (ValueError, KeyError):
             raise ConstructorError(None, None, f"{str(node.value)[:40]!r} is no {kind}", node.start_mark) from None
-        if (half := half_of_pair(value)) is not None:
+        if (half := find_lone_surrogate(value)) is not None:
             raise ConstructorError(None, None, f"{half} is half of a surrogate pair, which is not text", node.start_mark)
         if isinstance(value, float) and not math.isfinite(value):
             raise ConstructorError(None, None, f"{node.value} is not a finite number", node.start_mark)

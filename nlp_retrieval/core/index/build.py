@@ -34,11 +34,11 @@ from nlp_retrieval.core.index.manifest import (
 )
 from nlp_retrieval.core.index.publishing import (
     Written,
-    guarded,
+    checked_items,
+    drop_orphans,
     new_scratch,
     publish,
     remove_unused,
-    settle_all,
     write_segment,
     writing,
 )
@@ -109,7 +109,7 @@ def build_index(
         except OSError as error:
             return _found_whole(items, directory, builders, error, begin)
         old = _readable_manifest(directory, replace)
-        n_items, fingerprint = write_items(guarded(items), scratch)
+        n_items, fingerprint = write_items(checked_items(items), scratch)
         same = old is not None and old.corpus.fingerprint == fingerprint
         if old is not None and not same and not replace:
             order = "; their order counts" if n_items == old.corpus.n_items else ""
@@ -148,7 +148,7 @@ def build_index(
             write_manifest(directory, Manifest(generation=generation, version=__version__, corpus=corpus, retrievers=kept))
         keep_checkpoints(directory)
         remove_unused(directory)
-        settle_all(directory, builders)
+        drop_orphans(directory, builders)
     fingerprints = frozenset(record.fingerprint for record in kept[len(kept) - len(built) :])
     return IndexReport(directory, n_items, built, found, time.perf_counter() - begin, fingerprints, resumed, shared)
 
@@ -167,7 +167,7 @@ def _found_whole(
     if refused.errno not in READ_ONLY or (manifest := read_manifest(directory)) is None:
         raise refused
     with TemporaryDirectory(prefix="nlp-retrieval-") as scratch:
-        n_items, fingerprint = write_items(guarded(items), Path(scratch))
+        n_items, fingerprint = write_items(checked_items(items), Path(scratch))
     indexed = {record.fingerprint for record in manifest.retrievers}
     wanted = {fingerprint_of(fingerprint, builder.identity, manifest.retrievers) for builder in builders}
     if manifest.corpus.fingerprint != fingerprint or not wanted <= indexed:
@@ -219,7 +219,7 @@ def _is_whole(builder: Builder, directory: Path, record: RetrieverRecord, replac
 
 
 def _usable(directory: Path, record: FolderRecord, replace: bool) -> bool:
-    """Whether the files of a record are undamaged; damage is an error unless the index is to be replaced anyway."""
+    """Return whether the files of a record are undamaged; damage is an error unless the index is to be replaced anyway."""
     try:
         check_folder(directory, record)
     except IndexDamagedError:

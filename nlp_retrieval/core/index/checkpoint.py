@@ -47,7 +47,7 @@ _NO_FILE = (errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.EACCES)  # a link, a f
 
 
 @dataclass
-class Site:
+class CheckpointContext:
     """Where the checkpoints of a segment lie while a retriever builds it, and what was taken from them.
 
     Args:
@@ -71,11 +71,11 @@ class Site:
     seconds: float = 0.0
 
 
-_site: ContextVar[Site | None] = ContextVar("nlp_retrieval_checkpoints", default=None)
+_site: ContextVar[CheckpointContext | None] = ContextVar("nlp_retrieval_checkpoints", default=None)
 
 
 @contextmanager
-def checkpoints_at(site: Site) -> Iterator[None]:
+def checkpoints_at(site: CheckpointContext) -> Iterator[None]:
     """Keep checkpoints of what is encoded inside the block."""
     token = _site.set(site)
     try:
@@ -141,7 +141,9 @@ def resumed_batches(
 class _Checkpoint:
     """One file: its batches are taken in order, and from the first one that does not fit it is written anew."""
 
-    def __init__(self, site: Site, slot: Config, settings: Config, dtype: np.dtype[Any], dimension: int | None) -> None:
+    def __init__(
+        self, site: CheckpointContext, slot: Config, settings: Config, dtype: np.dtype[Any], dimension: int | None
+    ) -> None:
         place = [site.corpus, site.rows, slot, settings, dtype.str]
         self._path = site.directory / f"{PREFIX}{site.corpus[:_NAMED]}-{_hashed(place).hex()[:_NAMED]}"
         self._start = _MAGIC + _hashed([FORMAT, __version__, place])

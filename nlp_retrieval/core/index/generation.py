@@ -18,7 +18,7 @@ from pathlib import Path
 from nlp_retrieval.core.components.component import Config, canonical_json, equal_settings, to_plain
 from nlp_retrieval.core.files.checksums import check_file
 from nlp_retrieval.core.files.columns import CURE
-from nlp_retrieval.core.files.limits import enough_files
+from nlp_retrieval.core.files.limits import explain_file_limit
 from nlp_retrieval.core.index.deleted import read_deleted
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable
 from nlp_retrieval.core.index.manifest import (
@@ -67,7 +67,7 @@ class Generation:
         descriptors: list[int] = []
         weakref.finalize(self, _close_all, descriptors)
         for folder in manifest.folders:
-            with enough_files(path / folder):
+            with explain_file_limit(path / folder):
                 descriptor = os.open(path / folder, os.O_RDONLY | os.O_DIRECTORY)
             descriptors.append(descriptor)
             _hold(descriptor)
@@ -89,7 +89,7 @@ class Generation:
         return checked_segments(self.path, record.segments, self.items)
 
     def is_current(self) -> bool:
-        """Whether nothing has been published since."""
+        """Return whether nothing has been published since."""
         if manifest_state(self.path) == self._state:
             return True
         return read_manifest(self.path) == self.manifest
@@ -175,7 +175,7 @@ def open_generation(path: str | Path) -> Generation:
     directory = index_directory(path).absolute()  # the working directory may change while it is open
     for _attempt in range(20):
         state = manifest_state(directory)  # before reading, so that a manifest replaced meanwhile counts as not current
-        with enough_files(directory / MANIFEST_FILE):
+        with explain_file_limit(directory / MANIFEST_FILE):
             manifest = read_manifest(directory)
         if manifest is None:
             raise IndexMissingError(f"there is no index at {directory} (no {MANIFEST_FILE}); index a corpus there first")

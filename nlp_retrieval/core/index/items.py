@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Mask, Rows
 from nlp_retrieval.core.files.columns import CURE
-from nlp_retrieval.core.files.limits import enough_files
+from nlp_retrieval.core.files.limits import explain_file_limit
 from nlp_retrieval.core.filters import Combination, Condition, Filter, Where, conditions_of, keys_of, kind_of, parse_filter
 from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.core.index.item_writing import ITEMS_FILE, PREFIX, TYPES, WITHOUT_TEXT, joint_kind, write_items
@@ -88,7 +88,7 @@ def _shown(value: object) -> str:
 
 
 def _cure(value: Any, kind: str) -> str:
-    """How a value is written as one of another kind, where it can be."""
+    """Return how a value is written as one of another kind, where it can be."""
     if kind == "text":
         return f"; write it in quotation marks: {json.dumps(value)!r}"
     if kind == "truth value":
@@ -173,7 +173,7 @@ class _Compared:
         return cls(condition, counts, list(comparable))
 
     def left_out(self) -> str | None:
-        """Which values of other kinds a comparison leaves out."""
+        """Return which values of other kinds a comparison leaves out."""
         kinds = set(map(kind_of, self.condition.values))
         others = {kind: count for kind, count in self.counts.items() if kind not in {*kinds, "null", "empty list"}}
         if not others or not kinds:
@@ -230,7 +230,7 @@ def mask_of(wanted: Filter, columns: Columns, n_items: int) -> Mask:
 
 
 def _of_batch(condition: Condition, kind: str, batch: pa.Array, mixed: bool) -> Mask:
-    """Which values of a batch meet a condition; in a mixed column, the condition may have a value of any kind."""
+    """Return which values of a batch meet a condition; in a mixed column, the condition may have a value of any kind."""
     if kind == "json" or mixed:
         values = batch.to_pylist()
         if kind == "json":
@@ -309,7 +309,7 @@ class _ItemFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            with enough_files(path):
+            with explain_file_limit(path):
                 reader = pa.ipc.open_file(pa.memory_map(str(path)))
             self.batches = [reader.get_batch(number) for number in range(reader.num_record_batches)]
             schema = reader.schema
@@ -321,7 +321,7 @@ class _ItemFile:
 
     def read(self) -> Iterator[pa.RecordBatch]:
         """Yield the batches, read, not mapped, so that a pass over all does not fill the memory of the process."""
-        with enough_files(self.path):
+        with explain_file_limit(self.path):
             source = pa.OSFile(str(self.path), "rb")
         with source:
             reader = pa.ipc.open_file(source)
@@ -413,7 +413,7 @@ class ItemTable:
         return None if findable.all() else findable
 
     def __len__(self) -> int:
-        """How many rows there are, including those of deleted items."""
+        """Return how many rows there are, including those of deleted items."""
         return self._starts[-1]
 
     def ids(self) -> list[str]:

@@ -18,7 +18,7 @@ from nlp_retrieval.core.files.atomic import write_atomically
 from nlp_retrieval.core.files.checksums import FileRecord
 from nlp_retrieval.core.files.columns import damaged
 from nlp_retrieval.core.files.json_text import parse_json
-from nlp_retrieval.core.surrogates import half_of_pair
+from nlp_retrieval.core.surrogates import find_lone_surrogate
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError
 
 MANIFEST_FILE = "manifest.json"
@@ -67,12 +67,12 @@ class CorpusRecord(_ManifestField):
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are, including those of deleted items."""
+        """Return how many rows there are, including those of deleted items."""
         return self.segments[-1].end_row
 
     @property
     def updated(self) -> bool:
-        """Whether items were added or deleted since the segments were last joined."""
+        """Return whether items were added or deleted since the segments were last joined."""
         return len(self.segments) > 1 or self.deleted is not None
 
 
@@ -148,7 +148,7 @@ def write_manifest(directory: Path, manifest: Manifest) -> None:
 
 
 def manifest_state(directory: Path) -> tuple[int, int, int] | None:
-    """What changes whenever the manifest is replaced: inode, time of change and size; None without a manifest."""
+    """Return what changes whenever the manifest is replaced: inode, time of change and size; None without a manifest."""
     try:
         status = (directory / MANIFEST_FILE).stat()
     except OSError:
@@ -164,7 +164,7 @@ def index_directory(path: str | Path) -> Path:
     """
     if not isinstance(path, str | PathLike):
         raise ConfigurationError(f"an index directory is named by its path, not by {path!r}")
-    if half_of_pair(str(path)) is not None or "\0" in str(path):
+    if find_lone_surrogate(str(path)) is not None or "\0" in str(path):
         raise ConfigurationError(f"the path {str(path)!r} is not valid text; choose a folder of another name")
     return Path(path)
 

@@ -32,8 +32,8 @@ from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.files.atomic import clear_asides, make_folder, publish_folder, sync_folder
 from nlp_retrieval.core.files.checksums import record_folder
 from nlp_retrieval.core.files.json_text import read_json_file
-from nlp_retrieval.core.forks import compute_alone
-from nlp_retrieval.core.index.checkpoint import Site, checkpoints_at
+from nlp_retrieval.core.forks import use_one_thread_after_fork
+from nlp_retrieval.core.index.checkpoint import CheckpointContext, checkpoints_at
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE, FolderRecord, Segment, manifest_state, read_manifest
 from nlp_retrieval.core.index.segments import Builder
 from nlp_retrieval.core.measure import PeakMemory
@@ -106,7 +106,7 @@ _LOCK_FILE = ".lock"
 _MARK = ".nlp_retrieval"
 """An empty file in every folder that this package published; only such folders are ever removed."""
 
-_sites: ContextVar[list[Site]] = ContextVar("nlp_retrieval_sites")
+_sites: ContextVar[list[CheckpointContext]] = ContextVar("nlp_retrieval_sites")
 """What the writer of this context has encoded."""
 
 
@@ -131,7 +131,7 @@ def writing(directory: Path) -> Iterator[None]:
             owner.host,
             owner.since,
         ) from None
-    before, sites = manifest_state(directory), list[Site]()
+    before, sites = manifest_state(directory), list[CheckpointContext]()
     token = _sites.set(sites)
     try:
         with owning(directory):
@@ -150,7 +150,7 @@ def writing(directory: Path) -> Iterator[None]:
 
 
 def _what_is_there(directory: Path, before: tuple[int, int, int] | None, kept: int) -> str:
-    """What an interrupted writer leaves, for a message."""
+    """Return what an interrupted writer leaves, for a message."""
     if (now := manifest_state(directory)) != before:
         return f"the index in {directory} was published before that, and is whole"
     state = f"the index in {directory} is as it was before" if now is not None else f"there is no index in {directory} yet"
@@ -183,7 +183,7 @@ def _clear_scratch(directory: Path) -> None:
     clear_asides(directory / MANIFEST_FILE, seconds=0)  # this is the only writer, so none belongs to another
 
 
-def guarded(items: BaseLoader | Iterable[SearchableItem]) -> Iterator[SearchableItem]:
+def checked_items(items: BaseLoader | Iterable[SearchableItem]) -> Iterator[SearchableItem]:
     """Yield the items of a source; its errors become SourceErrors, to tell them from errors of writing the index.
 
     Raises:
@@ -241,10 +241,10 @@ def write_segment(
         write: writes the segment into an empty folder.
     """
     scratch = new_scratch(directory)
-    compute_alone()
+    use_one_thread_after_fork()
     begin = time.perf_counter()
     sites = _sites.get([])
-    site = Site(directory, corpus, (items.first_row, items.end_row), sites[0].ends if sites else {})
+    site = CheckpointContext(directory, corpus, (items.first_row, items.end_row), sites[0].ends if sites else {})
     sites.append(site)
     with PeakMemory() as peak, checkpoints_at(site):
         write(scratch)
@@ -271,7 +271,7 @@ def remove_unused(directory: Path) -> None:
             _remove_others(directory, set(manifest.folders))
 
 
-def settle_all(directory: Path, builders: Sequence[Builder]) -> None:
+def drop_orphans(directory: Path, builders: Sequence[Builder]) -> None:
     """Let engines remove what they keep outside the directory and no folder of it names; the next writer tries again."""
     for settle in {builder.name: builder.settle for builder in builders}.values():
         try:

@@ -33,7 +33,7 @@ class SegmentFolder:
     live: Mask | None = None
 
     def __len__(self) -> int:
-        """How many rows it has."""
+        """Return how many rows it has."""
         return self.end_row - self.first_row
 
     @property

@@ -40,7 +40,15 @@ from nlp_retrieval.core.index.manifest import (
     read_manifest,
     write_manifest,
 )
-from nlp_retrieval.core.index.publishing import guarded, new_scratch, publish, remove_unused, settle_all, write_segment, writing
+from nlp_retrieval.core.index.publishing import (
+    checked_items,
+    drop_orphans,
+    new_scratch,
+    publish,
+    remove_unused,
+    write_segment,
+    writing,
+)
 from nlp_retrieval.core.index.segments import Builder
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import IndexMissingError, ItemError, RetrievalWarning
@@ -237,7 +245,7 @@ def add_items(
     """
     begin = time.perf_counter()
     with _updating(path, resolve, auto_compact) as update:
-        source = guarded(items)
+        source = checked_items(items)
         first = list(islice(source, 1))
         if first:
             scratch = new_scratch(update.directory)
@@ -322,7 +330,7 @@ def _updating(path: str | Path, resolve: Resolve, auto_compact: bool) -> Iterato
                 keep_checkpoints(directory)
             finally:
                 remove_unused(directory)
-                settle_all(directory, update.builders)
+                drop_orphans(directory, update.builders)
 
 
 def _join_where_due(update: IndexChange) -> None:

@@ -11,7 +11,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
-from nlp_retrieval.core.blocks import Workers, working
+from nlp_retrieval.core.blocks import Workers, use_workers
 from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.cores import usable_cores
 from nlp_retrieval.core.explanation import Explanation
@@ -120,7 +120,7 @@ class BaseSearcher(FromSettings, ABC):
     @property
     @abstractmethod
     def explains(self) -> bool:
-        """Whether :meth:`explain` can say why an item was found."""
+        """Return whether :meth:`explain` can say why an item was found."""
 
     @abstractmethod
     def explain(self, query: str, results: Sequence[RetrievalResult]) -> list[dict[str, Explanation]]:
@@ -153,7 +153,7 @@ class BaseSearcher(FromSettings, ABC):
             IndexWriteError: the directory cannot be written.
             WorkerError: workers are lost again and again, or the cluster is gone, has no room, or has other versions or models.
         """
-        with working(Workers(workers, ray)):
+        with use_workers(Workers(workers, ray)):
             report = build_index(items, path, builders_of(self.retrievers.values()), replace=replace)
         self.open(path)
         return report
@@ -217,7 +217,7 @@ class BaseSearcher(FromSettings, ABC):
         if isinstance(item_ids, str):
             item_ids = [item_ids]
         resolve = resolver(self.retrievers.values(), trust=trust)
-        return self._taken_up(delete_items(self.opened.path, item_ids, resolve, auto_compact=auto_compact))
+        return self._reopen(delete_items(self.opened.path, item_ids, resolve, auto_compact=auto_compact))
 
     def compact(self, *, trust: bool = False) -> UpdateReport:
         """Join all segments of the opened index and drop deleted items, as if it had been built at once.
@@ -233,15 +233,15 @@ class BaseSearcher(FromSettings, ABC):
             IndexLockedError: another process is writing to the index.
             IndexWriteError: the directory cannot be written.
         """
-        return self._taken_up(compact_index(self.opened.path, resolver(self.retrievers.values(), trust=trust)))
+        return self._reopen(compact_index(self.opened.path, resolver(self.retrievers.values(), trust=trust)))
 
     def _add(
         self, items: BaseLoader | Iterable[SearchableItem], *, replace: bool, auto_compact: bool, trust: bool
     ) -> UpdateReport:
         resolve = resolver(self.retrievers.values(), trust=trust)
-        return self._taken_up(add_items(self.opened.path, items, resolve, replace=replace, auto_compact=auto_compact))
+        return self._reopen(add_items(self.opened.path, items, resolve, replace=replace, auto_compact=auto_compact))
 
-    def _taken_up(self, report: UpdateReport) -> UpdateReport:
+    def _reopen(self, report: UpdateReport) -> UpdateReport:
         self.open(report.path)
         tidy(report.path)  # the previous generation was held until now
         return report
@@ -288,7 +288,7 @@ class BaseSearcher(FromSettings, ABC):
         self.open(opened.generation.path)
         return True
 
-    def kept_in_copies(self) -> dict[str, Any]:
+    def extra_state(self) -> dict[str, Any]:
         """The opened index: a copy opens it at first use, and raises IndexConflictError if it has been replaced by another."""
         before = self._opened_before if self._opened is None else self._opened_index(self._opened.generation)
         return {"_opened_before": before}

@@ -171,7 +171,7 @@ def merge_subqueries(
         list_offsets = np.concatenate([[0], offsets[np.cumsum(counts)]]).astype(np.int64)
         signals = {f"{label}.{key}": column[positions] for key, column in hits.signals.items()}
         batch = CandidateBatch(list_offsets, rows, scores, np.zeros(len(rows), np.int32), signals)
-        return _signed(batch.head(k), label)
+        return _with_signals(batch.head(k), label)
     query_of = np.repeat(np.repeat(np.arange(len(counts)), counts), lengths)
     first = np.cumsum(counts) - counts
     subquery = np.repeat(np.arange(len(places)) - np.repeat(first, counts), lengths).astype(np.int32)
@@ -191,7 +191,7 @@ def merge_subqueries(
         _subquery_signals(label, key, key[best], subquery, scores, int(counts.max()))
         | {f"{label}.{name}": column[positions][best] for name, column in hits.signals.items()},
     )
-    return _signed(batch.with_scores(merged, {}).head(k), label)
+    return _with_signals(batch.with_scores(merged, {}).head(k), label)
 
 
 def _values(
@@ -219,7 +219,7 @@ def _subquery_signals(
     return {f"{label}[{number}].score": column for number, column in enumerate(columns)}
 
 
-def _signed(batch: CandidateBatch, label: str) -> CandidateBatch:
+def _with_signals(batch: CandidateBatch, label: str) -> CandidateBatch:
     signals = {f"{label}.score": batch.scores, f"{label}.rank": batch.ranks.astype(np.float64)} | batch.signals
     return CandidateBatch(batch.offsets, batch.rows, batch.scores, batch.subquery, signals)
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from nlp_retrieval.core.components.registry import PlannedComponent, plan
-from nlp_retrieval.core.components.trust import asked_for, made_as_described, require_trust
+from nlp_retrieval.core.components.trust import asked_for, build_from_manifest, require_trust
 from nlp_retrieval.core.index.generation import fingerprint_of, open_generation
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE, Manifest, RetrieverRecord
 from nlp_retrieval.core.index.segments import Builder
@@ -42,7 +42,7 @@ def resolver(retrievers: Iterable[BaseRetriever] = (), *, trust: bool = False) -
         _require_trust(plans, directory, _UPDATE_IT, trust=trust)
         for record, described in zip(others, plans, strict=True):
             with _cannot_be_kept_up(record):
-                retriever = made_as_described(BaseRetriever, described, trust=trust)
+                retriever = build_from_manifest(BaseRetriever, described, trust=trust)
                 if fingerprint_of(corpus, retriever.identity, [record]) != record.fingerprint:
                     raise ConfigurationError(
                         f"made from {record.config}, it is not the one that was indexed (another model, or a setting that is "
@@ -67,7 +67,7 @@ def retrievers_of(index: str | Path, *, trust: bool = False) -> list[BaseRetriev
     """
     plans = [_plan_of(record, trust=trust) for record in open_generation(index).manifest.retrievers]
     _require_trust(plans, Path(index), _NAME_THEM, trust=trust)
-    retrievers = [made_as_described(BaseRetriever, described, trust=trust) for described in plans]
+    retrievers = [build_from_manifest(BaseRetriever, described, trust=trust) for described in plans]
     needed = [part.identity for one in retrievers for part in with_parts(one.parts())]
     return [one for one in retrievers if one.identity not in needed]
 

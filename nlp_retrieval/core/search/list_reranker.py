@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import CandidateBatch, offsets_of
-from nlp_retrieval.core.forks import compute_alone
+from nlp_retrieval.core.forks import use_one_thread_after_fork
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.reranker import BaseReranker
 
@@ -48,7 +48,7 @@ class BaseListReranker(BaseReranker):
         """
         if len(items) == 0:
             return batch
-        compute_alone()
+        use_one_thread_after_fork()
         columns = self.checked_columns(self.score_lists(queries, batch, items), len(items))
         self.warn_of_cut(self.cut_off([queries[owner] for owner in batch.owner.tolist()], items))
         return self.reordered(batch, columns, label)

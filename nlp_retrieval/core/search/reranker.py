@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import CandidateBatch, Scores, offsets_of
 from nlp_retrieval.core.components.component import Component
-from nlp_retrieval.core.forks import compute_alone
+from nlp_retrieval.core.forks import use_one_thread_after_fork
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.queries import check_k, check_queries, check_results
@@ -57,7 +57,7 @@ class BaseReranker(Component, ABC):
         """
 
     def cut_off(self, queries: list[str], items: list[SearchableItem]) -> dict[str, tuple[int, int]]:
-        """How many texts are longer than the model reads, and of how many, by their kind ("passages").
+        """Return how many texts are longer than the model reads, and of how many, by their kind ("passages").
 
         Args:
             queries: ``[pairs]``, as they were scored.
@@ -156,7 +156,7 @@ class BaseReranker(Component, ABC):
         Raises:
             EngineError: ``score_pairs`` returned something else than a finite number for each pair.
         """
-        compute_alone()
+        use_one_thread_after_fork()
         first: list[int] = []
         known: dict[tuple[str, str], list[int]] = {}
         numbers = []

@@ -19,9 +19,9 @@ from nlp_retrieval.core.candidates import CandidateBatch, Hits, Mask, Rows
 from nlp_retrieval.core.components.component import Component, Config, canonical_json, require_distinct_names
 from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.explanation import Explanation
-from nlp_retrieval.core.files.limits import enough_files
+from nlp_retrieval.core.files.limits import explain_file_limit
 from nlp_retrieval.core.filters import Where
-from nlp_retrieval.core.forks import Lock, compute_alone, forked
+from nlp_retrieval.core.forks import Lock, forked, use_one_thread_after_fork
 from nlp_retrieval.core.index.build import Builder, IndexReport, build_index
 from nlp_retrieval.core.index.generation import Generation, fingerprint_of, open_generation
 from nlp_retrieval.core.index.items import ItemTable
@@ -226,7 +226,7 @@ class BaseRetriever(Component, ABC):
             ForkError: it was opened before a fork, which the engine does not survive.
             IndexDamagedError: a file was changed since.
         """
-        compute_alone()
+        use_one_thread_after_fork()
         if not self.survives_fork and self._process != os.getpid():
             raise forked(f"{self.name}'s index", self._process)
         if self._files is not None:
@@ -234,7 +234,7 @@ class BaseRetriever(Component, ABC):
 
     @property
     def explains(self) -> bool:
-        """Whether :meth:`explain` can say anything."""
+        """Return whether :meth:`explain` can say anything."""
         return type(self).explain is not BaseRetriever.explain
 
     def explain(self, query: str, rows: Rows, items: ItemTable) -> list[Explanation | None]:
@@ -312,7 +312,7 @@ class BaseRetriever(Component, ABC):
         record = manifest.retriever(fingerprint_of(manifest.corpus.fingerprint, identity, manifest.retrievers))
         if record is None:
             raise no_such_index(generation, self.name, without_secrets(identity))
-        compute_alone()
+        use_one_thread_after_fork()
         opened = copy.copy(self)
         opened._process = os.getpid()
         opened._opened = None  # or each copy would hold the generation before it, and that the one before
@@ -320,7 +320,7 @@ class BaseRetriever(Component, ABC):
         opened._live = generation.items.live if self.by_words else generation.items.findable
         opened._segments = ()
         opened._files = OpenedFiles(generation.path, record.segments)
-        with enough_files(generation.path):
+        with explain_file_limit(generation.path):
             opened.load_segments(generation.checked_segments(record))
         return opened
 

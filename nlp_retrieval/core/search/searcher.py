@@ -15,7 +15,7 @@ from pydantic import Field
 from nlp_retrieval.core.candidates import CandidateBatch, Mask
 from nlp_retrieval.core.components.component import canonical_json, codes_in, require_distinct_names
 from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
-from nlp_retrieval.core.components.registry import ByName, with_parts_made
+from nlp_retrieval.core.components.registry import ByName, resolve_components
 from nlp_retrieval.core.components.trust_rules import PART_RULES, may_set
 from nlp_retrieval.core.explanation import Explanations
 from nlp_retrieval.core.filters import Where
@@ -70,7 +70,7 @@ class Searcher(BaseSearcher):
         quota: Annotated[int, Field(ge=1)] | None = None,
     ) -> None:
         parts = {"retrievers": retrievers, "processor": processor, "fusion": fusion, "reranker": reranker}
-        made = with_parts_made(self, Searcher, **parts)
+        made = resolve_components(self, Searcher, **parts)
         self.retrievers = _labelled(made["retrievers"])
         self.processor: BaseUserQueryProcessor | None = made["processor"]
         several = len(self.retrievers) > 1
@@ -163,7 +163,7 @@ class Searcher(BaseSearcher):
 
     @property
     def explains(self) -> bool:
-        """Whether one of the retrievers can say why it found an item."""
+        """Return whether one of the retrievers can say why it found an item."""
         return any(retriever.explains for retriever in self.retrievers.values())
 
     def explain(self, query: str, results: Sequence[RetrievalResult]) -> Explanations:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.forks import compute_alone
+from nlp_retrieval.core.forks import use_one_thread_after_fork
 from nlp_retrieval.core.queries import check_processed
 from nlp_retrieval.core.search.encoding import Encode, encoded_once
 
@@ -37,7 +37,7 @@ class Stages:
 
     def subqueries(self, processor: BaseUserQueryProcessor, nlqs: list[str]) -> list[list[str]]:
         """Return the sub-queries of each query."""
-        compute_alone()
+        use_one_thread_after_fork()
         return check_processed(processor.process(nlqs), len(nlqs))
 
     def candidates(

@@ -149,7 +149,7 @@ def _watch(head: str, pool: WorkerPool, gone: threading.Event, over: threading.E
 
 
 def _answers(where: str) -> OSError | None:
-    """What keeps a connection from being made; None where it was made."""
+    """Return what keeps a connection from being made; None where it was made."""
     host, _, port = where.rpartition(":")
     try:
         socket.create_connection((host, int(port)), _REACHED_SECONDS).close()
@@ -213,7 +213,7 @@ def _room(ray: Any) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """What Ray says of an end, in one line: the sentence that gives the reason, where there is one."""
+    """Return what Ray says of an end, in one line: the sentence that gives the reason, where there is one."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     because = [line for line in lines if "because" in line or "memory" in line]
     return " ".join((because or lines or [type(error).__name__])[:2])[:300]

@@ -24,7 +24,7 @@ def pool_at_hand() -> WorkerPool | None:
 
 
 def names_gpu(component: Component) -> bool:
-    """Whether a component or a part of it is told to compute on something else than a CPU, which workers do not have."""
+    """Return whether a component or a part of it is told to compute on something else than a CPU, which workers do not have."""
     devices = [getattr(part, "device", None) for part in with_held(component)]
     return any(device is not None and not str(device).startswith("cpu") for device in devices)
 

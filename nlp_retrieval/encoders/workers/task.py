@@ -84,7 +84,7 @@ class PassageTask:
         return repr(self.encoder)
 
     def facts(self) -> dict[str, str]:
-        """What has to be the same where passages are encoded together, without opening a model."""
+        """Return what has to be the same where passages are encoded together, without opening a model."""
         return facts_of(self.encoder)
 
     def confirmed(self, place: str) -> Confirmed:
@@ -122,7 +122,7 @@ class PassageTask:
 
 
 def facts_of(encoder: Component) -> dict[str, str]:
-    """What has to be the same where passages are encoded together, without opening a model."""
+    """Return what has to be the same where passages are encoded together, without opening a model."""
     versions = {f"version of {name}": found for name, found in computed_by().items() if name != "machine"}
     python = ".".join(platform.python_version_tuple()[:2])
     own = {"nlp_retrieval": __version__, "code of nlp_retrieval": _own_code(), "python": python}

@@ -38,7 +38,7 @@ class Confirmed:
     facts: dict[str, str]
 
     def difference(self, ours: dict[str, str]) -> str:
-        """What is other here than in the process that asked, with both values; empty where nothing is."""
+        """Return what is other here than in the process that asked, with both values; empty where nothing is."""
         theirs = {key: value for key, value in self.facts.items() if key != "trial"}
         for key in sorted(ours | theirs):
             if ours.get(key) != theirs.get(key):
@@ -67,7 +67,7 @@ class Task(Protocol):
         """Raise a :class:`ConfigurationError` where another process could not do it."""
 
     def facts(self) -> dict[str, str]:
-        """What must be the same where it is done, as this process has it."""
+        """Return what must be the same where it is done, as this process has it."""
 
     def elsewhere(self) -> Work:
         """This task in the process that it was sent to."""
@@ -82,10 +82,10 @@ class TaskBlock(Protocol):
 
     @property
     def work(self) -> object:
-        """What a worker is sent."""
+        """Return what a worker is sent."""
 
     def fits(self, answer: object) -> bool:
-        """Whether what came back was made of this block, and is what the worker had sent."""
+        """Return whether what came back was made of this block, and is what the worker had sent."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Failure:
 
     @classmethod
     def of(cls, error: BaseException) -> Failure:
-        """What to send of an exception."""
+        """Return what to send of an exception."""
         return cls(type(error).__name__, str(error) if isinstance(error, RetrievalError) else first_line(error))
 
     def error(self, doing: str) -> RetrievalError:
@@ -171,5 +171,5 @@ class WorkerSide:
             return Failure.of(error)
 
     def place(self) -> str:
-        """Where this runs, for messages."""
+        """Return where this runs, for messages."""
         return f"process {os.getpid()}"

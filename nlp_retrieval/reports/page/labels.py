@@ -50,7 +50,7 @@ def _without(parts: Sequence[str], shared: set[str]) -> str:
 
 
 def _runs(parts: Sequence[str], shared: set[str]) -> list[tuple[int, int]]:
-    """Where runs of shared parts begin and end."""
+    """Return where runs of shared parts begin and end."""
     edges = [
         place for place in range(len(parts) + 1) if _is_shared(parts, place, shared) != _is_shared(parts, place - 1, shared)
     ]
@@ -67,7 +67,7 @@ def _cut(text: str) -> str:
 
 
 def _told_apart(names: Sequence[str]) -> list[str]:
-    """What is left of each name without the beginning and the end that all of them share."""
+    """Return what is left of each name without the beginning and the end that all of them share."""
     begin = _shared_start(names)
     rests = [name[begin:] for name in names]
     end = _shared_start([rest[::-1] for rest in rests])
@@ -82,6 +82,6 @@ def _told_apart(names: Sequence[str]) -> list[str]:
 
 
 def _shared_start(texts: Sequence[str]) -> int:
-    """How many characters all texts begin with."""
+    """Return how many characters all texts begin with."""
     differing = (place for place, characters in enumerate(zip(*texts, strict=False)) if len(set(characters)) > 1)
     return next(differing, min(map(len, texts)))

@@ -265,7 +265,7 @@ def write_page(
 
 
 def _header(view: ReportView, parts: Mapping[str, object], why: str = "") -> Markup:
-    """What the page is of, with a list of its contents."""
+    """Return what the page is of, with a list of its contents."""
     sections = _H2.findall(f"{parts['figures']}{why}{parts['record']}")
     contents = [(target, Markup(title)) for target, title in sections]  # noqa: S704 - escaped as it was rendered
     return rendered("header.html", view=view, report=view.report, facts=_facts(view), dataset=view.dataset, contents=contents)
@@ -278,7 +278,7 @@ def _longest(report: BenchmarkReport, stages: list[str]) -> float:
 
 
 def _facts(view: ReportView) -> list[str]:
-    """What the figures are of, in a few words each."""
+    """Return what the figures are of, in a few words each."""
     report = view.report
     facts = [
         counted(len(report.configurations), "configuration"),

@@ -40,7 +40,7 @@ class PassageBlock:
 
     @property
     def is_cut(self) -> bool:
-        """Whether texts are cut shorter than they were kept."""
+        """Return whether texts are cut shorter than they were kept."""
         return self.longest < LONGEST_TEXT
 
 

@@ -114,7 +114,7 @@ def _shown(value: object) -> object:
 
 
 def _digest(text: str) -> str:
-    """What a content security policy allows this text by."""
+    """Return what a content security policy allows this text by."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 

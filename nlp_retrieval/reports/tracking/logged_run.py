@@ -49,7 +49,7 @@ class LoggedRun:
 
     @property
     def key(self) -> str:
-        """What tells it from the others of its benchmark."""
+        """Return what tells it from the others of its benchmark."""
         return f"{self.job}: {self.name}"
 
 
@@ -175,7 +175,7 @@ def _lists(report: BenchmarkReport, name: str) -> list[Path]:
 
 
 def _files(report: BenchmarkReport) -> list[Path]:
-    """What is needed to repeat and to check a benchmark: manifest, results and judgements."""
+    """Return what is needed to repeat and to check a benchmark: manifest, results and judgements."""
     kept = [Path(report.files[kind]) for kind in ("manifest", "results") if kind in report.files]
     return _there(*kept, *([Path(report.files["trec"]) / "qrels.txt"] if "trec" in report.files else []))
 

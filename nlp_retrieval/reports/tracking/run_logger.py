@@ -64,7 +64,7 @@ def run_id(sweep: str, key: str) -> str:
 
 
 def is_reachable(url: str) -> bool:
-    """Whether a server takes connections; taken on trust behind a proxy.
+    """Return whether a server takes connections; taken on trust behind a proxy.
 
     Args:
         url: with http or https.

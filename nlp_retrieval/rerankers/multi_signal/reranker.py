@@ -18,7 +18,7 @@ from pydantic import Field
 from nlp_retrieval.core.candidates import CandidateBatch, Rows, Scores, offsets_of
 from nlp_retrieval.core.components.component import Config, canonical_json
 from nlp_retrieval.core.components.trust_rules import may_set
-from nlp_retrieval.core.forks import Lock, compute_alone
+from nlp_retrieval.core.forks import Lock, use_one_thread_after_fork
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.reranker import BaseReranker, Blend
@@ -264,7 +264,7 @@ class SignalScoring:
 
     @property
     def n_texts(self) -> int:
-        """How many texts are remembered."""
+        """Return how many texts are remembered."""
         return len(self._texts)
 
     def columns(self, queries: Sequence[str], offsets: Rows, dense: Scores, source: PassageSource) -> dict[str, Scores]:
@@ -477,7 +477,7 @@ class MultiSignalReranker(BaseReranker):
 
     @property
     def scoring(self) -> SignalScoring:
-        """What computes the signals, with all that it has computed; opened at first use."""
+        """Return what computes the signals, with all that it has computed; opened at first use."""
         with self._opening:
             return self._scoring
 
@@ -519,7 +519,7 @@ class MultiSignalReranker(BaseReranker):
     ) -> CandidateBatch:
         if len(batch.rows) == 0:
             return batch
-        compute_alone()
+        use_one_thread_after_fork()
         columns = self._columns(queries, batch, source)
         mean = weighted_mean(columns, self.weights, len(batch.rows))
         self._tell(columns, mean)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from nlp_retrieval.core.candidates import CandidateBatch, Rows, Scores
 from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.models import Gold, Query
-from nlp_retrieval.core.ranking import foremost
+from nlp_retrieval.core.ranking import top_k_positions
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.core.search.stages import Stages, using_stages
@@ -226,7 +226,7 @@ def _evaluated(evaluator: RetrievalEvaluator, pools: Sequence[_Pool], weights: M
     for number, pool in enumerate(pools):
         mean = weighted_mean({name: pool.columns[name] for name in used}, weights, len(pool.rows))
         there = np.flatnonzero(~np.isnan(mean))
-        best = there[foremost(mean[there], depth)]
+        best = there[top_k_positions(mean[there], depth)]
         rows[number, : len(best)] = pool.rows[best]
     return evaluator.evaluate(rows)
 
@@ -260,7 +260,7 @@ def _metadata(query: Query, key: str) -> object:
 
 
 def _unreachable(judged: Sequence[Gold], item_ids: Sequence[str], titles: Sequence[str], pools: Sequence[_Pool]) -> int:
-    """How many gold documents are not among the candidates of their query."""
+    """Return how many gold documents are not among the candidates of their query."""
     documents = relevant_documents(judged)
     places = rows_of({key for one in documents for key in one}, item_ids, titles)
     return sum(

@@ -172,7 +172,7 @@ def _bose_einstein(occur: Scores, expected: Scores) -> Scores:
 
 
 def _occurrences(postings: Postings, live: Mask | None) -> NDArray[np.int64]:
-    """How often each term occurs in the items, not counting deleted ones."""
+    """Return how often each term occurs in the items, not counting deleted ones."""
     counted = postings.frequencies if live is None else postings.frequencies * live[postings.rows]
     totals = offsets_of(counted)
     return totals[postings.indptr[1:]] - totals[postings.indptr[:-1]]

@@ -212,7 +212,7 @@ class Bm25sRetriever(BaseRetriever):
 
     @property
     def explains(self) -> bool:
-        """Whether there is more to tell than which words of the query a passage has."""
+        """Return whether there is more to tell than which words of the query a passage has."""
         return self.feedback is not None
 
     def explain(self, query: str, rows: Rows, items: ItemTable) -> list[Explanation | None]:

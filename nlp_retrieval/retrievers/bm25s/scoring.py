@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from nlp_retrieval.core.backend import Backend, CompiledLoops, require_numba
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores
 from nlp_retrieval.core.cores import usable_cores
-from nlp_retrieval.core.ranking import best_of
+from nlp_retrieval.core.ranking import top_k
 
 _loops = CompiledLoops(compiling_seconds=1.5)
 
@@ -114,7 +114,7 @@ class Scorer:
         if allowed is not None:
             scores[~allowed] = 0.0
         matching = np.flatnonzero(scores)
-        return best_of(matching, scores[matching], k)
+        return top_k(matching, scores[matching], k)
 
     def _by_numba(self, bounds: Rows, terms: NDArray[np.int32], k: int, allowed: Mask | None, factors: Scores) -> Hits:
         n_queries = len(bounds) - 1
@@ -151,7 +151,7 @@ def inverse_frequencies(n_containing: NDArray[np.integer], n_items: int) -> NDAr
 
 
 def length_norms(lengths: NDArray[np.integer], mean: float, k1: float, b: float) -> NDArray[np.float32]:
-    """What the divisor adds to the frequency of a term, per item, with exact lengths.
+    """Return what the divisor adds to the frequency of a term, per item, with exact lengths.
 
     Args:
         lengths: lengths of the items.
@@ -180,7 +180,7 @@ def found_in(rows: NDArray[np.int32], indptr: NDArray[np.int64], live: Mask | No
 
 
 def term_cuts(indptr: NDArray[np.int64], n_postings: int) -> list[int]:
-    """Where to cut the terms, from 0 to their number, so that a part has fewer than ``n_postings`` before its last term.
+    """Return where to cut the terms, from 0 to their number, so that a part has fewer than ``n_postings`` before its last term.
 
     Args:
         indptr: see :class:`Postings`.

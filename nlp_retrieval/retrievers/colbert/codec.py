@@ -190,7 +190,7 @@ class Codec:
         return int(self.centroids.shape[1])
 
     def equals(self, other: Codec) -> bool:
-        """Whether both codecs give the same codes the same meaning."""
+        """Return whether both codecs give the same codes the same meaning."""
         return np.array_equal(self.centroids, other.centroids) and np.array_equal(self.weights, other.weights)
 
     def table(self) -> Vectors:

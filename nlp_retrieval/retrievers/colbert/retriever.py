@@ -31,7 +31,7 @@ from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.measure import stage
 from nlp_retrieval.core.notes import ENCODER_LIMIT, warn_of_cut
 from nlp_retrieval.core.progress_bars import tracked
-from nlp_retrieval.core.ranking import among_best, best_of
+from nlp_retrieval.core.ranking import top_k, top_k_mask
 from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders.base import Vectors
@@ -161,7 +161,7 @@ class CompressedIndex:
                 all_rows.append(rows + first)
                 all_sums.append(steps.maxsim(by_dimension, *codec, columns, offsets, rows))
             first += len(here)
-        return best_of(np.concatenate(all_rows), np.concatenate(all_sums) / self._squared_unit, k)
+        return top_k(np.concatenate(all_rows), np.concatenate(all_sums) / self._squared_unit, k)
 
     def _candidates(
         self,
@@ -200,7 +200,7 @@ class CompressedIndex:
         steps.steps.close_centroids(scores, np.float32(settings.prune * self._squared_unit), close)
         for kept, most in ((close, wanted * _PRUNED_TO), (np.ones_like(close), wanted)):
             if len(rows) > most:
-                rows = rows[among_best(steps.interaction(scores, kept, columns, offsets, rows), most)]
+                rows = rows[top_k_mask(steps.interaction(scores, kept, columns, offsets, rows), most)]
         return rows
 
 
@@ -311,7 +311,7 @@ def _live_blocks(segment: SegmentFolder, files: ColbertFiles, name: str) -> Iter
 
 
 def _tokens_of(live: Mask, offsets: Rows, first: int, count: int) -> Mask:
-    """Which of ``count`` tokens from ``first`` on belong to passages that are not deleted."""
+    """Return which of ``count`` tokens from ``first`` on belong to passages that are not deleted."""
     passages = np.searchsorted(offsets, np.arange(first, first + count), side="right") - 1
     is_live: Mask = live[passages]
     return is_live
@@ -356,7 +356,7 @@ class ExactIndex:
             following = len(queries[number + 1]) if number + 1 < len(queries) else _QUERY_TOKENS_AT_ONCE
             too_long = sum(map(len, chunk)) + following > _QUERY_TOKENS_AT_ONCE
             if too_long or (len(chunk) + 1) * len(rows) > _SCORES_AT_ONCE:
-                lists += [best_of(rows, scores, k) for scores in self._scores(chunk, rows)]
+                lists += [top_k(rows, scores, k) for scores in self._scores(chunk, rows)]
                 chunk = []
         return Hits.from_lists(lists)
 
@@ -579,7 +579,7 @@ class ColbertRetriever(BaseRetriever):
         return self.centroids
 
     def _suffices(self, codec: Codec, n_tokens: int) -> bool:
-        """Whether a codec was trained on enough tokens to compress this many."""
+        """Return whether a codec was trained on enough tokens to compress this many."""
         if self.centroids is not None:
             return True
         count = len(codec.centroids)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Mask, Rows, Scores, entries_of, offsets_of
-from nlp_retrieval.core.ranking import among_best
+from nlp_retrieval.core.ranking import top_k_mask
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.retrievers.colbert.blocks import blocks_of
 from nlp_retrieval.retrievers.colbert.codec import Codes
@@ -39,7 +39,7 @@ def closest_centroids(scores: Vectors, nprobe: int, probed: Mask) -> None:
         probed: ``[centroids]``, receives True.
     """
     for values in np.ascontiguousarray(scores.T):
-        probed |= among_best(values, nprobe)
+        probed |= top_k_mask(values, nprobe)
 
 
 def close_centroids(scores: Vectors, least: np.float32, close: Mask) -> None:

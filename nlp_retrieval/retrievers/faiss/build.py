@@ -90,7 +90,7 @@ def build_ann_index(folder: Path, index_type: IndexType, settings: AnnSettings) 
 
 
 def has_outgrown(segment: SegmentFolder, n_items: int) -> bool:
-    """Whether an index has grown too large for the quantiser that was trained for it.
+    """Return whether an index has grown too large for the quantiser that was trained for it.
 
     Args:
         segment: a segment with codes.

@@ -43,7 +43,7 @@ class Stack:
         self.dimension = int(blocks[0].shape[1])
 
     def __len__(self) -> int:
-        """How many rows there are."""
+        """Return how many rows there are."""
         return int(self._starts[-1])
 
     @cached_property
@@ -154,7 +154,7 @@ def products_of(queries: Vectors, vectors_of: Callable[[Rows], Vectors], owner: 
 
 
 def rounding(queries: Vectors, longest: float) -> NDArray[np.float32]:
-    """How far apart two scores must be to have the same order however inner products are rounded, ``[queries]``.
+    """Return how far apart two scores must be to have the same order however inner products are rounded, ``[queries]``.
 
     Args:
         queries: ``[queries, dimension]``.

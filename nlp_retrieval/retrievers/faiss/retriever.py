@@ -150,11 +150,11 @@ class FaissRetriever(VectorRetriever):
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
         with stage(f"{self.name}.encode"):
             vectors = self.encode(queries)
-        return _without_silent(self.search_vectors(vectors, k, allowed), vectors)
+        return _drop_zero_vectors(self.search_vectors(vectors, k, allowed), vectors)
 
     @property
     def dimension(self) -> int:
-        """How many numbers a vector has; of an opened retriever."""
+        """Return how many numbers a vector has; of an opened retriever."""
         return self._index.dimension
 
     def encode(self, queries: list[str]) -> Vectors:
@@ -185,7 +185,7 @@ class FaissRetriever(VectorRetriever):
         return "flat" if n_items < FLAT_BELOW else "hnsw"
 
 
-def _without_silent(hits: Hits, vectors: Vectors) -> Hits:
+def _drop_zero_vectors(hits: Hits, vectors: Vectors) -> Hits:
     """The hits of queries that have a vector: one of zeros, from an encoder that knows no word of a query, is like nothing."""
     speaks = vectors.any(axis=1)
     if speaks.all():

@@ -122,5 +122,5 @@ def _write_tables(folder: Path, by_kind: Mapping[str, Extracted]) -> None:
 
 
 def _prefix(number: int) -> str:
-    """How the names of an extractor's tables begin, by its number."""
+    """Return how the names of an extractor's tables begin, by its number."""
     return f"links_{number}_"

@@ -2,8 +2,8 @@
 
 The seeds' hits and the titles that a query names are where a walk over the links between passages restarts; Personalized
 PageRank finds the passages near them (as in HippoRAG, Gutierrez et al., 2024, https://arxiv.org/abs/2405.14831, with titles
-and entities instead of triples that a language model extracted). The foremost passages are then scored by a weighted sum of
-evidence (:mod:`nlp_retrieval.retrievers.link_graph.walk.evidence`).
+and entities instead of triples that a language model extracted). The top_k_positions passages are then scored by a weighted sum
+of evidence (:mod:`nlp_retrieval.retrievers.link_graph.walk.evidence`).
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from pydantic import Field
 
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, offsets_of
 from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.core.components.registry import ByName, with_parts_made
+from nlp_retrieval.core.components.registry import ByName, resolve_components
 from nlp_retrieval.core.components.trust_rules import may_set, reads_model
 from nlp_retrieval.core.explanation import Explanation, Step
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.measure import stage
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.core.ranking import foremost, scaled
+from nlp_retrieval.core.ranking import scaled, top_k_positions
 from nlp_retrieval.core.search.composition import labelled
 from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
@@ -184,7 +184,7 @@ class LinkGraphRetriever(BaseRetriever):
         weights: Mapping[str, float] | None = None,
         merge: MergeRule = "alternate",
     ) -> None:
-        made = with_parts_made(self, LinkGraphRetriever, seeds=seeds, links=links)
+        made = resolve_components(self, LinkGraphRetriever, seeds=seeds, links=links)
         self.seeds = labelled(made["seeds"], "link_graph: seeds")
         self.links: list[BaseLinkExtractor] = default_links() if links is None else made["links"]
         self.encoder = SentenceTransformerEncoder(encoder) if isinstance(encoder, str) else encoder
@@ -353,7 +353,7 @@ class LinkGraphRetriever(BaseRetriever):
         if allowed is not None:
             rows, ranks = rows[allowed[rows]], ranks[allowed[rows]]
         walked: Scores = np.log(ranks + FLOOR).round(_DECIMALS)
-        order = foremost(walked, max(self.pool, at_least))
+        order = top_k_positions(walked, max(self.pool, at_least))
         rows, ranks, walked = rows[order], ranks[order], walked[order][: self.pool]
         shares = looked_up(rows, seeded.rows, seeded.shares, 0.0)
         pooled = rows[: self.pool]

@@ -55,7 +55,7 @@ def require_driver() -> None:
 
 
 def _is_wanted(record: logging.LogRecord) -> bool:
-    """Whether pymilvus may log an error: of a request of ours it is raised, and said once."""
+    """Return whether pymilvus may log an error: of a request of ours it is raised, and said once."""
     del record
     return not _quiet.get()
 
@@ -125,7 +125,7 @@ class MilvusConnections:
 
     @property
     def lite(self) -> bool:
-        """Whether the server is Milvus Lite."""
+        """Return whether the server is Milvus Lite."""
         return self.version.startswith(_LITE)
 
     @property
@@ -301,17 +301,17 @@ def _details(error: Exception) -> str:
 
 
 def _is_lost(error: Exception) -> bool:
-    """Whether the connection is gone, and not only the request refused."""
+    """Return whether the connection is gone, and not only the request refused."""
     return _status(error) in _AWAY or "Fail connecting to server" in str(error) or _is_closed(error)
 
 
 def _is_passing(error: Exception) -> bool:
-    """Whether the same request may succeed soon; who could not connect has waited already."""
+    """Return whether the same request may succeed soon; who could not connect has waited already."""
     return _status(error) in _AWAY or _code(error) == _RATE_LIMIT or _is_closed(error)
 
 
 def _is_closed(error: Exception) -> bool:
-    """Whether another thread, which found the connection lost, has closed it."""
+    """Return whether another thread, which found the connection lost, has closed it."""
     return any(said in str(error) for said in _CLOSED)
 
 
@@ -327,5 +327,5 @@ def let_go(error: BaseException | None) -> None:
 
 
 def is_not_loaded(error: Exception) -> bool:
-    """Whether a server was started again and has yet to load a collection."""
+    """Return whether a server was started again and has yet to load a collection."""
     return _code(error) == _NOT_LOADED

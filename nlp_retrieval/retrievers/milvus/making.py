@@ -84,7 +84,7 @@ def schema_of(directory: Path, dimension: int, analyzer: str | None) -> Any:
 
 
 def index_params_of(dimension: int, making: Making, *, lite: bool) -> Any:
-    """How the fields that are searched are indexed; ``lite`` where the server is Milvus Lite."""
+    """Return how the fields that are searched are indexed; ``lite`` where the server is Milvus Lite."""
     from pymilvus import MilvusClient
 
     kinds = {"flat": "FLAT", "hnsw": "HNSW", "ivf": "IVF_FLAT", "diskann": "DISKANN", "rabitq": "IVF_RABITQ"}

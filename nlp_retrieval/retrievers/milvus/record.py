@@ -57,7 +57,7 @@ class CollectionRecord(ServerRecord):
 
     @property
     def shown(self) -> str:
-        """What messages call it."""
+        """Return what messages call it."""
         return f"collection {self.collection!r}"
 
 

@@ -23,8 +23,8 @@ from nlp_retrieval.core.files.column_streams import read_blocks
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.measure import stage
-from nlp_retrieval.core.queries import has_stop_words_alone
-from nlp_retrieval.core.ranking import best_of, joined_hits
+from nlp_retrieval.core.queries import has_only_stop_words
+from nlp_retrieval.core.ranking import joined_hits, top_k
 from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
@@ -145,7 +145,7 @@ class MilvusRetriever(ServerRetriever[CollectionRecord, MilvusConnections], Vect
 
     def ignored(self, query: str) -> str | None:
         """Return that a query has stop words alone, and how they are kept."""
-        if self.mode != "bm25" or self.analyzer == "standard" or not has_stop_words_alone(query):
+        if self.mode != "bm25" or self.analyzer == "standard" or not has_only_stop_words(query):
             return None
         return f"stop words alone, which analyzer={self.analyzer!r} leaves out, and an index with analyzer=standard keeps"
 
@@ -175,7 +175,7 @@ class MilvusRetriever(ServerRetriever[CollectionRecord, MilvusConnections], Vect
         self._make(items, folder, vectors() if dimension else None, dimension, making)
 
     def _making(self, n_items: int | None) -> Making:
-        """How a collection of so many items is made; None for one that joins others, and is compared exactly."""
+        """Return how a collection of so many items is made; None for one that joins others, and is compared exactly."""
         index_type: IndexType = "flat" if n_items is None or self.mode == "bm25" else self.index_type
         clusters = self.nlist or min(65_536, 4 * math.ceil(math.sqrt(n_items or 1)))
         params = {"ivf": {"nlist": clusters}, "rabitq": {"nlist": clusters}}
@@ -291,5 +291,5 @@ def _fused(dense: Hits, words: Hits, k: int) -> Hits:
             shares.append(1 / (_RRF_K + 1 + first_of_level(hits.scores[first:end])))
         rows, places = np.unique(np.concatenate(found), return_inverse=True)
         scores: Scores = np.bincount(places, np.concatenate(shares), len(rows)).astype(np.float64)
-        lists.append(best_of(rows, scores, k))
+        lists.append(top_k(rows, scores, k))
     return Hits.from_lists(lists)

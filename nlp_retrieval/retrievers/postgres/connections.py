@@ -243,7 +243,7 @@ def _refused(message: str) -> str:
 
 
 def _is_lost(error: Exception) -> bool:
-    """Whether the connection is gone, and not only the statement refused."""
+    """Return whether the connection is gone, and not only the statement refused."""
     import psycopg
 
     state = getattr(error, "sqlstate", None)

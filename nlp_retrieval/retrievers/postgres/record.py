@@ -43,5 +43,5 @@ class TableRecord(ServerRecord):
 
     @property
     def shown(self) -> str:
-        """What messages call it."""
+        """Return what messages call it."""
         return f'table "{self.schema_name}"."{self.table}"'

@@ -132,7 +132,7 @@ def _content_of(connection: PostgresConnection, made: TableRecord, shown: str) -
 
 
 def _whole_state(connection: PostgresConnection, record: TableRecord, kind: str) -> tuple[Any, ...]:
-    """How many rows a table holds, the lowest and the highest, and the checksums of ids and content; reads all of it."""
+    """Return how many rows a table holds, the lowest and the highest, and the checksums of ids and content; reads all of it."""
     from psycopg.sql import SQL
 
     check = whole_check(kind.partition("(")[0])

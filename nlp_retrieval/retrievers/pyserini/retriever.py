@@ -100,7 +100,7 @@ class PyseriniRetriever(BaseRetriever):
         self.merge = merge
 
     def index_identity(self) -> Config:
-        """What determines the content of the index; document vectors count the same, requested or implied by RM3."""
+        """Return what determines the content of the index; document vectors count the same, requested or implied by RM3."""
         identity = super().index_identity() | {"document_vectors": self.document_vectors}
         if not self.keep_stopwords:
             del identity["keep_stopwords"]  # indexes that were built before there was this setting

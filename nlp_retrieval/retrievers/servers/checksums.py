@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 
 def row_sum(row: int, value: bytes) -> int:
-    """What a row adds to a checksum."""
+    """Return what a row adds to a checksum."""
     outer = hashlib.md5(b"%d:%s" % (row, hashlib.md5(value, usedforsecurity=False).hexdigest().encode()), usedforsecurity=False)
     return int.from_bytes(outer.digest()[:8], "big", signed=True)
 

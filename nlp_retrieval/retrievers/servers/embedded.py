@@ -62,7 +62,7 @@ class KeptServer(ABC):
 
     @property
     def running(self) -> bool:
-        """Whether the server runs now."""
+        """Return whether the server runs now."""
         return _is_running(self.folder)
 
     def use(self) -> None:
@@ -146,7 +146,7 @@ class KeptServer(ABC):
 
 
 def plain_environment() -> dict[str, str]:
-    """What a server sees of this process's environment: none of its own variables, or of its clients', gets through."""
+    """Return what a server sees of this process's environment: none of its own variables, or of its clients', gets through."""
     return {name: os.environ[name] for name in _PASSED_ON if name in os.environ} | {"LC_ALL": "C.UTF-8"}
 
 
@@ -163,7 +163,7 @@ def _leave(folder: Path, descriptor: int, process: int) -> None:
 
 
 def _is_used(folder: Path) -> bool:
-    """Whether there is a user; the keeper, which waits for the last one to go, is none."""
+    """Return whether there is a user; the keeper, which waits for the last one to go, is none."""
     return _is_held(folder / USERS, fcntl.LOCK_EX) and _is_running(folder) and _is_shared(folder / USERS)
 
 
@@ -176,7 +176,7 @@ def _is_running(folder: Path) -> bool:
 
 
 def _is_held(path: Path, kind: int) -> bool:
-    """Whether a lock of this kind cannot be had."""
+    """Return whether a lock of this kind cannot be had."""
     try:
         descriptor = os.open(path, os.O_RDWR)
     except FileNotFoundError:

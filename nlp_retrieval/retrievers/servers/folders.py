@@ -43,7 +43,7 @@ def make_private(folder: Path) -> None:
 
 
 def socket_folder(folder: Path, name: str) -> Path:
-    """Where a socket lies: in the folder, or in a private one with a short name, as sockets have at most 107 characters.
+    """Return where a socket lies: in the folder, or in a private one with a short name, as sockets have at most 107 characters.
 
     Args:
         folder: of the server.

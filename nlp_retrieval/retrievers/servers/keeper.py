@@ -66,7 +66,7 @@ def _checked(status: int) -> None:
 
 
 def _prepared(uid: int | None) -> Any:
-    """What the server's process does before it begins: it is another user, and ends when its keeper is killed."""
+    """Return what the server's process does before it begins: it is another user, and ends when its keeper is killed."""
 
     def prepare() -> None:
         if uid is not None:

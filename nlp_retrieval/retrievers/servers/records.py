@@ -99,5 +99,5 @@ def place_of(directory: Path) -> str:
 
 
 def inode_of(directory: Path) -> str:
-    """What tells an index directory from its copies: a moved one keeps it."""
+    """Return what tells an index directory from its copies: a moved one keeps it."""
     return str(directory.stat().st_ino)

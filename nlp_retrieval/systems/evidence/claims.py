@@ -148,7 +148,7 @@ def _shingles(text: str) -> frozenset[int]:
 
 
 def _alike(one: frozenset[int], other: frozenset[int]) -> bool:
-    """Whether two texts share half of what the shorter of them says."""
+    """Return whether two texts share half of what the shorter of them says."""
     least = min(len(one), len(other))
     return least > 0 and len(one & other) >= _NEAR * least
 
@@ -252,7 +252,7 @@ class ClaimVerdict:
 
     @property
     def independence_count(self) -> int:
-        """How many independent origins support the claim."""
+        """Return how many independent origins support the claim."""
         return len(self.supporting_origins)
 
     def as_dict(self) -> dict[str, Any]:
@@ -350,7 +350,7 @@ class ClaimVerifier:
         )
 
     def _is_doubtful(self, judged: JudgedPassage) -> bool:
-        """Whether a passage holds text of which it is not known that readers of its page see it."""
+        """Return whether a passage holds text of which it is not known that readers of its page see it."""
         try:
             spans = self.index.doubtful(judged.passage.key)
         except QueryError:
@@ -366,7 +366,7 @@ class ClaimVerifier:
 
 
 def _stands(judged: JudgedPassage, text: str) -> bool:
-    """Whether the passage and its quote stand in the stored text, character by character."""
+    """Return whether the passage and its quote stand in the stored text, character by character."""
     passage = judged.passage
     stored = text[passage.start : passage.end]
     return bool(stored) and stored == passage.content and judged.quote in stored

@@ -366,7 +366,7 @@ class ProjectService(BaseService):
         ]
 
     def is_ready(self) -> bool:
-        """Whether the project's folder is there still."""
+        """Return whether the project's folder is there still."""
         return self._index.project_path.is_dir()
 
     def close(self) -> None:

@@ -108,7 +108,7 @@ class VerifierRules(ComponentRules):
 
 
 def _apart(one: Judgement, other: Judgement) -> bool:
-    """Whether two judgements differ by more than the order of adding."""
+    """Return whether two judgements differ by more than the order of adding."""
     values = ((one.support, other.support), (one.contradict, other.contradict), (one.neutral, other.neutral))
     return one.sentence != other.sentence or any(abs(first - second) > _ROUNDING for first, second in values)
 

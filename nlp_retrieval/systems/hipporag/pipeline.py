@@ -49,13 +49,13 @@ _PROVIDERS = {"openai": "openai", "vllm": "hosted_vllm", "ollama": "ollama_chat"
 
 
 def knowledge_place(settings: HippoRagSettings) -> str:
-    """Where the knowledge is, as ``KnowledgeStore`` takes it: a file, a database URL or ``env:NAME``."""
+    """Return where the knowledge is, as ``KnowledgeStore`` takes it: a file, a database URL or ``env:NAME``."""
     storage = settings.storage
     return storage.database if storage.is_database else str(_folder(storage.save_dir, "save_dir") / "knowledge.db")
 
 
 def index_folder(settings: HippoRagSettings) -> Path:
-    """Where the index is."""
+    """Return where the index is."""
     storage = settings.storage
     if storage.index_dir is not None:
         return _folder(storage.index_dir, "index_dir")
@@ -200,7 +200,7 @@ class HippoRagPipeline:
 
     @property
     def metrics(self) -> PipelineMetrics:
-        """What was done so far."""
+        """Return what was done so far."""
         return self._metrics
 
     def extract(self, corpus: BaseLoader, *, replace: bool = False) -> ExtractionSummary:

@@ -137,12 +137,12 @@ class StorageSection(_Section):
 
     @property
     def is_database(self) -> bool:
-        """Whether knowledge is in a database, and not in a file of a folder."""
+        """Return whether knowledge is in a database, and not in a file of a folder."""
         return _is_url(self.save_dir)
 
     @property
     def is_iris(self) -> bool:
-        """Whether that database is InterSystems IRIS, as far as can be read here."""
+        """Return whether that database is InterSystems IRIS, as far as can be read here."""
         return self._iris is not None
 
     @property
@@ -157,7 +157,7 @@ class StorageSection(_Section):
 
     @property
     def _iris(self) -> tuple[str, str, str] | None:
-        """What stands before the namespace of a URL of InterSystems IRIS, the namespace, and what stands behind it."""
+        """Return what stands before the namespace of a URL of InterSystems IRIS, the namespace, and what stands behind it."""
         parts = re.fullmatch(r"(iris(?:\+\w+)?://[^/?]*)/?([^/?]*)(.*)", self.save_dir, re.DOTALL)
         return None if parts is None else (parts[1], parts[2], parts[3])
 

@@ -33,7 +33,7 @@ from nlp_retrieval.core import (
     check_queries,
     codes_in,
     may_set,
-    with_parts_made,
+    resolve_components,
 )
 from nlp_retrieval.lm import read_program
 
@@ -77,7 +77,7 @@ class MultiHopSearcher(BaseSearcher):
         step: Step = "predict",
         program: str | Path | None = None,
     ) -> None:
-        made = with_parts_made(self, MultiHopSearcher, retrievers=retrievers, lm=lm, fusion=fusion, reranker=reranker)
+        made = resolve_components(self, MultiHopSearcher, retrievers=retrievers, lm=lm, fusion=fusion, reranker=reranker)
         self.lm: LanguageModel = made.pop("lm")
         self.hops = hops
         self.per_hop = per_hop
@@ -213,7 +213,7 @@ class MultiHopSearcher(BaseSearcher):
 
 
 def fields_of(hops: int, step: Step) -> dict[str, tuple[str, ...]]:
-    """What the program of so many hops asks: the fields of each predictor, by its name."""
+    """Return what the program of so many hops asks: the fields of each predictor, by its name."""
     asked = {"summarize": ("claim", "context", "passages", "summary"), "ask": ("claim", "context", "query")}
     if step == "predict":
         return {f"{name}[{hop}]": fields for name, fields in asked.items() for hop in range(hops - 1)}

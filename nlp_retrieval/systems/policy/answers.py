@@ -49,7 +49,7 @@ def combined_score(result: RetrievalResult) -> float | None:
 
 
 def document_of(item: SearchableItem) -> str:
-    """What a passage is from; its own id where its metadata do not say."""
+    """Return what a passage is from; its own id where its metadata do not say."""
     return next((str(item.metadata[key]) for key in _DOCUMENT if item.metadata.get(key) is not None), item.item_id)
 
 

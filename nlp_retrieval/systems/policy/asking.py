@@ -201,7 +201,7 @@ def warn_of_limits(searcher: BaseSearcher, least: float, given: float | None) ->
 
 
 def _matches(searcher: BaseSearcher, text: str, hits: list[RetrievalResult]) -> list[list[dict[str, Any]]]:
-    """Where the reranker's patterns stand in the content of each hit; none where the reranker has none."""
+    """Return where the reranker's patterns stand in the content of each hit; none where the reranker has none."""
     reranker = getattr(searcher, "reranker", None)
     if not isinstance(reranker, Matches):
         return [[] for _ in hits]

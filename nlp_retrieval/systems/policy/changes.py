@@ -70,7 +70,7 @@ class EditionChanges:
     changes: tuple[PassageChange, ...]
 
     def counts(self) -> dict[Relation, int]:
-        """How many passages have which fate."""
+        """Return how many passages have which fate."""
         found = Counter(change.relation for change in self.changes)
         return {relation: found[relation] for relation in _RELATIONS}
 
@@ -174,7 +174,7 @@ def _shared(one: Counter[str], other: Counter[str]) -> float:
 
 
 def _order(value: object) -> tuple[int, float, str] | None:
-    """Where an edition stands among others of its kind: numbers, words that have an order, other text."""
+    """Return where an edition stands among others of its kind: numbers, words that have an order, other text."""
     if isinstance(value, bool) or not isinstance(value, int | float | str) or value == "":
         return None
     if isinstance(value, str):

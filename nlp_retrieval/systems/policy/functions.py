@@ -214,7 +214,7 @@ def _found(
 
 
 def _parts(searcher: BaseSearcher) -> list[Any]:
-    """What of a searcher may hold models: the reranker first, then the retrievers."""
+    """Return what of a searcher may hold models: the reranker first, then the retrievers."""
     return [getattr(searcher, "reranker", None), *searcher.retrievers.values()]
 
 

@@ -79,7 +79,7 @@ class PolicyStudy:
 
     @property
     def subjects(self) -> dict[str, int]:
-        """How many passages each subject of the index has, by name.
+        """Return how many passages each subject of the index has, by name.
 
         Raises:
             QueryError: no passage has the profile's metadata.

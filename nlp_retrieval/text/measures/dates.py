@@ -47,7 +47,7 @@ class Reading:
     days: frozenset[int]
 
     def agrees(self, other: Reading) -> bool:
-        """Whether nothing that both say differs.
+        """Return whether nothing that both say differs.
 
         Args:
             other: another reading.
@@ -76,11 +76,11 @@ class Date:
 
     @property
     def is_full(self) -> bool:
-        """Whether it says more than a month."""
+        """Return whether it says more than a month."""
         return any(one.year is not None or one.days for one in self.readings)
 
     def agrees(self, other: Date) -> bool:
-        """Whether two dates may be the same.
+        """Return whether two dates may be the same.
 
         Args:
             other: another date.

@@ -172,7 +172,7 @@ class Number:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What decides with which numbers it agrees."""
+        """Return what decides with which numbers it agrees."""
         unreadable = self.written if math.isnan(self.value) or self.others else ""
         value = 0.0 if math.isnan(self.value) else self.value
         parts = tuple(one.value for one in self.parts)
@@ -446,7 +446,7 @@ def _with_surroundings(
 
 
 def _goes_on(plain: str, place: int) -> bool:
-    """Whether a letter or a sign stands right after a number, or after one space or hyphen."""
+    """Return whether a letter or a sign stands right after a number, or after one space or hyphen."""
     next_char = plain[place : place + 2].lstrip(" \u00a0-")[:1]
     return next_char != "" and not next_char.isdigit() and next_char not in ".,;:()[]\n"
 
@@ -675,7 +675,7 @@ def _sign(plain: str, start: int) -> tuple[int, int]:
 
 
 def _is_accounting(plain: str, start: int, end: int) -> bool:
-    """Whether digits stand in parentheses that say a negative value: "$(5.2)", "(5.2) million", or alone in a cell."""
+    """Return whether digits stand in parentheses that say a negative value: "$(5.2)", "(5.2) million", or alone in a cell."""
     if plain[start - 1 : start] != "(" or plain[end : end + 1] != ")":
         return False
     opened = _AFTER_OPENING.search(plain, max(0, start - 12), start)

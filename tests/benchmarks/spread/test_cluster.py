@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from failing_bm25 import UnluckyBm25, register
 from ray_cluster import ray_cluster
-from unlucky_bm25 import UnluckyBm25, register
 
 from benchmarks.small_benchmark import benchmarker
 from nlp_retrieval import Bm25sRetriever, OverlapReranker, Searcher, write_run_files

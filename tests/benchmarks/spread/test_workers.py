@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from failing_bm25 import UnluckyBm25, register
 from hashed_words import HashedWords, InMemory
 from static_models import save_static
-from unlucky_bm25 import UnluckyBm25, register
 
 from benchmarks.small_benchmark import TEXTS, TITLES, benchmarker
 from nlp_retrieval import (
@@ -23,7 +23,7 @@ from nlp_retrieval import (
     StaticEncoder,
     write_run_files,
 )
-from nlp_retrieval.benchmarks.distributed import StageBlock, StageTask, reason_to_stay
+from nlp_retrieval.benchmarks.distributed import StageBlock, StageTask, why_local
 from nlp_retrieval.benchmarks.results import BenchmarkRun
 from nlp_retrieval.benchmarks.stages import shared as shared_room
 from nlp_retrieval.core.components.naming import registered
@@ -129,7 +129,7 @@ def test_what_no_other_process_can_make_is_searched_here_and_the_manifest_says_s
 @pytest.mark.parametrize("device", [None, "cpu", "cuda"])
 def test_what_names_a_gpu_is_computed_here(device: str | None) -> None:
     wanted = "it names a GPU, which workers do not have" if device == "cuda" else ""
-    assert reason_to_stay(CrossEncoderReranker("any", device=device)) == wanted
+    assert why_local(CrossEncoderReranker("any", device=device)) == wanted
 
 
 @pytest.mark.parametrize("what", ["killed", "raises"])
@@ -144,7 +144,7 @@ def test_a_stage_that_a_worker_is_lost_over_or_fails_at_is_done_again(what: str,
     _, alone = ran(tmp_path / "alone", searchers)
     assert alone == spread
     here = run.report.manifest["searched_by"]["here"]
-    assert here == ({} if what == "killed" else {"candidates of unlucky_bm25": "RuntimeError: the terms are gone"})
+    assert here == ({} if what == "killed" else {"candidates of failing_bm25": "RuntimeError: the terms are gone"})
 
 
 def test_a_stage_that_kills_every_worker_fails_its_configurations_alone(unlucky: None, tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_a_stage_that_kills_every_worker_fails_its_configurations_alone(unlucky:
     run, _ = ran(tmp_path / "spread", searchers, workers=2)
     (failed,) = run.report.failed
     assert failed.name == "unlucky"
-    assert failed.reason.startswith("3 workers were lost over candidates of unlucky_bm25, the last: ")
+    assert failed.reason.startswith("3 workers were lost over candidates of failing_bm25, the last: ")
     assert [result.name for result in run.report.configurations] == ["bm25"]
 
 

@@ -19,7 +19,7 @@ from hashed_tokens import HashedTokens
 from hashed_words import HashedWords, items_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from told_knowledge import openie_docs
+from stored_knowledge import openie_docs
 
 from nlp_retrieval import (
     ColbertRetriever,

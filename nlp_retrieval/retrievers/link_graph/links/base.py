@@ -146,7 +146,7 @@ def _boundaries(text: str, first: int, last: int) -> Iterator[int]:
 
 
 def _is_abbreviated(text: str, stop: int) -> bool:
-    """Whether the full stop at a position belongs to an abbreviation ("St.") or an initial ("J.")."""
+    """Return whether the full stop at a position belongs to an abbreviation ("St.") or an initial ("J.")."""
     begin = stop
     while begin > 0 and stop - begin < 7 and text[begin - 1].isalpha():
         begin -= 1

@@ -90,7 +90,7 @@ def _joined(words: Sequence[str]) -> Iterator[str]:
 
 
 def holds_one(text: str, phrases: Sequence[Phrase], numbers: Iterable[int]) -> bool:
-    """Whether a text may mention any of some phrases; False is certain, True is not.
+    """Return whether a text may mention any of some phrases; False is certain, True is not.
 
     Args:
         text: the content of a passage.

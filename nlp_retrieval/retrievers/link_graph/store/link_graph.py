@@ -142,7 +142,7 @@ class LinkGraph:
 
     @property
     def n_nodes(self) -> int:
-        """How many nodes there are."""
+        """Return how many nodes there are."""
         return len(self.offsets) - 1
 
     def links(self) -> dict[str, Links]:

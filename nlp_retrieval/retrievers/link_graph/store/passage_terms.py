@@ -202,7 +202,7 @@ class PassageTerms:
         return np.concatenate(terms)[order], counts
 
     def _having(self, terms: Terms) -> Scores:
-        """How many passages have each term."""
+        """Return how many passages have each term."""
         if len(self._vocabulary) == 0:
             return np.zeros(len(terms))
         places = np.minimum(np.searchsorted(self._vocabulary, terms), len(self._vocabulary) - 1)

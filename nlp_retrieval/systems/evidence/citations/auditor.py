@@ -50,8 +50,8 @@ class LookedUp:
     quotations: tuple[str, ...]
 
     @property
-    def parted(self) -> bool:
-        """Whether something parts the two, so that the source does not say this."""
+    def contradicts_source(self) -> bool:
+        """Return whether something parts the two, so that the source does not say this."""
         checks = self.checks
         return bool(
             checks.missing_numbers or self.miscounted or self.quotations or checks.contradiction or checks.is_of_another
@@ -149,7 +149,7 @@ class CitationAuditor:
 
     @property
     def rule(self) -> str:
-        """What passes, in a sentence for people."""
+        """Return what passes, in a sentence for people."""
         return (
             f"Judged by {self.verifier.name}: a citation passes from a support of {self.threshold:.2f} on, if its numbers, "
             "dates and quotations stand in the source and no negation, opposite word or other name parts the two."
@@ -210,7 +210,7 @@ class CitationAuditor:
         return AuditRow(citation, "REVIEW", reason, support, passage, span, other, detail)
 
     def _passes(self, found: _ReadCitation) -> bool:
-        return found.judgement.support >= self.threshold and not found.there.parted
+        return found.judgement.support >= self.threshold and not found.there.contradicts_source
 
     def _reading(
         self, citation: Citation, source: SourceVersion, *, newest: bool = True, seen_alone: bool = True
@@ -280,7 +280,7 @@ class CitationAuditor:
         return reason, "", detail
 
     def _lack(self, found: _ReadCitation) -> tuple[AuditReason, str]:
-        """What a source does not have of a citation, or what its verifier says."""
+        """Return what a source does not have of a citation, or what its verifier says."""
         there, judgement = found.there, found.judgement
         if there.quotations:
             return "quote not found", f"the source does not have these words: \u201c{there.quotations[0]}\u201d"
@@ -294,7 +294,7 @@ class CitationAuditor:
         return "not found", "no passage of the source supports this"
 
     def _other_number(self, found: _ReadCitation) -> str:
-        """What is wrong with the numbers of a claim, in words; empty where nothing is."""
+        """Return what is wrong with the numbers of a claim, in words; empty where nothing is."""
         checks = found.there.checks
         if checks.missing_numbers and (not checks.missing_names or found.judgement.support >= self.threshold):
             return f"the source does not have {_listed(checks.missing_numbers)}"
@@ -314,7 +314,7 @@ class CitationAuditor:
             whole = self.index.text(passage.key)
         except QueryError:  # another process deleted it since it was found
             return True
-        return looked_up(claim, passage.content, f"{passage.title}\n\n{whole}").parted
+        return looked_up(claim, passage.content, f"{passage.title}\n\n{whole}").contradicts_source
 
 
 def _without(text: str, spans: list[tuple[int, int]]) -> str:

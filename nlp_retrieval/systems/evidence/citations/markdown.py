@@ -288,7 +288,7 @@ def _named_sources(text: str, marks: Sequence[Mark]) -> set[int]:
 
 
 def _names_source(mark: Mark) -> bool:
-    """Whether the name of a link is that of its site, of an author with a year, or says nothing."""
+    """Return whether the name of a link is that of its site, of an author with a year, or says nothing."""
     if _GENERIC.fullmatch(mark.text) or _AUTHOR.fullmatch(mark.text) or web_address(mark.text):
         return True
     try:
@@ -305,7 +305,7 @@ def _names_source(mark: Mark) -> bool:
 
 
 def _is_within(short: str, long: str) -> bool:
-    """Whether the letters of a text stand in another in this order, as those of an abbreviation do."""
+    """Return whether the letters of a text stand in another in this order, as those of an abbreviation do."""
     letters = iter(long)
     return all(letter in letters for letter in short)
 

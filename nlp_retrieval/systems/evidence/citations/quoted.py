@@ -155,14 +155,14 @@ def _is_quotation(text: str) -> bool:
 
 
 def _count(text: str) -> float:
-    """How many words a text has; where a script has no spaces, two characters count as one."""
+    """Return how many words a text has; where a script has no spaces, two characters count as one."""
     words = words_of(text)
     unspaced = sum(map(is_unspaced, words))
     return len(words) - unspaced / 2
 
 
 def _stands(quotation: str, source: FoldedText) -> bool:
-    """Whether the parts of a quotation stand in a source in order, near each other."""
+    """Return whether the parts of a quotation stand in a source in order, near each other."""
     pieces = _LEFT_OUT.split(_CHANGED_LETTER.sub("\x00\\1", quotation))
     parts = [part for part in (piece.strip(" ,;:.!?\u3001\u3002\uff0c") for piece in pieces) if words_of(part)]
     counts = [_count(part) for part in parts]
@@ -196,6 +196,6 @@ def _precede(parts: list[str], source: FoldedText, place: int) -> bool:
 
 
 def _located(part: str, source: FoldedText, begin: int, end: int) -> Iterator[tuple[int, int]]:
-    """Where a part stands, whatever the case of its first letter, in order of place."""
+    """Return where a part stands, whatever the case of its first letter, in order of place."""
     forms = dict.fromkeys((part, part[0].swapcase() + part[1:]))
     return iter(sorted({span for form in forms for span in islice(places_of(form, source, begin, end, 1), _MOST_PLACES)}))

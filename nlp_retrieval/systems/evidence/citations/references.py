@@ -264,7 +264,7 @@ def _marks_of_entries(blocks: Iterable[TextBlock]) -> list[str] | None:
 
 
 def _numbers_cited(blocks: Iterable[TextBlock]) -> Counter[str]:
-    """How often each number is cited in a text, by its look."""
+    """Return how often each number is cited in a text, by its look."""
     return Counter(key_of(name[1]) for block in blocks for cell in block.pieces for name in _CITES.finditer(_plain(cell)))
 
 
@@ -368,12 +368,12 @@ class _OpenEntry:
 
 
 def _starts(found: re.Match[str], pieces: Sequence[Piece]) -> bool:
-    """Whether a later line begins an entry: a number with a full stop may as well be the year at the end of a title."""
+    """Return whether a later line begins an entry: a number with a full stop may as well be the year at the end of a title."""
     return not found[3] or (bool(pieces) and int(found[3]) < 1000)
 
 
 def _is_work(text: str) -> bool:
-    """Whether a text without a URL is a work of somebody, with its year."""
+    """Return whether a text without a URL is a work of somebody, with its year."""
     return bool(_PERSON.match(text[:100]) and _YEAR.search(text[:_BEGINNING]))
 
 

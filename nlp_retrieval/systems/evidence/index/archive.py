@@ -41,16 +41,16 @@ class SourceArchive:
 
     @property
     def engines(self) -> list[str]:
-        """What finds passages: the labels of the searcher's retrievers."""
+        """Return what finds passages: the labels of the searcher's retrievers."""
         return self._passages.engines
 
     def was_deleted(self, url: str) -> bool:
-        """Whether there was a source under this URL that was deleted."""
+        """Return whether there was a source under this URL that was deleted."""
         return self._store.was_deleted(canonical_url(url)) or self._store.was_deleted(canonical_url(url) + anchor_of(url))
 
     @property
     def has_deleted(self) -> bool:
-        """Whether there is a URL whose source was deleted."""
+        """Return whether there is a URL whose source was deleted."""
         return self._store.any_deleted()
 
     def source(self, url: str, date: str | None = None) -> SourceVersion | None:

@@ -78,7 +78,7 @@ class QueryCounters:
             connection.executemany(_ADD, [*((name, float(value)) for name, value in counted), ("relevance", relevance)])
 
     def read(self) -> QueryStatistics:
-        """What was asked so far."""
+        """Return what was asked so far."""
         found: dict[object, object] = dict(self._database.rows("SELECT name, value FROM counters"))
         value = {name: float(count) if isinstance(count := found.get(name), int | float) else 0.0 for name in _NAMES}
         answered = value["queries"] - value["without"]

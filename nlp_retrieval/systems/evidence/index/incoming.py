@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from nlp_retrieval.core import half_of_pair, no_text, normalize
+from nlp_retrieval.core import find_lone_surrogate, lone_surrogate_message, normalize
 from nlp_retrieval.errors import InputError, ItemError, nearest
 from nlp_retrieval.systems.evidence.index.dates import moment_of
 from nlp_retrieval.systems.evidence.index.grades import check_grade
@@ -104,6 +104,6 @@ def normal_line(text: str) -> str:
 def _title(title: str) -> str:
     if not isinstance(title, str):
         raise InputError(f"a title is a string, not {type(title).__name__}")
-    if (half := half_of_pair(title)) is not None:
-        raise InputError(no_text("the title", half))
+    if (half := find_lone_surrogate(title)) is not None:
+        raise InputError(lone_surrogate_message("the title", half))
     return " ".join(normalize("NFC", title).replace("\0", " ").split())[:_LONGEST_TITLE].rstrip()

@@ -155,7 +155,7 @@ def statistics_of(
 
 
 def bytes_on_disk(*paths: Path) -> int:
-    """How large files, and all files in folders, are together; what another process removes meanwhile counts nothing.
+    """Return how large files, and all files in folders, are together; what another process removes meanwhile counts nothing.
 
     Args:
         paths: of files and folders.
@@ -170,7 +170,7 @@ def bytes_on_disk(*paths: Path) -> int:
 
 
 def is_held(text: StoredText, held: Mapping[str, int]) -> bool:
-    """Whether the index holds all passages of a text that may be found."""
+    """Return whether the index holds all passages of a text that may be found."""
     return text.live and held.get(text.first.sha256, 0) == text.first.passage_count
 
 

@@ -62,11 +62,11 @@ class SearchablePassages:
 
     @property
     def is_built(self) -> bool:
-        """Whether there is an index to search."""
+        """Return whether there is an index to search."""
         return (self.folder / MANIFEST_FILE).is_file()
 
     def held(self) -> Mapping[str, int]:
-        """How many passages of each text the index holds, by SHA-256; none where there is no index, or it is damaged."""
+        """Return how many passages of each text the index holds, by SHA-256; none where there is no index, or it is damaged."""
         with self._lock:
             try:
                 if self._held is None or not self._held[0].is_current():

@@ -179,11 +179,11 @@ class EvidenceStore:
         return count
 
     def was_deleted(self, canonical: str) -> bool:
-        """Whether a URL had versions that were deleted, and has none now."""
+        """Return whether a URL had versions that were deleted, and has none now."""
         return bool(self.database.rows("SELECT 1 FROM deleted WHERE canonical = ?", (canonical,)))
 
     def any_deleted(self) -> bool:
-        """Whether some URL had versions that were deleted, and has none now."""
+        """Return whether some URL had versions that were deleted, and has none now."""
         return bool(self.database.rows("SELECT 1 FROM deleted LIMIT 1"))
 
     def versions(self, canonical: str) -> list[StoredVersion]:
@@ -214,7 +214,7 @@ class EvidenceStore:
         return _versions(self.database.rows(f"{_VERSION} ORDER BY v.id"))
 
     def texts(self, sha256s: Iterable[str] | None = None) -> dict[str, StoredText]:
-        """What is to be shown of texts, by their SHA-256.
+        """Return what is to be shown of texts, by their SHA-256.
 
         Args:
             sha256s: of which texts; those that are not there are left out. By default of all.

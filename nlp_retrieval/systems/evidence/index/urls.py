@@ -12,7 +12,7 @@ import re
 import unicodedata
 from urllib.parse import SplitResult, quote, unquote, unquote_to_bytes, urlsplit
 
-from nlp_retrieval.core import half_of_pair, no_text
+from nlp_retrieval.core import find_lone_surrogate, lone_surrogate_message
 from nlp_retrieval.errors import DependencyError, InputError, install
 from nlp_retrieval.text import has_other_brackets, printable, registered_name
 
@@ -81,8 +81,8 @@ def registrable_domain(url: str) -> str:
 def _split(url: str) -> SplitResult:
     if not isinstance(url, str):
         raise InputError(f"a URL is a string, not {type(url).__name__}")
-    if (half := half_of_pair(url)) is not None:
-        raise InputError(no_text("the URL", half))
+    if (half := find_lone_surrogate(url)) is not None:
+        raise InputError(lone_surrogate_message("the URL", half))
     text = url.strip()
     if not text:
         raise InputError("no URL is given; every source needs the URL under which it is cited")
@@ -135,7 +135,7 @@ def anchor_of(url: str) -> str:
 
 
 def _route(fragment: str) -> str:
-    """What names a page of its own behind the ``#``, as pages that are programs do; empty for a place in a page."""
+    """Return what names a page of its own behind the ``#``, as pages that are programs do; empty for a place in a page."""
     route = unquote(fragment)
     if not route.startswith(_ROUTES) or not route.strip("!/"):
         return ""

@@ -103,7 +103,7 @@ def _kind(char: str) -> str:
 
 
 def _kept(before: str, run: str, after: str) -> str:
-    """What has a function of a run of unseen characters, by the visible characters around it."""
+    """Return what has a function of a run of unseen characters, by the visible characters around it."""
     kept = ""
     if before and _IS_SELECTOR.match(run[0]) and _takes_selector(before, run[0]):
         kept = run[0]

@@ -69,7 +69,7 @@ class LeftOut:
 
 
 def is_json_lines(path: Path) -> bool:
-    """Whether a file holds a source on each of its lines, by its name."""
+    """Return whether a file holds a source on each of its lines, by its name."""
     return path.name.lower().endswith(_JSON_LINES)
 
 

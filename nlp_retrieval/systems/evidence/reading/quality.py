@@ -50,7 +50,7 @@ class QualityRule:
     why: str = ""
 
     def fits(self, host: str, path: str) -> bool:
-        """Whether a URL fulfils all conditions.
+        """Return whether a URL fulfils all conditions.
 
         Args:
             host: in lower case, without a dot at its end.

@@ -135,7 +135,7 @@ class _Reading:
         return SourceDocument(read.text, url, title, grade, self.fetch_date, self._given(), doubtful)
 
     def _given(self, *names: str) -> frozenset[str]:
-        """What a person gave: for all sources, or in a line."""
+        """Return what a person gave: for all sources, or in a line."""
         for_all = {name for name, value in (("quality", self.quality), ("fetch_date", self.fetch_date)) if value}
         return frozenset(for_all | set(names))
 

@@ -42,12 +42,12 @@ class Judgement:
 
     @property
     def unread(self) -> bool:
-        """Whether the claim is longer than the verifier reads, so that this says nothing."""
+        """Return whether the claim is longer than the verifier reads, so that this says nothing."""
         return bool(self.signals.get(UNREAD))
 
     @property
     def was_judged(self) -> bool:
-        """Whether the verifier says anything: it read the claim, and did not abstain."""
+        """Return whether the verifier says anything: it read the claim, and did not abstain."""
         return not (self.unread or self.signals.get(ABSTAINED))
 
 

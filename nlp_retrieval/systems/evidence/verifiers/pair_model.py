@@ -199,7 +199,7 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
 
     @property
     def columns(self) -> list[Meaning]:
-        """What the model's outputs mean, in order.
+        """Return what the model's outputs mean, in order.
 
         Raises:
             ModelError: neither ``labels`` nor the model says so, or they say different things.
@@ -246,7 +246,7 @@ def _against_neutral(logits: NDArray[np.float64], columns: list[Meaning]) -> NDA
 
 
 def _labels_of(file: Any) -> list[Meaning] | None:
-    """What a model's config.json says of its outputs; None where its names say nothing."""
+    """Return what a model's config.json says of its outputs; None where its names say nothing."""
     try:
         settings = read_json_file(file)
     except FileNotFoundError:

@@ -136,7 +136,7 @@ def _is_capital(word: str) -> bool:
 
 
 def _is_common(word: str) -> bool:
-    """Whether the first word of a sentence may be capitalised for that alone."""
+    """Return whether the first word of a sentence may be capitalised for that alone."""
     return word[1:].islower() or len(word) == 1
 
 
@@ -154,7 +154,7 @@ def _names_stem(word: str) -> str:
 
 
 def _as_initials(name: str, words: list[str], passage: str) -> bool:
-    """Whether the name is an abbreviation of words in the passage, or the passage abbreviates it."""
+    """Return whether the name is an abbreviation of words in the passage, or the passage abbreviates it."""
     if len(words) > 1:
         initials = "".join(word[0] for word in words).upper()
         return len(initials) > 1 and re.search(rf"\b{re.escape(initials)}s?\b", passage) is not None
@@ -492,7 +492,7 @@ class Checks:
 
     @property
     def is_of_another(self) -> bool:
-        """Whether the passage has most of what the claim says, and lacks the name of which it says so."""
+        """Return whether the passage has most of what the claim says, and lacks the name of which it says so."""
         return bool(self.missing_names) and self.around_names >= _AROUND_NAME
 
 
@@ -585,7 +585,7 @@ def _denial(negated: bool, sentences: Sequence[_Sentence], shares: Sequence[floa
 
 
 def _opposite(claim: str, wanted: frozenset[str], sentences: Sequence[_Sentence], shares: Sequence[float]) -> _Contradiction:
-    """How many of the claim's other words a sentence has that holds the opposite of a word."""
+    """Return how many of the claim's other words a sentence has that holds the opposite of a word."""
     best, opposites = _Contradiction(), Opposites.of(claim)
     for number, one in enumerate(sentences):
         met = opposites.met(one.text) if shares[number] else []

@@ -148,7 +148,7 @@ class _PageReader:
     refetch: bool
 
     def known(self, result: WebResult) -> ResearchedPage | None:
-        """What is known of a page that need not be fetched; None for one that is to be."""
+        """Return what is known of a page that need not be fetched; None for one that is to be."""
         if self.index.was_deleted(result.url):
             return ResearchedPage(result.url, "refused", _DELETED, title=result.title)
         source = None if self.refetch else self.index.source(result.url)

@@ -31,11 +31,11 @@ from nlp_retrieval.core import (
     Scores,
     SegmentFolder,
     Step,
-    best_of,
     may_set,
     parse_json,
     reads_model,
     stage,
+    top_k,
 )
 from nlp_retrieval.encoders import BaseEncoder, Vectors
 from nlp_retrieval.errors import EngineError
@@ -159,7 +159,7 @@ class Explainer:
         return Explanation(item, self._similarity(row), (), strength)
 
     def _origin(self, entities: Sequence[int]) -> str:
-        """What leads from the query to the first passage of a chain."""
+        """Return what leads from the query to the first passage of a chain."""
         phrases = self._phrases(entities)
         first = entities[0] - self._knowledge.n_rows
         near = [
@@ -323,7 +323,7 @@ class HippoRagRetriever(BaseRetriever):
         lists: list[tuple[Rows, Scores]] = []
         signals: dict[str, list[Scores]] = {"pagerank": [], "seeds": [], "similarity": []}
         for _, dense, ranked in self._ranked(queries):
-            best, scores = best_of(rows, ranked.scores[rows], k)
+            best, scores = top_k(rows, ranked.scores[rows], k)
             lists.append((best, scores))
             similarity = dense.by_row(dense.similarities, n_rows)
             for key, column in (("pagerank", ranked.ranks), ("seeds", ranked.seeds), ("similarity", similarity)):

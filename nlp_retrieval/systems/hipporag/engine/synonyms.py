@@ -135,7 +135,7 @@ def _best(found: list[_Pairs], hashes: Hashes, most: int) -> _Pairs:
 
 
 def _foremost(owner: Rows, other: Rows | Hashes, cosines: NDArray[np.float32], most: int) -> Mask:
-    """Which pairs are among the best of their owner; of equal ones those with the lowest hash."""
+    """Return which pairs are among the best of their owner; of equal ones those with the lowest hash."""
     counts = np.bincount(owner)
     if counts.max(initial=0) <= most:
         return np.ones(len(owner), np.bool_)

@@ -41,11 +41,11 @@ class TextColumn:
         return cls(np.frombuffer(b"".join(encoded), np.uint8), offsets_of([len(one) for one in encoded]))
 
     def __len__(self) -> int:
-        """How many texts there are."""
+        """Return how many texts there are."""
         return len(self.offsets) - 1
 
     def n_letters(self) -> Rows:
-        """How many characters each text has, spaces not counted, ``[texts]``."""
+        """Return how many characters each text has, spaces not counted, ``[texts]``."""
         counted = np.zeros(len(self.data) + 1, np.int64)
         np.cumsum((self.data != ord(" ")) & (self.data & 0xC0 != 0x80), out=counted[1:])  # UTF-8's later bytes
         return counted[self.offsets[1:]] - counted[self.offsets[:-1]]

@@ -132,7 +132,7 @@ class KnowledgeExtractor:
 
     @property
     def extraction(self) -> Extraction:
-        """What determines the answers: prompt, model, temperature, how passages are shown; not where the model runs."""
+        """Return what determines the answers: prompt, model, temperature, how passages are shown; not where the model runs."""
         settings = {
             "prompt": fingerprint_of_program(self._program),
             "temperature": self.lm.sampling[0],
@@ -221,7 +221,7 @@ def _read_json(answer: str) -> object:
 
 
 def _entries(value: object, n_passages: int, depth: int = 0) -> dict[int, Mapping[str, JsonValue]]:
-    """What is said of each passage, by its place; empty where that cannot be told."""
+    """Return what is said of each passage, by its place; empty where that cannot be told."""
     if isinstance(value, Mapping):
         if any(_key_of(value, keys) for keys in (_ENTITIES, _TRIPLES)):
             return {0: value} if n_passages == 1 else {}
@@ -381,7 +381,7 @@ class ExtractionSummary:
 
     @property
     def whole(self) -> bool:
-        """Whether the store now has all documents that were read, and all were read."""
+        """Return whether the store now has all documents that were read, and all were read."""
         return not self.failed and not self.not_asked and not self.stopped
 
     @property

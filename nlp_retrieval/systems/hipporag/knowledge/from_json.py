@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
-from nlp_retrieval.core import half_of_pair
+from nlp_retrieval.core import find_lone_surrogate
 from nlp_retrieval.systems.hipporag.knowledge.statements import PassageKnowledge, Triple
 from nlp_retrieval.text import printable
 
@@ -135,7 +135,7 @@ def _is_type(value: JsonValue) -> bool:
 
 def _phrase(value: JsonValue) -> str | None:
     """A text on one line without control characters; None for what is no name."""
-    if not isinstance(value, str) or len(value) > MAX_CHARACTERS or half_of_pair(value) is not None:
+    if not isinstance(value, str) or len(value) > MAX_CHARACTERS or find_lone_surrogate(value) is not None:
         return None
     return printable(" ".join(value.split())) or None
 

@@ -137,7 +137,7 @@ class OpenIeFile:
 
 
 def _is_json_lines(path: str | Path) -> bool:
-    """Whether the first line is an object by itself, and not the one that holds all passages."""
+    """Return whether the first line is an object by itself, and not the one that holds all passages."""
     with open_bytes(path) as stream:
         try:
             while (line := stream.readline(MAX_ENTRY)).isspace():

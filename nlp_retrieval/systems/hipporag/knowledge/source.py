@@ -20,7 +20,7 @@ _computing = Lock()
 
 
 def _is_held(knowledge: str) -> bool:
-    """Whether it names what an index holds, and nothing that could be opened."""
+    """Return whether it names what an index holds, and nothing that could be opened."""
     return _HELD.fullmatch(knowledge) is not None
 
 

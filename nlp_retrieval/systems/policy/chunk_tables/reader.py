@@ -73,7 +73,7 @@ class ChunkReader:
 
     @property
     def dimensions(self) -> dict[str, int | None]:
-        """How many numbers the vectors of each column have; None where the column does not say."""
+        """Return how many numbers the vectors of each column have; None where the column does not say."""
         columns = self._layout.tables[CHUNKS]
         return {name: found.dimension for name, found in columns.items() if found.compared_as is not None}
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nlp_retrieval import SearchableItem
-from nlp_retrieval.core import half_of_pair, no_text, parse_json
+from nlp_retrieval.core import find_lone_surrogate, lone_surrogate_message, parse_json
 from nlp_retrieval.errors import ItemError, SourceError
 from nlp_retrieval.loaders import make_item
 from nlp_retrieval.systems.policy.chunk_tables.ids import chunk_uuid, document_uuid
@@ -73,8 +73,8 @@ def rows_of(item: SearchableItem) -> ChunkRow:
         ItemError: it holds what PostgreSQL cannot store, or its document or country is no text.
     """
     told = f"item {item.item_id!r:.80}"
-    if (half := half_of_pair([item.item_id, item.content, item.metadata])) is not None:
-        raise ItemError(no_text(told, half))
+    if (half := find_lone_surrogate([item.item_id, item.content, item.metadata])) is not None:
+        raise ItemError(lone_surrogate_message(told, half))
     for where, value in (("id", item.item_id), ("content", item.content), ("metadata", item.metadata)):
         if _holds_zero(value):
             raise ItemError(f"{told}: its {where} holds a zero character (U+0000), which PostgreSQL cannot store; leave it out")

@@ -186,12 +186,12 @@ def _errors() -> tuple[type[Exception], ...]:
 
 
 def _state(error: Exception) -> str:
-    """What PostgreSQL calls this kind of error."""
+    """Return what PostgreSQL calls this kind of error."""
     return getattr(getattr(error, "orig", None) or error, "sqlstate", None) or ""
 
 
 def _cure(state: str, reason: str) -> str:
-    """What to do about it, where that is known."""
+    """Return what to do about it, where that is known."""
     if state == "42501" and "create extension" in reason:
         return "; let a superuser CREATE EXTENSION vector in this database, once"
     if state == "42501":

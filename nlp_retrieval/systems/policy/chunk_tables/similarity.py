@@ -46,7 +46,7 @@ class ChunkSimilarities:
 
 
 def can_search_on(layout: Layout) -> bool:
-    """Whether the server's pgvector finds k chunks by an index whenever k pass a filter."""
+    """Return whether the server's pgvector finds k chunks by an index whenever k pass a filter."""
     return layout.extension is not None and layout.extension[1] >= _FILTERS_IN_INDEX
 
 

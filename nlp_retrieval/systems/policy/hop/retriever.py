@@ -1,7 +1,7 @@
 """Retrieval along typed relations: from what another retriever finds to what follows, supports, explains or contradicts it.
 
 Relations between passages are found when they are indexed (:mod:`nlp_retrieval.systems.policy.hop.retriever`), or taken
-from a table (:mod:`nlp_retrieval.systems.policy.hop.told`). A search walks them
+from a table (:mod:`nlp_retrieval.systems.policy.hop.stored`). A search walks them
 best-first from the hits of any retriever (HopRAG, Liu et al., 2025, https://arxiv.org/abs/2502.12442, walks from passage to
 passage too, over questions that a language model wrote). A question about what changed between versions of a text is answered
 from the relations between versions (:mod:`nlp_retrieval.systems.policy.hop.changes`).
@@ -38,10 +38,10 @@ from nlp_retrieval.core import (
     progress,
     read_blocks,
     reads_model,
+    resolve_components,
     scaled,
     stage,
     tracked,
-    with_parts_made,
 )
 from nlp_retrieval.encoders import BaseEncoder, Vectors, write_passages
 from nlp_retrieval.errors import RetrievalWarning
@@ -51,7 +51,7 @@ from nlp_retrieval.systems.policy.hop.changes import ChangeQuestion, change_aske
 from nlp_retrieval.systems.policy.hop.files import RelationFiles
 from nlp_retrieval.systems.policy.hop.ranking import RankedPassages, VersionChanges, changed, pooled
 from nlp_retrieval.systems.policy.hop.settings import RELATION_WEIGHTS, checked_weights, encoder_of, source_of
-from nlp_retrieval.systems.policy.hop.told import ToldRelations
+from nlp_retrieval.systems.policy.hop.stored import StoredRelations
 from nlp_retrieval.systems.policy.relations.best_first import RelationGraph, RelationPath
 from nlp_retrieval.systems.policy.relations.centrality import centrality_of, classes_of
 from nlp_retrieval.systems.policy.relations.judging import Passage, relations_between
@@ -329,7 +329,7 @@ def start_of(row: int, label: str, rows: Rows, scores: Scores) -> str:
 
 
 def change_in_words(kind: str, share: float, counterpart: Relation | None, asked: str) -> str:
-    """What of a passage a version changed, in words.
+    """Return what of a passage a version changed, in words.
 
     Args:
         kind: ``added`` or ``dropped``.
@@ -450,7 +450,7 @@ class HopRetriever(BaseRetriever):
         merge: MergeRule = "alternate",
         relations: ChunkTablesLoader | ByName | None = None,
     ) -> None:
-        made = with_parts_made(self, HopRetriever, start=start, relations=relations)
+        made = resolve_components(self, HopRetriever, start=start, relations=relations)
         given: BaseRetriever | None = made["start"]
         self.told_by = source_of(made["relations"])
         self.encoder = encoder_of(given, encoder)
@@ -602,7 +602,7 @@ class HopRetriever(BaseRetriever):
 
     def _relation_files(self) -> RelationFiles:
         if self.told_by is not None:
-            return ToldRelations(self.told_by)
+            return StoredRelations(self.told_by)
         words = tuple(self.version), tuple(self.version_order)
         fields = RelationFields(self.subject, self.document, self.position, *words)
         settings = RelationSettings(fields, self.neighbours, self.across, self.min_similarity, self.min_carried)

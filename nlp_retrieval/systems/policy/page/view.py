@@ -88,13 +88,13 @@ class AnswerView:
 
     @property
     def shade(self) -> int:
-        """How dark the cell is, 0 to 5."""
+        """Return how dark the cell is, 0 to 5."""
         best = self.best
         return 0 if best is None else 1 + min(max(int(best * 5), 0), 4)
 
     @property
     def counts(self) -> str:
-        """How many passages there are; where two methods were asked, by each, because they find many of the same."""
+        """Return how many passages there are; where two methods were asked, by each, because they find many of the same."""
         if len(self.lists) == 1:
             return counted(self.lists[0].total, "passage")
         return ", ".join(f"{one.total} {one.name.lower()}" for one in self.lists)

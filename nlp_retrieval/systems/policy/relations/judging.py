@@ -99,7 +99,7 @@ def relations_between(
 
 
 def _contradicts(one: Statement, other: Statement, subject: frozenset[str]) -> bool:
-    """Whether two sentences about the same give one measure another value."""
+    """Return whether two sentences about the same give one measure another value."""
     if one.negated != other.negated or _differ(one.names, other.names):
         return False
     for mine, its in _otherwise(one.quantities, other.quantities):
@@ -110,7 +110,7 @@ def _contradicts(one: Statement, other: Statement, subject: frozenset[str]) -> b
 
 
 def _differ(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Whether each names something that the other does not: two projects, two places."""
+    """Return whether each names something that the other does not: two projects, two places."""
     return bool(one - other) and bool(other - one)
 
 
@@ -122,7 +122,7 @@ def _otherwise(one: tuple[Quantity, ...], other: tuple[Quantity, ...]) -> list[t
 
 
 def _agree(one: Statement, other: Statement) -> bool:
-    """Whether every quantity of each stands in the other, and neither alone is negated."""
+    """Return whether every quantity of each stands in the other, and neither alone is negated."""
     if one.negated != other.negated or _differ(one.names, other.names):
         return False
     pairs = ((one.quantities, other.quantities), (other.quantities, one.quantities))
@@ -134,7 +134,7 @@ def _agree(one: Statement, other: Statement) -> bool:
 
 
 def _caused(statement: Statement, others: tuple[Statement, ...]) -> list[tuple[str, bool, float, Statement, Statement]]:
-    """What a sentence that tells of a cause says of other sentences: along where its passage causes theirs."""
+    """Return what a sentence that tells of a cause says of other sentences: along where its passage causes theirs."""
     if not statement.effect and not statement.cause:
         return []
     found = []

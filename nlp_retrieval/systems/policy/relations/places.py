@@ -72,7 +72,7 @@ class RelationFields:
         return {self.subject, self.document, self.position, *self.version}
 
     def place_of(self, item: SearchableItem) -> Place:
-        """Where a passage stands."""
+        """Return where a passage stands."""
         subject, document = _name(item.metadata.get(self.subject)), _name(item.metadata.get(self.document))
         position = item.metadata.get(self.position)
         number = _number(position)
@@ -81,7 +81,7 @@ class RelationFields:
         return Place(family, document, number, keys if family and any(key > -math.inf for key in keys) else None)
 
     def _order_of(self, value: object) -> float:
-        """Where a value stands among versions; minus infinity where that is not known."""
+        """Return where a value stands among versions; minus infinity where that is not known."""
         if (number := _number(value)) is not None:
             return number
         if not isinstance(value, str) or len(value) > _LONGEST:

@@ -98,7 +98,7 @@ class Relations:
         return cls(*(np.concatenate(column) for column in columns)).sorted()
 
     def __len__(self) -> int:
-        """How many relations there are."""
+        """Return how many relations there are."""
         return len(self.sources)
 
     def sorted(self) -> Relations:

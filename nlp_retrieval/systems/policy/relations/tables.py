@@ -35,7 +35,7 @@ _NODES: dict[str, type[np.generic]] = {
 
 
 def is_structure(relations: Relations) -> Mask:
-    """Which relations say what follows what."""
+    """Return which relations say what follows what."""
     return np.isin(relations.types, [FOLLOWS, TEMPORAL_FOLLOWS])
 
 

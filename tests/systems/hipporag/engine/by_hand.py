@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from hashed_words import HashedWords
 from numpy.typing import NDArray
-from told_knowledge import said_by
+from stored_knowledge import said_by
 
 from nlp_retrieval import SearchableItem
 

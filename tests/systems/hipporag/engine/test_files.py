@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hashed_words import HashedWords
 from numpy.typing import NDArray
-from told_knowledge import openie_file, random_passage
+from stored_knowledge import openie_file, random_passage
 
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.errors import IndexDamagedError

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hashed_words import HashedWords
-from told_knowledge import Said, openie_file, passage, random_passage
+from stored_knowledge import Said, openie_file, passage, random_passage
 
 from nlp_retrieval import RetrievalResult, RetrievalWarning, SearchableItem, Searcher
 from nlp_retrieval.core.components.registry import plan

@@ -13,7 +13,7 @@ import pytest
 from hashed_words import HashedWords
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from told_knowledge import openie_file, passage, random_passage
+from stored_knowledge import openie_file, passage, random_passage
 
 from nlp_retrieval import RetrievalResult, SearchableItem, Searcher
 from nlp_retrieval.core.index.generation import open_generation

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from retrievers.link_graph.changing import segments_of
-from told_knowledge import openie_docs, openie_file, passage
+from stored_knowledge import openie_docs, openie_file, passage
 
 from nlp_retrieval import Bm25sRetriever, LinkGraphRetriever, RetrievalWarning, SearchableItem, Searcher
 from nlp_retrieval.core.index.generation import open_generation

@@ -158,7 +158,7 @@ class _ShownPage:
         self.listed: list[tuple[str, str]] = []
 
     def counted(self) -> Removed:
-        """What was taken out."""
+        """Return what was taken out."""
         dialogs = sum(one.tag == "dialog" for one in self.origins["hidden"])
         hidden = len(self.origins["hidden"]) - dialogs
         return Removed(hidden=hidden, unrendered=self.unrendered + dialogs, struck=len(self.origins["struck"]))
@@ -197,7 +197,7 @@ class _ShownPage:
             node.tag = _LEFT_OUT
 
     def _shown(self, text: str | None, look: _Look) -> str | None:
-        """What is left of a text; the same object where it stays as it is."""
+        """Return what is left of a text; the same object where it stays as it is."""
         if not text or text.isspace():
             return text
         seen = look.seen
@@ -450,7 +450,7 @@ def _masked(style: Mapping[str, Tokens], look: _Look, is_placed: bool) -> _Look:
 
 
 def _cuts(name: str, parts: list[list[Any]]) -> bool | None:  # noqa: PLR0911
-    """Whether a shape leaves nothing of a box, whose sides are taken to be 100; None where that is not known."""
+    """Return whether a shape leaves nothing of a box, whose sides are taken to be 100; None where that is not known."""
     if name == "polygon":
         points = [[length([one], 0.16, 100) for one in part if one.type != "ident"] for part in parts]
         corners = [(one[0], one[1]) for one in points if len(one) == 2 and one[0] is not None and one[1] is not None]

@@ -145,7 +145,7 @@ def _is_mark(element: Any, tag: str, text: str, before: str) -> bool:
 
 
 def _is_exponent(element: Any, text: str, before: str) -> bool:  # noqa: PLR0911
-    """Whether a raised number belongs to what stands before it, or to the symbol behind it."""
+    """Return whether a raised number belongs to what stands before it, or to the symbol behind it."""
     after = element.tail or ""
     if not before or before[-1].isspace() or before[-1] in "([":
         return after[:1].isalpha()  # an isotope
@@ -210,7 +210,7 @@ def main_lines(page: Any, lines: Sequence[Line]) -> list[bool]:
 
 
 def _taken(page: Any, lines: Sequence[Line]) -> list[bool]:
-    """Which lines trafilatura takes for the main text."""
+    """Return which lines trafilatura takes for the main text."""
     from trafilatura import bare_extraction
 
     found: Any = bare_extraction(page, include_comments=False, include_tables=True, deduplicate=False)
@@ -227,13 +227,13 @@ def _plain(line: str) -> str:
 
 
 def _is_among(line: str, there: set[str]) -> bool:
-    """Whether the words of a long line are there, as where two lines were joined."""
+    """Return whether the words of a long line are there, as where two lines were joined."""
     words = line.casefold().split()
     return len(words) >= _FEWEST_WORDS and sum(word in there for word in words) >= _MOST_OF_IT * len(words)
 
 
 def _inside(lines: Sequence[Line], taken: Sequence[bool]) -> list[bool]:
-    """Which lines stand in the innermost element that holds most of the main text."""
+    """Return which lines stand in the innermost element that holds most of the main text."""
     weights: Counter[Any] = Counter()
     for line, one in zip(lines, taken, strict=True):
         if one:
@@ -250,7 +250,7 @@ def _around(element: Any) -> list[Any]:
 
 
 def _navigation(page: Any, lines: Sequence[Line]) -> list[bool]:
-    """Which lines are navigation, comments of readers or advertisements."""
+    """Return which lines are navigation, comments of readers or advertisements."""
     from trafilatura.xpaths import OVERALL_DISCARD_XPATH, REMOVE_COMMENTS_XPATH
 
     aside = {one for path in (*OVERALL_DISCARD_XPATH, *REMOVE_COMMENTS_XPATH) for one in path(page)}

@@ -264,7 +264,7 @@ class Sheets:
 
 
 def _matches(matcher: Any, element: Element) -> list[tuple[Any, int, Any, _StyleRule]]:
-    """What ``Matcher.match`` returns, without comparing rules with each other."""
+    """Return what ``Matcher.match`` returns, without comparing rules with each other."""
     lists = [matcher.id_selectors.get(element.id, ())] if element.id else []
     lists += [matcher.class_selectors[name] for name in element.classes if name in matcher.class_selectors]
     lists += [matcher.lower_local_name_selectors.get(element.local_name.lower(), ()), matcher.other_selectors]
@@ -419,7 +419,7 @@ def _in_address(address: str) -> str | None:
 
 
 def _media_applies(prelude: Iterable[Any]) -> bool:
-    """Whether one of several media queries fits a screen of a usual size and a reader without scripts."""
+    """Return whether one of several media queries fits a screen of a usual size and a reader without scripts."""
     tokens = [one for one in prelude if one.type != "comment"]
     if not any(one.type != "whitespace" for one in tokens):
         return True
@@ -464,7 +464,7 @@ def _is_declaration(block: Any) -> bool:
 
 
 def _feature(block: Any) -> bool:  # noqa: PLR0911
-    """Whether a feature of a medium is that of a screen of a usual size."""
+    """Return whether a feature of a medium is that of a screen of a usual size."""
     if block.type != "() block":
         return False
     words = [one for one in block.content if one.type != "whitespace"]
@@ -533,7 +533,7 @@ def _is_supported(prelude: Sequence[Any]) -> bool:
 
 
 def _supports(block: Any) -> bool:
-    """Whether browsers know a declaration, or a selector."""
+    """Return whether browsers know a declaration, or a selector."""
     if block.type == "function":
         if block.lower_name == "selector":
             return bool(_selectors(list(block.arguments)))

@@ -93,7 +93,7 @@ def _single_sentences(pair: JudgedPair, rng: random.Random) -> list[TrainingExam
 
 
 def is_short(example: TrainingExample) -> bool:
-    """Whether an example is a claim beside one short text.
+    """Return whether an example is a claim beside one short text.
 
     Args:
         example: any.

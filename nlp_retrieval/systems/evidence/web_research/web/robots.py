@@ -63,7 +63,7 @@ class RobotRules:
         self._groups = _groups(body) if status == 200 else []
 
     def allow(self, user_agent: str, url: str) -> bool:
-        """Whether a page may be fetched.
+        """Return whether a page may be fetched.
 
         Args:
             user_agent: who asks; what stands before its first slash is looked for in the rules.

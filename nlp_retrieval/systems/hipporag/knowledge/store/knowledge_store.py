@@ -93,7 +93,7 @@ class KnowledgeStore:
         self._database.write(begin)
 
     def missing(self, extraction: Extraction, items: Sequence[SearchableItem]) -> list[bool]:
-        """Whether each item, in order, has to be extracted: it never was, it failed, or its text has changed since."""
+        """Return whether each item, in order, has to be extracted: it never was, it failed, or its text has changed since."""
         from nlp_retrieval.systems.hipporag.knowledge.store.reading import hashes_of_done
 
         keys = [key_of(extraction.extraction_id, item.item_id) for item in items]
@@ -176,7 +176,7 @@ class KnowledgeStore:
             ) from None
 
     def _checked(self) -> bool:
-        """Whether all tables are there; False where none is.
+        """Return whether all tables are there; False where none is.
 
         Raises:
             SourceError: some are missing, or have other columns.

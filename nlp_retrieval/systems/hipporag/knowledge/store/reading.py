@@ -11,7 +11,7 @@ from collections.abc import Collection
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from nlp_retrieval.core import half_of_pair
+from nlp_retrieval.core import find_lone_surrogate
 from nlp_retrieval.systems.hipporag.knowledge.from_json import MAX_CHARACTERS, MAX_STATEMENTS
 from nlp_retrieval.systems.hipporag.knowledge.statements import PassageKnowledge, Triple
 from nlp_retrieval.systems.hipporag.knowledge.store.keys import in_parts, key_of
@@ -176,7 +176,7 @@ def _triple(passage_id: str, key: object, *values: object) -> Triple:
 
 
 def _text(value: object, what: str, longest: int = MAX_CHARACTERS) -> str:
-    sound = isinstance(value, str) and 0 < len(value) <= longest and half_of_pair(value) is None
+    sound = isinstance(value, str) and 0 < len(value) <= longest and find_lone_surrogate(value) is None
     if not isinstance(value, str) or not sound or printable(value) != value:
         raise DamagedStoreError(f"{what} that is empty, too long or no plain text")
     return value

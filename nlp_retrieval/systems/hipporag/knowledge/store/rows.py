@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from nlp_retrieval.core import half_of_pair
+from nlp_retrieval.core import find_lone_surrogate
 from nlp_retrieval.errors import ItemError
 from nlp_retrieval.systems.hipporag.knowledge.from_json import MAX_CHARACTERS, UNKNOWN_TYPE, ReadKnowledge
 from nlp_retrieval.systems.hipporag.knowledge.statements import Triple
@@ -108,7 +108,7 @@ class PassageRecord:
     error: str = ""
 
     def __post_init__(self) -> None:
-        if "\0" in self.document_id or half_of_pair(self.document_id) is not None:
+        if "\0" in self.document_id or find_lone_surrogate(self.document_id) is not None:
             raise ItemError(f"item id {self.document_id!r:.80}: it holds a character that no database stores; give it another")
 
     def passage_row(self, extraction_id: str, earlier_tries: int) -> Row:

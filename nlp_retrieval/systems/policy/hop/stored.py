@@ -25,12 +25,12 @@ from nlp_retrieval.systems.policy.relations.centrality import centrality_of
 from nlp_retrieval.systems.policy.relations.relation import RELATION_TYPES, Relations
 from nlp_retrieval.systems.policy.relations.tables import Nodes, RelationTables
 
-__all__ = ["ToldRelations"]
+__all__ = ["StoredRelations"]
 
 _SEEN = "told_by.npy"
 
 
-class ToldRelations(RelationFiles):
+class StoredRelations(RelationFiles):
     """The relations between those chunks of a table that are items of the index. Joining does not ask for them again.
 
     Args:
@@ -101,7 +101,7 @@ def _keys(relations: Relations, n_rows: int) -> Rows:
 
 
 def _sum_of(told: list[ChunkRelation]) -> Hashes:
-    """How many relations there are, and the sum of their hashes, which does not depend on their order."""
+    """Return how many relations there are, and the sum of their hashes, which does not depend on their order."""
     texts = (f"{one.source_id}\0{one.target_id}\0{one.type}\0{one.confidence!r}" for one in told)
     total = sum(hash_of(text.encode(errors="replace").decode()) for text in texts)
     return np.array([len(told), total % 2**64], np.uint64)

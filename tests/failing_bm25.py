@@ -7,7 +7,7 @@ import signal
 import time
 from pathlib import Path
 
-from bad_luck import has_bad_luck
+from failing_writes import has_bad_luck
 
 from nlp_retrieval import Bm25sRetriever
 from nlp_retrieval.core import Hits
@@ -25,7 +25,7 @@ class UnluckyBm25(Bm25sRetriever):
         home: the process where nothing happens.
     """
 
-    name = "unlucky_bm25"
+    name = "failing_bm25"
     search_only = frozenset({"what", "log", "times", "home"})
 
     def __init__(self, what: str, log: str, times: int = 1, home: int = 0) -> None:
@@ -52,5 +52,5 @@ def register(folder: Path) -> Path:
     info = folder / "unlucky-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: unlucky\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[nlp_retrieval.retrievers]\nunlucky_bm25 = unlucky_bm25:UnluckyBm25\n")
+    (info / "entry_points.txt").write_text("[nlp_retrieval.retrievers]\nunlucky_bm25 = failing_bm25:UnluckyBm25\n")
     return folder
