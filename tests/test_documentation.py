@@ -6,12 +6,15 @@ import ast
 import inspect
 import re
 from importlib import import_module
+from importlib.metadata import entry_points
 from itertools import pairwise
 from pathlib import Path
 
 from documents.blocks import blocks, run_python
+from typer.main import get_group
 
 import nlp_retrieval
+from nlp_retrieval._public_names import ROOMS, modules_of
 from nlp_retrieval.cli.app import app
 
 ROOT = Path(__file__).parents[1]
@@ -45,42 +48,56 @@ def test_the_retriever_in_the_contributing_guide_works_as_the_guide_says(tmp_pat
 
 
 def test_every_command_that_the_documents_name_exists() -> None:
-    commands = {command.name for command in app.registered_commands}
-    groups = {group.name for group in app.registered_groups}
+    group = get_group(app)
+    listed = {name: group.get_command(None, name) for name in group.list_commands(None)}
+    groups = {name for name, command in listed.items() if hasattr(command, "list_commands")}
+    commands = {name for name, command in listed.items() if name not in groups and not command.hidden}
     documents = README + CONTRIBUTING + "".join(path.read_text("utf-8") for path in sorted((ROOT / "docs").glob("*.md")))
     named = set(re.findall(r"^(?:\$ )?nlp-retrieval (\w+)|`nlp-retrieval (\w+)", documents, re.MULTILINE))
     named = {name for pair in named for name in pair if name}
     assert named <= commands | groups
-    assert groups == {"evidence", "hipporag"}
+    assert groups == {"evidence", "hipporag", "hover", "policy"}
     assert {
         "demo", "index", "add", "delete", "compact", "verify", "search", "benchmark", "compare", "diff", "report", "rerun",
-        "serve", "tune", "optimize", "components", "answer", "ask", "extract", "distill",
+        "serve", "tune", "components", "answer", "distill",
     } == commands  # fmt: skip
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
     assert set(re.findall(r"\$ make ([\w-]+)", README + CONTRIBUTING)) <= targets
 
 
-def documented(name: str) -> str:
-    """The docstring of a public name; that of a type alias is the text below it."""
-    value = getattr(nlp_retrieval, name)
+def documented(package: str, name: str) -> str:
+    """The docstring of a public name; that of a constant or a type alias is the text below it, if there is one."""
+    value = getattr(import_module(package), name)
     if inspect.isclass(value) or inspect.isfunction(value):
         return inspect.getdoc(value) or ""
-    body = ast.parse(inspect.getsource(import_module(nlp_retrieval._modules()[name]))).body
-    (below,) = [
+    body = ast.parse(inspect.getsource(import_module(modules_of(package)[name]))).body
+    below = [
         after.value.value
         for before, after in pairwise(body)
-        if isinstance(before, ast.Assign) and ast.unparse(before.targets[0]) == name
+        if isinstance(before, ast.Assign | ast.AnnAssign)
+        if ast.unparse(before.targets[0] if isinstance(before, ast.Assign) else before.target) == name
         if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
     ]
-    return str(below)
+    return str(*below)
+
+
+def listed(package: str) -> list[str]:
+    """The public names of a package as rows of a table."""
+    lines = ["", "| name | what it is |", "|---|---|"]
+    for name in sorted(modules_of(package).keys() - {"__version__"}):
+        summary = documented(package, name).partition("\n\n")[0].replace("\n", " ").replace("|", "\\|")
+        lines.append(f"| `{name}` | {summary} |")
+    return lines
 
 
 def test_the_list_of_public_names_is_the_documented_one() -> None:
-    lines = ["# Public names", "", "Import them from `nlp_retrieval`.", "", "| name | what it is |", "|---|---|"]
-    for name in nlp_retrieval.__all__:
-        if name != "__version__":
-            summary = documented(name).partition("\n\n")[0].replace("\n", " ")
-            lines.append(f"| `{name}` | {summary} |")
+    lines = ["# Public names", "", "What composes, searches and compares is in `nlp_retrieval`."]
+    lines += listed("nlp_retrieval")
+    for system in sorted(entry_points(group="nlp_retrieval.systems")):
+        lines += ["", f"## nlp_retrieval.{system.name}", *listed(system.value)]
+    lines += ["", "The packages below have what plug-ins are written with; the four systems use nothing else of the library."]
+    for room in ROOMS:
+        lines += ["", f"## nlp_retrieval.{room}", *listed(f"nlp_retrieval.{room}")]
     expected = "\n".join(lines) + "\n"
     written = (ROOT / "docs" / "API.md").read_text("utf-8")
     assert written == expected, f"docs/API.md should be:\n{expected}"

@@ -9,6 +9,7 @@ import ast
 import inspect
 import textwrap
 from importlib import import_module
+from importlib.metadata import entry_points
 from pkgutil import iter_modules
 from typing import Annotated, Any, get_args, get_origin
 
@@ -23,34 +24,45 @@ from sphinx.util.inspect import stringify_signature
 from typer.main import get_command
 
 import nlp_retrieval
+from nlp_retrieval._public_names import ROOMS, modules_of
 from nlp_retrieval.cli.app import app as command_line
 
-MODULES = nlp_retrieval._modules()
 WIDTH = 88
+PACKAGES = {f"nlp_retrieval.{room}": f"nlp_retrieval.{room}" for room in ROOMS}
+PACKAGES |= {f"nlp_retrieval.{system.name}": system.value for system in entry_points(group="nlp_retrieval.systems")}
+PACKAGES["nlp_retrieval"] = "nlp_retrieval"  # last: a name that the root has too is described as the root's
+PATHS = {name: f"{shown}.{name}" for shown, package in PACKAGES.items() for name in modules_of(package)}
+"""Where each public name is imported from."""
+MODULES = {name: module for package in PACKAGES.values() for name, module in modules_of(package).items()}
+"""The module that defines each public name."""
 
 
 class PublicNames(SphinxDirective):
-    """The public names of the rooms that are its argument, each with its docstring."""
+    """The public names of the packages that are its arguments, each with its docstring."""
 
     required_arguments = 1
     optional_arguments = 10
 
     def run(self) -> list[nodes.Node]:
-        rooms = set(self.arguments)
-        names = [name for name in nlp_retrieval.__all__ if name != "__version__" and MODULES[name].split(".")[1] in rooms]
+        names = [name for name in sorted(PATHS) if self._is_here(name) and name != "__version__"]
         if not names:
-            raise self.error(f"no public name is defined in {' '.join(sorted(rooms))}")
-        described = "\n".join(_described(name) for name in names)
+            raise self.error(f"no public name is defined in {' '.join(self.arguments)}")
+        described = "\n".join(map(_described, names))
         return self.parse_text_to_nodes(f"````{{eval-rst}}\n{described}\n````\n")
+
+    def _is_here(self, name: str) -> bool:
+        room = MODULES[name].removeprefix("nlp_retrieval.").removeprefix("systems.").partition(".")[0]
+        return room in self.arguments
 
 
 def _described(name: str) -> str:
-    value, path = getattr(nlp_retrieval, name), f"nlp_retrieval.{name}"
+    path = PATHS[name]
+    value = getattr(import_module(path.rpartition(".")[0]), name)
     if isinstance(value, type):
         return f".. autoclass:: {path}\n"
     if callable(value) and hasattr(value, "__code__"):
         return f".. autofunction:: {path}\n"
-    text = ModuleAnalyzer.for_module(MODULES[name]).find_attr_docs()["", name]
+    text = ModuleAnalyzer.for_module(MODULES[name]).find_attr_docs().get(("", name), [])
     return f".. py:data:: {path}\n\n" + textwrap.indent("\n".join(text), "   ") + "\n"
 
 
@@ -86,10 +98,10 @@ class CommandLine(SphinxDirective):
 
 
 def _commands(command: Any, words: tuple[str, ...]) -> list[tuple[tuple[str, ...], Any]]:
-    inner = getattr(command, "commands", None)
-    if not inner:
-        return [(words, command)]
-    return [found for name, one in inner.items() for found in _commands(one, (*words, name))]
+    if not hasattr(command, "list_commands"):
+        return [] if command.hidden else [(words, command)]
+    inner = {name: command.get_command(None, name) for name in command.list_commands(None)}
+    return [listed for name, each in inner.items() for listed in _commands(each, (*words, name))]
 
 
 def _plain_help(command: Any, words: tuple[str, ...]) -> str:
@@ -136,11 +148,11 @@ class NamesAreLinks(SphinxTransform):
 
     def apply(self, **_: Any) -> None:
         for literal in list(self.document.findall(nodes.literal)):
-            name = literal.astext().removesuffix("()").removeprefix("nlp_retrieval.")
+            name = literal.astext().removesuffix("()").rpartition(".")[2]
             outer = literal.parent
             if name in MODULES and not isinstance(outer, nodes.reference | addnodes.pending_xref | nodes.title):
                 link = addnodes.pending_xref(
-                    "", refdomain="py", reftype="obj", reftarget=f"nlp_retrieval.{name}", refexplicit=True, refwarn=True
+                    "", refdomain="py", reftype="obj", reftarget=PATHS[name], refexplicit=True, refwarn=True
                 )
                 link["refdoc"] = self.env.docname
                 literal.replace_self(link)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from functools import cache
+from importlib.metadata import entry_points
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -12,6 +13,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 import nlp_retrieval
+from nlp_retrieval._public_names import modules_of
 
 from .blocks import ROOT
 
@@ -73,10 +75,12 @@ def test_pages_load_nothing_from_elsewhere(site: Path) -> None:
 def test_the_reference_describes_every_public_name(site: Path) -> None:
     described = set().union(*(anchors(page) for page in (site / "docs/site/reference").glob("*.html")))
     assert {f"nlp_retrieval.{name}" for name in nlp_retrieval.__all__ if name != "__version__"} <= described
+    for system in entry_points(group="nlp_retrieval.systems"):
+        assert {f"nlp_retrieval.{system.name}.{name}" for name in modules_of(system.value)} <= described
 
 
 def test_names_in_the_pages_lead_to_their_description(site: Path) -> None:
-    described = "site/reference/searching.html#nlp_retrieval.BaseRetriever"
+    described = "site/reference/searching.html#nlp_retrieval.core.BaseRetriever"
     assert parsed(site / "docs/COMPONENTS.html").find("a", href=described) is not None
 
 

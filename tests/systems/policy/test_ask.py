@@ -44,14 +44,14 @@ def answers(folder: Path) -> dict[str, Any]:
 
 def test_an_index_and_a_profile_are_enough(made: Path, tmp_path: Path) -> None:
     out = str(tmp_path / "out")
-    done = run("ask", "--index", "index", "--profile", "./energy.yaml", "--output", out, folder=made)
+    done = run("policy", "ask", "--index", "index", "--profile", "./energy.yaml", "--output", out, folder=made)
     assert done.returncode == 0, done.stderr
     assert "asked 3 of 3 (country), 2 questions" in done.stderr
     told = answers(tmp_path / "out")
     assert sorted(told) == ["Costa_Verde", "Ile", "Ostland"]
     assert {len(one["questions"]) for one in told.values()} == {2}
     assert "Ostland" in (tmp_path / "out" / "report.html").read_text("utf-8")
-    again = run("ask", "--index", "index", "--profile", "./energy.yaml", "--output", out, "--no-page", folder=made)
+    again = run("policy", "ask", "--index", "index", "--profile", "./energy.yaml", "--output", out, "--no-page", folder=made)
     assert "asked 0 of 3 (country), 2 questions" in again.stderr
     assert "3 were answered already" in again.stderr
 
@@ -71,7 +71,7 @@ def test_one_question_of_one_country_with_a_filter(made: Path, tmp_path: Path) -
         "--top-k",
         "9",
     ]
-    done = run("ask", *words, "--output", str(tmp_path / "out"), folder=made)
+    done = run("policy", "ask", *words, "--output", str(tmp_path / "out"), folder=made)
     assert done.returncode == 0, done.stderr
     (told,) = answers(tmp_path / "out").values()
     assert list(told["questions"]) == ["question_1"]
@@ -81,7 +81,7 @@ def test_one_question_of_one_country_with_a_filter(made: Path, tmp_path: Path) -
 def test_a_configuration_indexes_and_asks_and_a_log_is_written_where_it_is_wanted(made: Path, tmp_path: Path) -> None:
     for name in ("plans.jsonl", "energy.yaml", "study.yaml"):
         (tmp_path / name).write_bytes((made / name).read_bytes())
-    done = run("ask", "study.yaml", "--log-file", "logs/retrieve.log", "--log-level", "DEBUG", folder=tmp_path)
+    done = run("policy", "ask", "study.yaml", "--log-file", "logs/retrieve.log", "--log-level", "DEBUG", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert sorted(answers(tmp_path / "out")) == ["Costa_Verde", "Ile", "Ostland"]
     log = (tmp_path / "logs" / "retrieve.log").read_text("utf-8")
@@ -93,7 +93,7 @@ def test_the_filter_of_a_configuration_holds_for_every_question_beside_that_of_t
     for name in ("plans.jsonl", "energy.yaml"):
         (tmp_path / name).write_bytes((made / name).read_bytes())
     (tmp_path / "study.yaml").write_text(yaml.safe_dump(CONFIG | {"where": {"year": {"gte": 2024}}}), "utf-8")
-    done = run("ask", "study.yaml", "--country", "Ostland", "--where", '{"position": {"lte": 2}}', folder=tmp_path)
+    done = run("policy", "ask", "study.yaml", "--country", "Ostland", "--where", '{"position": {"lte": 2}}', folder=tmp_path)
     assert done.returncode == 0, done.stderr
     (told,) = answers(tmp_path / "out").values()
     assert told["metadata"]["where"] == {"and": [{"year": {"gte": 2024}}, {"position": {"lte": 2}}]}
@@ -124,7 +124,7 @@ def test_the_filter_of_a_configuration_holds_for_every_question_beside_that_of_t
 def test_what_cannot_be_done_is_one_line_that_says_what_to_do(
     made: Path, tmp_path: Path, words: list[str], code: int, said: str
 ) -> None:
-    refused(run("ask", *words, *(["--output", str(tmp_path / "out")] if words else []), folder=made), code, said)
+    refused(run("policy", "ask", *words, *(["--output", str(tmp_path / "out")] if words else []), folder=made), code, said)
     assert not (tmp_path / "out").exists()
 
 
@@ -145,11 +145,11 @@ def test_what_cannot_be_done_is_one_line_that_says_what_to_do(
 def test_a_wrong_configuration_names_the_key(made: Path, tmp_path: Path, change: dict[str, Any], said: str) -> None:
     (tmp_path / "study.yaml").write_text(yaml.safe_dump(CONFIG | change), "utf-8")
     (tmp_path / "energy.yaml").write_bytes((made / "energy.yaml").read_bytes())
-    refused(run("ask", "study.yaml", folder=tmp_path), 2, said)
+    refused(run("policy", "ask", "study.yaml", folder=tmp_path), 2, said)
 
 
 def test_the_demo_asks_both_ways_judges_and_finds_the_changes(tmp_path: Path) -> None:
-    done = run("ask", "--demo", "--output", "demo", folder=tmp_path)
+    done = run("policy", "demo", "--output", "demo", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     assert len(answers(tmp_path / "demo")) == 12
@@ -165,5 +165,5 @@ def test_the_demo_asks_both_ways_judges_and_finds_the_changes(tmp_path: Path) ->
     page = (tmp_path / "demo" / "report.html").read_text("utf-8")
     assert "Windale" in page
     assert 'class="relations"' in page
-    again = run("ask", "demo/study.yaml", "--hop", folder=tmp_path)
+    again = run("policy", "ask", "demo/study.yaml", "--hop", folder=tmp_path)
     assert "12 were answered already" in again.stderr, again.stderr

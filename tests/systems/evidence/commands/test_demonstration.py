@@ -31,7 +31,7 @@ def known_wrong() -> list[dict[str, Any]]:
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
     """The folder that the demo ran in, and what it printed."""
     folder = tmp_path_factory.mktemp("demonstration")
-    done = run("demo", "--evidence", "--output", "demo", folder=folder)
+    done = run("evidence", "demo", "--output", "demo", folder=folder)
     assert done.returncode == 0, done.stderr
     return folder, done.stdout, done.stderr
 
