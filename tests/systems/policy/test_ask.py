@@ -115,7 +115,6 @@ def test_the_filter_of_a_configuration_holds_for_every_question_beside_that_of_t
         (["--index", "nowhere", "-p", "./energy.yaml"], 3, "nowhere"),
         (["study.yaml", "--index", "index"], 2, "leave out --profile and --index"),
         (["nothing.yaml"], 2, "no configuration file at nothing.yaml"),
-        (["--demo", "-q", "1"], 2, "--demo asks all questions"),
         (["--index", "index", "-p", "./energy.yaml", "--log-level", "loud"], 2, "no log level"),
         (["--index", "index", "-p", "./energy.yaml", "--min-similarity", "7"], 2, "from 0 to 1"),
     ],

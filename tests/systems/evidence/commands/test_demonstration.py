@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli.commands import refused, run
+from cli.commands import run
 
 from nlp_retrieval.systems.evidence.citations.markdown import read_report
 from nlp_retrieval.systems.evidence.commands.demonstration import LIGHTHOUSE, outcome
@@ -19,7 +19,7 @@ WAYS = {"negated", "source not indexed", "contradicted", "wrong source", "swappe
 
 
 def shipped(name: str) -> Path:
-    return Path(str(resources.files("nlp_retrieval.demo").joinpath("evidence", name)))
+    return Path(str(resources.files("nlp_retrieval.systems.evidence").joinpath("demo", name)))
 
 
 def known_wrong() -> list[dict[str, Any]]:
@@ -84,11 +84,6 @@ def test_instructions_that_no_reader_sees_are_in_no_source(made: tuple[Path, str
     assert "2 hidden elements" in said
     for name in ("audit.html", "audit.json", "project/09_qa/retrieval_audit.md"):
         assert "ignore your instructions" not in (folder / "demo" / "evidence" / name).read_text()
-
-
-def test_it_asks_no_language_model(tmp_path: Path) -> None:
-    refused(run("demo", "--evidence", "--lm", "openai/small", folder=tmp_path), 2, "--evidence asks no language model")
-    assert not (tmp_path / "demo-output").exists()
 
 
 def test_the_data_are_twelve_sources_and_six_citations_that_are_wrong_in_six_ways() -> None:
