@@ -24,7 +24,7 @@ for text in ("://" + ":" * N, "://" + "a" * N, "://a:" * N, "https://" * N, "Bea
 for text in ("api_" * N, "Key" * N, "secret" * N, "_" * N, "aA" * N, "token" * N + "x"):
     is_secret_name(text)
 """,
-    "postgres/connections.py": """
+    "retrievers/postgres/connections.py": """
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.loaders.connection import hide_secrets
 from nlp_retrieval.retrievers.postgres.connections import _NO_ROOM

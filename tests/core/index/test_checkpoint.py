@@ -32,7 +32,6 @@ from nlp_retrieval.core.index import checkpoint
 from nlp_retrieval.core.index.checkpoint import PREFIX
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import IndexLockedError, ModelError, RetrievalWarning
-from nlp_retrieval.policy import HopRetriever
 from nlp_retrieval.retrievers import vectors as vectors_room
 from nlp_retrieval.retrievers.colbert import retriever as colbert_room
 from nlp_retrieval.retrievers.faiss import retriever as faiss_room
@@ -121,7 +120,7 @@ KINDS = [flat, hnsw, exact, compressed]
 
 
 @pytest.fixture(autouse=True)
-def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vectors_room, "_BATCH", 2)
     monkeypatch.setattr(colbert_room, "_BATCH", 2)
 
@@ -378,13 +377,9 @@ def test_each_costs_what_it_would_have_cost_alone(tmp_path):
     assert min(costs) > 6 * 0.02
 
 
-def test_parts_of_a_passage_are_not_taken_for_passages(tmp_path):
-    """Sentences and passages of the same items, by one encoder."""
+def check_together_as_apart(made: Callable[[], list[BaseRetriever]], tmp_path: Path) -> None:
+    """Check that retrievers write the same files together as each by itself."""
     texts = [f"Red foxes met Anna Lindqvist in {word}. They went to Uppsala." for word in "abcdefgh"]
-
-    def made() -> list[BaseRetriever]:
-        return [flat(), EntitySentencesRetriever(encoder=Stops(), seeds=[flat()]), HopRetriever(encoder=Stops(), start=flat())]
-
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message=".*interrupted.*")
         Searcher(made()).index(items_of(texts), tmp_path / "together")
@@ -394,6 +389,11 @@ def test_parts_of_a_passage_are_not_taken_for_passages(tmp_path):
     assert {name: file for name, file in together.items() if name != "manifest.json"} == {
         name: file for name, file in apart.items() if name != "manifest.json"
     }
+
+
+def test_parts_of_a_passage_are_not_taken_for_passages(tmp_path):
+    """Sentences and passages of the same items, by one encoder."""
+    check_together_as_apart(lambda: [flat(), EntitySentencesRetriever(encoder=Stops(), seeds=[flat()])], tmp_path)
 
 
 # one build
