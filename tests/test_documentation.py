@@ -6,12 +6,16 @@ import ast
 import inspect
 import re
 from importlib import import_module
+from importlib.metadata import entry_points
 from itertools import pairwise
 from pathlib import Path
 
+from click import Context
 from documents.blocks import blocks, run_python
+from typer.main import get_command
 
 import nlp_retrieval
+from nlp_retrieval._public_names import ROOMS, modules_of
 from nlp_retrieval.cli.app import app
 
 ROOT = Path(__file__).parents[1]
@@ -45,17 +49,17 @@ def test_the_retriever_in_the_contributing_guide_works_as_the_guide_says(tmp_pat
 
 
 def test_every_command_that_the_documents_name_exists() -> None:
-    commands = {command.name for command in app.registered_commands}
-    groups = {group.name for group in app.registered_groups}
+    whole = get_command(app)
+    listed = set(whole.list_commands(Context(whole)))
     documents = README + CONTRIBUTING + "".join(path.read_text("utf-8") for path in sorted((ROOT / "docs").glob("*.md")))
     named = set(re.findall(r"^(?:\$ )?nlp-retrieval (\w+)|`nlp-retrieval (\w+)", documents, re.MULTILINE))
     named = {name for pair in named for name in pair if name}
-    assert named <= commands | groups
-    assert groups == {"evidence", "hipporag"}
+    assert named <= listed
     assert {
         "demo", "index", "add", "delete", "compact", "verify", "search", "benchmark", "compare", "diff", "report", "rerun",
         "serve", "tune", "optimize", "components", "answer", "ask", "extract", "distill",
-    } == commands  # fmt: skip
+        "evidence", "hipporag", "hover", "policy",
+    } == listed  # fmt: skip
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
     assert set(re.findall(r"\$ make ([\w-]+)", README + CONTRIBUTING)) <= targets
 
@@ -65,7 +69,7 @@ def documented(name: str) -> str:
     value = getattr(nlp_retrieval, name)
     if inspect.isclass(value) or inspect.isfunction(value):
         return inspect.getdoc(value) or ""
-    body = ast.parse(inspect.getsource(import_module(nlp_retrieval._modules()[name]))).body
+    body = ast.parse(inspect.getsource(import_module(modules_of("nlp_retrieval")[name]))).body
     (below,) = [
         after.value.value
         for before, after in pairwise(body)
@@ -84,3 +88,20 @@ def test_the_list_of_public_names_is_the_documented_one() -> None:
     expected = "\n".join(lines) + "\n"
     written = (ROOT / "docs" / "API.md").read_text("utf-8")
     assert written == expected, f"docs/API.md should be:\n{expected}"
+
+
+def test_what_the_documents_import_is_public() -> None:
+    packages = {f"nlp_retrieval.{room}": f"nlp_retrieval.{room}" for room in ROOMS} | {"nlp_retrieval": "nlp_retrieval"}
+    packages |= {f"nlp_retrieval.{entry.name}": entry.value for entry in entry_points(group="nlp_retrieval.systems")}
+    public = {shown: set(modules_of(package)) for shown, package in packages.items()}
+    integrations = Path(nlp_retrieval.__file__).parent / "integrations"
+    others = ["nlp_retrieval.testing", *(f"nlp_retrieval.integrations.{path.stem}" for path in integrations.glob("[a-z]*.py"))]
+    public |= {module: set(import_module(module).__all__) for module in others}
+    found = [
+        f"{document.name}: from {module} import {name}"
+        for document in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
+        for module, names in re.findall(r"from (nlp_retrieval[\w.]*) import (\([^)]*\)|[^\n]*)", document.read_text("utf-8"))
+        for name in re.findall(r"\w+", names.partition("#")[0])
+        if name not in public.get(module, set())
+    ]
+    assert found == []

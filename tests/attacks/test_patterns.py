@@ -203,6 +203,11 @@ ClauseSplit().process([" " * N, " that" * N, ". " * N, ", " * N, "a." * N, "by "
 from nlp_retrieval import EntityPhrases
 EntityPhrases().process(['"' * N, '"a' * N, "(" * N, "A " * N, chr(0x201c) + "a" * N, "A" * N, "A, " * N, " " * N])
 """,
+    "rerankers/multi_signal/reranker.py": """
+from nlp_retrieval.rerankers.multi_signal.reranker import _reads_profile
+for text in ("a" * N, "_" * N, "a." * N):
+    _reads_profile(text)
+""",
     "rerankers/listwise/permutation.py": """
 from nlp_retrieval.rerankers.listwise.permutation import read_permutation
 for text in ("[" * N, "]" * N, "[1" * N, "[1," * N, "[" + "1," * N, "[" + " " * N, "9" * N, "[1]" * N, "[;,]" * N, "1 " * N):
