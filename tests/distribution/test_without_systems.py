@@ -20,7 +20,7 @@ from nlp_retrieval.cli.app import main
 from .conftest import ROOT
 
 SYSTEMS = {entry.name for entry in entry_points(group="nlp_retrieval.systems")}
-QUICK = ("core/components", "core/search", "core/test_architecture.py", "service/test_settings.py", "cli/test_diff.py")
+QUICK = ("core/components", "core/search/test_from_settings.py", "core/test_architecture.py", "cli/test_diff.py")
 OF_THE_WHOLE = ("documents", "notebooks", "distribution", "test_documentation.py", "test_figures.py", "test_tutorial.py")
 """Tests of the repository's documents and of what is published, which are about the systems too."""
 
@@ -54,7 +54,8 @@ def _is_of_a_system(folder: str, names: list[str]) -> set[str]:
     inside = Path(folder).relative_to(ROOT)
     system = {f"{name}.py" for name in SYSTEMS} if inside == Path("nlp_retrieval") else set()
     hidden = {name for name in names if name.startswith(".")} if inside == Path() else set()
-    return {name for name in names if name in system | hidden | {"systems", "__pycache__", "build", "dist"}}
+    built = {name for name in names if name.endswith(".egg-info")} | {"__pycache__", "build", "dist"}
+    return {name for name in names if name in system | hidden | built | {"systems"}}
 
 
 @pytest.fixture(scope="module")
@@ -64,9 +65,11 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
     shutil.copytree(ROOT, root, ignore=_is_of_a_system, symlinks=True)
     settings = configparser.ConfigParser(interpolation=None)
     settings.read(ROOT / "setup.cfg")
-    for group, entries in settings["options.entry_points"].items():
-        kept = [line for line in entries.splitlines() if "nlp_retrieval.systems" not in line]
-        settings["options.entry_points"][group] = "\n".join(kept)
+    points = settings["options.entry_points"]
+    for group, entries in [*points.items()]:
+        points[group] = "\n".join(line for line in entries.splitlines() if "nlp_retrieval.systems" not in line)
+        if not points[group].strip():
+            del points[group]
     written = io.StringIO()
     settings.write(written)
     (root / "setup.cfg").write_text(written.getvalue(), "utf-8")
@@ -76,8 +79,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
     metadata = packages / f"nlp_retrieval-{distribution('nlp_retrieval').version}.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text(distribution("nlp_retrieval").read_text("METADATA") or "", "utf-8")
-    groups = settings["options.entry_points"].items()
-    (metadata / "entry_points.txt").write_text("".join(f"[{group}]\n{entries}\n\n" for group, entries in groups), "utf-8")
+    text = "".join(f"[{group}]\n{entries}\n\n" for group, entries in points.items())
+    (metadata / "entry_points.txt").write_text(text, "utf-8")
     (packages / "others.pth").write_text(f"{root}\n{sysconfig.get_path('purelib')}\n", "utf-8")
     command = environment / "bin" / "nlp-retrieval"
     python = environment / "bin" / "python"
