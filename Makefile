@@ -36,7 +36,8 @@ test: dist $(BASE_VENV)/.base  ## all tests, and a check of the wheel and of the
 soak: $(VENV)/.soak  ## the long part of the tests: kills, damage, attacks and fuzzing, for hours; writes bench/RELIABILITY.md
 	$(BIN)/python -m pytest --soak tests/crash tests/damage tests/concurrency tests/attacks tests/fuzz tests/conformance \
 		tests/core/index/test_update_model.py tests/retrievers/*/test_updates.py tests/reports/*/test_browser.py \
-		tests/retrievers/postgres/test_failing_servers.py tests/documents/test_blocks.py tests/systems/evidence/reading/test_shown_text.py
+		tests/retrievers/postgres/test_failing_servers.py tests/documents/test_blocks.py tests/distribution/test_without_systems.py \
+		tests/systems
 
 lint: $(VENV)/.dev  ## style and types
 	$(BIN)/ruff check .

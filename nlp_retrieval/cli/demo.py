@@ -23,7 +23,6 @@ NAME = "demo"
 
 CLAIM = "The discoverer of the dwarf planet that has a heart-shaped plain of frozen nitrogen was born in Kansas."
 N_CLAIMS = 81
-CALLS_PER_CLAIM = 5  # one by claim_decomposition; four by multi_hop: a summary and a query between each two of three hops
 
 
 def command(
@@ -31,7 +30,7 @@ def command(
     wandb: Annotated[bool, typer.Option(help="Write offline Weights & Biases runs.")] = True,
     claims: Annotated[int, typer.Option(min=1, max=N_CLAIMS, help="Search this many of the claims, drawn evenly.")] = N_CLAIMS,
     lm: Annotated[
-        str | None, typer.Option(help="Add the configurations that ask a language model: openai/gpt-4o-mini, ollama_chat/...")
+        str | None, typer.Option(help="Add the configuration that asks a language model: openai/gpt-4o-mini, ollama_chat/...")
     ] = None,
     lm_base_url: Annotated[
         str | None, typer.Option(help="An OpenAI-compatible server that has it, with --lm openai/MODEL.")
@@ -42,7 +41,7 @@ def command(
 ) -> None:
     """Run a whole benchmark on shipped data.
 
-    Eight configurations, 81 multi-hop claims, 300 short passages, all shipped with the package; ten with a language model.
+    Eight configurations, 81 multi-hop claims, 300 short passages, all shipped with the package; nine with a language model.
     """
     from nlp_retrieval.benchmarks.config import read_benchmark_config
     from nlp_retrieval.cli.benchmark import refuse_failures, run_benchmark
@@ -59,7 +58,7 @@ def command(
     _explain_one(settings.searchers["link graph"])
     if model is None:
         say(
-            "two more configurations ask a language model: --lm openai/gpt-4o-mini (make demo LM=...), "
+            "one more configuration asks a language model: --lm openai/gpt-4o-mini (make demo LM=...), "
             "or --lm openai/MODEL --lm-base-url http://localhost:8000/v1"
         )
     say(f"open {output}/run/report.html in a browser; change {config} and run: nlp-retrieval benchmark {config}")
@@ -102,7 +101,7 @@ def check_language_model(model: LanguageModel, claims: list[dict[str, Any]]) -> 
     from nlp_retrieval.processors.signatures import Decomposer
 
     say(
-        f"{model.model}: about {CALLS_PER_CLAIM * len(claims):,} calls for {len(claims)} claims, fewer with --claims; "
+        f"{model.model}: about {len(claims):,} calls for {len(claims)} claims, fewer with --claims; "
         f"answers are kept in {default_folder()} and not asked for again"
     )
     once = LanguageModel(model.model, model.base_url, model.api_key_env, retries=1)
@@ -132,7 +131,7 @@ def write_demo(folder: Path, claims: list[dict[str, Any]], lm: LanguageModel | N
     Args:
         folder: made where it is missing.
         claims: those that are searched, as HoVer writes them.
-        lm: adds the configurations that ask it.
+        lm: adds the configuration that asks it.
 
     Raises:
         OutputError: the folder cannot be written.

@@ -32,7 +32,6 @@ from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, SourceE
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.loaders.connection import hide_secrets, scrub
 from nlp_retrieval.loaders.database import DatabaseLoader
-from nlp_retrieval.policy import ChunkTablesLoader
 from nlp_retrieval.reports.write import write_run_files
 
 from .conftest import Tally
@@ -248,20 +247,27 @@ def test_what_a_variable_holds_that_is_no_address_is_not_shown(
 WORDS = "correct horse battery tr0ub4dor"
 
 
-@pytest.mark.parametrize("value", [WORDS, f"host=db.internal {WORDS}", f"host='db.internal {SECRET}", f"postgresql://a:{SECRET}@[x/d",
+hostile_addresses = pytest.mark.parametrize("value", [WORDS, f"host=db.internal {WORDS}", f"host='db.internal {SECRET}", f"postgresql://a:{SECRET}@[x/d",
                                    f"postgresql://alice:{SECRET}@127.0.0.1:1/ledger?password=batteries",
                                    f"host=127.0.0.1 port=1 user=alice dbname=ledger password='{SECRET}'"])  # fmt: skip
+
+
+@hostile_addresses
 @pytest.mark.parametrize("ask", [
     lambda url: PgvectorRetriever(HashedWords(8), url=url).index(items_of(["red fox"]), Path("unused")),
     lambda url: PostgresTextRetriever(url=url).index(items_of(["red fox"]), Path("unused")),
     lambda url: DatabaseLoader(url, table="docs").load(),
-    lambda url: ChunkTablesLoader(url).load(),
-], ids=["pgvector", "postgres_text", "database", "chunk_tables"])  # fmt: skip
+], ids=["pgvector", "postgres_text", "database"])  # fmt: skip
 def test_no_part_of_what_a_variable_holds_is_quoted(
     ask: Callable[[str], object], value: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tally: Tally
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DBU", value)
+    check_not_quoted(ask, tally)
+
+
+def check_not_quoted(ask: Callable[[str], object], tally: Tally) -> None:
+    """Check that what asks the server of ``env:DBU`` quotes nothing of what the variable holds."""
     with tally(FAMILY):
         with pytest.raises(RetrievalError, match="env:DBU") as found:
             ask("env:DBU")

@@ -20,7 +20,6 @@ from linked_pages import questions, wiki
 from nlp_retrieval import (
     Bm25sRetriever,
     Gold,
-    LanguageModel,
     LinkGraphRetriever,
     OverlapReranker,
     Query,
@@ -43,7 +42,6 @@ from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.search.stages import using_stages
 from nlp_retrieval.errors import GoldError, IndexConflictError
 from nlp_retrieval.evaluation.trec import write_run
-from nlp_retrieval.hover import MultiHopSearcher
 
 from .small_benchmark import QUERIES, TEXTS, TITLES, benchmarker, searchers
 
@@ -282,20 +280,6 @@ def test_equal_items_in_an_index_that_was_built_again_are_not_searched_in_the_ol
     pinned.check(searcher)
     with pytest.raises(IndexConflictError, match="its index of 'counts-builds' has other files"):
         pinned.check(other)
-
-
-def test_a_multi_hop_searcher_is_held_to_the_corpus_too(tmp_path: Path) -> None:
-    lm = LanguageModel("openai/small", base_url="http://127.0.0.1:9/v1", cache_dir=tmp_path / "answers")
-    searcher, hops = Searcher([Bm25sRetriever()]), MultiHopSearcher([Bm25sRetriever()], lm)
-    searcher.index(InMemory(TEXTS, TITLES), tmp_path / "index")
-    pinned = PinnedCorpus()
-    pinned.check(searcher)
-    pinned.check(hops.open(tmp_path / "index"))
-    delete(tmp_path / "index")
-    pinned.check(hops)
-    hops.refresh()
-    with pytest.raises(IndexConflictError, match="79 items"):
-        pinned.check(hops)
 
 
 def test_weights_are_fitted_on_the_generation_that_was_opened(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from chat_server import ChatServer, asked, chat_server, fields
 
 import nlp_retrieval
 from nlp_retrieval.benchmarks.config import read_benchmark_config
-from nlp_retrieval.cli.demo import CALLS_PER_CLAIM, CLAIM, check_language_model, shipped_claims, write_demo
+from nlp_retrieval.cli.demo import CLAIM, check_language_model, shipped_claims, write_demo
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.loaders.beir import BeirLoader
@@ -20,7 +20,6 @@ from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition
 from nlp_retrieval.rerankers.overlap import OverlapReranker
 from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
-from nlp_retrieval.systems.hover.searcher import MultiHopSearcher
 
 from .commands import refused, run
 
@@ -34,7 +33,7 @@ PLAIN = [
     "hybrid per phrase",
     "link graph",
 ]
-ASKING = ["LM decomposition", "LM multi-hop"]
+ASKING = ["LM decomposition"]
 
 
 @pytest.fixture(scope="module")
@@ -48,11 +47,8 @@ def server() -> Iterator[ChatServer]:
     """Answers everything that the demo asks, by rule."""
 
     def answer(body: dict[str, Any]) -> str:
-        wanted = body["messages"][0]["content"]
-        if "`phrases` (" in wanted:
-            words = asked(body, "claim").split()
-            return fields(phrases=[" ".join(words[:6]), " ".join(words[6:])])
-        return fields(summary="an island") if "`summary` (" in wanted else fields(query="the island of a king")
+        words = asked(body, "claim").split()
+        return fields(phrases=[" ".join(words[:6]), " ".join(words[6:])])
 
     with chat_server(answer) as running:
         yield running
@@ -84,21 +80,21 @@ def test_the_demo_runs_end_to_end_and_leaves_eight_configurations(empty: Path) -
     assert reader.search(CLAIM) == found, "an open reader keeps what it has"
 
 
-def test_with_a_language_model_it_adds_two_configurations_and_says_first_how_many_calls_they_take(
+def test_with_a_language_model_it_adds_a_configuration_and_says_first_how_many_calls_they_take(
     server: ChatServer, empty: Path
 ) -> None:
     """In the folder of the demo without one, whose index is there already."""
     words = ["--no-wandb", "--output", "demo", "--claims", "3", "--lm", "openai/small", "--lm-base-url", server.url]
     done = run("demo", *words, folder=empty)
     assert done.returncode == 0, done.stderr
-    assert done.stderr.startswith(f"openai/small: about {3 * CALLS_PER_CLAIM} calls for 3 claims")
-    assert server.calls == 3 * CALLS_PER_CLAIM
+    assert done.stderr.startswith("openai/small: about 3 calls for 3 claims")
+    assert server.calls == 3
     results = json.loads((empty / "demo" / "run" / "results.json").read_text())
     assert list(results["configurations"]) == PLAIN + ASKING
-    assert "two more configurations" not in done.stderr
+    assert "one more configuration" not in done.stderr
     again = run("benchmark", "demo/sweep.yaml", "--no-wandb", folder=empty)
     assert again.returncode == 0, again.stderr
-    assert server.calls == 3 * CALLS_PER_CLAIM, "answers are kept"
+    assert server.calls == 3, "answers are kept"
 
 
 @pytest.mark.parametrize(
@@ -147,14 +143,11 @@ def test_the_configuration_of_the_language_model_is_the_hover_pipeline(tmp_path:
     assert [query.metadata["hops"] for query in settings.queries.queries()] == [2, 3, 4]
     searchers = settings.searchers
     assert list(searchers) == PLAIN + ASKING
-    decomposing, hopping = searchers["LM decomposition"], searchers["LM multi-hop"]
+    decomposing = searchers["LM decomposition"]
     assert isinstance(decomposing, Searcher)
     assert decomposing.processor == ClaimDecomposition(lm, keep_query=True)
     assert decomposing.reranker == OverlapReranker()
     assert (decomposing.scope, decomposing.depth, decomposing.quota) == ("per_subquery", 25, 7)
-    assert isinstance(hopping, MultiHopSearcher)
-    assert hopping.lm == lm
-    assert 1 + 2 * (hopping.hops - 1) == CALLS_PER_CLAIM
     late = searchers["colbert (untrained)"]
     assert isinstance(late, Searcher)
     assert late.retrievers["colbert"] == ColbertRetriever("sentence-transformers/all-MiniLM-L6-v2", bits=None)

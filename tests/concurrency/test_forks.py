@@ -68,7 +68,11 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("label", searchers())
 def test_a_child_finds_what_its_parent_finds(label: str, path: Path) -> None:
-    opened = searchers()[label].open(path)
+    check_child(searchers()[label].open(path))
+
+
+def check_child(opened: Searcher) -> None:
+    """Check that a forked child finds what its parent finds."""
     whole, filtered = told(opened.search(ASKED, 10)), told(opened.search(QUERIES, 10, WHERE))
     assert forked(lambda: [told(opened.search(ASKED, 10)), told(opened.search(QUERIES, 10, WHERE))]) == [whole, filtered]
     assert told(opened.search(ASKED, 10)) == whole, "and the parent goes on"

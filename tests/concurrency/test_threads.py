@@ -53,7 +53,11 @@ def signals(results: list[list[RetrievalResult]]) -> list[list[tuple[str, float,
 @pytest.mark.filterwarnings("ignore:bm25s found nothing:nlp_retrieval.errors.RetrievalWarning")
 @pytest.mark.parametrize("label", searchers())
 def test_a_searcher_gives_every_thread_what_it_gives_one(label: str, path: Path, effort: int, figures: Figures) -> None:
-    shared = searchers()[label].open(path)
+    check_shared(searchers()[label].open(path), label, effort, figures)
+
+
+def check_shared(shared: Searcher, label: str, effort: int, figures: Figures) -> None:
+    """Check that every thread finds with an opened searcher what one finds."""
     where = {"year": {"gte": 1950}, "old": True}
 
     def search(place: int) -> Callable[[], list[object]]:
@@ -73,6 +77,11 @@ def test_a_searcher_gives_every_thread_what_it_gives_one(label: str, path: Path,
 def test_a_retriever_used_first_by_many_threads_opens_its_index_once(
     label: str, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    check_opened_once(retrievers()[label], path, monkeypatch)
+
+
+def check_opened_once(retriever: BaseRetriever, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check that a retriever that many threads use first opens its index once."""
     opened: list[BaseRetriever] = []
     opening = BaseRetriever.open
 
@@ -81,7 +90,6 @@ def test_a_retriever_used_first_by_many_threads_opens_its_index_once(
         return opening(self, *arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(BaseRetriever, "open", counted)
-    retriever = retrievers()[label]
     asked = [[query] for query in QUERIES]
     together = raced([lambda: signals(retriever.retrieve(asked, path, 10))] * THREADS)
     assert [one for one in opened if one is retriever] == [retriever]

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
+
+import pytest
 
 from nlp_retrieval.core.components.component import Component
-from nlp_retrieval.testing import ComponentRules
+from nlp_retrieval.testing import BrokenRuleError, ComponentRules
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class Broken:
     words: str
 
 
-BROKEN: list[Broken] = []
+_NOTED: list[Broken] = []
 
 
 def breaks(rules: type[ComponentRules], rule: str, words: str = "") -> Callable[[type], type]:
@@ -36,10 +39,38 @@ def breaks(rules: type[ComponentRules], rule: str, words: str = "") -> Callable[
 
     def noted(component: type) -> type:
         component.name = component.__name__
-        BROKEN.append(Broken(component, type(f"Test{component.__name__}", (rules,), {"component": component}), rule, words))
+        _NOTED.append(Broken(component, type(f"Test{component.__name__}", (rules,), {"component": component}), rule, words))
         return component
 
     return noted
+
+
+def broken_in(*modules: ModuleType) -> list[Broken]:
+    """Return the components of these modules that break a rule."""
+    names = {module.__name__ for module in modules}
+    return [broken for broken in _NOTED if broken.component.__module__ in names]
+
+
+def rules_of(kit: ModuleType) -> set[str]:
+    """Return the rules of the conformance classes that a package exports."""
+    exported = (getattr(kit, name) for name in kit.__all__)
+    classes = [cls for cls in exported if isinstance(cls, type) and issubclass(cls, ComponentRules)]
+    return {getattr(cls, rule).__qualname__ for cls in classes for rule in dir(cls) if rule.startswith("test_")}
+
+
+def check_found(broken: Broken, folder: Path) -> None:
+    """Check that the kit finds what is broken, and says it."""
+    with pytest.raises(BrokenRuleError) as caught:
+        held_to(broken, folder)
+    told = str(caught.value)
+    assert told.startswith("rule broken: ")
+    assert broken.component.__name__ in told
+    assert broken.words in told
+
+
+def unbroken(rules: set[str], broken: list[Broken]) -> set[str]:
+    """Return the rules that no component breaks."""
+    return rules - {getattr(one.rules, one.rule).__qualname__ for one in broken}
 
 
 def held_to(broken: Broken, folder: Path) -> None:

@@ -1,9 +1,8 @@
-"""All components that break a rule: importing the modules notes them."""
+"""All components of the library's kit that break a rule: importing the modules notes them."""
 
 from . import (
     broken_answerers,
     broken_encoders,
-    broken_fetchers,
     broken_fusions,
     broken_indexes,
     broken_loaders,
@@ -11,21 +10,17 @@ from . import (
     broken_rerankers,
     broken_retrievers,
     broken_settings,
-    broken_verifiers,
 )
-from .breaking import BROKEN
+from .breaking import broken_in
 
-__all__ = [
-    "BROKEN",
-    "broken_answerers",
-    "broken_encoders",
-    "broken_fetchers",
-    "broken_fusions",
-    "broken_indexes",
-    "broken_loaders",
-    "broken_processors",
-    "broken_rerankers",
-    "broken_retrievers",
-    "broken_settings",
-    "broken_verifiers",
-]
+BROKEN = broken_in(
+    broken_answerers,
+    broken_encoders,
+    broken_fusions,
+    broken_indexes,
+    broken_loaders,
+    broken_processors,
+    broken_rerankers,
+    broken_retrievers,
+    broken_settings,
+)

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+
+from nlp_retrieval.core.components.naming import registered
+
+from .breaking import Broken
 
 PARTS = {
     "encoders": {
@@ -26,3 +32,22 @@ def write_entry_points(folder: Path, entries: Mapping[str, Mapping[str, str]]) -
         lines += [f"[nlp_retrieval.{kind}]", *(f"{name} = {target}" for name, target in named.items())]
     (info / "entry_points.txt").write_text("\n".join(lines) + "\n", "utf-8")
     return folder
+
+
+@contextmanager
+def registered_parts(folder: Path, broken: Sequence[Broken] = (), **more: Mapping[str, str]) -> Iterator[None]:
+    """Register the parts, components that break a rule, and more by their kinds, until the block ends.
+
+    Args:
+        folder: empty.
+        broken: components that break a rule.
+        more: further entry points of a kind.
+    """
+    entries = {kind: dict(named) for kind, named in (PARTS | more).items()}
+    for cls in (one.component for one in broken):
+        entries.setdefault(cls.kind, {})[cls.__name__] = f"{cls.__module__}:{cls.__qualname__}"
+    sys.path.append(str(write_entry_points(folder, entries)))
+    registered.cache_clear()
+    yield
+    sys.path.remove(str(folder))
+    registered.cache_clear()

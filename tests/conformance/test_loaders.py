@@ -6,16 +6,13 @@ import csv
 import json
 import sqlite3
 from contextlib import closing
-from itertools import count
 from pathlib import Path
 
 import datasets
 import ir_datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 from hashed_words import InMemory
-from systems.hipporag.knowledge.databases import postgresql
 
 from nlp_retrieval import (
     BeirLoader,
@@ -27,17 +24,10 @@ from nlp_retrieval import (
     IrDatasetsLoader,
     JsonlLoader,
     ParquetLoader,
-    SearchableItem,
     TopicsLoader,
 )
 from nlp_retrieval.loaders.database import DatabaseLoader
-from nlp_retrieval.policy import ChunkTables, ChunkTablesLoader
 from nlp_retrieval.testing import LoaderRules, QueryLoaderRules
-
-__all__ = ["postgresql"]
-
-_SERVERS: list[str] = []  # a URL, then the schemas that were filled
-_SCHEMAS = count()
 
 TEXTS = ["Köln liegt am Rhein. 東京 🦊", "", "a long one. " * 90, 'He said:\n"O\'Hara; \\ --"']
 
@@ -139,34 +129,6 @@ class TestDatabase(LoaderRules):
             connection.execute("CREATE TABLE docs (id TEXT PRIMARY KEY, content TEXT NOT NULL, n INTEGER)")
             connection.executemany("INSERT INTO docs VALUES (?, ?, ?)", rows)
             connection.commit()
-
-
-@pytest.fixture(scope="module")
-def chunk_server(postgresql):
-    _SERVERS.append(postgresql)
-
-
-@pytest.mark.usefixtures("chunk_server")
-class TestChunkTables(LoaderRules):
-    component = ChunkTablesLoader
-
-    def prepare(self):
-        _SERVERS.append(self._written(SearchableItem(item_id=f"d{n}", content=text) for n, text in enumerate(TEXTS)))
-
-    def make(self):
-        return ChunkTablesLoader(_SERVERS[0], schema=_SERVERS[-1])
-
-    def make_big(self, items):
-        return ChunkTablesLoader(_SERVERS[0], schema=self._written(items))
-
-    def other_values(self):
-        return {"url": "postgresql://host/db", "schema": "other", "country": "Kenya"}
-
-    def _written(self, items):
-        schema = f"conformance {next(_SCHEMAS)}"
-        with ChunkTables(_SERVERS[0], schema=schema, create=True) as tables:
-            tables.write(items)
-        return schema
 
 
 class TestChunker(LoaderRules):

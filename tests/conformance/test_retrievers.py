@@ -9,13 +9,11 @@ from hashed_words import HashedWords
 from milvus_server import milvus_url, shared_milvus
 from postgres_server import env_url, shared_server
 from sparse_models import HashedTerms
-from stored_knowledge import openie_docs
 
 from nlp_retrieval import (
     Bm25sRetriever,
     FaissRetriever,
     FeedbackRetriever,
-    LanguageModel,
     LinkGraphRetriever,
     MilvusRetriever,
     PgvectorRetriever,
@@ -23,8 +21,6 @@ from nlp_retrieval import (
     PyseriniRetriever,
     SearchableItem,
 )
-from nlp_retrieval.hipporag import HippoRagRetriever
-from nlp_retrieval.policy import ChunkTablesLoader, HopRetriever
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
 from nlp_retrieval.retrievers.link_graph.links.entity_sentences import EntitySentences
 from nlp_retrieval.retrievers.link_graph.links.hyperlinks import Hyperlinks
@@ -191,92 +187,6 @@ class TestFeedbackInASmallPool(Searching):
 
     def make(self):
         return FeedbackRetriever([FaissRetriever(HashedWords(dimension=24))], document="title", pool=3)
-
-
-class TestHop(EverythingMatches, RetrieverRules):
-    component = HopRetriever
-    tolerance = 1e-6
-    order_depends_on_filter = True
-
-    def other_values(self):
-        return {
-            "start": FaissRetriever(HashedWords(dimension=24), index_type="hnsw"),
-            "encoder": HashedWords(seed=1),
-            "subject": "place",
-            "document": "title",
-            "position": "year",
-            "version": ["year"],
-            "version_order": ["draft", "final"],
-            "relation_weights": {"SUPPORTS": 0.1},
-            "relations": ChunkTablesLoader("env:PLANS", schema="plans"),
-        }
-
-    def make(self):
-        return HopRetriever(FaissRetriever(HashedWords(dimension=24)), min_similarity=0.2, across=10, centrality_weight=0.1)
-
-
-class TestHopOverWords(Searching):
-    component = HopRetriever
-    tolerance = 1e-6
-    order_depends_on_filter = True
-
-    def make(self):
-        return HopRetriever(Bm25sRetriever(), encoder=HashedWords(dimension=24), min_similarity=0.4, max_hops=3)
-
-
-class TestHopOfChanges(Searching):
-    component = HopRetriever
-    tolerance = 1e-6
-    order_depends_on_filter = True
-
-    def make(self):
-        return HopRetriever(FaissRetriever(HashedWords(dimension=24)), changes="added", min_similarity=0.4)
-
-
-class HippoRag(EverythingMatches):
-    """Over what some of the kit's passages say."""
-
-    component = HippoRagRetriever
-    tolerance = 1e-6
-
-    def prepare(self):
-        said = {
-            "orrin": [["the lighthouse keeper", "lives at", "Cape Orrin"], ["the lighthouse keeper", "wrote", "a novel"]],
-            "velda": [["Velda Marsh", "painted", "the lighthouse"], ["the lighthouse", "stands at", "Cape Orrin"]],
-            "tokyo": [["Velda Marsh", "slept in", "東京"]],
-            "twin-a": [["a copper lantern", "hangs over", "the narrow gate"]],
-            "lodz": [["Łódź", "kept", "one weaving mill"]],
-        }
-        told = openie_docs((item, said.get(item.item_id, [])) for item in self.items)
-        (self.folder / "openie.json").write_text(told, "utf-8")
-
-    @property
-    def knowledge(self):
-        """The file, beside the indexes of the kit."""
-        return str(self.folder / "openie.json")
-
-
-class TestHippoRag(HippoRag, RetrieverRules):
-    def other_values(self):
-        return {
-            "encoder": HashedWords(seed=1),
-            "knowledge": "sha256:" + "0" * 64,
-            "added_knowledge": "more.json",
-            "lm": LanguageModel("openai/none", base_url="http://localhost:1", retries=0),
-        }
-
-    def make(self):
-        return HippoRagRetriever(HashedWords(dimension=24), self.knowledge)
-
-
-class TestHippoRagByEntities(HippoRag, AnswerRules, FilterRules, UpdateRules):
-    def make(self):
-        return HippoRagRetriever(HashedWords(dimension=24), self.knowledge, linking="entities")
-
-
-class TestHippoRagWithoutPassageNodes(HippoRag, AnswerRules, FilterRules, UpdateRules):
-    def make(self):
-        return HippoRagRetriever(HashedWords(dimension=24), self.knowledge, passage_weight=0.0, linking="nodes")
 
 
 class OnAServer:

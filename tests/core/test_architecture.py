@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import importlib
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,7 +14,6 @@ from pathlib import Path
 import pytest
 
 import nlp_retrieval
-from nlp_retrieval import testing
 from nlp_retrieval._public_names import ROOMS, modules_of
 
 PACKAGE = Path(nlp_retrieval.__file__).parent
@@ -161,13 +159,11 @@ def test_systems_import_public_names_of_the_library_alone():
 
 
 def test_the_library_names_no_system():
-    systems = {entry.name for entry in entry_points(group="nlp_retrieval.systems")}
-    assert systems == {"hover", "hipporag", "evidence", "policy"}
-    library = [file for file in FILES if not room_of(module_of(file)).startswith("systems.") and file.stem not in systems]
+    library = [file for file in FILES if not room_of(module_of(file)).startswith("systems.")]
 
     def named(file):
         for line, name in imports_of(file):
-            if name.startswith(("nlp_retrieval.systems", *(f"nlp_retrieval.{system}" for system in systems))):
+            if module_of(file) not in SHORT_NAMES and name.startswith(("nlp_retrieval.systems", *SHORT_NAMES)):
                 yield line, name
 
     assert identified(library, named) == []
@@ -211,25 +207,6 @@ def test_a_class_name_stands_for_one_class():
             if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name, []).append(module)
     assert {name: modules for name, modules in places.items() if len(modules) > 1} == {}
-
-
-def test_what_the_documents_import_is_public():
-    public = {"nlp_retrieval": set(nlp_retrieval.__all__), "nlp_retrieval.testing": set(testing.__all__)}
-    public |= {f"nlp_retrieval.{room}": set(modules_of(f"nlp_retrieval.{room}")) for room in ROOMS}
-    public |= {
-        f"nlp_retrieval.{entry.name}": set(modules_of(entry.value)) for entry in entry_points(group="nlp_retrieval.systems")
-    }
-    frameworks = [module for module in MODULES if module.startswith("nlp_retrieval.integrations.")]
-    public |= {module: set(importlib.import_module(module).__all__) for module in frameworks}
-    documents = [*PACKAGE.parent.glob("*.md"), *PACKAGE.parent.glob("docs/*.md")]
-    found = [
-        f"{document.name}: from {module} import {name}"
-        for document in documents
-        for module, names in re.findall(r"from (nlp_retrieval[\w.]*) import (\([^)]*\)|[^\n]*)", document.read_text("utf-8"))
-        for name in re.findall(r"\w+", names.partition("#")[0])
-        if name not in public.get(module, set())
-    ]
-    assert found == []
 
 
 def test_the_check_of_arrows_sees_an_arrow_that_is_wrong(tmp_path, monkeypatch):
@@ -328,13 +305,10 @@ def test_the_root_has_what_composes_searches_and_compares():
 
 
 def test_a_former_name_of_the_root_answers_with_a_warning_that_says_where_it_is_now():
-    with pytest.warns(DeprecationWarning, match="from nlp_retrieval.evidence import EvidenceIndex"):
-        from nlp_retrieval import EvidenceIndex
     with pytest.warns(DeprecationWarning, match="from nlp_retrieval.core import BaseRetriever"):
         from nlp_retrieval import BaseRetriever
-    from nlp_retrieval import core, evidence
+    from nlp_retrieval import core
 
-    assert evidence.EvidenceIndex is EvidenceIndex
     assert core.BaseRetriever is BaseRetriever
 
 

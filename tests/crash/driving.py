@@ -9,6 +9,9 @@ import random
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,7 +23,6 @@ from postgres_server import env_url
 from readable import is_readable
 
 from crash.operation import Operation, State
-from crash.operations import OPERATIONS
 from crash.worker import Result
 from nlp_retrieval.retrievers.postgres.registry import create_registry
 
@@ -42,10 +44,11 @@ class Worker:
 
     Args:
         folder: empty, and readable by everybody.
+        operations: the module that has them by name, as ``OPERATIONS``.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, operations: str) -> None:
+        self.folder, self.operations = folder, operations
         self._worlds = 0
         self.log = (folder / "log.txt").open("w+")
         with psycopg.connect(os.environ[env_url().removeprefix("env:")]) as connection:
@@ -64,7 +67,8 @@ class Worker:
     def ask(self, do: str, operation: Operation, world: Path, **more: Any) -> Result:
         """Have something done by a child of the worker."""
         fresh = {"fresh": True} if operation.native else {}
-        return self.send({"do": do, "operation": operation.name, "world": str(world)} | fresh | more)
+        task = {"do": do, "operations": self.operations, "operation": operation.name, "world": str(world)}
+        return self.send(task | fresh | more)
 
     def known(self, operation: Operation, world: Path, other: Path) -> Result:
         """Prepare an operation in one world, and see in another what it does when nothing interrupts it."""
@@ -199,6 +203,40 @@ class _World:
         shutil.rmtree(self._path, ignore_errors=True)
 
 
+@contextmanager
+def working(operations: str) -> Iterator[Worker]:
+    """A worker in a folder that a user without rights can enter, which those of pytest are not."""
+    in_memory = Path("/dev/shm")
+    folder = Path(tempfile.mkdtemp(prefix="crash-", dir=in_memory if os.access(in_memory, os.W_OK) else None))
+    folder.chmod(0o755)
+    made = Worker(folder, operations)
+    try:
+        yield made
+    finally:
+        made.close()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class AllTrials(dict[str, Trials]):
+    """Operations with their states, made when they are first asked for.
+
+    Args:
+        worker: that does them.
+        operations: by name.
+    """
+
+    def __init__(self, worker: Worker, operations: dict[str, Operation]) -> None:
+        super().__init__()
+        self._worker, self._operations = worker, operations
+
+    def __missing__(self, name: str) -> Trials:
+        self[name] = Trials(self._worker, self._operations[name])
+        return self[name]
+
+
+_EVERY_ENGINE = (", every engine", ", every engine of a system")
+
+
 def sampled(points: list[Any], most: int, seed: int = 0) -> list[Any]:
     """At most so many of the points, drawn evenly and in order."""
     if len(points) <= most:
@@ -206,20 +244,25 @@ def sampled(points: list[Any], most: int, seed: int = 0) -> list[Any]:
     return [points[place] for place in sorted(random.Random(seed).sample(range(len(points)), most))]
 
 
-def named(*, native: bool, synced: bool = False, marks: pytest.MarkDecorator | None = None) -> list[object]:
+def named(
+    operations: dict[str, Operation], *, native: bool, synced: bool = False, marks: pytest.MarkDecorator | None = None
+) -> list[object]:
     """The names of the operations that start Java, or of the others, as parameters; most dear ones are for the long part.
 
     Args:
+        operations: by name.
         native: which.
         synced: only those all of whose syncs are seen.
         marks: for all of them, instead.
     """
-    dear = {one for one in OPERATIONS if one.endswith((", every engine", ", Lucene", ", Milvus"))}
-    dear -= {"index, every engine", "add, every engine", "compact, every engine", "add, Lucene"}
-    dear -= {"add, Milvus"}
+    dear = {one for one in operations if one.endswith((*_EVERY_ENGINE, ", Lucene", ", Milvus"))}
+    dear -= {f"{name}{suffix}" for name in ("index", "add", "compact") for suffix in _EVERY_ENGINE} | {
+        "add, Lucene",
+        "add, Milvus",
+    }
     return [
         pytest.param(name, marks=marks or ([pytest.mark.soak] if name in dear else []))
-        for name, one in OPERATIONS.items()
+        for name, one in operations.items()
         if one.native == native and not (synced and one.synced_unseen)
     ]
 

@@ -30,8 +30,6 @@ from nlp_retrieval import (
 )
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import IndexMismatchError, IndexMissingError
-from nlp_retrieval.hipporag import HippoRagRetriever
-from nlp_retrieval.policy import HopRetriever
 from nlp_retrieval.retrievers import splade as splade_room
 from nlp_retrieval.retrievers import vectors as vectors_room
 from nlp_retrieval.retrievers.colbert import retriever as colbert_room
@@ -42,9 +40,6 @@ QUESTIONS = ["whale in the river", "castle novel", "who painted the island queen
 TWO = ("bm25s", "hnsw")
 SERVER = f"{VARIABLE}_EMBEDDED"
 """Names the environment variable with the URL of the server, which the process of the tests has started."""
-
-KNOWLEDGE = str(Path(__file__).with_name("openie.json"))
-"""What the items of :func:`corpus` say, with the seeds and counts that are used here."""
 
 
 def corpus(seed: int, count: int = 24, first: int = 0) -> list[SearchableItem]:
@@ -60,26 +55,25 @@ def corpus(seed: int, count: int = 24, first: int = 0) -> list[SearchableItem]:
     return items
 
 
+MADE: dict[str, Callable[[], BaseRetriever]] = {
+    "bm25s": lambda: Bm25sRetriever(backend="numpy"),
+    "flat": lambda: FaissRetriever(HashedWords(), index_type="flat"),
+    "hnsw": lambda: FaissRetriever(HashedWords(), index_type="hnsw"),
+    "colbert": lambda: ColbertRetriever(HashedTokens(), backend="numpy"),
+    "splade": lambda: SpladeRetriever(HashedTerms(), backend="numpy"),
+    "feedback": lambda: FeedbackRetriever([FaissRetriever(HashedWords(), index_type="flat")], document="seed", position="year"),
+    "links": lambda: LinkGraphRetriever([Bm25sRetriever(backend="numpy")]),
+    "vectors": lambda: PgvectorRetriever(HashedWords(), url=f"env:{SERVER}", index_type="hnsw"),
+    "milvus": lambda: MilvusRetriever(HashedWords(), "both", url=f"env:{MILVUS}", index_type="hnsw"),
+    "words": lambda: PostgresTextRetriever(url=f"env:{SERVER}"),
+    "lucene": lambda: PyseriniRetriever(threads=1),
+}
+"""By label, how a retriever is made; a system adds its own."""
+
+
 def retrievers(*labels: str) -> dict[str, BaseRetriever]:
     """Retrievers of these labels."""
-    made: dict[str, Callable[[], BaseRetriever]] = {
-        "bm25s": lambda: Bm25sRetriever(backend="numpy"),
-        "flat": lambda: FaissRetriever(HashedWords(), index_type="flat"),
-        "hnsw": lambda: FaissRetriever(HashedWords(), index_type="hnsw"),
-        "colbert": lambda: ColbertRetriever(HashedTokens(), backend="numpy"),
-        "splade": lambda: SpladeRetriever(HashedTerms(), backend="numpy"),
-        "feedback": lambda: FeedbackRetriever(
-            [FaissRetriever(HashedWords(), index_type="flat")], document="seed", position="year"
-        ),
-        "links": lambda: LinkGraphRetriever([Bm25sRetriever(backend="numpy")]),
-        "knowledge": lambda: HippoRagRetriever(HashedWords(), KNOWLEDGE),
-        "hops": lambda: HopRetriever(FaissRetriever(HashedWords()), subject="seed", position="year", version=["year"]),
-        "vectors": lambda: PgvectorRetriever(HashedWords(), url=f"env:{SERVER}", index_type="hnsw"),
-        "milvus": lambda: MilvusRetriever(HashedWords(), "both", url=f"env:{MILVUS}", index_type="hnsw"),
-        "words": lambda: PostgresTextRetriever(url=f"env:{SERVER}"),
-        "lucene": lambda: PyseriniRetriever(threads=1),
-    }
-    return {label: made[label]() for label in labels}
+    return {label: MADE[label]() for label in labels}
 
 
 def index_of(world: Path) -> Path:
@@ -146,14 +140,14 @@ def _folders_in(content: State) -> set[str]:
 def index_operations() -> list[Operation]:
     """All that is done to an index: with two retrievers, with every one that needs no Java, and with Lucene."""
     return [
-        *_index_operations("", TWO),
-        *_index_operations(
+        *engine_operations("", TWO),
+        *engine_operations(
             ", every engine",
-            ("bm25s", "flat", "hnsw", "colbert", "splade", "links", "knowledge", "hops", "feedback"),
+            ("bm25s", "flat", "hnsw", "colbert", "splade", "links", "sentences", "feedback"),
         ),
-        *_index_operations(", PostgreSQL", ("words", "vectors")),
-        *_index_operations(", Milvus", ("bm25s", "milvus")),
-        *_index_operations(", Lucene", ("bm25s", "lucene")),
+        *engine_operations(", PostgreSQL", ("words", "vectors")),
+        *engine_operations(", Milvus", ("bm25s", "milvus")),
+        *engine_operations(", Lucene", ("bm25s", "lucene")),
         *_encoding_operations(("flat", "hnsw", "colbert", "splade")),  # the first two share an encoder
     ]
 
@@ -187,7 +181,8 @@ def _in_batches(run: Callable[[Path], None]) -> Callable[[Path], None]:
     return run_so
 
 
-def _index_operations(suffix: str, labels: tuple[str, ...]) -> list[Operation]:
+def engine_operations(suffix: str, labels: tuple[str, ...]) -> list[Operation]:
+    """All that is done to an index of these retrievers."""
     native, server = "lucene" in labels, bool({"vectors", "milvus"} & {*labels})  # which a record of files cannot take back
     whole = partial(index, labels=labels, items=corpus(1))
 

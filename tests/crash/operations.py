@@ -1,14 +1,11 @@
-"""All operations that are interrupted, by name."""
+"""All operations of the library that are interrupted, by name."""
 
 from __future__ import annotations
 
 from crash.benchmark_operations import small_operations, sweep_operations
-from crash.evidence_operations import evidence_operations
 from crash.index_operations import index_operations
 from crash.model_operations import model_operations
 from crash.operation import Operation
-from crash.study_operations import study_operations
 
-_ALL: list[Operation] = [*index_operations(), *sweep_operations(), *small_operations(), *evidence_operations()]
-_ALL += [*study_operations(), *model_operations()]
+_ALL: list[Operation] = [*index_operations(), *sweep_operations(), *small_operations(), *model_operations()]
 OPERATIONS = {one.name: one for one in _ALL}

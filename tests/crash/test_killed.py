@@ -6,8 +6,10 @@ import signal
 from contextlib import ExitStack
 
 import pytest
+from soaking import Figures
 
 from crash.driving import Trials, named, sampled
+from crash.operations import OPERATIONS
 
 
 def _killed(made: Trials, most: int) -> None:
@@ -41,9 +43,13 @@ _POINTS = {"Lucene": (2, 100), "Milvus": (4, 400), "engine": (3, 400), "sweep": 
 """By a part of the name: how many points in the short part, and how many in the long one."""
 
 
-@pytest.mark.parametrize("name", [*named(native=False), *named(native=True)])
+@pytest.mark.parametrize("name", [*named(OPERATIONS, native=False), *named(OPERATIONS, native=True)])
 def test_killed_at_any_event_it_leaves_the_old_state_or_the_new_one(trials, name, effort, figures):
-    made = trials[name].anew()
+    check_killed(trials[name].anew(), name, effort, figures)
+
+
+def check_killed(made: Trials, name: str, effort: int, figures: Figures) -> None:
+    """Kill an operation, and check what it leaves."""
     _killed(made, _most(name, effort))
     figures.add(
         "Crashes", f"{name}: killed", made.tried, made.right, "SIGKILL before and after every rename, sync, unlink, ..."

@@ -7,27 +7,38 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from soaking import Figures
 
-from crash.driving import Trials, named, sampled
+from crash.driving import AllTrials, Trials, named, sampled
+from crash.operations import OPERATIONS
 from crash.power_loss import Left, crash_states
 from crash.recording import read_record
 
 
+class Records(dict[str, Path]):
+    """What happened to the disk in an operation, recorded when it is first asked for.
+
+    Args:
+        trials: of the operations.
+        folder: for the records.
+    """
+
+    def __init__(self, trials: AllTrials, folder: Path) -> None:
+        super().__init__()
+        self._trials, self._folder = trials, folder
+
+    def __missing__(self, name: str) -> Path:
+        self[name] = self._folder / name.replace("&", "and")
+        made = self._trials[name]
+        with made.world() as world:
+            ran = made.worker.ask("run", made.operation, world, record=str(self[name]))
+            assert ran["done"], ran
+        return self[name]
+
+
 @pytest.fixture(scope="module")
 def records(trials, tmp_path_factory):
-    """What happened to the disk in an operation, recorded when it is first asked for."""
-    folder = tmp_path_factory.mktemp("records")
-
-    class Made(dict[str, Path]):
-        def __missing__(self, name: str) -> Path:
-            self[name] = folder / name.replace("&", "and")
-            made = trials[name]
-            with made.world() as world:
-                ran = made.worker.ask("run", made.operation, world, record=str(self[name]))
-                assert ran["done"], ran
-            return self[name]
-
-    return Made()
+    return Records(trials, tmp_path_factory.mktemp("records"))
 
 
 def judged(made: Trials, states: list[Left]) -> bool:
@@ -51,14 +62,20 @@ _STATES = {"Lucene": (2, 40), "engine": (2, 300), "sweep": (3, 300), "": (4, 2_0
 """By a part of the name: how many states in the short part, and how many in the long one."""
 
 
-@pytest.mark.parametrize("name", [*named(native=False, synced=True), *named(native=True, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    "name", [*named(OPERATIONS, native=False, synced=True), *named(OPERATIONS, native=True, marks=pytest.mark.soak)]
+)
 def test_what_was_not_synced_is_not_needed(trials, records, name, effort, figures):
-    made = trials[name].anew()
+    check_power_loss(trials[name].anew(), records[name], name, effort, figures)
+
+
+def check_power_loss(made: Trials, record: Path, name: str, effort: int, figures: Figures) -> None:
+    """Check states of the disk that the loss of power in an operation may leave."""
     most = next(most for part, most in _STATES.items() if part in name)[effort > 1]
-    root, steps = read_record(records[name])
+    root, steps = read_record(record)
     last = len(steps) - 1
     chosen = {last, *sampled(list(range(1, last)), most)}
-    states = list(crash_states(records[name], root, steps, chosen=chosen))
+    states = list(crash_states(record, root, steps, chosen=chosen))
     before, after = [left for left in states if not left.last], [left for left in states if left.last]
     chosen_states = [*sampled(before, most), *sampled(after, most)]
     for first in range(0, len(chosen_states), _AT_ONCE):

@@ -8,8 +8,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from soaking import Figures
 
 from crash.driving import Trials, named, sampled
+from crash.operations import OPERATIONS
 
 _CALLS = "write pwrite64 writev rename renameat renameat2 fsync fdatasync unlink unlinkat ftruncate mkdir rmdir".split()
 _KILLS = 200
@@ -32,9 +34,13 @@ def _points(made: Trials, log: Path) -> list[tuple[str, int]]:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("name", [*named(native=False), *named(native=True)])
+@pytest.mark.parametrize("name", [*named(OPERATIONS, native=False), *named(OPERATIONS, native=True)])
 def test_killed_at_a_system_call_it_leaves_the_old_state_or_the_new_one(trials, name, tmp_path, figures):
-    made = trials[name].anew()
+    check_traced(trials[name].anew(), name, tmp_path, figures)
+
+
+def check_traced(made: Trials, name: str, tmp_path: Path, figures: Figures) -> None:
+    """Kill an operation at system calls, and check what it leaves."""
     points = _points(made, tmp_path / "log")
     killed = 0
     for call, number in sampled(points, _KILLS_BESIDE_JAVA if made.operation.native else _KILLS):
@@ -47,28 +53,3 @@ def test_killed_at_a_system_call_it_leaves_the_old_state_or_the_new_one(trials, 
     figures.add("Crashes", f"{name}: killed in system calls", made.tried, made.right, what)
     assert killed > 0.9 * made.tried
     assert not made.wrong, "\n".join(made.wrong)
-
-
-@pytest.mark.soak
-def test_what_was_added_is_synced_before_it_is_said(trials, tmp_path):
-    """SQLite syncs by itself: after its last write to a file, and before the addition returns."""
-    made, log = trials["first sources"].anew(), tmp_path / "log"
-    with made.world() as world:
-        words = ["-y", "-o", str(log), "-e", "trace=write,pwrite64,fsync,fdatasync"]
-        assert made.worker.ask("run", made.operation, world, traced=words)["done"]
-    unsynced: set[str] = set()
-    said = 0
-    for line in log.read_text(errors="replace").splitlines():
-        found = re.match(r"(?:\d+ +)?(\w+)\(\d+<([^>]*)>", line)
-        if found is None:
-            continue
-        call, path = found[1], Path(found[2])
-        if path.name == "returned":
-            said += 1
-            assert not unsynced
-        elif path.name in ("evidence.sqlite3", "evidence.sqlite3-wal"):  # the third, -shm, is made again from these
-            if call in ("fsync", "fdatasync"):
-                unsynced.discard(path.name)
-            else:
-                unsynced.add(path.name)
-    assert said == 3

@@ -39,12 +39,10 @@ def perform(task: Task, report: int, go: int) -> None:
         go: a descriptor; where the task is ``traced``, it begins when a byte can be read from it.
     """
     signal.alarm(_SECONDS)
-    from crash.operations import OPERATIONS
-
     world = Path(task["world"])
     os.environ["XDG_CACHE_HOME"] = str(world / "cache")
     warnings.simplefilter("ignore")
-    operation = OPERATIONS[task["operation"]]
+    operation = importlib.import_module(task["operations"]).OPERATIONS[task["operation"]]
     result: Result = {}
     if task["do"] == "known":
         result = _known(operation, world, Path(task["other"]))

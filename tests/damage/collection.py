@@ -7,6 +7,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from hashed_tokens import HashedTokens
 from hashed_words import HashedWords
@@ -24,7 +25,6 @@ from nlp_retrieval import (
     SpladeRetriever,
 )
 from nlp_retrieval.core.search.retriever import BaseRetriever
-from nlp_retrieval.policy import HopRetriever
 
 SIZE = 300
 ADDED_FROM = 270
@@ -66,7 +66,6 @@ def retrievers(backend: str = "numpy") -> dict[str, BaseRetriever]:
         "colbert, 4 bits": ColbertRetriever(tokens, bits=4, **late),  # type: ignore[arg-type]
         "colbert, exact": ColbertRetriever(tokens, bits=None),
         "feedback": FeedbackRetriever([FaissRetriever(encoder, index_type="flat")], "kind", "title", "year"),
-        "hops": HopRetriever(lexical, encoder=encoder, document="old", position="year", centrality_weight=0.1),
         "splade": SpladeRetriever(HashedTerms(), backend=backend),  # type: ignore[arg-type]
         "link graph": LinkGraphRetriever([lexical], pagerank="exact" if backend == "numpy" else "local"),
     }
@@ -122,16 +121,14 @@ def _paths(record: object) -> Iterator[str]:
             yield from _paths(value)
 
 
-def _labels(records: list[dict[str, object]]) -> list[str]:
-    """The labels of :func:`retrievers` for the records of a manifest, by what they were built with."""
+def _labels(records: list[dict[str, Any]]) -> list[str]:
+    """The labels of :func:`retrievers` for the records of a manifest, by what they were built with; of others, their names."""
     known = {json.dumps(one.config, sort_keys=True): label for label, one in (retrievers() | {"lucene": lucene()}).items()}
-    return [known[json.dumps(record["config"], sort_keys=True)] for record in records]
+    return [known.get(json.dumps(record["config"], sort_keys=True), record["config"]["name"]) for record in records]
 
 
-def build(path: Path, labels: list[str] | None = None) -> None:
-    """Index the collection, in two segments and with some items deleted, for some retrievers; by default all without Java."""
-    everything = retrievers() if labels is None else retrievers() | {"lucene": lucene()}
-    chosen = {label: one for label, one in everything.items() if labels is None or label in labels}
+def build(path: Path, chosen: dict[str, BaseRetriever]) -> None:
+    """Index the collection, in two segments and with some items deleted, for these retrievers."""
     searcher = Searcher(chosen)
     searcher.index(pages()[:ADDED_FROM], path)
     searcher.add(pages()[ADDED_FROM:], auto_compact=False)

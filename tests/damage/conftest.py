@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .collection import build
+from .collection import build, retrievers
 from .trials import Trials
 
 
@@ -15,7 +15,7 @@ from .trials import Trials
 def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An index of the collection for every retriever that needs no Java; a test leaves it as it was."""
     path = tmp_path_factory.mktemp("damage") / "index"
-    build(path)
+    build(path, retrievers())
     return path
 
 

@@ -12,6 +12,7 @@ import pytest
 from cli.commands import run as run_command
 
 from nlp_retrieval import Bm25sRetriever, JsonlLoader, RetrievalResult, SearchableItem, Searcher, verify_index
+from nlp_retrieval.core import BaseRetriever
 from nlp_retrieval.errors import IndexDamagedError
 
 from .collection import QUERIES, IndexFile, files_of, pages, retrievers
@@ -58,11 +59,14 @@ def file_of(index: Path, label: str) -> Path:
 @pytest.mark.parametrize("change", [cut, emptied, copied_over, replaced])
 @pytest.mark.parametrize("label", ["items", *LABELS])
 def test_an_open_reader_is_told_of_a_file_that_was_changed(label: str, change: Callable[[Path], None], own: Path) -> None:
-    retriever = retrievers()[LABELS[0] if label == "items" else label]
+    check_told(retrievers()[LABELS[0] if label == "items" else label], file_of(own, label), change, own)
+
+
+def check_told(retriever: BaseRetriever, file: Path, change: Callable[[Path], None], own: Path) -> None:
+    """Check that an open reader is told of a file that was changed, and goes on where it is restored."""
     searcher = Searcher([retriever]).open(own)
     results = searcher.search(QUERIES, 10)
     retriever.retrieve([QUERIES], own, 10)
-    file = file_of(own, label)
     content = file.read_bytes()
     change(file)
     for search in (
@@ -78,9 +82,14 @@ def test_an_open_reader_is_told_of_a_file_that_was_changed(label: str, change: C
 
 @pytest.mark.parametrize("label", LABELS)
 def test_a_file_that_is_touched_linked_copied_or_removed_is_read_on(label: str, own: Path, tmp_path: Path) -> None:
-    searcher = Searcher([retrievers()[label]]).open(own)
+    check_read_on(retrievers()[label], files_of(own), label, own, tmp_path)
+
+
+def check_read_on(retriever: BaseRetriever, files: list[IndexFile], label: str, own: Path, tmp_path: Path) -> None:
+    """Check that a reader goes on with files that were touched, linked, copied or removed."""
+    searcher = Searcher([retriever]).open(own)
     found = told(searcher.search(QUERIES, 10))
-    for file in files_of(own):
+    for file in files:
         path = own / file.path
         os.link(path, tmp_path / "link")
         path.chmod(0o444)

@@ -6,6 +6,7 @@ That holds also where the file was checked before, and has its size and its time
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -37,10 +38,15 @@ def named(message: str) -> str:
 def test_damage_is_noticed_where_the_file_was_checked_before(index: Path, effort: int, figures: Figures) -> None:
     for label in retrievers():
         searcher_for(IndexFile(label, "")).open(index)
+    check_noticed([file for file in files_of(index, effort) if file.owner != "manifest"], index, searcher_for, effort, figures)
+
+
+def check_noticed(
+    files: list[IndexFile], index: Path, searcher_for: Callable[[IndexFile], Searcher], effort: int, figures: Figures
+) -> None:
+    """Damage files of an index that were checked before, and check that each is named."""
     tried: Counter[str] = Counter()
-    for file in files_of(index, effort):
-        if file.owner == "manifest":
-            continue
+    for file in files:
         path = index / file.path
         for damage in every_damage(index, file, effort):
             wrong = {str(path), str(damage.other)} if damage.kind == "swapped with" else {str(path)}
@@ -127,6 +133,11 @@ def test_a_file_is_checked_before_it_is_read(index: Path) -> None:
     trials = Trials(believing=False)  # which has checked nothing yet
     seen = {label: trials.run("watch", index=str(index), label=label)["found"] for label in retrievers()}
     trials.close()
+    check_order(index, seen)
+
+
+def check_order(index: Path, seen: dict[str, list[list[str]]]) -> None:
+    """Check that every file of an index is opened to be checked before it is read."""
     for file in files_of(index):
         if file.owner != "manifest" and not file.name.endswith(".json"):
             path = str(index / file.path)

@@ -88,10 +88,14 @@ def note(figures: Figures, label: str, outcomes: Counter[str], files: int) -> No
 
 @pytest.mark.parametrize("label", [label for label in retrievers() if label not in ("hnsw", "ivfpq", "sq8")])
 def test_no_reader_follows_damaged_numbers(label: str, index: Path, believing: Trials, effort: int, figures: Figures) -> None:
+    check_reader(believing, index, label, own_files(index, label, effort), effort, figures)
+
+
+def check_reader(trials: Trials, index: Path, label: str, files: list[IndexFile], effort: int, figures: Figures) -> None:
+    """Damage the files of a retriever, and check what its reader makes of them."""
     outcomes: Counter[str] = Counter()
-    files = own_files(index, label, effort)
     for file in files:
-        outcomes += check(believing, index, label, file, effort, "numpy")
+        outcomes += check(trials, index, label, file, effort, "numpy")
     assert outcomes["refused"] > outcomes.total() / 2
     note(figures, label, outcomes, len(files))
 

@@ -16,6 +16,7 @@ import traceback
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +34,11 @@ class Trials:
 
     Args:
         believing: whether every file is believed, whatever its checksum; else files are checked as they always are.
+        engines: the module whose ``retrievers`` are searched with.
     """
 
-    def __init__(self, *, believing: bool = True) -> None:
+    def __init__(self, *, believing: bool = True, engines: str = "damage.collection") -> None:
+        self._engines = engines
         self._mode = "believing" if believing else "checking"
         self._process: subprocess.Popen[bytes] | None = None
         self.died: list[str] = []
@@ -71,7 +74,7 @@ class Trials:
     def _start(self) -> subprocess.Popen[bytes]:
         paths = [str(TESTS), os.environ.get("PYTHONPATH", "")]
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "OMP_NUM_THREADS": "1"}
-        command = [sys.executable, "-m", "damage.trials", self._mode]
+        command = [sys.executable, "-m", "damage.trials", self._mode, self._engines]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, cwd=TESTS, start_new_session=True
         )
@@ -91,10 +94,10 @@ def believe_all_files() -> None:
 
 def search(index: str, label: str, backend: str = "numpy") -> list[list[list[object]]]:
     """Search with one retriever: ids and scores."""
-    from damage.collection import QUERIES, lucene, retrievers
+    from damage.collection import QUERIES, lucene
     from nlp_retrieval import Searcher
 
-    retriever = lucene() if label == "lucene" else retrievers(backend)[label]
+    retriever = lucene() if label == "lucene" else import_module(sys.argv[2]).retrievers(backend)[label]
     results = Searcher([retriever]).open(index).search(QUERIES, 10)
     return [[[hit.item.item_id, hit.score] for hit in hits] for hits in results]
 
@@ -139,9 +142,9 @@ def read_manifest(path: str) -> object:
 
 def index(path: str, label: str) -> None:
     """Index the collection for one retriever."""
-    from damage.collection import build
+    from damage.collection import build, lucene, retrievers
 
-    build(Path(path), [label])
+    build(Path(path), {label: (retrievers() | {"lucene": lucene()})[label]})
 
 
 def watch(index: str, label: str) -> list[tuple[str, str]]:

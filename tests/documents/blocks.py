@@ -23,7 +23,6 @@ import yaml
 
 from nlp_retrieval.benchmarks.config import read_benchmark_config
 from nlp_retrieval.cli.app import main
-from nlp_retrieval.systems.policy.config import StudyConfig
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -113,6 +112,8 @@ def read_settings(text: str, folder: Path) -> None:
     settings = yaml.safe_load(textwrap.dedent(text))
     file = folder / "fragment.yaml"
     if "profile" in settings:
+        from nlp_retrieval.systems.policy.config import StudyConfig
+
         file.write_text(yaml.safe_dump(settings), "utf-8")
         StudyConfig.read(file)
         return

@@ -10,7 +10,7 @@ import json
 import random
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -48,34 +48,16 @@ GOOD: dict[str, list[list[str]]] = {
         ["index", "-a", "language_model:lm=openai/small", "--config", "sweep.yaml", "--searcher", "linked"],
         ["index", "fox", "--config", "hostile.yaml", "--json"],
     ],
-    "ask": [
-        ["--profile", "climate", "--index", "index", "--output", "answers", "-q", "1", "--country", "Japan", "--no-page"],
-        ["--profile", "broken.yaml", "--index", "index", "--method", "both", "--top-k", "3", "--min-similarity", "0.1"],
-        ["-p", "guidelines", "--index", "index", "--hop", "--where", '{"year": {"gte": 3}}', "--log-file", "ask.log"],
-        ["hostile.yaml", "--output", "answers", "--n-per-document", "1"],
-        ["sweep.yaml", "--question", "9", "--log-level", "DEBUG"],
-    ],
     "distill": [
         ["corpus.jsonl", "new", "-e", "word_vectors:model=words.txt", "--dimension", "2"],
         ["corpus.jsonl", "index", "-e", "word_vectors:model=nowhere", "-l", "jsonl", "-o", "id_field=id", "--most-words", "3"],
     ],
-    "extract": [
-        [
-            "corpus.jsonl", "known.db", "--lm", "openai/small", "--lm-base-url", "http://127.0.0.1:1/v1", "--first", "3",
-            "--lm-option", "retries=0", "--lm-option", "cache_dir=answers", "--commit-every", "2",
-        ],
-        ["corpus.jsonl", "sqlite:///corpus.db", "--lm", "openai/small", "--lm-base-url", "http://127.0.0.1:1/v1", "--json"],
-        [
-            "corpus.jsonl", "known.db", "--lm", "openai/small", "--lm-base-url", "http://127.0.0.1:1/v1", "--price", "1,2",
-            "--lm-option", "retries=0", "--lm-option", "cache_dir=answers", "--passages-per-call", "2", "--calls-at-once", "2",
-        ],
-    ],
     "serve": [
         ["index", "--port", "0", "--workers", "2", "--seconds", "5"],
-        ["folder", "--as", "project", "--set", "verifier=lexical", "--max-body", "1", "--allowed-host", "example.org"],
+        ["index", "--as", "index", "--max-body", "1", "--allowed-host", "example.org"],
         ["index", "-r", "bm25s", "--set", "fusion=rrf", "--token-file", "ids.txt", "--host", "0.0.0.0"],
         ["index", "--mcp"],
-        ["folder", "--as", "project", "-r", "bm25s", "--mcp-http", "--port", "0"],
+        ["index", "-r", "bm25s", "--mcp-http", "--port", "0"],
     ],
     "benchmark": [
         ["sweep.yaml", "--no-wandb", "--output", "out"], ["hostile.yaml", "--no-wandb"], ["hostile.yaml", "--dry-run"],
@@ -95,36 +77,7 @@ GOOD: dict[str, list[list[str]]] = {
     ],
     "rerun": [["run", "--output", "again", "--index", "index"]],
     "tune": [["sweep.yaml", "--folds", "2", "--seed", "3", "--output", "weights.json"], ["hostile.yaml", "-s", "linked"]],
-    "optimize": [["sweep.yaml", "--output", "program.json", "--searcher", "bm25", "--budget", "1"]],
     "components": [["retrievers", "bm25s"], []],
-    "evidence": [
-        ["add", "project", "sources.jsonl", "-r", "bm25s"],
-        ["add", "project", "report.md", "folder", "--quality", "B", "--date", "2026-01-19T14:30:00Z", "--no-build"],
-        ["add", "new", "report.md", "--url", "https://d.example/1", "--rules", "broken.yaml", "-r", "bm25s"],
-        ["delete", "project", "https://a.example/1", "https://b.example/1"],
-        ["search", "project", "fox", "-k", "2", "--min-quality", "B"],
-        ["search", "project", "fox", "--json", "-r", "bm25s"],
-        ["verify", "project", "A fox sleeps 9 hours.", "--type", "C1", "--threshold", "0.7", "--verifier", "lexical"],
-        ["verify", "project", "fox", "--json", "--verifier", "pair_model:model=folder"],
-        ["verify", "project", "fox", "--verifier", "language_model:lm={model: openai/small, base_url: 'http://127.0.0.1:9'}"],
-        ["audit", "project", "report.md", "--html", "page.html", "--json", "audit.json", "--fail-on", "not-indexed"],
-        ["audit", "project", "report.md", "--threshold", "0.4", "--verifier", "lexical:calibration=broken.json"],
-        ["research", "project", "Where do foxes sleep?", "--search", "folder:folder=folder", "--fetch", "folder:folder=folder"],
-        ["research", "new", "fox", "--search", "folder:folder=.", "--fetch", "http:robots=true,ports=[80]", "-r", "bm25s",
-         "--pages", "2", "--results", "3", "-k", "2", "--rules", "broken.yaml", "--refetch", "--json"],
-        ["stats", "project", "--json"],
-        ["export", "project", "-o", "exported", "--judged", "judged.jsonl"],
-        ["calibrate", "pairs.jsonl", "-o", "calibration.json", "--plants", "0.5", "--limit", "50", "--seed", "1"],
-        ["train-verifier", "broken.json", "-o", "model", "--base", "folder", "--epochs", "1"],
-        ["--help"],
-    ],
-    "hipporag": [
-        ["index", "corpus.jsonl", "--config", "hipporag2.yaml", "--json"],
-        ["index", "claims.json", "-l", "hover", "--replace", "-c", "hipporag2.yaml"],
-        ["ask", "Who?", "fox", "--config", "hipporag2.yaml", "--json"],
-        ["evaluate", "claims.json", "--first", "3", "--config", "hipporag2.yaml"],
-        ["evaluate", "-c", "hostile.yaml"],
-    ],
     "demo": [["--output", "demo", "--claims", "3", "--lm", "openai/small", "--lm-api-key-env", "NO_KEY"]],
 }  # fmt: skip
 
@@ -140,14 +93,6 @@ WORDS = [
     "postgresql://nobody@127.0.0.1:1/x", "http://127.0.0.1:1/x", "\udcff",
 ]  # fmt: skip
 
-_MORE = {
-    "evidence": [
-        "add", "audit", "delete", "stats", "project", "project/10_graph", "report.md", "sources.jsonl", "pairs.jsonl", "C1",
-        "https://a.example/1", "file:///", "javascript:1", "lexical:calibration=empty", "--no-build", "--json",
-    ],
-}  # fmt: skip
-"""Words for one command alone."""
-
 TYPED = [b"", b"fox\n", b"\xff\n", b"\x00\n", b"p3\np9\n", b"fox dog\r\n" * 300]
 
 _ALWAYS = {
@@ -155,7 +100,6 @@ _ALWAYS = {
     "demo": ["--claims", "0"],
     "serve": ["--check", "--check"],
     "distill": ["-e", "word_vectors:model=words.txt"] * 2,
-    "extract": ["--lm-option", "retries=0"] * 2 + ["--lm-option", "cache_dir=answers"] * 2,
 }
 """Put behind a command line, so that it starts no Java, loads no model, does not run all of the demo, serves nobody, and waits
 for nobody; twice where an option before it may take the first for its value."""
@@ -183,19 +127,8 @@ def make_world(folder: Path) -> None:
     (folder / "claims.json").write_text(json.dumps(claims))
     (folder / "ids.txt").write_text("p1\np2\n")
     (folder / "words.txt").write_text("red 1 0\nfox 0 1\nsea 1 1\n")
-    sources = [{"url": f"https://{name}.example/1", "content": f"A {name} sleeps 9 hours in 24."} for name in ("fox", "cat")]
-    (folder / "sources.jsonl").write_text("".join(json.dumps(row) + "\n" for row in sources))
-    (folder / "report.md").write_text("A fox sleeps 9 hours [1]. A dog sleeps 12 hours [2].\n\n[1]: https://fox.example/1\n")
-    quoted = {"claim": "A fox sleeps.", "url": "https://fox.example/1", "quote": "sleeps 9 hours"}
-    (folder / "judged.jsonl").write_text(json.dumps(quoted) + "\n")
-    pair = {"claim": "A fox sleeps.", "passage": "A fox sleeps 9 hours.", "label": "support"}
-    (folder / "pairs.jsonl").write_text(json.dumps(pair) + "\n")
     (folder / "sweep.yaml").write_text(yaml.safe_dump(settings()))
     (folder / "hostile.yaml").write_text(yaml.safe_dump(settings()))
-    nobody = {"model_name": "small", "base_url": "http://127.0.0.1:1/v1"}
-    described = {"llm": nobody | {"provider": "vllm"}, "embedding": nobody | {"provider": "custom"}}
-    described |= {"indexing": {"retry_attempts": 0}, "storage": {"save_dir": "hipporag2"}}
-    (folder / "hipporag2.yaml").write_text(yaml.safe_dump(described))
     (folder / "folder").mkdir()
     (folder / "empty").touch()
     (folder / "binary").write_bytes(random.Random(0).randbytes(5000))
@@ -244,10 +177,24 @@ def hostile_settings(chance: random.Random) -> dict[str, Any]:
     return made
 
 
-def command_line(command: str, chance: random.Random) -> list[str]:
-    """Return a command and its words, up to three of them not as they should be."""
-    words = list(chance.choice(GOOD[command]))
-    strange = WORDS + _MORE.get(command, []) * 2
+def command_line(
+    command: str,
+    chance: random.Random,
+    good: Mapping[str, list[list[str]]] = GOOD,
+    more: Sequence[str] = (),
+    always: Sequence[str] | None = None,
+) -> list[str]:
+    """Return a command and its words, up to three of them not as they should be.
+
+    Args:
+        command: of these.
+        chance: decides.
+        good: command lines by command.
+        more: words for this command alone.
+        always: put behind it.
+    """
+    words = list(chance.choice(good[command]))
+    strange = [*WORDS, *more, *more]
     for _ in range(chance.randint(0, 3)):
         place, kind = chance.randint(0, len(words)), chance.random()
         if kind < 0.75 and place < len(words):
@@ -256,7 +203,7 @@ def command_line(command: str, chance: random.Random) -> list[str]:
             words.insert(place, chance.choice(strange))
         else:
             del words[place : place + chance.randint(1, 2)]
-    return [command, *words, *_ALWAYS.get(command, [])]
+    return [*command.split(), *words, *(_ALWAYS.get(command, []) if always is None else always)]
 
 
 def ended(words: Sequence[str], typed: bytes = b"") -> Ended:

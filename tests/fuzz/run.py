@@ -1,5 +1,7 @@
 """Fuzzing a target by coverage with atheris: ``python tests/fuzz/run.py TARGET --seconds 600``.
 
+Those of the systems are in ``--package systems.fuzz``.
+
 The fuzzer runs in a process of its own, at bounded memory, on a corpus that begins with the target's seeds and the findings of
 before. An error that escapes is noted once for each place that it comes from, and fuzzing goes on; a hang, a crash of the
 interpreter or memory without bound ends it. Inputs of findings are left in ``--keep``.
@@ -17,10 +19,11 @@ import tempfile
 import time
 import traceback
 from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 TESTS = Path(__file__).parent.parent
-CASES = Path(__file__).parent / "cases"
 
 _RSS_MB = 2048
 _HANG_SECONDS = 10
@@ -55,19 +58,26 @@ class Outcome:
         return "\n".join([f"{head}, {len(self.findings)} findings{state}", *(f"  {n}: {w}" for n, w in self.findings.items())])
 
 
-def fuzz(target: str, seconds: int, keep: Path) -> Outcome:
+def cases_of(package: str) -> Path:
+    """Return the folder of inputs that a parser once went wrong on."""
+    return TESTS.joinpath(*package.split("."), "cases")
+
+
+def fuzz(target: str, seconds: int, keep: Path, package: str) -> Outcome:
     """Fuzz a target.
 
     Args:
         target: its name.
         seconds: how long.
         keep: folder for the inputs of findings and the fuzzer's log; made where it is missing.
+        package: has the target and its seeds.
     """
     keep.mkdir(parents=True, exist_ok=True)
     log = keep / f"{target}.log"
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="fuzzing-", dir=_in_memory()) as scratch, log.open("wb") as told:
         command = [sys.executable, __file__, target, "--inside", "--seconds", str(seconds), "--keep", str(keep)]
+        command += ["--package", package]
         environment = os.environ | {"TMPDIR": scratch, "OMP_NUM_THREADS": "1", "XDG_CACHE_HOME": scratch}
         limit = seconds + _STARTING + 2 * _HANG_SECONDS
         try:
@@ -92,7 +102,7 @@ def _in_memory() -> str | None:
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 
-def _inside(target: str, seconds: int, keep: Path) -> None:
+def _inside(target: str, seconds: int, keep: Path, package: str) -> None:
     """Fuzz in this process; it ends here."""
     sys.path.insert(0, str(TESTS))
     import atheris
@@ -101,20 +111,22 @@ def _inside(target: str, seconds: int, keep: Path) -> None:
         from fuzz.seeds import seeds_of
         from fuzz.targets import feed
 
+        parse = partial(feed, targets=import_module(f"{package}.targets").TARGETS)
         corpus = Path(tempfile.mkdtemp(prefix="corpus-"))
-        seeds = seeds_of(target) + [path.read_bytes() for path in sorted((CASES / target).glob("*"))]
+        seeds = seeds_of(target, import_module(f"{package}.seeds").SEEDS)
+        seeds += [path.read_bytes() for path in sorted((cases_of(package) / target).glob("*"))]
         for number, seed in enumerate(seeds):
             (corpus / f"seed-{number}").write_bytes(seed)
         seen: set[str] = set()
         for seed in seeds:
-            _try(feed, target, seed, seen, keep)  # what is imported late is imported while imports are instrumented
+            _try(parse, target, seed, seen, keep)  # what is imported late is imported while imports are instrumented
 
     longest = max(_LONGEST, 2 * max(map(len, seeds)))
     options = [
         f"-max_total_time={seconds}", f"-rss_limit_mb={_RSS_MB}", f"-timeout={_HANG_SECONDS}", f"-max_len={longest}",
         f"-artifact_prefix={keep}/{target}-", "-print_final_stats=1", "-len_control=20",
     ]  # fmt: skip
-    atheris.Setup([sys.argv[0], *options, str(corpus)], lambda data: _try(feed, target, data, seen, keep))
+    atheris.Setup([sys.argv[0], *options, str(corpus)], lambda data: _try(parse, target, data, seen, keep))
     atheris.Fuzz()
 
 
@@ -140,17 +152,17 @@ def main() -> None:
     parser.add_argument("target")
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--keep", type=Path, default=Path(tempfile.gettempdir()) / "fuzz-findings")
+    parser.add_argument("--package", default="fuzz")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.inside:
-        _inside(asked.target, asked.seconds, asked.keep)
+        _inside(asked.target, asked.seconds, asked.keep, asked.package)
         return
     sys.path.insert(0, str(TESTS))
-    from fuzz.targets import TARGETS
-
-    if asked.target not in TARGETS:
-        parser.error(f"there is no target {asked.target!r}; there are: {', '.join(TARGETS)}")
-    outcome = fuzz(asked.target, asked.seconds, asked.keep)
+    targets = import_module(f"{asked.package}.targets").TARGETS
+    if asked.target not in targets:
+        parser.error(f"there is no target {asked.target!r}; there are: {', '.join(targets)}")
+    outcome = fuzz(asked.target, asked.seconds, asked.keep, asked.package)
     sys.stdout.write(f"{outcome}\n")
     sys.exit(1 if outcome.findings or not outcome.complete else 0)
 

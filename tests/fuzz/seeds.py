@@ -7,7 +7,7 @@ import decimal
 import gzip
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -46,17 +46,6 @@ from .kept import (
     run_folder,
 )
 from .targets import TARGETS
-
-
-def seeds_of(target: str) -> list[bytes]:
-    """Return the inputs that a target begins with: files of its folder, or what is made here."""
-    made = _MADE.get(target, _nothing)()
-    return [one if isinstance(one, bytes) else one.encode() for one in made]
-
-
-def _nothing() -> list[bytes]:
-    return [b""]
-
 
 _ROW = {"id": "d1", "content": "A fox. It runs.", "title": "Fox (1995 film)", "metadata": {"year": 1995, "tags": ["a"]}}
 _LINES = json.dumps(_ROW) + '\n\n{"id": 7, "content": "\\u00e9\\n", "x": [1.5e3, null, true]}\r\n'
@@ -265,7 +254,7 @@ def _each(*values: object) -> Callable[[], list[str | bytes]]:
     return lambda: [json.dumps(value) for value in values]
 
 
-_MADE: dict[str, Callable[[], list[Any]]] = {
+SEEDS: dict[str, Callable[[], list[Any]]] = {
     "lines": lambda: [_LINES, gzip.compress(_LINES.encode(), mtime=0), b"\xef\xbb\xbf" + _LINES.encode(), "a\rb\x00c"],
     "jsonl": lambda: [_LINES, gzip.compress(_LINES.encode(), mtime=0)],
     "beir": lambda: [SEPARATOR.join(part.encode() for part in _BEIR)],
@@ -323,4 +312,9 @@ _MADE: dict[str, Callable[[], list[Any]]] = {
         {"format": 1, "question": {"model": "m", "messages": []}, "answer": {"text": "a"}},
     ),
 } | FURTHER
-assert set(_MADE) == set(TARGETS)
+assert set(SEEDS) == set(TARGETS)
+
+
+def seeds_of(target: str, made: Mapping[str, Callable[[], list[Any]]] = SEEDS) -> list[bytes]:
+    """Return the inputs that a target begins with."""
+    return [one if isinstance(one, bytes) else one.encode() for one in made[target]()]

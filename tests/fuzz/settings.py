@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from contextlib import suppress
+
+import pydantic
 
 from nlp_retrieval.benchmarks.config import read_benchmark_config
 from nlp_retrieval.cli.console import parse_component, parse_options
@@ -11,11 +15,15 @@ from nlp_retrieval.core.files.yaml_text import read_yaml
 from nlp_retrieval.encoders.colbert import is_multi_vector
 from nlp_retrieval.errors import ConfigurationError, ModelError, SourceError
 from nlp_retrieval.loaders.connection import hide_secrets, resolve, scrub
+from nlp_retrieval.rerankers.multi_signal.profile import Profile, load_profile
+from nlp_retrieval.service.index_service import SearchBody
+from nlp_retrieval.service.refusal import faults_of
 
 from .inputs import a_file, a_folder, as_text, parts
 
 CHECKPOINT = ("modules.json", "config_sentence_transformers.json", "config.json")
 REFUSED = (ConfigurationError, SourceError)
+SECRET = "sk-0123456789abcdefghij"
 
 
 def sweep(data: bytes) -> bool:
@@ -70,4 +78,55 @@ def checkpoint(data: bytes) -> bool:
         return False
 
 
-BY_USERS = [sweep, searcher, options, urls, checkpoint]
+def profiles(data: bytes) -> bool:
+    """A profile: it is read as itself again, and its questions are asked in words."""
+    try:
+        read = load_profile(a_file("profile.yaml", data))
+    except REFUSED:
+        return False
+    assert Profile.from_mapping(read.model_dump(mode="json")) == read
+    assert [question.number for question in map(read.question, range(1, len(read.questions) + 1))] == [
+        *range(1, len(read.questions) + 1)
+    ]
+    for question in read.questions:
+        assert "{subject}" not in question.asked_of("Japan")
+        assert "{subject}" not in question.asked_of(None)
+    return True
+
+
+def bodies(data: bytes) -> bool:
+    """What a service of an index is asked."""
+    return read_bodies(data, [SearchBody])
+
+
+def read_bodies(data: bytes, models: Sequence[type[pydantic.BaseModel]]) -> bool:
+    """What a service is asked: unknown fields and converted values are refused, and the message repeats nothing."""
+    taken, said = False, ""
+    for body in models:
+        try:
+            read = body.model_validate_json(data)
+        except pydantic.ValidationError as error:
+            said += faults_of([{"loc": fault["loc"][-1:], "msg": fault["msg"]} for fault in error.errors()])
+            continue
+        taken = True
+        given = json.loads(data)
+        assert set(given) <= set(body.model_fields)
+        _check_same(read.model_dump(mode="json"), given)
+    assert SECRET not in said
+    return taken
+
+
+def _check_same(read: object, given: object) -> None:
+    """Whether all that was given was taken as it stands."""
+    if isinstance(given, dict) and isinstance(read, dict):
+        for key, value in given.items():
+            _check_same(read[key], value)
+    elif isinstance(given, list) and isinstance(read, list):
+        for one, other in zip(read, given, strict=True):
+            _check_same(one, other)
+    else:
+        assert type(read) is type(given) or isinstance(read, int)
+        assert read == given
+
+
+BY_USERS = [sweep, searcher, options, urls, checkpoint, profiles, bodies]

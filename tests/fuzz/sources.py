@@ -10,6 +10,7 @@ import pyarrow as pa
 from hashed_words import InMemory
 
 from nlp_retrieval.benchmarks.cost import read_prices
+from nlp_retrieval.core.answer import Answer
 from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.components.interfaces import BaseLoader, BaseQueryLoader
 from nlp_retrieval.core.filters import Combination, Condition, Filter, parse_filter
@@ -17,8 +18,9 @@ from nlp_retrieval.core.index.items import check_filter, mask_of
 from nlp_retrieval.encoders.endpoint import read_embeddings
 from nlp_retrieval.errors import ConfigurationError, QueryError, SourceError
 from nlp_retrieval.evaluation.trec import read_run, write_qrels, write_run
+from nlp_retrieval.lm.answering import as_answer, read_answer, shown_passage
 from nlp_retrieval.lm.programs import read_program
-from nlp_retrieval.lm.reading import read_passage, read_phrases, unwrapped
+from nlp_retrieval.lm.reading import read_object, read_passage, read_phrases, unwrapped
 from nlp_retrieval.loaders.beir import BeirLoader
 from nlp_retrieval.loaders.chunking import ChunkingLoader
 from nlp_retrieval.loaders.files import read_lines
@@ -38,7 +40,9 @@ from nlp_retrieval.text.mentions import mentions_by_rules
 from nlp_retrieval.text.surfaces import first_mention, spans_of, surface_of, words_of
 from nlp_retrieval.text.titles import normalize_title
 
-from .inputs import a_file, a_folder, as_text, parts
+from .inputs import a_file, a_folder, as_text, item_of, parts
+
+_PASSAGES = [shown_passage(item_of(f"p{number}", "A fox runs. It sleeps. Trees grow."), 100) for number in range(3)]
 
 
 def lines(data: bytes) -> bool:
@@ -276,6 +280,24 @@ def programs(data: bytes) -> bool:
     return True
 
 
+def cited_answer(data: bytes) -> bool:
+    """An answer of a model: one line of 60 words at most, which cites what it was shown."""
+    text = as_text(data)
+    used = False
+    for fields in (read_object(text), {"answer": text, "citations": text}):
+        read = read_answer(fields)
+        if read is None:
+            continue
+        used = True
+        answer = as_answer(read, _PASSAGES)
+        assert isinstance(answer, Answer)
+        assert len(answer.text.split()) <= 60
+        assert "\n" not in answer.text + answer.reasoning
+        (answer.text + answer.reasoning).encode()
+        assert set(answer.passages) <= {passage.item.item_id for passage in _PASSAGES}
+    return used
+
+
 def prices(data: bytes) -> bool:
     """A table of prices; what is read reads as itself again."""
     try:
@@ -347,4 +369,4 @@ FROM_OTHERS = [
     titles,
     texts,
 ]
-FROM_MODELS = [answers, embeddings, rerankings, programs, prices]
+FROM_MODELS = [answers, embeddings, rerankings, programs, cited_answer, prices]

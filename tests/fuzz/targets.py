@@ -7,11 +7,9 @@ findings. ``run.py`` drives the targets by coverage; ``test_regressions.py`` run
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from .evidence import OF_EVIDENCE
 from .kept import OF_INDEXES, OF_RUNS
-from .knowledge import OF_KNOWLEDGE
 from .models import OF_MODELS
 from .parts import OF_PARTS
 from .settings import BY_USERS
@@ -19,16 +17,17 @@ from .sources import FROM_MODELS, FROM_OTHERS
 
 Target = Callable[[bytes], bool]
 
-_ALL = (FROM_OTHERS, FROM_MODELS, BY_USERS, OF_INDEXES, OF_RUNS, OF_EVIDENCE, OF_KNOWLEDGE, OF_MODELS, OF_PARTS)
+_ALL = (FROM_OTHERS, FROM_MODELS, BY_USERS, OF_INDEXES, OF_RUNS, OF_MODELS, OF_PARTS)
 TARGETS: dict[str, Target] = {target.__name__: target for targets in _ALL for target in targets}
 
 
-def feed(target: str, data: bytes) -> bool:
+def feed(target: str, data: bytes, targets: Mapping[str, Target] = TARGETS) -> bool:
     """Give a target an input.
 
     Args:
         target: its name.
         data: any bytes.
+        targets: by name.
 
     Returns:
         Whether the parser took it.
@@ -40,4 +39,4 @@ def feed(target: str, data: bytes) -> bool:
         warnings.simplefilter("error")
         for accepted in (UserWarning, DeprecationWarning):  # ours, and those of numpy about strange headers
             warnings.simplefilter("ignore", accepted)
-        return TARGETS[target](data)
+        return targets[target](data)

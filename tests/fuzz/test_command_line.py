@@ -6,6 +6,9 @@ import random
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
+from functools import partial
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -18,7 +21,7 @@ from nlp_retrieval.lm.engine import Engine
 
 from .command_lines import GOOD, TYPED, Ended, command_line, ended, hostile_settings, make_world
 
-_LINES = {"benchmark": 16, "rerun": 10, "tune": 10, "optimize": 10, "compare": 20, "report": 20}
+_LINES = {"benchmark": 16, "rerun": 10, "tune": 10, "compare": 20, "report": 20}
 _OTHERS = 40
 """Command lines of each command, in the short run."""
 
@@ -27,16 +30,21 @@ _IN_A_PROCESS = 4
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with an index, a finished run and a project beside what good and bad command lines name."""
-    made = tmp_path_factory.mktemp("lines") / "a" / "b" / "world"
+    """A folder with an index and a finished run beside what good and bad command lines name."""
+    return made_world(tmp_path_factory.mktemp("lines"), make_world)
+
+
+def made_world(folder: Path, make: Callable[[Path], object], *steps: list[str]) -> Path:
+    """Make files, an index and a run in a folder, and take further steps."""
+    made = folder / "a" / "b" / "world"
     made.mkdir(parents=True)
-    make_world(made)
+    make(made)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(made)
         for words in (
             ["index", "corpus.jsonl", "index", "-r", "bm25s"],
             ["benchmark", "sweep.yaml", "--output", "run"],
-            ["evidence", "add", "project", "sources.jsonl", "-r", "bm25s"],
+            *steps,
         ):
             done = ended(words)
             assert done.code == 0, done.err
@@ -60,6 +68,21 @@ def complaint(done: Ended) -> str:
 def test_a_hostile_command_line_is_told_in_words(
     command: str, world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, effort: int, figures: Figures
 ) -> None:
+    tried = _LINES.get(command, _OTHERS) * effort
+    lines = partial(command_line, command)
+    check_told(command, lines, world, tmp_path, monkeypatch, tried, figures)
+
+
+def check_told(
+    command: str,
+    lines: Callable[[random.Random], list[str]],
+    world: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tried: int,
+    figures: Figures,
+) -> None:
+    """Run hostile lines of a command in copies of a world, and check that each ends with words."""
     here = tmp_path / "a" / "b" / "world"
     shutil.copytree(world, here, symlinks=True)
     monkeypatch.chdir(here)
@@ -68,7 +91,7 @@ def test_a_hostile_command_line_is_told_in_words(
     monkeypatch.setattr(Engine, "_wait", lambda *_: 0.0)  # before a model that nobody serves is asked again
     monkeypatch.setattr(calls, "_sleep", lambda _: None)
     chance = random.Random(f"lines of {command}")
-    wrong, tried = [], _LINES.get(command, _OTHERS) * effort
+    wrong = []
     for number in range(tried):
         if number % 20 == 19:  # what the commands before left of it
             shutil.rmtree(here)
@@ -76,7 +99,7 @@ def test_a_hostile_command_line_is_told_in_words(
             monkeypatch.chdir(here)
         hostile = hostile_settings(chance)
         (here / "hostile.yaml").write_text(yaml.safe_dump(hostile))
-        words, typed = command_line(command, chance), chance.choice(TYPED)
+        words, typed = lines(chance), chance.choice(TYPED)
         done = ended(words, typed)
         if said := complaint(done):
             told = f"\n  hostile.yaml: {hostile!r:.600}" if "hostile.yaml" in words else ""
@@ -87,7 +110,8 @@ def test_a_hostile_command_line_is_told_in_words(
 
 def test_every_command_is_among_them() -> None:
     listed = re.findall(r"^  (\w+)  ", ended(["--help"]).out, re.MULTILINE)
-    assert sorted(listed) == sorted(GOOD)
+    added = {entry.name for entry in entry_points(group="nlp_retrieval.commands")}
+    assert sorted(set(listed) - added) == sorted(GOOD)
 
 
 def test_hostile_command_lines_of_bytes_are_told_in_words(world: Path, tmp_path: Path, effort: int, figures: Figures) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from soaking import Figures
 
-from .run import CASES, fuzz
+from .run import cases_of, fuzz
 from .seeds import seeds_of
 from .targets import TARGETS, feed
 
@@ -48,17 +50,23 @@ def test_a_seed_is_taken(target: str) -> None:
     assert [seed for seed in seeds_of(target) if not feed(target, seed)] == []
 
 
-@pytest.mark.parametrize("case", sorted(CASES.glob("*/*")), ids=lambda path: f"{path.parent.name}/{path.name}")
+@pytest.mark.parametrize("case", sorted(cases_of("fuzz").glob("*/*")), ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_what_once_went_wrong_does_not(case: Path) -> None:
     feed(case.parent.name, case.read_bytes())
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_damaged_input_is_refused_by_an_error_of_the_project_or_taken(target: str, effort: int) -> None:
+    check_damaged(partial(feed, target), seeds_of(target), effort)
+
+
+def check_damaged(parse: Callable[[bytes], object], seeds: list[bytes], effort: int) -> None:
+    """Feed a parser with its seeds, damaged at random."""
+
     @settings(max_examples=_EXAMPLES * effort)
-    @given(damaged(seeds_of(target)))
+    @given(damaged(seeds))
     def try_one(data: bytes) -> None:
-        feed(target, data)
+        parse(data)
 
     try_one()
 
@@ -72,7 +80,12 @@ def test_a_bomb_does_not_go_off(target: str, bomb: bytes) -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("target", TARGETS)
 def test_fuzzing_finds_nothing(target: str, figures: Figures, tmp_path: Path) -> None:
-    outcome = fuzz(target, _SECONDS, tmp_path)
+    check_fuzzing(target, "fuzz", figures, tmp_path)
+
+
+def check_fuzzing(target: str, package: str, figures: Figures, tmp_path: Path) -> None:
+    """Fuzz a target of a package."""
+    outcome = fuzz(target, _SECONDS, tmp_path, package)
     executions = outcome.executions
     note = f"{outcome.seconds:.0f} s, {outcome.coverage:,} branches"
     figures.add("Fuzzing", target, executions, executions - len(outcome.findings), note)

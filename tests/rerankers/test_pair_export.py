@@ -14,7 +14,6 @@ from nlp_retrieval.errors import ConfigurationError, ModelError
 from nlp_retrieval.rerankers import pair_export
 from nlp_retrieval.rerankers.pair_export import onnx_pairs
 from nlp_retrieval.rerankers.pair_models import Pair, TorchPairs
-from nlp_retrieval.systems.evidence.verifiers.pair_model import PairModelVerifier
 
 from .tiny_models import TinyOnnx, save_bert
 
@@ -69,17 +68,6 @@ def test_the_limit_of_the_model_is_that_of_its_export(tmp_path: Path, own_cache:
     assert exported.cut(long) == by_torch.cut(long) == 1
     with pytest.raises(ConfigurationError, match="reads at most"):
         onnx_pairs(ModelFiles.of(folder), "float32", 100_000)
-
-
-def test_a_verifier_judges_by_an_export_as_by_its_model(tmp_path: Path, own_cache: Path) -> None:
-    folder = str(save_bert(tmp_path / "bert", labels=3))
-    labels = ["support", "contradict", "neutral"]
-    claims, passages = map(list, zip(*PAIRS, strict=True))
-    by_torch = PairModelVerifier(folder, labels).judge(claims, passages)  # type: ignore[arg-type]
-    by_onnx = PairModelVerifier(folder, labels, backend="onnx", precision="float32").judge(claims, passages)  # type: ignore[arg-type]
-    for one, other in zip(by_torch, by_onnx, strict=True):
-        assert one.support == pytest.approx(other.support, abs=1e-4)
-        assert one.sentence == other.sentence
 
 
 def test_an_export_that_does_not_match_its_model_is_not_kept(

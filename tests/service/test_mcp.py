@@ -6,29 +6,22 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 from mcp import Client, MCPError
 
 from nlp_retrieval import Bm25sRetriever, Searcher
 from nlp_retrieval.errors import DependencyError
-from nlp_retrieval.evidence import ClaimVerifier, EvidenceIndex, LexicalVerifier
 from nlp_retrieval.service.endpoints import ABOUT_TEXTS
 from nlp_retrieval.service.mcp import require_mcp
-from nlp_retrieval.systems.evidence.citations.audit_json import audit_json
-from nlp_retrieval.systems.evidence.citations.auditor import CitationAuditor
 
 from .asking_mcp import called, over_http, over_stdio, refused
 from .running import COMMAND, item, make_index, running
 
 TOKEN = "0123456789abcdef-token"
-DANUBE = "The Danube flows through Vienna. It is 2,850 kilometres long."
-URL = "https://example.org/danube"
-CLAIM = "The Danube flows through Vienna."
-REPORT = f"{CLAIM[:-1]} [1]. The Danube is 900 kilometres long [1].\n\n## References\n\n[1] Danube. {URL}\n"
 HELLO = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -46,70 +39,12 @@ def index(tmp_path):
     return folder
 
 
-@pytest.fixture
-def project(tmp_path):
-    folder = tmp_path / "project"
-    folder.mkdir()
-    return folder
-
-
 @pytest.fixture(scope="module")
 def http(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("project")
-    words = [folder, "--as", "project", "-r", "bm25s", "--mcp-http", "--max-body", "3"]
-    with running(words, NLP_RETRIEVAL_TOKEN=TOKEN) as service:
+    folder = tmp_path_factory.mktemp("served") / "index"
+    make_index(folder, 6)
+    with running([folder, "--mcp-http", "--max-body", "3"], NLP_RETRIEVAL_TOKEN=TOKEN) as service:
         yield service
-
-
-async def all_tools(client: Client) -> dict[str, Any]:
-    """Use every tool of a project, and compare with the schemas that were listed."""
-    listed = {tool.name: tool for tool in (await client.list_tools()).tools}
-    found = {
-        "add_document": await called(client, "add_document", content=DANUBE, url=URL, title="Danube", quality="B"),
-        "search": await called(client, "search", query="Danube", k=3, min_quality="C"),
-        "verify_claim": await called(client, "verify_claim", claim=CLAIM, claim_type="C1"),
-        "audit_report": await called(client, "audit_report", report=REPORT),
-    }
-    (passage,) = found["search"]["passages"]
-    found["read_passage"] = await called(client, "read_passage", key=passage["key"], start=passage["start"])
-    assert listed.keys() == found.keys()
-    for name, answer in found.items():
-        jsonschema.validate(answer, listed[name].output_schema or {})
-        assert listed[name].input_schema["additionalProperties"] is False
-        assert (answer.get("about_texts") == ABOUT_TEXTS) == (name != "add_document")
-        assert listed[name].annotations.read_only_hint == (name != "add_document")
-    return found
-
-
-def as_the_library(found: dict[str, Any], folder: Path) -> None:
-    """Whether answers are those of the library."""
-    with EvidenceIndex(folder, Searcher([Bm25sRetriever()])) as index:
-        verifier = LexicalVerifier()
-        audit = CitationAuditor(index, verifier).audit(REPORT)
-        verdict = ClaimVerifier(index, verifier).verify(CLAIM, "C1").as_dict()
-        said = {"about_texts": ABOUT_TEXTS}
-        assert found["verify_claim"] == said | json.loads(json.dumps(verdict))
-        assert found["audit_report"] == said | json.loads(audit_json(audit.rows, audit.report))
-        assert [one["content"] for one in found["search"]["passages"]] == [DANUBE]
-        assert [one["content"] for one in found["read_passage"]["passages"]] == [DANUBE]
-
-
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_every_tool_of_a_project_works_over_standard_input_and_output(project, mode):
-    found = over_stdio([project, "--as", "project", "-r", "bm25s"], all_tools, mode)
-    assert found["add_document"] == {"added": [True], "document_count": 1, "passage_count": 1, "index_built": True}
-    as_the_library(found, project)
-
-
-def test_every_tool_of_a_project_works_over_http(http):
-    found = over_http(http.url, TOKEN, all_tools)
-    again = over_http(http.url, TOKEN, all_tools, "legacy")
-    assert found["add_document"]["added"] == [True]
-    assert again["add_document"]["added"] == [False]
-    with http.client(TOKEN) as client:
-        assert client.post("/verify", json={"claim": CLAIM, "claim_type": "C1"}).json() == {
-            key: value for key, value in found["verify_claim"].items() if key != "about_texts"
-        }
 
 
 def test_an_index_is_searched_and_read_and_a_newer_generation_is_taken_up(index):
@@ -136,7 +71,7 @@ DEEP: Any = "x"
 for _ in range(120):
     DEEP = {"not": DEEP}
 
-REFUSED = [
+REFUSED_SEARCHES = [
     ("search", {"query": "x", "k": 2000}, "k: Input should be less than or equal to 1000"),
     ("search", {"query": "x", "k": 0}, "k: Input should be greater than or equal to 1"),
     ("search", {"query": "x", "k": "5"}, "k: Input should be a valid integer"),
@@ -145,52 +80,57 @@ REFUSED = [
     ("search", {"query": "x", "path": "/etc/passwd"}, "path: Extra inputs are not permitted"),
     ("search", {"query": "x", "where": {"url": {"near": 1}}}, "near"),
     ("search", {"query": "x", "where": DEEP}, "nested deeper than 100"),
-    ("search", {"query": "x", "min_quality": "F"}, "min_quality"),
-    ("read_passage", {"key": "0123456789ab"}, "0123456789ab"),
-    ("read_passage", {"key": "../../etc/passwd"}, "passwd"),
-    ("read_passage", {"key": "x", "count": 101}, "count: Input should be less than or equal to 100"),
-    ("verify_claim", {"claim": ""}, "claim: String should have at least 1 character"),
-    ("verify_claim", {"claim": "x", "claim_type": "C9"}, "claim_type"),
-    ("audit_report", {"report": "x" * 200_001}, "report: String should have at most 200000 characters"),
-    ("audit_report", {"report": None}, "report: Input should be a valid string"),
-    ("add_document", {"content": "", "url": URL}, "content: String should have at least 1 character"),
-    ("add_document", {"content": "x", "url": "javascript:alert(1)"}, "javascript"),
-    ("add_document", {"content": "x" * (3 * 2**20), "url": URL}, "larger than"),
+]
+"""Calls of a search, whatever is served, and what is said of each."""
+
+REFUSED = [
+    *REFUSED_SEARCHES,
+    ("search", {"query": "x" * (3 * 2**20)}, "larger than"),
+    ("read_passage", {}, "item_id: Field required"),
+    ("read_passage", {"item_id": "../../etc/passwd"}, "passwd"),
     ("drop_table", {}, "there is no tool 'drop_table'; there are search, read_passage"),
 ]
 
 
-async def all_refused(client: Client) -> list[str]:
-    """What is said to every call that is refused, over one connection."""
-    return [await refused(client, name, **given) for name, given, _ in REFUSED]
+def check_refused(words: Sequence[str | Path], rows: Sequence[tuple[str, dict[str, Any], str]]) -> None:
+    """Check that each call is refused in one line, over one connection of a server that goes on."""
 
+    async def ask(client: Client) -> list[str]:
+        return [await refused(client, name, **given) for name, given, _ in rows]
 
-def test_what_is_refused_is_said_in_one_line_and_the_server_goes_on(project):
-    for (name, _, expected), said in zip(
-        REFUSED, over_stdio([project, "--as", "project", "-r", "bm25s", "--max-body", "3"], all_refused), strict=True
-    ):
+    for (name, _, expected), said in zip(rows, over_stdio([*words, "--max-body", "3"], ask), strict=True):
         assert expected in said, name
-        assert str(project) not in said
+        assert str(words[0]) not in said
 
 
-def test_over_http_the_same_is_refused_and_what_is_too_large_or_deep_before_it_is_read(http):
+def check_refused_over_http(url: str, rows: Sequence[tuple[str, dict[str, Any], str]]) -> None:
+    """Check the same over HTTP, where what is too large or deep is refused before it is read."""
     before_it_is_read = {"larger than", "nested deeper than 100"}
 
     async def ask(client: Client) -> list[tuple[str, str]]:
         return [
             (expected, await refused(client, name, **given))
-            for name, given, expected in REFUSED
+            for name, given, expected in rows
             if expected not in before_it_is_read
         ]
 
-    for expected, said in over_http(http.url, TOKEN, ask):
+    for expected, said in over_http(url, TOKEN, ask):
         assert expected in said
+    (name, given) = next((name, given) for name, given, expected in rows if expected == "larger than")
 
     async def too_much(client: Client) -> None:
         with pytest.raises(MCPError):
-            await client.call_tool("add_document", {"content": "x" * (3 * 2**20), "url": URL})
+            await client.call_tool(name, given)
 
-    over_http(http.url, TOKEN, too_much)
+    over_http(url, TOKEN, too_much)
+
+
+def test_what_is_refused_is_said_in_one_line_and_the_server_goes_on(index):
+    check_refused([index], REFUSED)
+
+
+def test_over_http_the_same_is_refused_and_what_is_too_large_or_deep_before_it_is_read(http):
+    check_refused_over_http(http.url, REFUSED)
 
 
 # who may ask over HTTP

@@ -350,13 +350,6 @@ def test_a_grid_builds_what_python_builds_and_what_comes_out_equal_once() -> Non
     }
 
 
-def test_other_searchers_can_be_varied_too() -> None:
-    lm = {"name": "openai/small", "base_url": "http://localhost:1/v1"}
-    grid = build_grid({"name": "multi_hop", "retrievers": ["bm25s"], "lm": lm}, {"hops": [2, 3], "lm.temperature": [0.0, 0.7]})
-    assert [one.config["hops"] for one in grid.searchers.values()] == [2, 2, 3, 3]
-    assert [one.config["lm"]["temperature"] for one in grid.searchers.values()] == [0.0, 0.7, 0.0, 0.7]
-
-
 def test_a_configuration_that_cannot_be_built_is_named() -> None:
     searcher = {"retrievers": {"lexical": "bm25s"}}
     with pytest.raises(ConfigurationError, match=r"grid\['k11=2'\]\.retrievers\.lexical: .*'k11'; did you mean 'k1'"):

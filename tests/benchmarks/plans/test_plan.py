@@ -41,7 +41,6 @@ from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
 from nlp_retrieval.core.index.build import build_index
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError
-from nlp_retrieval.hover import MultiHopSearcher
 from nlp_retrieval.reports.terminal import PlanTables
 from nlp_retrieval.retrievers import TitleMentions
 
@@ -223,9 +222,7 @@ def test_calls_are_as_many_as_a_run_makes(server: ChatServer, model: MakeModel, 
         wanted = body["messages"][0]["content"]
         if "`phrases` (" in wanted:
             return halves(body)
-        if "`passage` (" in wanted:
-            return fields(passage=f"a fox {asked(body, 'query')}")
-        return fields(summary="a fox") if "`summary` (" in wanted else fields(query=f"fox of {asked(body, 'claim')}")
+        return fields(passage=f"a fox {asked(body, 'query')}")
 
     server.answer = answer
     queries = [*QUERIES, Query(query_id="twice", text=QUERIES[0].text), Query(query_id="no words", text="?!")]
@@ -235,7 +232,6 @@ def test_calls_are_as_many_as_a_run_makes(server: ChatServer, model: MakeModel, 
         "decomposed": Searcher([Bm25sRetriever()], ClaimDecomposition(model(), keep_query=False)),
         "with the claim": Searcher([Bm25sRetriever()], ClaimDecomposition(model(), keep_query=True, max_phrases=2)),
         "hyde": Searcher([Bm25sRetriever()], HyDE(model())),
-        "hops": MultiHopSearcher([Bm25sRetriever()], model(), hops=3),
     }
     whole = benchmarker(tmp_path / "index", searchers=searchers, queries=queries, gold=gold, latency_queries=1)
     plan = plan_of(whole.settings)
@@ -243,13 +239,12 @@ def test_calls_are_as_many_as_a_run_makes(server: ChatServer, model: MakeModel, 
     assert {one.name: (one.calls, one.used_by) for one in plan.calls} == {
         "claim_decomposition": (20, ["decomposed", "with the claim"]),
         "hyde": (20, ["hyde"]),
-        "multi_hop": (80, ["hops"]),
     }
     assert {(one.name, one.kind, one.source) for one in plan.models} == {("openai/small", "language model", server.url)}
     with pytest.warns(match="found nothing for 1 of 22 queries"):
         whole.run()
-    assert server.calls == plan.language_model_calls == 120
-    assert "language models: at most 120 calls; answers on disk make it fewer" in " ".join(shown(plan).split())
+    assert server.calls == plan.language_model_calls == 40
+    assert "language models: at most 40 calls; answers on disk make it fewer" in " ".join(shown(plan).split())
 
 
 def test_what_a_reranker_asks_counts_for_every_configuration_that_gives_it_other_candidates(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chat_server import ChatServer, MakeModel, asked, fields
+from chat_server import ChatServer, MakeModel, fields
 
 from benchmarks.cost.test_language_model_costs import asked_of, failing_for
 from benchmarks.small_benchmark import QUERIES, benchmarker
@@ -19,7 +19,6 @@ from nlp_retrieval.benchmarks.stages.keys import identity_of, key_of
 from nlp_retrieval.benchmarks.stages.store import Entry, StageStore
 from nlp_retrieval.lm.counting import CallCounts
 from nlp_retrieval.lm.language_model import LanguageModel
-from nlp_retrieval.systems.hover.searcher import MultiHopSearcher
 
 from .test_shared import quality
 
@@ -107,23 +106,3 @@ def test_the_time_of_an_endpoint_that_is_down_is_not_kept(server: ChatServer, mo
     server.answer = failing_for([], 400)
     (one, _), _ = run(tmp_path, two(model(retries=0)), "again")
     assert (one.degraded, one.latency_answers, one.latency_cache_hits) == (0, 3, 0)
-
-
-def hops(body: dict[str, Any]) -> str:
-    """A summary or the next query, whichever is asked for."""
-    words = asked(body, "claim").split()
-    return fields(summary=f"about {words[0]}") if "passages" in str(body) else fields(query=" ".join(words[-2:]))
-
-
-def test_the_hops_of_a_multi_hop_searcher_are_shared_stages(server: ChatServer, model: MakeModel, tmp_path: Path) -> None:
-    server.answer = hops
-    searchers = {"hops": MultiHopSearcher([Bm25sRetriever()], model(), hops=2)}
-    (first,), files = run(tmp_path, searchers)
-    assert first.calls == server.calls == 2 * len(QUERIES)
-    kept = sorted((tmp_path / "stages").rglob("*.stage"))
-    assert len(list((tmp_path / "stages" / "candidates").iterdir())) >= 2
-    (again,), files_again = run(tmp_path, {"hops": MultiHopSearcher([Bm25sRetriever()], model(), hops=2)}, "again")
-    assert files_again == files
-    assert sorted((tmp_path / "stages").rglob("*.stage")) == kept
-    assert (again.calls, again.cache_hits) == (0, 2 * len(QUERIES))
-    assert (again.latency_answers, again.latency_cache_hits) == (first.latency_answers, first.latency_cache_hits) == (6, 0)

@@ -19,7 +19,6 @@ from hashed_tokens import HashedTokens
 from hashed_words import HashedWords, items_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stored_knowledge import openie_docs
 
 from nlp_retrieval import (
     ColbertRetriever,
@@ -32,8 +31,6 @@ from nlp_retrieval.core.index import checkpoint
 from nlp_retrieval.core.index.checkpoint import PREFIX
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import IndexLockedError, ModelError, RetrievalWarning
-from nlp_retrieval.hipporag import HippoRagRetriever
-from nlp_retrieval.policy import HopRetriever
 from nlp_retrieval.retrievers import vectors as vectors_room
 from nlp_retrieval.retrievers.colbert import retriever as colbert_room
 from nlp_retrieval.retrievers.faiss import retriever as faiss_room
@@ -122,7 +119,7 @@ KINDS = [flat, hnsw, exact, compressed]
 
 
 @pytest.fixture(autouse=True)
-def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vectors_room, "_BATCH", 2)
     monkeypatch.setattr(colbert_room, "_BATCH", 2)
 
@@ -379,15 +376,8 @@ def test_each_costs_what_it_would_have_cost_alone(tmp_path):
     assert min(costs) > 6 * 0.02
 
 
-def test_parts_of_a_passage_are_not_taken_for_passages(tmp_path):
-    """Phrases, triples and passages of the same items, by one encoder."""
-    items = items_of([f"Red foxes met Anna Lindqvist in {word}." for word in "abcdefgh"])
-    knowledge = tmp_path / "openie.json"
-    knowledge.write_text(openie_docs((item, [[f"fox {item.item_id}", "met", "Anna Lindqvist"]]) for item in items), "utf-8")
-
-    def made() -> list[BaseRetriever]:
-        return [flat(), HippoRagRetriever(Stops(), str(knowledge)), HopRetriever(encoder=Stops(), start=flat())]
-
+def check_together_as_apart(made: Callable[[], list[BaseRetriever]], items: list[SearchableItem], tmp_path: Path) -> None:
+    """Check that retrievers write the same files together as each by itself."""
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message=".*interrupted.*")
         Searcher(made()).index(items, tmp_path / "together")

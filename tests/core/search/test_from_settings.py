@@ -34,8 +34,6 @@ from nlp_retrieval.benchmarks.config import read_benchmark_config
 from nlp_retrieval.core.components.component import with_held
 from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.errors import ConfigurationError, IndexMissingError, SourceError, UntrustedError
-from nlp_retrieval.hover import MultiHopSearcher
-from nlp_retrieval.policy import HopRetriever
 from nlp_retrieval.retrievers import Hyperlinks, TitleMentions
 
 LM = {"name": "dspy", "model": "openai/small", "base_url": "http://127.0.0.1:1/v1"}
@@ -72,19 +70,19 @@ TITLED = [
             LinkGraphRetriever(seeds=[Bm25sRetriever()], links=[Hyperlinks(), TitleMentions(rarity=0.5)]),
         ),
         (FeedbackRetriever(seeds=["bm25s", "faiss"]), FeedbackRetriever(seeds=[Bm25sRetriever(), FaissRetriever()])),
-        (HopRetriever("bm25s"), HopRetriever(Bm25sRetriever())),
         (Chain(["clauses", "entity_phrases"]), Chain([ClauseSplit(), EntityPhrases()])),
         (HyDE(LM), HyDE(OWN_LM)),
         (ClaimDecomposition(LM), ClaimDecomposition(OWN_LM)),
         (ChunkingLoader({"loader": "jsonl", "path": "a.jsonl"}), ChunkingLoader(JsonlLoader("a.jsonl"))),
-        (
-            MultiHopSearcher(["bm25s"], LM, fusion="rrf"),
-            MultiHopSearcher([Bm25sRetriever()], OWN_LM, fusion=ReciprocalRankFusion()),
-        ),
         (Unfiltered(["bm25s"], reranker="overlap"), Unfiltered([Bm25sRetriever()], reranker=OverlapReranker())),
     ],
 )
 def test_parts_given_by_name_are_those_made_by_hand(named, by_hand):
+    check_parts(named, by_hand)
+
+
+def check_parts(named, by_hand):
+    """Check that what was made of names is what was made by hand."""
     assert named == by_hand
     assert named.config == by_hand.config
     assert repr(named) == repr(by_hand)
@@ -117,12 +115,16 @@ SEARCHERS = [
     Searcher(["bm25s"], processor={"name": "keyword_expansion", "keywords": {"2020-01-01": ["on", "null"]}}),
     Searcher([LinkGraphRetriever(seeds=["bm25s", "faiss"])], scope="per_subquery", quota=3),
     Unfiltered(["bm25s"], reranker="overlap"),
-    MultiHopSearcher(["bm25s"], LM, hops=2),
 ]
 
 
 @pytest.mark.parametrize("searcher", SEARCHERS, ids=lambda one: f"{one.name}-{len(one.config['retrievers'])}")
 def test_a_searcher_is_made_again_of_its_configuration(searcher, tmp_path):
+    check_made_again(searcher, tmp_path)
+
+
+def check_made_again(searcher, tmp_path):
+    """Check that the configuration of a searcher makes its equal, by every way in."""
     config = searcher.to_config()
     (tmp_path / "one.yaml").write_text(yaml.safe_dump(config, allow_unicode=True), "utf-8")
     (tmp_path / "one.json").write_text(json.dumps(config), "utf-8")
@@ -159,7 +161,7 @@ def test_a_searcher_comes_out_of_the_file_of_a_benchmark(tmp_path):
     ("config", "said"),
     [
         ({"retrievers": ["bm25s"], "fusoin": "rrf"}, "config: searcher has no parameter 'fusoin'; did you mean 'fusion'"),
-        ({"name": "multi_hop", "retrievers": ["bm25s"], "lm": LM}, "config: 'multi_hop' is not a Searcher; these are: "),
+        ({"name": "trec_run", "path": "a.trec"}, "config: 'trec_run' is not a Searcher; these are: "),
         ({}, "config: searcher needs 'retrievers'"),
         ({"searchers": {"a": None}}, "config: searchers.a: expected settings such as"),
     ],

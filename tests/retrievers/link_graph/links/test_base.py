@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.core.components.registry import build, names
+from nlp_retrieval.core.components.registry import build, component_class, names
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.retrievers.link_graph.links.base import BaseLinkExtractor, sentence_at
 
@@ -69,12 +69,16 @@ def test_a_sentence_always_holds_its_mention(text: str, start: int, length: int)
     assert shown.text.strip("…") in text
 
 
-NEEDED: dict[str, dict[str, object]] = {"shared_knowledge": {"knowledge": "sha256:" + "0" * 64}}
+LINKS = [name for name in names("links") if component_class("links", name).__module__.startswith("nlp_retrieval.retrievers.")]
 
 
-@pytest.mark.parametrize("name", names("links"))
+@pytest.mark.parametrize("name", LINKS)
 def test_weights_of_walking_change_no_index(name: str) -> None:
-    needed = NEEDED.get(name, {})
+    check_weights(name)
+
+
+def check_weights(name: str, **needed: object) -> None:
+    """Check that the weights of walking along links change no index of them."""
     made = build("links", {"name": name} | needed)
     assert isinstance(made, BaseLinkExtractor)
     assert made.search_only in ({"along", "against"}, {"weight"})
@@ -86,10 +90,14 @@ def test_weights_of_walking_change_no_index(name: str) -> None:
     assert build("links", other.config) == other
 
 
-@pytest.mark.parametrize("name", names("links"))
+@pytest.mark.parametrize("name", LINKS)
 @pytest.mark.parametrize("weight", [-0.1, float("nan"), float("inf"), "1", None])
 def test_weights_that_are_none_are_refused(name: str, weight: object) -> None:
-    needed = NEEDED.get(name, {})
+    check_refused(name, weight)
+
+
+def check_refused(name: str, weight: object, **needed: object) -> None:
+    """Check that links refuse what is no weight."""
     for key in build("links", {"name": name} | needed).search_only:
         with pytest.raises(ConfigurationError, match=key):
             build("links", {"name": name, key: weight} | needed)

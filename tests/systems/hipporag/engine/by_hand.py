@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 from hashed_words import HashedWords
 from numpy.typing import NDArray
-from stored_knowledge import said_by
 
 from nlp_retrieval import SearchableItem
+from systems.hipporag.stored_knowledge import said_by
 
 Array = NDArray[np.float64]
 

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from hashed_words import HashedWords
 from numpy.typing import NDArray
-from stored_knowledge import openie_file, random_passage
 
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.hipporag import HippoRagRetriever
 from nlp_retrieval.systems.hipporag.engine.knowledge_graph import open_knowledge
 from nlp_retrieval.systems.hipporag.engine.tables import TextColumn
+from systems.hipporag.stored_knowledge import openie_file, random_passage
 
 DRAW = random.Random(5)
 ITEMS = [random_passage(DRAW, f"d{number}") for number in range(12)]

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from chat_server import ChatServer, MakeModel, asked, fields
 from hashed_words import HashedWords
-from stored_knowledge import openie_docs, openie_file, passage
 
 from nlp_retrieval import RetrievalResult, RetrievalWarning, SearchableItem, Searcher
 from nlp_retrieval.hipporag import HippoRagRetriever
+from systems.hipporag.stored_knowledge import openie_docs, openie_file, passage
 
 ITEMS = [
     passage("erik", ("Erik Hort", "was born in", "Montebello")),

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hashed_words import HashedWords
-from stored_knowledge import Said, openie_file, passage, random_passage
 
 from nlp_retrieval import RetrievalResult, RetrievalWarning, SearchableItem, Searcher
 from nlp_retrieval.core.components.registry import plan
@@ -20,6 +19,7 @@ from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, SourceError
 from nlp_retrieval.hipporag import HippoRagRetriever
 from systems.hipporag.engine.by_hand import ByHand, scaled_of
+from systems.hipporag.stored_knowledge import Said, openie_file, passage, random_passage
 
 ENCODER = HashedWords(32)
 RANDOM = random.Random(3)

@@ -13,7 +13,6 @@ import pytest
 from hashed_words import HashedWords
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stored_knowledge import openie_file, passage, random_passage
 
 from nlp_retrieval import RetrievalResult, SearchableItem, Searcher
 from nlp_retrieval.core.index.generation import open_generation
@@ -21,6 +20,7 @@ from nlp_retrieval.hipporag import HippoRagRetriever
 from nlp_retrieval.systems.hipporag.engine import synonyms
 from nlp_retrieval.systems.hipporag.engine.knowledge_graph import KnowledgeGraph
 from nlp_retrieval.systems.hipporag.engine.tables import KnowledgeTables
+from systems.hipporag.stored_knowledge import openie_file, passage, random_passage
 
 ENCODER = HashedWords(32)
 QUERIES = ["Where was Erik Hort born?", "What borders Rockland County", "Anna Lind painted Lake Mjosa", "harbour near Oslo"]

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 from retrievers.link_graph.changing import segments_of
-from stored_knowledge import openie_docs, openie_file, passage
 
 from nlp_retrieval import Bm25sRetriever, LinkGraphRetriever, RetrievalWarning, SearchableItem, Searcher
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.errors import ConfigurationError, SourceError
 from nlp_retrieval.hipporag import SharedKnowledge
 from nlp_retrieval.retrievers.link_graph.store.added_links import open_graph
+from systems.hipporag.stored_knowledge import openie_docs, openie_file, passage
 
 ITEMS = [
     passage("a", ("Erik Hort", "was born in", "Montebello")),

@@ -1,30 +1,24 @@
-"""Targets that read what others say of passages, and the settings of the systems that use it."""
+"""Targets that read what others say of passages, the settings of HippoRAG 2, and the files of its segments."""
 
 from __future__ import annotations
 
-import json
+from fuzz.inputs import a_file, as_text, item_of
+from fuzz.parts import segment
+from fuzz.settings import REFUSED, SECRET
 
-import pydantic
-
-from nlp_retrieval.errors import ConfigurationError, QueryError, SourceError
+from nlp_retrieval.errors import IndexDamagedError, SourceError
 from nlp_retrieval.lm import UnusableAnswerError
-from nlp_retrieval.rerankers.multi_signal.profile import Profile, load_profile
-from nlp_retrieval.service.index_service import SearchBody
-from nlp_retrieval.service.refusal import faults_of
-from nlp_retrieval.systems.evidence.service import AuditBody, IndexBody, PassageSearchBody, VerifyBody
+from nlp_retrieval.systems.hipporag.engine.knowledge_graph import open_knowledge
 from nlp_retrieval.systems.hipporag.knowledge.extraction import read_or_explain
 from nlp_retrieval.systems.hipporag.knowledge.from_json import ENTITY_TYPES, MAX_CHARACTERS, MAX_STATEMENTS
 from nlp_retrieval.systems.hipporag.knowledge.openie_file import OpenIeFile
 from nlp_retrieval.systems.hipporag.knowledge.statements import PassageKnowledge
 from nlp_retrieval.systems.hipporag.settings import HippoRagSettings
-from nlp_retrieval.systems.policy.config import StudyConfig
 from nlp_retrieval.text.printing import printable
 
-from .inputs import a_file, as_text, item_of
-
-REFUSED = (ConfigurationError, SourceError)
-BODIES = (SearchBody, IndexBody, PassageSearchBody, VerifyBody, AuditBody)
-SECRET = "sk-0123456789abcdefghij"
+COLUMNS = ("known", "entities", "triples", "triple_ends", "texts", "text_offsets", "statement_rows", "statement_triples")
+KNOWLEDGE = tuple(f"{name}.npy" for name in (*COLUMNS, *(f"synonym_{end}" for end in ("sources", "targets", "similarities"))))
+KNOWLEDGE += ("knowledge_vectors.npy",)
 
 
 def openie(data: bytes) -> bool:
@@ -87,60 +81,16 @@ def hipporag(data: bytes) -> bool:
     return True
 
 
-def profiles(data: bytes) -> bool:
-    """A profile: it is read as itself again, and its questions are asked in words."""
+def knowledge_tables(data: bytes) -> bool:
+    """What passages say: what opens can be walked from every entity."""
+    opened = segment("knowledge", KNOWLEDGE, data)
     try:
-        read = load_profile(a_file("profile.yaml", data))
-    except REFUSED:
+        graph = open_knowledge([opened]).weighted(None, passages=True).graph
+    except IndexDamagedError:
         return False
-    assert Profile.from_mapping(read.model_dump(mode="json")) == read
-    assert [question.number for question in map(read.question, range(1, len(read.questions) + 1))] == [
-        *range(1, len(read.questions) + 1)
-    ]
-    for question in read.questions:
-        assert "{subject}" not in question.asked_of("Japan")
-        assert "{subject}" not in question.asked_of(None)
+    for node in range(min(graph.n_nodes, 10)):
+        assert all(0 <= neighbour < graph.n_nodes for neighbour, *_ in graph.links_of(node))
     return True
 
 
-def studies(data: bytes) -> bool:
-    """The configuration of a study."""
-    try:
-        read = StudyConfig.read(a_file("study.yaml", data))
-    except (*REFUSED, QueryError):
-        return False
-    assert isinstance(read.keywords, bool)
-    return True
-
-
-def bodies(data: bytes) -> bool:
-    """What a service is asked: unknown fields and converted values are refused, and the message repeats nothing."""
-    taken, said = False, ""
-    for body in BODIES:
-        try:
-            read = body.model_validate_json(data)
-        except pydantic.ValidationError as error:
-            said += faults_of([{"loc": fault["loc"][-1:], "msg": fault["msg"]} for fault in error.errors()])
-            continue
-        taken = True
-        given = json.loads(data)
-        assert set(given) <= set(body.model_fields)
-        _check_same(read.model_dump(mode="json"), given)
-    assert SECRET not in said
-    return taken
-
-
-def _check_same(read: object, given: object) -> None:
-    """Whether all that was given was taken as it stands."""
-    if isinstance(given, dict) and isinstance(read, dict):
-        for key, value in given.items():
-            _check_same(read[key], value)
-    elif isinstance(given, list) and isinstance(read, list):
-        for one, other in zip(read, given, strict=True):
-            _check_same(one, other)
-    else:
-        assert type(read) is type(given) or isinstance(read, int)
-        assert read == given
-
-
-OF_KNOWLEDGE = [openie, knowledge_answers, hipporag, profiles, studies, bodies]
+OF_HIPPORAG = [openie, knowledge_answers, hipporag, knowledge_tables]

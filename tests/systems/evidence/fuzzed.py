@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import numpy as np
+from fuzz.inputs import a_file, as_text
+from fuzz.settings import read_bodies
 
-from nlp_retrieval.core.answer import Answer
 from nlp_retrieval.errors import ConfigurationError, FetchError, InputError, ModelError, RetrievalError, SourceError
-from nlp_retrieval.lm.answering import as_answer, read_answer, shown_passage
 from nlp_retrieval.lm.reading import read_object
 from nlp_retrieval.systems.evidence.citations.blocks import web_address
 from nlp_retrieval.systems.evidence.citations.markdown import read_report
 from nlp_retrieval.systems.evidence.reading.cleaning import clean_text, clean_title
 from nlp_retrieval.systems.evidence.reading.quality import GRADES, QualityRules
 from nlp_retrieval.systems.evidence.reading.text_of import read_bytes
+from nlp_retrieval.systems.evidence.service import AuditBody, IndexBody, PassageSearchBody, VerifyBody
 from nlp_retrieval.systems.evidence.verifiers.calibration import Calibration
 from nlp_retrieval.systems.evidence.web_research.full_text.answers import read_numbers, read_stances
 from nlp_retrieval.systems.evidence.web_research.searching import BaseWebSearch, WebResult, results_in
 from nlp_retrieval.systems.evidence.web_research.web.robots import RobotRules
 from nlp_retrieval.systems.evidence.web_research.web.target import WebTarget, web_url
 
-from .inputs import a_file, as_text, item_of
-
-_PASSAGES = [shown_passage(item_of(f"p{number}", "A fox runs. It sleeps. Trees grow."), 100) for number in range(3)]
 _URLS = ("https://example.org/a", "http://docs.example.ac.uk/x/y?z=1", "https://host.gov/", "file:///tmp/x")
 
 
@@ -138,24 +136,6 @@ def stances(data: bytes) -> bool:
     return used
 
 
-def cited_answer(data: bytes) -> bool:
-    """An answer of a model: one line of 60 words at most, which cites what it was shown."""
-    text = as_text(data)
-    used = False
-    for fields in (read_object(text), {"answer": text, "citations": text}):
-        read = read_answer(fields)
-        if read is None:
-            continue
-        used = True
-        answer = as_answer(read, _PASSAGES)
-        assert isinstance(answer, Answer)
-        assert len(answer.text.split()) <= 60
-        assert "\n" not in answer.text + answer.reasoning
-        (answer.text + answer.reasoning).encode()
-        assert set(answer.passages) <= {passage.item.item_id for passage in _PASSAGES}
-    return used
-
-
 def calibration(data: bytes) -> bool:
     """A calibration: whatever the signals, it gives probabilities."""
     try:
@@ -170,4 +150,9 @@ def calibration(data: bytes) -> bool:
     return True
 
 
-OF_EVIDENCE = [cited_report, page, robots, searxng, web_target, quality_rules, stances, cited_answer, calibration]
+def project_bodies(data: bytes) -> bool:
+    """What a service of a project is asked."""
+    return read_bodies(data, [IndexBody, PassageSearchBody, VerifyBody, AuditBody])
+
+
+OF_EVIDENCE = [cited_report, page, robots, searxng, web_target, quality_rules, stances, calibration, project_bodies]

@@ -6,12 +6,12 @@ import itertools
 import threading
 import time
 
+from conformance.breaking import breaks
+
 from nlp_retrieval.errors import FetchError
 from nlp_retrieval.evidence import FetcherRules, WebSearchRules
 from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher, FetchedPage
 from nlp_retrieval.systems.evidence.web_research.searching import BaseWebSearch, WebResult
-
-from .breaking import breaks
 
 _counter = itertools.count()
 _PAGES = {"https://a.example/1": b"one", "https://a.example/2": b"two"}

@@ -10,15 +10,15 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from systems.evidence.sources import SOURCES
-
 from crash.index_operations import nothing, scratch_in
 from crash.operation import Operation, State
+
 from nlp_retrieval import BeirLoader, Bm25sRetriever, Searcher
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.evidence import EvidenceIndex
 from nlp_retrieval.systems.evidence.commands.claims import audit
 from nlp_retrieval.systems.evidence.index.collection import export_collection
+from systems.evidence.sources import SOURCES
 
 _OLD, _NEW = SOURCES[:3], SOURCES[3:]
 _ASKED = ["Who was the architect of the Long Bridge?", "repairs cost 40 million", "toll for cars", "beetles of winter"]

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from systems.evidence.web_research.web_server import Page, WebServer, web_server
 
 from nlp_retrieval.evidence import WebSearchRules
 from nlp_retrieval.systems.evidence.web_research.searching import FolderSearch, SearxngSearch
+from systems.evidence.web_research.web_server import Page, WebServer, web_server
 
 _SERVERS: list[WebServer] = []
 _ROWS = [{"url": f"https://a.example/{n}", "title": f"Page {n}", "content": "Foxes sleep."} for n in range(4)]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from systems.evidence.web_research.web_server import WebServer, html, web_server
 
 from nlp_retrieval.evidence import FetcherRules
 from nlp_retrieval.systems.evidence.web_research.fetching import FolderFetcher, HttpFetcher
+from systems.evidence.web_research.web_server import WebServer, html, web_server
 
 _SERVERS: list[WebServer] = []
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attacks.conftest import Tally, tally
 from chat_server import ChatServer, MakeModel, fields, model, server
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -21,9 +22,7 @@ from nlp_retrieval import Bm25sRetriever, Searcher
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.evidence import ClaimVerifier, EvidenceIndex, LanguageModelVerifier
 
-from .conftest import Tally
-
-__all__ = ["model", "server"]
+__all__ = ["model", "server", "tally"]
 
 FAMILY = "instructions and markers in what a language model reads"
 CLAIM = "The tram has 27 stops."

@@ -6,10 +6,10 @@ import itertools
 import threading
 import time
 
+from conformance.breaking import breaks
+
 from nlp_retrieval.evidence import VerifierRules
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier, Judgement
-
-from .breaking import breaks
 
 _counter = itertools.count()
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import warnings
 from pathlib import Path
 
-from systems.policy.study.studies import answers_in, study
-
 from crash.operation import Operation, State
+
 from nlp_retrieval.errors import RetrievalWarning
+from systems.policy.study.studies import answers_in, study
 
 
 def _index(world: Path) -> None:

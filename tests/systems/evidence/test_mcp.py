@@ -1,0 +1,115 @@
+"""A project that is served, used by clients of the Model Context Protocol."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from mcp import Client
+from service.asking_mcp import called, over_http, over_stdio
+from service.running import running
+from service.test_mcp import REFUSED_SEARCHES, TOKEN, check_refused, check_refused_over_http
+
+from nlp_retrieval import Bm25sRetriever, Searcher
+from nlp_retrieval.evidence import CitationAuditor, ClaimVerifier, EvidenceIndex, LexicalVerifier
+from nlp_retrieval.service.endpoints import ABOUT_TEXTS
+from nlp_retrieval.systems.evidence.citations.audit_json import audit_json
+
+DANUBE = "The Danube flows through Vienna. It is 2,850 kilometres long."
+URL = "https://example.org/danube"
+CLAIM = "The Danube flows through Vienna."
+REPORT = f"{CLAIM[:-1]} [1]. The Danube is 900 kilometres long [1].\n\n## References\n\n[1] Danube. {URL}\n"
+
+
+@pytest.fixture
+def project(tmp_path):
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def http(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("project")
+    words = [folder, "--as", "project", "-r", "bm25s", "--mcp-http", "--max-body", "3"]
+    with running(words, NLP_RETRIEVAL_TOKEN=TOKEN) as service:
+        yield service
+
+
+async def all_tools(client: Client) -> dict[str, Any]:
+    """Use every tool of a project, and compare with the schemas that were listed."""
+    listed = {tool.name: tool for tool in (await client.list_tools()).tools}
+    found = {
+        "add_document": await called(client, "add_document", content=DANUBE, url=URL, title="Danube", quality="B"),
+        "search": await called(client, "search", query="Danube", k=3, min_quality="C"),
+        "verify_claim": await called(client, "verify_claim", claim=CLAIM, claim_type="C1"),
+        "audit_report": await called(client, "audit_report", report=REPORT),
+    }
+    (passage,) = found["search"]["passages"]
+    found["read_passage"] = await called(client, "read_passage", key=passage["key"], start=passage["start"])
+    assert listed.keys() == found.keys()
+    for name, answer in found.items():
+        jsonschema.validate(answer, listed[name].output_schema or {})
+        assert listed[name].input_schema["additionalProperties"] is False
+        assert (answer.get("about_texts") == ABOUT_TEXTS) == (name != "add_document")
+        assert listed[name].annotations.read_only_hint == (name != "add_document")
+    return found
+
+
+def as_the_library(found: dict[str, Any], folder: Path) -> None:
+    """Whether answers are those of the library."""
+    with EvidenceIndex(folder, Searcher([Bm25sRetriever()])) as index:
+        verifier = LexicalVerifier()
+        audit = CitationAuditor(index, verifier).audit(REPORT)
+        verdict = ClaimVerifier(index, verifier).verify(CLAIM, "C1").as_dict()
+        said = {"about_texts": ABOUT_TEXTS}
+        assert found["verify_claim"] == said | json.loads(json.dumps(verdict))
+        assert found["audit_report"] == said | json.loads(audit_json(audit.rows, audit.report))
+        assert [one["content"] for one in found["search"]["passages"]] == [DANUBE]
+        assert [one["content"] for one in found["read_passage"]["passages"]] == [DANUBE]
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_every_tool_of_a_project_works_over_standard_input_and_output(project, mode):
+    found = over_stdio([project, "--as", "project", "-r", "bm25s"], all_tools, mode)
+    assert found["add_document"] == {"added": [True], "document_count": 1, "passage_count": 1, "index_built": True}
+    as_the_library(found, project)
+
+
+def test_every_tool_of_a_project_works_over_http(http):
+    found = over_http(http.url, TOKEN, all_tools)
+    again = over_http(http.url, TOKEN, all_tools, "legacy")
+    assert found["add_document"]["added"] == [True]
+    assert again["add_document"]["added"] == [False]
+    with http.client(TOKEN) as client:
+        assert client.post("/verify", json={"claim": CLAIM, "claim_type": "C1"}).json() == {
+            key: value for key, value in found["verify_claim"].items() if key != "about_texts"
+        }
+
+
+REFUSED = [
+    *REFUSED_SEARCHES,
+    ("search", {"query": "x", "min_quality": "F"}, "min_quality"),
+    ("read_passage", {"key": "0123456789ab"}, "0123456789ab"),
+    ("read_passage", {"key": "../../etc/passwd"}, "passwd"),
+    ("read_passage", {"key": "x", "count": 101}, "count: Input should be less than or equal to 100"),
+    ("verify_claim", {"claim": ""}, "claim: String should have at least 1 character"),
+    ("verify_claim", {"claim": "x", "claim_type": "C9"}, "claim_type"),
+    ("audit_report", {"report": "x" * 200_001}, "report: String should have at most 200000 characters"),
+    ("audit_report", {"report": None}, "report: Input should be a valid string"),
+    ("add_document", {"content": "", "url": URL}, "content: String should have at least 1 character"),
+    ("add_document", {"content": "x", "url": "javascript:alert(1)"}, "javascript"),
+    ("add_document", {"content": "x" * (3 * 2**20), "url": URL}, "larger than"),
+    ("drop_table", {}, "there is no tool 'drop_table'; there are search, read_passage"),
+]
+
+
+def test_what_is_refused_is_said_in_one_line_and_the_server_goes_on(project):
+    check_refused([project, "--as", "project", "-r", "bm25s"], REFUSED)
+
+
+def test_over_http_the_same_is_refused_and_what_is_too_large_or_deep_before_it_is_read(http):
+    check_refused_over_http(http.url, REFUSED)

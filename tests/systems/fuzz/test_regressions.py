@@ -1,0 +1,45 @@
+"""Every input that a parser of a system once went wrong on, and each parser on inputs damaged at random."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+from fuzz.run import cases_of
+from fuzz.seeds import seeds_of
+from fuzz.targets import feed
+from fuzz.test_regressions import BOMBS, check_damaged, check_fuzzing
+from soaking import Figures
+
+from .seeds import SEEDS
+from .targets import TARGETS
+
+PACKAGE = "systems.fuzz"
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_seed_is_taken(target: str) -> None:
+    assert [seed for seed in seeds_of(target, SEEDS) if not feed(target, seed, TARGETS)] == []
+
+
+@pytest.mark.parametrize("case", sorted(cases_of(PACKAGE).glob("*/*")), ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_what_once_went_wrong_does_not(case: Path) -> None:
+    feed(case.parent.name, case.read_bytes(), TARGETS)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_damaged_input_is_refused_by_an_error_of_the_project_or_taken(target: str, effort: int) -> None:
+    check_damaged(partial(feed, target, targets=TARGETS), seeds_of(target, SEEDS), effort)
+
+
+@pytest.mark.parametrize("bomb", BOMBS, ids=lambda bomb: bomb[:5].decode())
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_bomb_does_not_go_off(target: str, bomb: bytes) -> None:
+    feed(target, bomb, TARGETS)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("target", TARGETS)
+def test_fuzzing_finds_nothing(target: str, figures: Figures, tmp_path: Path) -> None:
+    check_fuzzing(target, PACKAGE, figures, tmp_path)

@@ -1,0 +1,58 @@
+"""HippoRAG's retriever keeps every rule, in the configurations that work differently inside."""
+
+from __future__ import annotations
+
+from conformance.test_retrievers import EverythingMatches
+from hashed_words import HashedWords
+
+from nlp_retrieval import LanguageModel
+from nlp_retrieval.hipporag import HippoRagRetriever
+from nlp_retrieval.testing import RetrieverRules, UpdateRules
+from nlp_retrieval.testing.retriever_rules import AnswerRules, FilterRules
+from systems.hipporag.stored_knowledge import openie_docs
+
+
+class HippoRag(EverythingMatches):
+    """Over what some of the kit's passages say."""
+
+    component = HippoRagRetriever
+    tolerance = 1e-6
+
+    def prepare(self):
+        said = {
+            "orrin": [["the lighthouse keeper", "lives at", "Cape Orrin"], ["the lighthouse keeper", "wrote", "a novel"]],
+            "velda": [["Velda Marsh", "painted", "the lighthouse"], ["the lighthouse", "stands at", "Cape Orrin"]],
+            "tokyo": [["Velda Marsh", "slept in", "東京"]],
+            "twin-a": [["a copper lantern", "hangs over", "the narrow gate"]],
+            "lodz": [["Łódź", "kept", "one weaving mill"]],
+        }
+        told = openie_docs((item, said.get(item.item_id, [])) for item in self.items)
+        (self.folder / "openie.json").write_text(told, "utf-8")
+
+    @property
+    def knowledge(self):
+        """The file, beside the indexes of the kit."""
+        return str(self.folder / "openie.json")
+
+
+class TestHippoRag(HippoRag, RetrieverRules):
+    def other_values(self):
+        return {
+            "encoder": HashedWords(seed=1),
+            "knowledge": "sha256:" + "0" * 64,
+            "added_knowledge": "more.json",
+            "lm": LanguageModel("openai/none", base_url="http://localhost:1", retries=0),
+        }
+
+    def make(self):
+        return HippoRagRetriever(HashedWords(dimension=24), self.knowledge)
+
+
+class TestHippoRagByEntities(HippoRag, AnswerRules, FilterRules, UpdateRules):
+    def make(self):
+        return HippoRagRetriever(HashedWords(dimension=24), self.knowledge, linking="entities")
+
+
+class TestHippoRagWithoutPassageNodes(HippoRag, AnswerRules, FilterRules, UpdateRules):
+    def make(self):
+        return HippoRagRetriever(HashedWords(dimension=24), self.knowledge, passage_weight=0.0, linking="nodes")

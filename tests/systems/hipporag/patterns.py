@@ -1,0 +1,36 @@
+"""The texts that the patterns of hipporag are worst at, by module, as ``attacks.growth`` runs them."""
+
+from __future__ import annotations
+
+HIPPORAG = {
+    "systems/hipporag/engine/retriever.py": """
+from nlp_retrieval.systems.hipporag.engine.retriever import _read
+for text in ("[" * N, "[1" * N, "[" + "1" * N, "[" + " " * N, "[ ," * N, "[1," * N + "x", "]" * N):
+    _read({}, text)
+""",
+    "systems/hipporag/knowledge/source.py": """
+from nlp_retrieval.systems.hipporag.knowledge.source import _is_held, _stored
+for text in ("sha256:" * N, "sha256:" + "a" * N, "#" * N, "#a" * N + "x", "#" + "a" * N + "x", ("#" + "a" * 32) * N + "x"):
+    _is_held(text)
+    _stored(text)
+""",
+    "systems/hipporag/knowledge/extraction/extractor.py": """
+from nlp_retrieval.systems.hipporag.knowledge.extraction import read_or_explain
+from nlp_retrieval.lm import UnusableAnswerError
+from contextlib import suppress
+for text in ("[" * N, "{" * N, '{"passage' + " " * N, '{"' + "1" * N + '": {}}', '{"a": ' * N, '["a", ' * N, "(" * N, "->" * N):
+    for answer in (text, {"1": {"entities": [text], "triples": [text, {text: text}]}, text: text}):
+        with suppress(UnusableAnswerError):
+            read_or_explain(1, answer)
+""",
+    "systems/hipporag/settings.py": """
+from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.systems.hipporag.settings import HippoRagSettings
+for text in ("${" * N, "${" + "A" * N, "$" * N, "a" * N + " "):
+    for key in ("api_key", "model_name"):
+        try:
+            HippoRagSettings.of({"llm": {"provider": "ollama", key: text}})
+        except ConfigurationError:
+            pass
+""",
+}

@@ -1,0 +1,50 @@
+"""The retriever of hops keeps every rule, in the configurations that work differently inside."""
+
+from __future__ import annotations
+
+from conformance.test_retrievers import EverythingMatches, Searching
+from hashed_words import HashedWords
+
+from nlp_retrieval import Bm25sRetriever, FaissRetriever
+from nlp_retrieval.policy import ChunkTablesLoader, HopRetriever
+from nlp_retrieval.testing import RetrieverRules
+
+
+class TestHop(EverythingMatches, RetrieverRules):
+    component = HopRetriever
+    tolerance = 1e-6
+    order_depends_on_filter = True
+
+    def other_values(self):
+        return {
+            "start": FaissRetriever(HashedWords(dimension=24), index_type="hnsw"),
+            "encoder": HashedWords(seed=1),
+            "subject": "place",
+            "document": "title",
+            "position": "year",
+            "version": ["year"],
+            "version_order": ["draft", "final"],
+            "relation_weights": {"SUPPORTS": 0.1},
+            "relations": ChunkTablesLoader("env:PLANS", schema="plans"),
+        }
+
+    def make(self):
+        return HopRetriever(FaissRetriever(HashedWords(dimension=24)), min_similarity=0.2, across=10, centrality_weight=0.1)
+
+
+class TestHopOverWords(Searching):
+    component = HopRetriever
+    tolerance = 1e-6
+    order_depends_on_filter = True
+
+    def make(self):
+        return HopRetriever(Bm25sRetriever(), encoder=HashedWords(dimension=24), min_similarity=0.4, max_hops=3)
+
+
+class TestHopOfChanges(Searching):
+    component = HopRetriever
+    tolerance = 1e-6
+    order_depends_on_filter = True
+
+    def make(self):
+        return HopRetriever(FaissRetriever(HashedWords(dimension=24)), changes="added", min_similarity=0.4)

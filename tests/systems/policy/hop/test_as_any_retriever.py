@@ -1,0 +1,49 @@
+"""Hops are copied, filtered, taken up and protected as every retriever is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from attacks.conftest import Tally, tally
+from attacks.test_planted_pickles import ITEMS, check_planted
+from core.index.test_checkpoint import Stops, check_together_as_apart, flat, items_of, small_batches
+from core.search.test_copying import check_copied, copied_both_ways
+from core.search.test_from_settings import check_parts
+from core.test_filters import check_filtered, items
+from hashed_words import HashedWords
+
+from nlp_retrieval import Bm25sRetriever, FaissRetriever, Searcher
+from nlp_retrieval.policy import HopRetriever
+
+__all__ = ["small_batches", "tally"]
+
+
+def hops(start: object = None, **settings: object) -> HopRetriever:
+    return HopRetriever(start or Bm25sRetriever(), encoder=HashedWords(16), **settings)  # type: ignore[arg-type]
+
+
+@copied_both_ways
+def test_a_copy_of_an_opened_searcher_searches_the_same_index(copied, tmp_path):
+    check_copied(Searcher([hops(document="old", position="year", centrality_weight=0.1)]), copied, tmp_path)
+
+
+def test_parts_given_by_name_are_those_made_by_hand():
+    check_parts(HopRetriever("bm25s"), HopRetriever(Bm25sRetriever()))
+
+
+def test_parts_of_a_passage_are_not_taken_for_passages(tmp_path: Path) -> None:
+    texts = [f"Red foxes met Anna Lindqvist in {word}. They went to Uppsala." for word in "abcdefgh"]
+    check_together_as_apart(lambda: [flat(), HopRetriever(encoder=Stops(), start=flat())], items_of(texts), tmp_path)
+
+
+@pytest.mark.filterwarnings("ignore:.*found nothing for:nlp_retrieval.RetrievalWarning")
+def test_it_gives_k_items_that_fulfil_the_filter_wherever_k_do(tmp_path: Path) -> None:
+    searcher = Searcher([HopRetriever(FaissRetriever(HashedWords()), min_similarity=0.4)])
+    searcher.index(items(), tmp_path)
+    check_filtered(searcher, exact=False)
+
+
+def test_an_index_with_a_pickle_in_place_of_a_file_is_damaged(tmp_path: Path, tally: Tally) -> None:
+    Searcher([hops()]).index(ITEMS, tmp_path / "index")
+    check_planted(hops(), tmp_path / "index", tmp_path, tally)

@@ -1,0 +1,27 @@
+"""The systems, as users import them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import entry_points
+
+import pytest
+
+SYSTEMS = {entry.name: entry.value for entry in entry_points(group="nlp_retrieval.systems")}
+
+
+def test_all_systems_are_registered() -> None:
+    assert set(SYSTEMS) == {"hover", "hipporag", "evidence", "policy"}
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_system_has_a_short_name(system: str) -> None:
+    assert import_module(f"nlp_retrieval.{system}") is import_module(SYSTEMS[system])
+
+
+def test_a_former_name_of_the_root_answers_with_a_warning_that_says_where_it_is_now() -> None:
+    from nlp_retrieval import evidence
+
+    with pytest.warns(DeprecationWarning, match="from nlp_retrieval.evidence import EvidenceIndex"):
+        from nlp_retrieval import EvidenceIndex  # type: ignore[attr-defined]
+    assert evidence.EvidenceIndex is EvidenceIndex
