@@ -8,12 +8,13 @@ from __future__ import annotations
 import functools
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
 from nlp_retrieval._version import __version__
-from nlp_retrieval.errors import DependencyError, RetrievalError, install
+from nlp_retrieval.errors import ConfigurationError, DependencyError, RetrievalError, install
 from nlp_retrieval.service.endpoints import BaseService, Endpoint
 from nlp_retrieval.service.guard import HEALTH, RequestGuard
 from nlp_retrieval.service.refusal import ErrorAnswer, RefusedError, faults_of, refusal_of
@@ -104,7 +105,7 @@ def create_app(service: BaseService, settings: ServiceSettings) -> FastAPI:
         lifespan=life,
     )
     bearer = [] if settings.token is None else [Depends(HTTPBearer(auto_error=False))]  # the guard compares; this describes
-    for endpoint in service.endpoints:
+    for endpoint in [*service.endpoints, *_added_endpoints(service)]:
         pool = writing if endpoint.writes else reading
         statuses = _REFUSALS.keys() - (set() if endpoint.body else _WITH_BODY) - (set() if bearer else {401})
         responses: dict[int | str, dict[str, Any]] = {
@@ -130,6 +131,23 @@ def create_app(service: BaseService, settings: ServiceSettings) -> FastAPI:
     _add_error_handlers(app)
     app.add_middleware(RequestGuard, settings=settings)
     return app
+
+
+def _added_endpoints(service: BaseService) -> list[Endpoint]:
+    """Return the endpoints that installed packages add.
+
+    Raises:
+        ConfigurationError: two endpoints have the same path.
+    """
+    paths = {endpoint.path: "the service" for endpoint in service.endpoints}
+    added: list[Endpoint] = []
+    for entry in entry_points(group="nlp_retrieval.routes"):
+        for endpoint in entry.load()(service):
+            other = paths.setdefault(endpoint.path, entry.value)
+            if other != entry.value:
+                raise ConfigurationError(f"{entry.value} adds {endpoint.path}, which {other} has; uninstall one of them")
+            added.append(endpoint)
+    return added
 
 
 def _session_manager(

@@ -144,7 +144,7 @@ class IndexService(BaseService):
         return cls(Searcher(chosen, fusion=fusion, reranker=reranker).open(path))
 
     def __init__(self, searcher: BaseSearcher) -> None:
-        self._searcher = searcher
+        self.searcher = searcher
         self._path: Path = searcher.opened.path
         self._refreshing = Lock()
 
@@ -196,7 +196,7 @@ class IndexService(BaseService):
             RefusedError: there is none.
         """
         self._refresh()
-        items = self._searcher.opened.items
+        items = self.searcher.opened.items
         rows = items.find([item_id])
         if rows[0] < 0:
             raise RefusedError(404, "not_found", f"no item of this index has the id {item_id!r}")
@@ -205,25 +205,25 @@ class IndexService(BaseService):
     def _search(self, body: SearchBody) -> bytes:
         self._refresh()
         with collected_notes() as notes:
-            found = self._searcher.search(body.texts, body.k, body.where)
+            found = self.searcher.search(body.texts, body.k, body.where)
         return SearchResults.model_construct(results=found, notes=notes).model_dump_json().encode()
 
     def _stats(self, _: None) -> bytes:
         self._refresh()
-        manifest = self._searcher.opened.manifest
+        manifest = self.searcher.opened.manifest
         retrievers = [
             RetrieverFigures(
                 name=str(record.identity.get("name")),
                 bytes=sum(segment.bytes for segment in record.segments),
             )
-            for record in self._searcher.index_records()
+            for record in self.searcher.index_records()
         ]
         return (
             IndexFigures(
                 n_items=manifest.corpus.n_items,
                 generation=manifest.generation,
                 retrievers=retrievers,
-                stages=self._searcher.stages,
+                stages=self.searcher.stages,
             )
             .model_dump_json()
             .encode()
@@ -233,6 +233,6 @@ class IndexService(BaseService):
         """Switch to a newer generation; while one thread opens it, the others search the one before."""
         if self._refreshing.try_acquire():
             try:
-                self._searcher.refresh()
+                self.searcher.refresh()
             finally:
                 self._refreshing.free()
