@@ -33,11 +33,8 @@ test: dist $(BASE_VENV)/.base  ## all tests, and a check of the wheel and of the
 	done
 
 # each parser is fuzzed for a minute; for ten: make soak FUZZ_SECONDS=600
-soak: $(VENV)/.soak  ## the long part of the tests: kills, damage, attacks and fuzzing, for hours; writes bench/RELIABILITY.md
-	$(BIN)/python -m pytest --soak tests/crash tests/damage tests/concurrency tests/attacks tests/fuzz tests/conformance \
-		tests/core/index/test_update_model.py tests/retrievers/*/test_updates.py tests/reports/*/test_browser.py \
-		tests/retrievers/postgres/test_failing_servers.py tests/documents/test_blocks.py tests/distribution/test_without_systems.py \
-		tests/systems
+soak: $(VENV)/.soak  ## all tests, with the long part: kills, damage, attacks and fuzzing, for hours; writes bench/RELIABILITY.md
+	$(BIN)/python -m pytest --soak
 
 lint: $(VENV)/.dev  ## style and types
 	$(BIN)/ruff check .

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 
 _FOLDER = Path(__file__).parent.parent / "bench"
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -53,6 +55,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = {item for item in items if any(map(item.get_closest_marker, without))}
     config.hook.pytest_deselected(items=list(left_out))
     items[:] = [item for item in items if item not in left_out]
+
+
+def mostly_soaked(values: Iterable[Any], but: Collection[str] | int = 1) -> list[ParameterSet]:
+    """Return parameters of which the short run takes a few, and a soak all.
+
+    Args:
+        values: parameters of one argument.
+        but: how many of the first are for the short run too, or which by their text.
+    """
+    params = [value if isinstance(value, ParameterSet) else pytest.param(value) for value in values]
+    kept = {str(param.values[0]) for param in params[:but]} if isinstance(but, int) else set(but)
+    left_out = [pytest.mark.soak]
+    return [
+        pytest.param(*param.values, marks=[*param.marks, *([] if str(param.values[0]) in kept else left_out)], id=param.id)
+        for param in params
+    ]
 
 
 @pytest.fixture(scope="session")

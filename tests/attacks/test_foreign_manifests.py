@@ -70,6 +70,7 @@ def trials(kind: str, target: Path, outside: Path, most: int) -> dict[str, objec
     return found
 
 
+@pytest.mark.soak
 def test_no_field_of_an_index_manifest_leads_anywhere(tmp_path: Path, outside: Path, most: int, tally: Tally) -> None:
     index = tmp_path / "index"
     Searcher([Bm25sRetriever()]).index(ITEMS, index)
@@ -83,6 +84,7 @@ def test_no_field_of_an_index_manifest_leads_anywhere(tmp_path: Path, outside: P
         assert outcomes["used"] > 2, "harmless settings are obeyed"
 
 
+@pytest.mark.soak
 def test_no_field_of_the_manifest_of_a_run_leads_anywhere(tmp_path: Path, outside: Path, most: int, tally: Tally) -> None:
     config = read_benchmark_config(configuration(tmp_path, collection(tmp_path / "data")))
     write_run_files(run_searchers(config.settings()), tmp_path / "run")
@@ -109,6 +111,7 @@ def test_no_parameter_of_any_component_that_is_registered_leads_anywhere(
         assert outcomes["used"] > 20, "harmless settings are obeyed"
 
 
+@pytest.mark.soak
 def test_an_index_that_ships_a_model_with_code_runs_it_for_nobody_who_has_not_said_so(tmp_path: Path, tally: Tally) -> None:
     index = tmp_path / "index"
     model, ran = planted(tmp_path, own_architecture, head=False)

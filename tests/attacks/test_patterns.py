@@ -434,13 +434,12 @@ def test_every_module_with_a_pattern_is_attacked() -> None:
     "code",
     [
         "re.findall('a+b', 'a' * N)",  # a pattern
-        "text = 'Mr. A. ' * N\nfor place in range(0, len(text), 3): text[:place]",  # copies of all that was read
         "unicodedata.normalize('NFC', 'a' + chr(0x315) * N + chr(0x300) * N)",  # insertion
     ],
 )
 def test_a_quadratic_step_is_seen(code: str) -> None:
     attacks = {"linear": "for text in ('a' * N,): text.split()", "planted": f"import re, unicodedata\n{code}"}
-    grown, _ = measure(attacks, LENGTH, UNENDING)
+    grown, _ = measure(attacks, LENGTH // 3, UNENDING)
     assert grown["linear"] == []
     assert len(grown["planted"]) == 1
 
@@ -450,5 +449,10 @@ def test_an_exponential_pattern_is_ended_by_the_kernel() -> None:
     assert (grown, ending) == ({"planted": None}, "too long")
 
 
+def test_no_text_makes_a_step_of_these_work_longer_than_in_proportion(tally: Tally) -> None:
+    check_growth({name: ATTACKED[name] for name in ("core/secrets.py", "text/titles.py", "service/refusal.py")}, 1, tally)
+
+
+@pytest.mark.soak
 def test_no_text_makes_a_step_work_longer_than_in_proportion(effort: int, tally: Tally) -> None:
     check_growth(ATTACKED, effort, tally)

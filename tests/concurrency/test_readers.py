@@ -87,6 +87,7 @@ def test_every_answer_belongs_to_one_generation(tmp_path: Path, publish: Callabl
     assert searches > 0
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("publish", [replaced, updated])
 def test_collections_on_a_server_stay_while_a_reader_has_them_and_no_longer(
     tmp_path: Path, publish: Callable[[Searcher, Path, int], None]

@@ -6,7 +6,7 @@ import signal
 from contextlib import ExitStack
 
 import pytest
-from soaking import Figures
+from soaking import Figures, mostly_soaked
 
 from crash.driving import Trials, named, sampled
 from crash.operations import OPERATIONS
@@ -43,7 +43,10 @@ _POINTS = {"Lucene": (2, 100), "Milvus": (4, 400), "engine": (3, 400), "sweep": 
 """By a part of the name: how many points in the short part, and how many in the long one."""
 
 
-@pytest.mark.parametrize("name", [*named(OPERATIONS, native=False), *named(OPERATIONS, native=True)])
+_SHORT = ("index beside an index", "update", "compact", "sweep", "add, Lucene")
+
+
+@pytest.mark.parametrize("name", mostly_soaked([*named(OPERATIONS, native=False), *named(OPERATIONS, native=True)], _SHORT))
 def test_killed_at_any_event_it_leaves_the_old_state_or_the_new_one(trials, name, effort, figures):
     check_killed(trials[name].anew(), name, effort, figures)
 

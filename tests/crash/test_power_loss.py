@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from soaking import Figures
+from soaking import Figures, mostly_soaked
 
 from crash.driving import AllTrials, Trials, named, sampled
 from crash.operations import OPERATIONS
@@ -63,7 +63,11 @@ _STATES = {"Lucene": (2, 40), "engine": (2, 300), "sweep": (3, 300), "": (4, 2_0
 
 
 @pytest.mark.parametrize(
-    "name", [*named(OPERATIONS, native=False, synced=True), *named(OPERATIONS, native=True, marks=pytest.mark.soak)]
+    "name",
+    mostly_soaked(
+        [*named(OPERATIONS, native=False, synced=True), *named(OPERATIONS, native=True, marks=pytest.mark.soak)],
+        ("index", "update"),
+    ),
 )
 def test_what_was_not_synced_is_not_needed(trials, records, name, effort, figures):
     check_power_loss(trials[name].anew(), records[name], name, effort, figures)

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from soaking import mostly_soaked
 
 from crash.driving import Trials, sampled
 from crash.index_operations import index_of
@@ -40,7 +41,18 @@ def _limited(made: Trials, limits: list[int], since: int = 1) -> list[str]:
 
 @pytest.mark.parametrize(
     "name",
-    ["index, every engine", "index, replace=True", "add, every engine", "update", "delete", "compact, every engine", "sweep"],
+    mostly_soaked(
+        [
+            "update",
+            "sweep",
+            "index, every engine",
+            "index, replace=True",
+            "add, every engine",
+            "delete",
+            "compact, every engine",
+        ],
+        2,
+    ),
 )
 def test_a_file_that_may_not_grow_is_a_typed_error_and_the_old_state_stays(trials, name, effort, figures):
     made = trials[name].anew()
@@ -62,6 +74,7 @@ def test_each_engine_says_that_it_cannot_write(trials, worker):
     assert not made.wrong, "\n".join(made.wrong)
 
 
+@pytest.mark.soak
 def test_lucene_says_that_it_cannot_write(trials, effort, figures):
     made = trials["add, Lucene"].anew()
     last = max(number for number, event in enumerate(made.events, 1) if event.startswith("mkdir ") and ".scratch-" in event)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from soaking import Figures
+from soaking import Figures, mostly_soaked
 
 from .collection import SIZE, IndexFile, files_of, retrievers
 from .damages import Damage, damaged, flips, structural
@@ -86,7 +86,7 @@ def note(figures: Figures, label: str, outcomes: Counter[str], files: int) -> No
     figures.add("Damage", f"{label}: opened unchecked", tried, tried, f"{files} files: {parts}; no crash")
 
 
-@pytest.mark.parametrize("label", [label for label in retrievers() if label not in ("hnsw", "ivfpq", "sq8")])
+@pytest.mark.parametrize("label", mostly_soaked([label for label in retrievers() if label not in ("hnsw", "ivfpq", "sq8")], 2))
 def test_no_reader_follows_damaged_numbers(label: str, index: Path, believing: Trials, effort: int, figures: Figures) -> None:
     check_reader(believing, index, label, own_files(index, label, effort), effort, figures)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from attacks.conftest import Tally, tally
 from attacks.growth import ROOM, check_growth, modules_with_patterns
+from soaking import mostly_soaked
 
 from .evidence.patterns import EVIDENCE
 from .hipporag.patterns import HIPPORAG
@@ -20,6 +21,6 @@ def test_every_module_with_a_pattern_is_attacked(system: str) -> None:
     assert modules_with_patterns(ROOM / "systems" / system) - set(ATTACKED[system]) == set()
 
 
-@pytest.mark.parametrize("system", [system for system, attacked in ATTACKED.items() if attacked])
+@pytest.mark.parametrize("system", mostly_soaked(["policy", "hipporag", "evidence"]))
 def test_no_text_makes_a_step_work_longer_than_in_proportion(system: str, effort: int, tally: Tally) -> None:
     check_growth(ATTACKED[system], effort, tally)

@@ -378,6 +378,7 @@ def stops_after_each_entry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("stops_after_each_entry")
+@pytest.mark.soak
 def test_a_sweep_that_is_interrupted_after_every_entry_computes_each_once(
     index: Path, finished: Path, tmp_path: Path, calls: Calls
 ) -> None:
@@ -402,6 +403,7 @@ def test_a_sweep_that_is_interrupted_after_every_entry_computes_each_once(
     }  # fmt: skip
 
 
+@pytest.mark.soak
 def test_a_sweep_that_is_killed_again_and_again_ends_with_the_same_bytes(
     index: Path, plain: dict[str, bytes], tmp_path: Path
 ) -> None:

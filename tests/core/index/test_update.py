@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from soaking import mostly_soaked
 
 from core.engines import TermCount, documents
 from nlp_retrieval import Bm25sRetriever, JsonlLoader, SearchableItem, Searcher
@@ -426,7 +427,9 @@ def test_what_is_no_item_and_no_id_is_said(searcher: Searcher) -> None:
         searcher.delete(["\ud800"])
 
 
-@pytest.mark.parametrize("engine", ["FaissRetriever(encoder=HashedWords())", "LinkGraphRetriever([Bm25sRetriever()])"])
+@pytest.mark.parametrize(
+    "engine", mostly_soaked(["LinkGraphRetriever([Bm25sRetriever()])", "FaissRetriever(encoder=HashedWords())"])
+)
 def test_an_index_of_many_segments_and_few_open_files_is_not_called_damaged(tmp_path: Path, engine: str) -> None:
     """At any number of files that may be open, an index opens, is searched and read, or says what it lacks."""
     setup = f"""

@@ -136,6 +136,7 @@ def test_a_server_that_goes_away_is_an_error_within_the_time_out(index, tmp_path
     server.close()
 
 
+@pytest.mark.soak
 def test_a_request_that_takes_too_long_is_ended(index, tmp_path):
     server = TcpServer(tmp_path / "data")
     searcher(url=server.url).index(corpus(20), index)
@@ -217,6 +218,7 @@ def test_a_killed_server_is_started_again_and_loses_nothing(index):
     assert len(found(made, k=400)) == 304
 
 
+@pytest.mark.soak
 def test_a_server_killed_in_the_middle_of_a_build_costs_that_build_alone(index):
     searched = embedded()
     searched.index(corpus(50), index)
@@ -246,6 +248,7 @@ def test_a_server_killed_in_the_middle_of_a_build_costs_that_build_alone(index):
     assert {record.collection for record in records(index)} == kept
 
 
+@pytest.mark.soak
 def test_a_directory_is_moved_and_copied_with_its_server(index, tmp_path):
     made = embedded()
     made.index(corpus(40), index)
@@ -299,6 +302,7 @@ def test_data_that_is_no_data_does_not_start_and_says_what_to_do(index):
         embedded().open(index).search("fox", 3)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("kind", ["truncate", "flip", "remove"])
 def test_damaged_files_of_the_server_are_an_error_and_never_an_answer(kind, index):
     made = embedded(index_type="hnsw")

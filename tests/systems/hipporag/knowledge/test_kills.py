@@ -85,6 +85,7 @@ def uninterrupted(tmp_path_factory):
     return of
 
 
+@pytest.mark.soak
 def test_ten_kills_and_a_last_run_equal_one_run(tmp_path, server, uninterrupted):
     """Without the answers on disk, so that what counts is the store; each run asks for little more than what is missing."""
     killer = Killer(server, signal.SIGKILL)
