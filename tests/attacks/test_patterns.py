@@ -240,7 +240,7 @@ language_model._VARIABLE.fullmatch("A" * N + "-")
 for text in ("gpt-5" + ".5" * N, "gpt-5-" + "a" * N + "/", "o1" + "-" * N):
     language_model._REASONING_MODEL.fullmatch(text)
 """,
-    "lm/answering/reading.py": """
+    "lm/answering.py": """
 from nlp_retrieval.lm.answering import read_answer
 for text in ("1" * N, "1." * N, "1, " * N, "1 sentence " * N, "[" * N, "[1" * N, "[1]" * N, "[1. " * N, "1,sentence" * N,
              "1.1 " * N, " " * N, "[" + "1" * N + "]"):
@@ -330,7 +330,7 @@ from nlp_retrieval.reports import tables as table_files
 for text in (chr(92) * N, "|" * N, "*_" * N, "<" * N):
     table_files._markdown(text)
 """,
-    "text/words/words.py": """
+    "text/words.py, words": """
 from nlp_retrieval.text.words import Words
 for words in (Words(), Words("tr", accents="fold"), Words(pattern="a(?:[^b]*b)?")):
     for text in ("a" * N, "a'" * N, "'" * N, "a's" * N, "a" + chr(0x301) * N, ("a" + chr(0x301)) * N, chr(0x6c17) * N, "_" * N,
@@ -431,15 +431,15 @@ def test_every_module_with_a_pattern_is_attacked() -> None:
 
 
 @pytest.mark.parametrize(
-    "code",
+    ("code", "length"),
     [
-        "re.findall('a+b', 'a' * N)",  # a pattern
-        "unicodedata.normalize('NFC', 'a' + chr(0x315) * N + chr(0x300) * N)",  # insertion
+        ("re.findall('a+b', 'a' * N)", LENGTH),  # a pattern
+        ("unicodedata.normalize('NFC', 'a' + chr(0x315) * N + chr(0x300) * N)", LENGTH // 3),  # insertion
     ],
 )
-def test_a_quadratic_step_is_seen(code: str) -> None:
+def test_a_quadratic_step_is_seen(code: str, length: int) -> None:
     attacks = {"linear": "for text in ('a' * N,): text.split()", "planted": f"import re, unicodedata\n{code}"}
-    grown, _ = measure(attacks, LENGTH // 3, UNENDING)
+    grown, _ = measure(attacks, length, UNENDING)
     assert grown["linear"] == []
     assert len(grown["planted"]) == 1
 

@@ -8,13 +8,13 @@ _CITATIONS = "from nlp_retrieval.systems.evidence.citations"
 _SIGNALS = "from nlp_retrieval.systems.evidence.verifiers.signals"
 
 EVIDENCE = {
-    "systems/evidence/citations/parser.py": in_prose(
-        "markdown_parser().parse(text[:N])", f"{_CITATIONS}.parser import markdown_parser"
+    "systems/evidence/citations/blocks.py, parser": in_prose(
+        "markdown_parser().parse(text[:N])", f"{_CITATIONS}.blocks import markdown_parser"
     ),
     "systems/evidence/citations/blocks.py": in_prose(
         "web_address(text), blocks_of(text[:N])", f"{_CITATIONS}.blocks import blocks_of, web_address"
     ),
-    "systems/evidence/citations/facts.py": in_prose("states_fact(text)", f"{_CITATIONS}.facts import states_fact"),
+    "systems/evidence/citations/markdown.py": in_prose("states_fact(text)", f"{_CITATIONS}.markdown import states_fact"),
     "systems/evidence/citations/marks.py": in_prose(
         "key_of(text), numbers_of(text), author_and_year(text), list(READER.find(text)), READER.raised(text, 'Bees')",
         f"{_CITATIONS}.marks import MarkReader, author_and_year, key_of, numbers_of\nREADER = MarkReader(lambda name: False)",
@@ -27,12 +27,14 @@ EVIDENCE = {
         "chr(0xbb) * N, chr(0x201c) + 'a b ... ' * (N // 30) + chr(0x201d), chr(0x201c) + '[' * (N // 4) + chr(0x201d))\n"
         "for said in MORE:\n    missing_quotations(said, 'Ice.')",
     ),
-    "systems/evidence/citations/prose.py": in_prose("read_report(text[:N])", f"{_CITATIONS}.markdown import read_report"),
+    "systems/evidence/citations/markdown.py, prose": in_prose(
+        "read_report(text[:N])", f"{_CITATIONS}.markdown import read_report"
+    ),
     "systems/evidence/citations/references.py": in_prose(
         "read_report('# References' + chr(10) * 2 + '[1] ' + text[:N])", f"{_CITATIONS}.markdown import read_report"
     ),
     "systems/evidence/citations/retrieval_audit.py": in_prose("_text(text)", f"{_CITATIONS}.retrieval_audit import _text"),
-    "systems/evidence/claims/independence.py": in_prose(
+    "systems/evidence/claims.py": in_prose(
         "origins_of([{'a'}, {'b'}], [text, 'Reporting by ' * 10_000 + text])",
         "from nlp_retrieval.systems.evidence.claims import origins_of",
     ),
@@ -69,7 +71,7 @@ EVIDENCE = {
     "systems/evidence/reading/markup/page.py": in_prose(
         "page._DOUBT_MARKS.split(text)", "from nlp_retrieval.systems.evidence.reading.markup import page"
     ),
-    "systems/evidence/reading/markup/raised.py": in_prose(
+    "systems/evidence/reading/markup/page.py, raised": in_prose(
         "[pattern.search(one) for pattern in (raised._IN_TEXT, raised._NOTE_NAMES, raised._NOTE_PLACE) "
         "for one in (text, 'x[1' * 5_000, 'x[' + '1,' * 5_000)]",
         "from nlp_retrieval.systems.evidence.reading.markup import raised",
@@ -78,14 +80,14 @@ EVIDENCE = {
         "[read(one, range(9)) for read in (read_numbers, read_stances) for one in (text, '[' + text, [text], '1 ' * N)]",
         "from nlp_retrieval.systems.evidence.web_research.full_text.answers import read_numbers, read_stances",
     ),
-    "systems/evidence/verifiers/signals/names.py": in_prose(
-        "unmatched_names(text, 'World Health Organization')", f"{_SIGNALS}.names import unmatched_names"
+    "systems/evidence/verifiers/signals.py": in_prose(
+        "unmatched_names(text, 'World Health Organization')", f"{_SIGNALS} import unmatched_names"
     ),
-    "systems/evidence/verifiers/signals/counts.py": in_prose(
-        "miscounted(text, '1 day, 2 hours'), miscounted('1 day and 2 hours', text)", f"{_SIGNALS}.counts import miscounted"
+    "systems/evidence/verifiers/signals.py, counts": in_prose(
+        "miscounted(text, '1 day, 2 hours'), miscounted('1 day and 2 hours', text)", f"{_SIGNALS} import miscounted"
     ),
-    "systems/evidence/verifiers/signals/negation.py": in_prose(
-        "negations(text), Opposites.of(text).met(text)", f"{_SIGNALS}.negation import Opposites, negations"
+    "systems/evidence/verifiers/signals.py, negation": in_prose(
+        "negations(text), Opposites.of(text).met(text)", f"{_SIGNALS} import Opposites, negations"
     ),
     "systems/evidence/verifiers/training/plants.py": in_prose(
         "negated(JudgedPair(text, 'b', 'support'), random.Random(0))",

@@ -14,7 +14,7 @@ for text in ("sha256:" * N, "sha256:" + "a" * N, "#" * N, "#a" * N + "x", "#" + 
     _is_held(text)
     _stored(text)
 """,
-    "systems/hipporag/knowledge/extraction/extractor.py": """
+    "systems/hipporag/knowledge/extraction.py": """
 from nlp_retrieval.systems.hipporag.knowledge.extraction import read_or_explain
 from nlp_retrieval.lm import UnusableAnswerError
 from contextlib import suppress
