@@ -11,7 +11,7 @@ from nlp_retrieval.errors import ConfigurationError
 
 
 def labelled(retrievers: Sequence[BaseRetriever] | Mapping[str, BaseRetriever], where: str) -> dict[str, BaseRetriever]:
-    """Return retrievers by their labels: those given, or the registry names, with a number if several share a name.
+    """Return retrievers by label: the given labels, or the registry names, numbered if several share a name.
 
     Args:
         retrievers: at least one.
