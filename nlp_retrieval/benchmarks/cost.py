@@ -38,8 +38,8 @@ class ModelTokens:
     """The tokens of one language model; for what is counted, see :class:`LanguageModelCost`.
 
     Args:
-        tokens_in: of the prompts sent.
-        tokens_out: of its answers.
+        tokens_in: tokens of the prompts sent.
+        tokens_out: tokens of its answers.
         query_tokens_in: tokens of prompts per query.
         query_tokens_out: tokens of answers per query.
     """
@@ -62,8 +62,8 @@ class LanguageModelCost:
     Args:
         calls: requests sent, including retries.
         cache_hits: answers read from disk.
-        tokens_in: of the prompts sent, as counted by the server; 0 if it does not report them.
-        tokens_out: of its answers.
+        tokens_in: tokens of the prompts sent, as counted by the server; 0 if it does not report them.
+        tokens_out: tokens of its answers.
         failures: requests without an answer.
         degraded: questions left without a usable answer in the search over all queries, the one used to judge
             quality. A query may ask several questions.
@@ -196,9 +196,9 @@ class Sample:
 
     Args:
         texts: all of them.
-        positions: of the sample, in search order.
+        positions: positions of the sample, in search order.
         warm_up: positions of queries searched before the sample, so that models and indexes are open.
-        filters: of all queries; None for a query without a filter.
+        filters: filters of all queries; None for a query without a filter.
     """
 
     texts: list[str]
@@ -214,7 +214,7 @@ class Sample:
             texts: the queries.
             count: size of the sample; all of them if there are fewer.
             seed: seed of the sample.
-            filters: of the queries; none by default.
+            filters: filters of the queries; none by default.
         """
         positions = random.Random(seed).sample(range(len(texts)), min(count, len(texts)))  # noqa: S311 -- a sample
         drawn = {texts[position] for position in positions}  # asking a model about these would leave its answers on disk
@@ -439,8 +439,8 @@ class ModelPrice:
         """Return the price of tokens.
 
         Args:
-            tokens_in: of prompts.
-            tokens_out: of answers.
+            tokens_in: tokens of prompts.
+            tokens_out: tokens of answers.
         """
         return (tokens_in * self.input + tokens_out * self.output) / _PER
 
@@ -503,8 +503,8 @@ def price_per_1000_queries(cost: Cost, prices: Prices) -> float | None:
     """Return the price of 1,000 queries without any answers on disk; None if unknown.
 
     Args:
-        cost: of a configuration.
-        prices: of language models.
+        cost: cost of a configuration.
+        prices: prices of language models.
     """
     per_query = _priced(cost, prices, lambda price, tokens: price.of(tokens.query_tokens_in, tokens.query_tokens_out))
     return None if per_query is None else _QUERIES * per_query
@@ -514,8 +514,8 @@ def price_spent(cost: Cost, prices: Prices) -> float | None:
     """Return the price of a configuration's measurement in this run; None if unknown.
 
     Args:
-        cost: of the configuration.
-        prices: of language models.
+        cost: cost of the configuration.
+        prices: prices of language models.
     """
     return _priced(cost, prices, lambda price, tokens: price.of(tokens.tokens_in, tokens.tokens_out))
 
@@ -524,8 +524,8 @@ def unpriced(cost: Cost, prices: Prices) -> list[str]:
     """Return why the price of a configuration is unknown, one reason for each model that prevents it.
 
     Args:
-        cost: of the configuration.
-        prices: of language models.
+        cost: cost of the configuration.
+        prices: prices of language models.
     """
     if cost.language_model is None:
         return []

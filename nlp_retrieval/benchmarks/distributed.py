@@ -257,7 +257,7 @@ class PlanningStages(SharedStages):
     """Looks up stages in the store and records the missing ones. Only sub-queries are computed, because others depend on them.
 
     Args:
-        store: of the sweep.
+        store: store of the sweep.
     """
 
     def __init__(self, store: StageStore) -> None:

@@ -48,14 +48,14 @@ def explained_queries(
     Args:
         searchers: by name; opened.
         evaluations: by the same names.
-        settings: of the benchmark; its first cutoff is used for the recall and for the number of hits explained.
+        settings: settings of the benchmark; its first cutoff is used for the recall and for the number of hits explained.
         qrels: grades by query and item id.
         baseline: name of the searcher to compare with.
         check: raises an error if a searcher does not search the corpus it was measured on.
         own: per query, the item that is the query itself and does not count; None if there is none.
 
     Returns:
-        At most five queries per searcher; only those where a link led to one of the hits.
+        At most five queries per searcher; only those with a link to one of the hits.
     """
     explained: list[ExplainedQuery] = []
     for name, searcher in searchers.items():

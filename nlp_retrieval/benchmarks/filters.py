@@ -140,8 +140,8 @@ def filters_for(searcher: Searches, filters: Sequence[Where | None]) -> list[Whe
     """Return the filters to pass to a searcher: none for :class:`Unfiltered`.
 
     Args:
-        searcher: of a benchmark.
-        filters: of its queries.
+        searcher: searcher of a benchmark.
+        filters: filters of its queries.
 
     Raises:
         ConfigurationError: queries have filters, and the searcher accepts none.
@@ -172,7 +172,7 @@ def search_each(
         searcher: opened.
         texts: the queries.
         k: length of the lists.
-        filters: of each.
+        filters: filters of each.
     """
     results: list[list[RetrievalResult]] = [[] for _ in texts]
     for where, positions in grouped(filters):

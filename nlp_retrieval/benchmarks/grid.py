@@ -212,7 +212,7 @@ class Axis:
 
     Args:
         path: dotted path of the setting in a searcher's settings.
-        labels: of the values; all distinct.
+        labels: labels of the values; all distinct.
         values: plain values, or components.
         named: whether the labels were given by the user.
     """
@@ -253,7 +253,7 @@ def read_skips(skip: object, axes: Sequence[Axis], where: str) -> list[Skip]:
 
     Args:
         skip: a list of mappings from paths to labels.
-        axes: of the grid.
+        axes: axes of the grid.
         where: path in a configuration, for messages.
 
     Raises:
@@ -353,7 +353,7 @@ class Combinations:
     """The product of all axes without the skipped combinations.
 
     Args:
-        axes: of the grid.
+        axes: axes of the grid.
         skips: combinations to leave out.
         where: path in a configuration, for messages.
 
@@ -423,7 +423,7 @@ class Grid:
         combinations: how many there are; more than the searchers if they were sampled.
         equal: combinations included under another name, by their own name.
         axes: the path of each axis, by its unambiguous short name.
-        values: of the axes by short name, for each searcher: numbers and text unchanged, components as labels.
+        values: values of the axes by short name, for each searcher: numbers and text unchanged, components as labels.
     """
 
     searchers: dict[str, Benchmarkable]
@@ -626,7 +626,7 @@ def with_grid(run: BenchmarkRun, grid: Grid) -> BenchmarkRun:
     """Return a run whose manifest records, under ``grid``, the axes and their values in each configuration.
 
     Args:
-        run: of the grid's searchers, and possibly others.
+        run: run of the grid's searchers, and possibly others.
         grid: the grid that was run.
     """
     record = {"axes": grid.axes, "values": without_secrets(grid.values)}

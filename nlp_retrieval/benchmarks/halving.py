@@ -77,7 +77,7 @@ class Rung:
     """One rung.
 
     Args:
-        query_ids: of its queries, in the order of the benchmark.
+        query_ids: ids of its queries, in the order of the benchmark.
         values: the measure of each configuration that was judged, in their order.
         left_out: those that were dropped.
         tied: those of them that scored the same as the last survivor and came after it.
@@ -95,7 +95,7 @@ class Halved:
 
     Args:
         halving: the settings.
-        settings: of the benchmark of the survivors: on all queries, over the corpus that all rungs
+        settings: settings of the benchmark of the survivors: on all queries, over the corpus that all rungs
             were searched on; another corpus is refused.
         rungs: in order.
     """
@@ -158,7 +158,7 @@ def halve(settings: BenchmarkSettings, halving: Halving, on_progress: Callable[[
     when the next rung would use all queries, or when there is nothing left to choose.
 
     Args:
-        settings: of the whole benchmark.
+        settings: settings of the whole benchmark.
         halving: the settings.
         on_progress: called with progress messages for every rung.
 

@@ -65,7 +65,7 @@ def judged(
         evaluations: by configuration.
         families: per query.
         groups: ``[queries]`` by name.
-        seed: of tests and intervals.
+        seed: seed of tests and intervals.
     """
     per_query = {name: evaluations[name].per_query for name in entrants}
     intervals = intervals_by_group(per_query, families, groups, seed)

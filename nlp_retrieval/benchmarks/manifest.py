@@ -37,10 +37,10 @@ def manifest_of(
     """Return the manifest of a run as plain values.
 
     Args:
-        settings: of the benchmark that was run.
-        corpus: of its index.
+        settings: settings of the benchmark that was run.
+        corpus: corpus of its index.
         qrels: grades by query and item id.
-        identities: of the configurations that were run; see :func:`run_identity`.
+        identities: identities of the configurations that were run; see :func:`run_identity`.
         failed: the errors of the others.
         spread: the work done by workers.
     """

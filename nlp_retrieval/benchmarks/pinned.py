@@ -34,7 +34,7 @@ class Corpus:
     Args:
         item_ids: by row, empty for a deleted item.
         titles: by row, empty for an item without one.
-        fingerprint: of its content; equal for an index of these items, and for the items without one.
+        fingerprint: fingerprint of its content; equal for an index of these items, and for the items without one.
     """
 
     item_ids: list[str]
@@ -149,9 +149,9 @@ class PinnedCorpus:
         """Return the content of items of the corpus, and their whole text, by id.
 
         Args:
-            item_ids: of the corpus.
+            item_ids: ids of the corpus.
             row_of: item rows by id.
-            loader: of the corpus; read if there is no index.
+            loader: loader of the corpus; read if there is no index.
         """
         wanted = list(item_ids)
         if self.generation is None:

@@ -145,7 +145,7 @@ class PlannedStage:
     """A stage that is computed once for all configurations that share it.
 
     Args:
-        kind: of component; ``program`` for a searcher that is not a composition of stages and runs as a whole.
+        kind: kind of component; ``program`` for a searcher that is not a composition of stages and runs as a whole.
         name: name of the component, with the settings that distinguish it from others.
         used_by: the names of the configurations.
     """
@@ -216,7 +216,7 @@ class Plan:
         indexes: one for each retriever, including those used by other retrievers.
         models: each once.
         calls: calls to language models.
-        combinations: of the grid, after conditions and skips; None without a grid.
+        combinations: combinations of the grid, after conditions and skips; None without a grid.
         drawn: how many of them were used, and ``equal``: how many of those are included under another name.
         rungs: with halving, how many configurations are searched on how many queries at most, ending with the whole run.
         measure: the measure used for halving.
@@ -250,7 +250,7 @@ def plan_of(settings: BenchmarkSettings, grid: Grid | None = None, halving: Halv
     """Return the plan of a benchmark.
 
     Args:
-        settings: of the benchmark.
+        settings: settings of the benchmark.
         grid: the grid that some of its configurations come from.
         halving: settings for dropping configurations.
 

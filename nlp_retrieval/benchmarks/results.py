@@ -37,12 +37,12 @@ class ConfigurationResult:
     Args:
         name: as given by the user.
         config: the searcher's own, complete.
-        fingerprint: of configuration and models; equal configurations have equal ones.
+        fingerprint: fingerprint of configuration and models; equal configurations have equal ones.
         measures: over all queries.
         groups: the same by group of queries (``"hops=3"``).
         cost: see :class:`Cost`; None if it was not measured, as for a run of another tool.
         empty_queries: how many queries found nothing; they score 0 and count.
-        intervals: of the means, low and high, by group (``""``: all queries) and measure; not of differences.
+        intervals: intervals of the means, low and high, by group (``""``: all queries) and measure; not of differences.
     """
 
     name: str
@@ -137,8 +137,8 @@ class ExplainedQuery:
     Args:
         configuration: its name.
         query: its text.
-        recall: of the configuration at the smallest cutoff.
-        baseline_recall: of the baseline there.
+        recall: recall of the configuration at the smallest cutoff.
+        baseline_recall: recall of the baseline there.
         hits: up to that cutoff, best first.
     """
 
@@ -162,11 +162,11 @@ class BenchmarkReport:
         manifest: everything needed to run it again: configurations, fingerprints, versions, seeds, hardware; ``finished`` is
             the end time, in ISO 8601.
         explained: queries with the chains that explain their hits, for configurations that can explain them.
-        comparisons: of every other configuration with the baseline in every measure, by group (``""``: all queries); empty
+        comparisons: every other configuration against the baseline in every measure, by group (``""``: all queries); empty
             if nothing was tested.
         pairwise: every two configurations compared in the main measure; None for a single one.
         failed: configurations that failed, in the given order.
-        prices: of language models; None if nothing is priced.
+        prices: prices of language models; None if nothing is priced.
         files: paths of the run's files by kind (``"report"``, ``"results"``, ``"trec"``, ...).
         counted: the queries and judgements behind the figures; None in the report of an earlier version.
     """
@@ -204,7 +204,7 @@ class BenchmarkReport:
         Costs are named as in :class:`Cost`; those of stages and of language models are prefixed with their names.
 
         Args:
-            group: of queries, such as ``"hops=3"``; by default all. Cost is that of all queries.
+            group: group of queries, such as ``"hops=3"``; by default all. Cost is that of all queries.
 
         Raises:
             ConfigurationError: the group does not exist.

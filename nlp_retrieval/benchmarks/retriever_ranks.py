@@ -24,7 +24,7 @@ class RetrieverRanks:
         n_queries: how many there are.
         gold_queries: ``[gold documents]``, the number of the query of each.
         gold_rows: ``[gold documents]``, item rows.
-        n_items: of the corpus.
+        n_items: number of items of the corpus.
         own_rows: ``[queries]``, the item that is the query itself and takes no rank; -1 if there is none.
     """
 
@@ -49,7 +49,7 @@ class RetrieverRanks:
             configuration: its name.
             candidates: by label.
             lists: ``[queries + 1]``, start of each query's lists: one each, or one for each of its sub-queries.
-            filters: of the queries.
+            filters: filters of the queries.
         """
         for label, retrieved in candidates.items():
             if len(retrieved.batch.offsets) - 1 != lists[-1]:

@@ -65,7 +65,7 @@ def run_searchers(settings: BenchmarkSettings, on_progress: Callable[[str], None
     are measured on one corpus; a configuration that searches another one is left out as well.
 
     Args:
-        settings: of the benchmark.
+        settings: settings of the benchmark.
         on_progress: called with progress messages.
 
     Raises:

@@ -101,7 +101,7 @@ class BenchmarkSettings:
         seed: for sampling those queries, and for tests and intervals; 0 or more.
         stage_folder: folder for results of stages; None: every configuration is searched and timed separately.
         query_loader: ``config`` of the loader of queries and gold; None if they were given in Python.
-        prices: of language models; None: no price is reported.
+        prices: prices of language models; None: no price is reported.
         corpus_fingerprint: required fingerprint of the corpus; None: any corpus.
         answerer: answers the queries as questions from each searcher's results; None: nothing is answered.
         where: a filter for all queries; see :mod:`nlp_retrieval.core.filters`.
@@ -240,7 +240,7 @@ class MlflowSettings:
 
     Args:
         experiment: created if it does not exist.
-        uri: of the tracking server or store; None: that of ``MLFLOW_TRACKING_URI`` or, if unset, an SQLite file in the
+        uri: URI of the tracking server or store; None: that of ``MLFLOW_TRACKING_URI`` or, if unset, an SQLite file in the
             output folder.
     """
 

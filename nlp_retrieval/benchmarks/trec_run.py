@@ -61,7 +61,7 @@ class TrecRun(Component):
 
         Args:
             query_ids: in order.
-            item_ids: of the corpus.
+            item_ids: ids of the corpus.
             k: length of the lists.
 
         Raises:

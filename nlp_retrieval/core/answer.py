@@ -16,7 +16,7 @@ class Answer(PlainModel):
     """An answer to one question; it may also say that there is no answer.
 
     Args:
-        text: a few words; empty where there is no answer.
+        text: a few words; empty if there is no answer.
         reasoning: why, in the answerer's words.
         passages: ids of the items that it cites, in order, each once.
         facts: the sentences that it cites, in order, each once.

@@ -71,7 +71,7 @@ class WorkerLease:
         self._pool: Closable | None = None
 
     def pool(self, start: Callable[[Workers], Closable]) -> Closable:
-        """Return the pool of this call, started by ``start`` where there is none yet."""
+        """Return the pool of this call; if there is none yet, ``start`` starts it."""
         if self._pool is None:
             self._pool = start(self.wanted)
         return self._pool
@@ -102,7 +102,7 @@ def use_workers(wanted: Workers) -> Iterator[None]:
 
 
 def current_crew() -> WorkerLease | None:
-    """The workers of the call that is running; None where it encodes by itself."""
+    """The workers of the running call; None if it encodes in this process."""
     return _crew.get()
 
 

@@ -32,7 +32,7 @@ class Hits:
         offsets: ``[queries + 1]``; query i has ``offsets[i]:offsets[i + 1]`` of the columns.
         rows: item rows.
         scores: higher is better.
-        signals: the parts of the scores, as columns by name; NaN where there is no value.
+        signals: the parts of the scores, as columns by name; NaN if there is no value.
     """
 
     offsets: Rows
@@ -112,7 +112,7 @@ class CandidateBatch:
         rows: item rows.
         scores: higher is better.
         subquery: number of the sub-query with the best score for the candidate, from 0.
-        signals: columns by signal key, NaN where a component did not score the candidate.
+        signals: columns by signal key, NaN if a component did not score the candidate.
     """
 
     offsets: Rows

@@ -61,8 +61,8 @@ class TermScore:
 
     Args:
         term: as the index has it.
-        weight: of the term in the query.
-        held: of the term in the item; 0 where the item lacks it.
+        weight: weight of the term in the query.
+        held: weight of the term in the item; 0 if the item lacks it.
         fed_back: part of ``weight`` that comes from feedback passages; all of it if the term is not in the query.
     """
 
@@ -89,9 +89,9 @@ class Explanation:
     Args:
         item: the item found.
         origin: why the search began at the chain's first item, in words.
-        steps: the links walked; none where the search began at the item itself.
+        steps: the links walked; empty if the search began at the item itself.
         strength: share of the walk that took this chain; comparable within one query.
-        terms: of the query, if the score is the sum of their contributions.
+        terms: terms of the query, if the score is the sum of their contributions.
     """
 
     item: SearchableItem
@@ -105,8 +105,8 @@ class Explanation:
         """Explain a score by the terms of the query, highest weight first; None if the item has none of them.
 
         Args:
-            label: of the retriever.
-            item: what was found.
+            label: label of the retriever.
+            item: the item found.
             terms: all of the query.
         """
         ordered = sorted(terms, key=lambda term: (-term.score, -term.weight, term.term))
@@ -165,7 +165,7 @@ def _told(term: TermScore) -> str:
 
 
 def name_of(item: SearchableItem) -> str:
-    """The title of an item, or its id where it has none."""
+    """The title of an item, or its id if it has none."""
     return item.title or item.item_id
 
 

@@ -42,7 +42,7 @@ def warn_of_cut(retriever: str, n_cut: int, n_texts: int, limit: str, cure: str,
     Args:
         retriever: name of the retriever.
         n_cut: how many texts were cut.
-        n_texts: of how many.
+        n_texts: total number of texts.
         limit: the limit that they exceed.
         cure: the suggested fix.
         what: description of the texts.

@@ -35,8 +35,8 @@ def search_past_ties(
         n_queries: how many queries there are.
         k: length of the lists.
         n_items: the most items that could be found.
-        score: takes the numbers of queries, ascending, and as many rows, returns the scores to rank by; None to use those
-            of the engine.
+        score: takes the numbers of queries, ascending, and the same number of rows, and returns the scores to rank by; None to
+            use the engine's.
         slack: with ``score``, ``[queries]``: largest difference between its scores and the engine's.
         past_the_cut: how many more than k to fetch at first; with slack, a larger number avoids a second search.
     """
@@ -158,7 +158,7 @@ def scaled(scores: Scores, depth: int = 0) -> Scores:
     """Scale the scores of one list to 0..1, where 0 is the score of items outside it; if all are equal, all become 1.
 
     Args:
-        scores: of the list.
+        scores: scores of the list.
         depth: a list of this length was cut at its lowest score; a shorter one holds all items that match, the others score 0.
     """
     if len(scores) == 0:

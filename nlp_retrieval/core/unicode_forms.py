@@ -25,7 +25,7 @@ def normalize(form: Form, text: str) -> str:
 
     Args:
         form: NFC, NFD, NFKC or NFKD.
-        text: of any length.
+        text: text of any length.
     """
     if not text.isascii() and _LONG_RUN.search(text):
         spread: Form = "NFKD" if "K" in form else "NFD"

@@ -27,7 +27,7 @@ def compare_by_group(
     """Compare every configuration with the baseline, by group; ``""`` stands for all queries. Empty for a single configuration.
 
     Args:
-        per_query: of all queries.
+        per_query: measures of all queries.
         baseline: a configuration.
         families: per query.
         groups: ``[queries]`` by name, masks of their members.
@@ -47,7 +47,7 @@ def intervals_by_group(
     """Return the interval of every mean, low and high, by configuration, group and measure.
 
     Args:
-        per_query: of all queries.
+        per_query: measures of all queries.
         families: per query.
         groups: as in :func:`compare_by_group`.
         seed: seed of the resamples.

@@ -27,9 +27,9 @@ class ChangedQuery:
     """A query, and its gain from one configuration to another.
 
     Args:
-        query_id: of the query.
+        query_id: id of the query.
         one: the measure of the first configuration.
-        other: of the second.
+        other: measure of the second.
         entered: how many hits are among the first k of the second and not of the first.
     """
 
@@ -50,7 +50,7 @@ def changed_queries(lists: RunLists, one: str, other: str, k: int, measure: str 
     Equal changes are sorted by the number of hits that entered the list, then in the order of the run.
 
     Args:
-        lists: of a run.
+        lists: lists of a run.
         one: a configuration.
         other: another.
         k: the cutoff.
@@ -78,8 +78,8 @@ def measured(lists: RunLists, configurations: Iterable[str], k_values: Sequence[
     """Return ``[queries]`` by configuration and measure, NaN for a query without gold; gold is counted by items.
 
     Args:
-        lists: of a run.
-        configurations: of the run.
+        lists: lists of a run.
+        configurations: configurations of the run.
         k_values: the cutoffs.
 
     Raises:
@@ -110,7 +110,7 @@ def entered(lists: RunLists, one: Listing, other: Listing, k: int) -> Rows:
     """Return ``[queries]``: how many of the first k of the second list are not among those of the first.
 
     Args:
-        lists: of a run.
+        lists: lists of a run.
         one: the lists of a configuration.
         other: those of another.
         k: the cutoff.

@@ -33,10 +33,10 @@ class Comparison:
         system: the system under test.
         baseline: the system to compare with.
         difference: mean over queries of the system's value minus the baseline's.
-        interval: of the difference, over families (:mod:`~nlp_retrieval.evaluation.bootstrap`); not corrected for the
+        interval: interval of the difference, over families (:mod:`~nlp_retrieval.evaluation.bootstrap`); not corrected for the
             number of comparisons.
-        level: of the interval.
-        p: of the paired randomisation test, two-sided.
+        level: confidence level of the interval.
+        p: p-value of the paired randomisation test, two-sided.
         p_holm: p corrected for ``comparisons``.
         comparisons: number of comparisons in this measure.
         effect_size: Cohen's d_z (Cohen, 1988; Lakens, 2013): the difference over the standard deviation of the families'

@@ -71,7 +71,7 @@ def own_ids_of_lists(lists: RunLists, ignore: bool | None) -> OwnIds:
     """Return the hits of finished runs that do not count.
 
     Args:
-        lists: of the runs.
+        lists: lists of the runs.
         ignore: whether an item with the id of its query is the query itself; None: true if most of the queries that find
             such an item find it first, or if their texts are equal.
     """
@@ -99,7 +99,7 @@ def without_own(lists: RunLists, own: OwnIds) -> dict[str, Listing]:
     """Return the lists of every configuration without the hits that do not count.
 
     Args:
-        lists: of runs.
+        lists: lists of runs.
         own: the hits that do not count.
     """
     place = {item_id: number for number, item_id in enumerate(lists.item_ids)}

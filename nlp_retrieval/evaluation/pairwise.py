@@ -22,7 +22,7 @@ class Pairwise:
     Args:
         measure: its name, such as ``"recall@21"``.
         systems: in the given order.
-        comparisons: of each with each before it; p is corrected by Holm's method for all of them.
+        comparisons: comparisons of each with each before it; p is corrected by Holm's method for all of them.
     """
 
     measure: str
@@ -42,7 +42,7 @@ def compare_pairs(per_query: PerQuery, measure: str, families: Sequence[str | No
     """Compare all pairs of configurations in a measure; None if there are fewer than two configurations.
 
     Args:
-        per_query: of all queries, by configuration.
+        per_query: measures of all queries, by configuration.
         measure: a measure that all of them have.
         families: per query; None for a query without a family.
         seed: seed of the tests and intervals.

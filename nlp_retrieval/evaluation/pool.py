@@ -30,8 +30,8 @@ class GoldDocument:
     """A gold document of a query.
 
     Args:
-        query_id: of the query.
-        item_id: of the document.
+        query_id: id of the query.
+        item_id: id of the document.
         title: empty if it has none.
         grade: above 0.
     """
@@ -47,7 +47,7 @@ class PoolShare:
     """Contribution of one source to the pool at a cutoff.
 
     Args:
-        recall: of its own first k.
+        recall: recall of its own first k.
         perfect_recall: the share of queries whose gold is completely in its own first k.
         adds: recall of the pool minus that of the pool without it.
         adds_perfect: the same for perfect recall.
@@ -66,8 +66,8 @@ class PoolCutoff:
     """The pool at one cutoff.
 
     Args:
-        k: of each source's list.
-        recall: of the pool, an oracle's.
+        k: number of hits used of each source's list.
+        recall: recall of the pool, an oracle's.
         perfect_recall: the share of queries whose gold is completely in the pool.
         unfound: how many gold documents no source finds.
         shares: by source.
@@ -103,7 +103,7 @@ def gold_ranks(lists: RunLists, listing: Listing) -> Ranks:
     """Return the rank of each gold document in its query's list, 0 if it is missing.
 
     Args:
-        lists: of a run; its queries and gold count, not its listings.
+        lists: lists of a run; its queries and gold count, not its listings.
         listing: lists for these queries, of items by their positions in ``lists.item_ids``.
 
     Raises:
@@ -122,7 +122,7 @@ def pool_report(lists: RunLists, ranks: Mapping[str, Ranks], k_values: Sequence[
     """Return the gold documents found by each source and by the union of all sources.
 
     Args:
-        lists: of a run.
+        lists: lists of a run.
         ranks: by source: a configuration, or a retriever on its own; see :func:`gold_ranks`.
         k_values: the cutoffs.
 

@@ -31,7 +31,7 @@ class SignalMove:
     """One signal of a hit in two lists.
 
     Args:
-        name: of the signal.
+        name: name of the signal.
         one: its value in the first list; None if there is none.
         other: its value in the second list.
         one_rank: the rank of the hit by this signal in the first list.
@@ -59,7 +59,7 @@ class HitDifference:
     """A hit that is among the first k of at least one of two lists.
 
     Args:
-        item_id: of the item.
+        item_id: id of the item.
         title: empty if it has none.
         grade: 0 if it is not gold for the query.
         one_rank: in the first list, from 1, also beyond k; None if it is not in the list.
@@ -99,7 +99,7 @@ class MissedGold:
     """Gold that is not among the first k of either list.
 
     Args:
-        item_id: of the item.
+        item_id: id of the item.
         title: empty if it has none.
         grade: above 0.
         one_rank: beyond k in the first list; None if it is missing.
@@ -118,7 +118,7 @@ class QueryDifference:
     """Two lists for one query.
 
     Args:
-        query_id: of the query.
+        query_id: id of the query.
         text: its text.
         family: None if it has none.
         group: None if it belongs to none.
@@ -127,8 +127,8 @@ class QueryDifference:
         k: the cutoff.
         hits: all hits among the first k of either list, by their better rank.
         missed: gold that is not among the first k of either list.
-        one_recall: of the first list at k, over the gold items; None if the query has no gold.
-        other_recall: of the second.
+        one_recall: recall of the first list at k, over the gold items; None if the query has no gold.
+        other_recall: recall of the second.
     """
 
     query_id: str
@@ -160,10 +160,10 @@ def difference(lists: RunLists, one: str, other: str, query_id: str, k: int) -> 
     """Compare the lists of two configurations for one query.
 
     Args:
-        lists: of a run.
+        lists: lists of a run.
         one: a configuration.
         other: another.
-        query_id: of the query.
+        query_id: id of the query.
         k: the cutoff; hits beyond it neither enter nor leave.
 
     Raises:

@@ -55,11 +55,11 @@ class RunLists:
 
     Args:
         query_ids: in order.
-        texts: of the queries.
+        texts: texts of the queries.
         families: per query; None if it has none.
         groups: per query; None if it belongs to none.
-        item_ids: of every item in a list or in the gold.
-        titles: of those, empty if an item has none.
+        item_ids: ids of every item in a list or in the gold.
+        titles: titles of those, empty if an item has none.
         gold_offsets: ``[queries + 1]``, into the next two.
         gold_items: positions in ``item_ids``.
         gold_grades: above 0.
@@ -158,7 +158,7 @@ class ListsBuilder:
 
     Args:
         query_ids: in order.
-        texts: of the queries.
+        texts: texts of the queries.
         families: per query.
         groups: per query.
         qrels: grades above 0 by item id, by query id.

@@ -57,7 +57,7 @@ def write_run(
         tag: the name of the run; white space becomes underscores.
 
     Raises:
-        QueryError: an empty id, the same query twice, or not as many query ids as lists.
+        QueryError: an empty id, the same query twice, or different numbers of query ids and lists.
         EngineError: a list that is not best first, an item twice in one list, or a score out of the range of 32 bits.
         OutputError: the file cannot be written.
     """

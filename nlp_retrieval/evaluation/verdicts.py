@@ -38,7 +38,7 @@ def limits(comparison: Comparison, alpha: float = 0.05) -> str:
     """Return why the test could not have found any difference significant, however clear; an empty string if it could.
 
     Args:
-        comparison: of two systems.
+        comparison: comparison of two systems.
         alpha: as in :func:`verdict`.
     """
     one, many = comparison, comparison.comparisons
@@ -65,7 +65,7 @@ def sentence(comparison: Comparison, alpha: float = 0.05) -> str:
     """Return the comparison in words, with its numbers; p is the corrected one.
 
     Args:
-        comparison: of two systems.
+        comparison: comparison of two systems.
         alpha: as in :func:`verdict`.
     """
     one, found = comparison, verdict(comparison, alpha)

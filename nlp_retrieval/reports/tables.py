@@ -138,7 +138,7 @@ def chosen_columns(view: ReportView, names: Sequence[str]) -> list[Column]:
     """Return columns by their names, in the given order.
 
     Args:
-        view: of a finished benchmark.
+        view: view of a finished benchmark.
         names: each a measure (``recall@5``), a cost (``latency_ms``), a family of them (``recall``, ``cost``) or ``all``; none:
             those of the table in a terminal.
 
@@ -177,8 +177,8 @@ def csv_table(view: ReportView, columns: Sequence[Column]) -> str:
     """Return the comparison as CSV, with a heading.
 
     Args:
-        view: of a finished benchmark.
-        columns: of figures.
+        view: view of a finished benchmark.
+        columns: columns of figures.
     """
     written = io.StringIO()
     rows = csv.writer(written, lineterminator="\n")
@@ -192,8 +192,8 @@ def json_table(view: ReportView, columns: Sequence[Column]) -> str:
     """Return the comparison as a list of objects in JSON; a figure that was not measured is null.
 
     Args:
-        view: of a finished benchmark.
-        columns: of figures.
+        view: view of a finished benchmark.
+        columns: columns of figures.
     """
     return json.dumps(list(_rows(view, columns)), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 

@@ -158,7 +158,7 @@ def difference_view(
     """Return two lists side by side, then the documents found and the signals that moved with each hit, for ``rich`` to print.
 
     Args:
-        found: of a query.
+        found: ranking difference of a query.
         passages: texts by item id; items without one are shown without.
         common: words not to highlight.
         whole: whether to show a whole text instead of the part relevant to the query.
@@ -177,7 +177,7 @@ def queries_view(
     """Return the queries that change most as a table for ``rich`` to print.
 
     Args:
-        lists: of the two runs.
+        lists: lists of the two runs.
         one: the first run.
         other: the second.
         changed: queries, in display order.
@@ -318,7 +318,7 @@ class SummaryTable:
     """The comparison for a terminal: prints with ``rich``, and leaves columns out if the terminal is narrow.
 
     Args:
-        view: of a finished benchmark.
+        view: view of a finished benchmark.
         whole: whether to keep all columns, however narrow the terminal is.
     """
 

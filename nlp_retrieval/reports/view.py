@@ -90,7 +90,7 @@ class Cell:
         comparison: with the baseline's figure; None if it was not tested.
         on_front: whether its configuration is on the Pareto front of this cost. Fronts are of all queries.
         tied: whether it cannot be distinguished from one on that front.
-        interval: of a median latency, as printed; empty if unknown.
+        interval: interval of a median latency, as printed; empty if unknown.
         repeated: true of a cost in a group: cost is measured over all queries.
     """
 
@@ -147,7 +147,7 @@ class QueryGroup:
         name: empty for all queries.
         count: number of queries, if known.
         rows: one for each configuration.
-        comparisons: of the other configurations with the baseline, in every measure.
+        comparisons: comparisons of the other configurations with the baseline, in every measure.
         hopeless: why no difference could have been significant; empty if one could.
     """
 
@@ -171,7 +171,7 @@ class ReportView:
         columns: every measure, then every cost.
         summary: the columns to show if space is limited.
         model_columns: usage and cost of language models; empty if none was used.
-        groups: of queries, all of them first.
+        groups: groups of queries, all of them first.
         comparisons: with the baseline, by group, measure and configuration.
         fronts: the Pareto fronts, by the key of their cost.
         legends: the meaning of the marks of a verdict, and their test, for each set of symbols.

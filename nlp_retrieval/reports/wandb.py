@@ -38,7 +38,7 @@ class Ledger:
     """The runs of one sweep that were logged.
 
     Args:
-        folder: of the benchmark's files.
+        folder: folder of the benchmark's files.
         sweep: plain values that identify it.
         group: the name of its group, if it was not logged before.
     """

@@ -101,7 +101,7 @@ class McpTool:
         """Return the result of the tool, as plain values.
 
         Args:
-            arguments: of this tool's model.
+            arguments: arguments of this tool's model.
         """
         found: dict[str, Any] = json.loads(self.run(arguments))
         return {"about_texts": ABOUT_TEXTS} | found if self.shows_texts else found

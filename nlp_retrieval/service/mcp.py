@@ -139,7 +139,7 @@ def session_manager_of(server: Server[Any], settings: ServiceSettings) -> Stream
     """Return the HTTP transport of the protocol; without sessions, so that any process can answer any request.
 
     Args:
-        server: of the protocol.
+        server: server of the protocol.
         settings: access and limits.
     """
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager

@@ -147,7 +147,7 @@ class ComponentRules:
         return self.component()
 
     def other_values(self) -> Mapping[str, object]:
-        """Return another valid value by parameter, where the type hint does not suggest one: text, paths, components."""
+        """Return another valid value by parameter, if the type hint does not suggest one: text, paths, components."""
         return {}
 
     def test_a_constructor_opens_no_file_and_imports_nothing_heavy(self) -> None:

@@ -17,7 +17,7 @@ def others_of(component: ComponentT, given: Mapping[str, object]) -> Iterator[tu
 
     Args:
         component: the component to vary.
-        given: another value by parameter, where the type hint does not suggest one.
+        given: another value by parameter, if the type hint does not suggest one.
     """
     hints = get_type_hints(type(component).__init__, include_extras=True)
     for parameter in parameters_of(type(component)):

@@ -27,7 +27,7 @@ class RunCorpus:
     """The corpus that a configuration was run on.
 
     Args:
-        fingerprint: of its items, in order.
+        fingerprint: fingerprint of its items, in order.
         items: how many there are.
     """
 

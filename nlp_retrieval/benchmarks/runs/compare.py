@@ -34,7 +34,7 @@ def compare_runs(
         k_values: the cutoffs; by default those of the first folder, or 5, 10 and 20. Lists are used as they are: a cutoff
             beyond a list's end uses the whole list.
         baseline: by default the first run.
-        seed: of tests and intervals.
+        seed: seed of tests and intervals.
 
     Raises:
         ConfigurationError: fewer than two runs, or an unknown baseline.

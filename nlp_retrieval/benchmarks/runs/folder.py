@@ -61,7 +61,7 @@ def report_bytes(report: BenchmarkReport, folder: Path) -> bytes:
     """Return a report as the content of ``report.json``.
 
     Args:
-        report: of the run.
+        report: report of the run.
         folder: the folder with the files that are read with it.
     """
     files = {name: FileRecord(bytes=(folder / name).stat().st_size, sha256=sha256_of(folder / name)) for name in _READ_BACK}

@@ -116,7 +116,7 @@ def benchmark_of(
     """Return the benchmark that a manifest describes; it stores no results of stages, so everything is computed.
 
     Args:
-        manifest: of a run.
+        manifest: manifest of a run.
         index: the index directory, overriding the manifest's own.
         trust: let the manifest use settings that :mod:`nlp_retrieval.core.components.trust` does not allow; data is
             read from files, so nearly every manifest needs this.
@@ -242,8 +242,8 @@ def moved_results(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str
     """Return the measures that differ between two ``results.json``, one sentence each; empty if all are equal.
 
     Args:
-        before: of the repeated run.
-        now: of the repetition.
+        before: results of the repeated run.
+        now: results of the repetition.
     """
     sentences = []
     for name, result in before["configurations"].items():

@@ -43,7 +43,7 @@ class Sources:
     """Runs that answer the same queries.
 
     Args:
-        lists: of all runs, in the given order.
+        lists: lists of all runs, in the given order.
         entrants: other facts about each.
         saved: the folders that runs came from, the first one first.
         measured: for runs from a folder, the means in their own report.

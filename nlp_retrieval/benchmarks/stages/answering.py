@@ -36,7 +36,7 @@ class Answered:
 
     Args:
         questions: in order.
-        cost: of answering them.
+        cost: cost of answering them.
         calls: usage of each language model, as counted by this run.
     """
 

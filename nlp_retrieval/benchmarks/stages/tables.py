@@ -22,8 +22,8 @@ class PairTable:
     """Scores of pairs of a query and an item row.
 
     Args:
-        n_items: of the index.
-        entries: of :func:`pairs_entry`.
+        n_items: number of items of the index.
+        entries: entries of :func:`pairs_entry`.
     """
 
     def __init__(self, n_items: int, entries: Iterable[Entry]) -> None:
@@ -114,7 +114,7 @@ class VectorTable:
     """Vectors of queries.
 
     Args:
-        entries: of :func:`vectors_entry`.
+        entries: entries of :func:`vectors_entry`.
     """
 
     def __init__(self, entries: Iterable[Entry]) -> None:

@@ -46,7 +46,7 @@ class GroupTrace:
     """Trace of the search for some of the queries.
 
     Args:
-        positions: of the queries.
+        positions: positions of the queries.
         trace: the trace of their search.
     """
 
@@ -75,7 +75,7 @@ def joined_traces(searcher: Searcher, groups: Sequence[GroupTrace]) -> SearchTra
 
     Args:
         searcher: the searcher.
-        groups: of queries; each query is in one group.
+        groups: groups of queries; each query is in one group.
     """
     if len(groups) == 1:
         return groups[0].trace
@@ -368,8 +368,8 @@ class ReplayedStages(Stages):
     """The stages of one query, taken from those of all queries: nothing is computed.
 
     Args:
-        trace: of the search over all queries.
-        position: of the query.
+        trace: trace of the search over all queries.
+        position: position of the query.
         first: its first list.
         last: start of the next query's lists.
     """

@@ -28,7 +28,7 @@ from weakref import WeakKeyDictionary
 
 _OWN_PACKAGE = __name__.partition(".")[0]
 _SHARED_FOLDERS = {Path(path) for path in sysconfig.get_paths().values()}
-"""Folders in which unrelated packages lie side by side."""
+"""Folders that contain unrelated packages."""
 
 _PLAIN = (str, bytes, int, float, complex, bool, type(None))
 _CONSTANT = (*_PLAIN, tuple, frozenset)
@@ -47,7 +47,7 @@ def code_of(cls: type) -> dict[str, str] | None:
     """Return a fingerprint of the code of a class; None where all of it belongs to this package.
 
     Returns:
-        ``class`` (module and qualified name), ``package`` (and version, where a distribution of its name is installed) and
+        ``class`` (module and qualified name), ``package`` (and version, if a distribution of its name is installed) and
         ``checksum``.
     """
     foreign = [base for base in cls.__mro__ if not is_own(base) and not _is_standard(base)]

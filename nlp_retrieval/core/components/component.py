@@ -144,7 +144,7 @@ class Component:
         try:
             bound = inspect.signature(cls.__init__).bind_partial(self, *args, **kwargs)
         except TypeError:
-            return self  # __init__ is about to raise Python's own message
+            return self  # __init__ will raise Python's own message
         given = {key: check_parameter(cls, key, value) for key, value in list(bound.arguments.items())[1:]}
         bound.apply_defaults()
         self._arguments = {

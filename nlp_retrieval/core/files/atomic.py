@@ -144,7 +144,7 @@ def _replacing(path: Path) -> Iterator[BufferedWriter]:
 
 
 def clear_asides(path: Path, seconds: float = 3600.0) -> None:
-    """Remove temporary files that killed writers left beside a file.
+    """Remove temporary files that killed writers left next to a file.
 
     Args:
         path: the file.

@@ -42,8 +42,8 @@ def fingerprint_of(corpus: str, identity: Config, records: Sequence[RetrieverRec
 
     Args:
         corpus: fingerprint of its items.
-        identity: of the retriever.
-        records: of the index. If one of them has equal settings and another fingerprint, because earlier versions
+        identity: identity of the retriever.
+        records: records of the index. If one of them has equal settings and another fingerprint, because earlier versions
             distinguished 1 from 1.0, that fingerprint is used.
     """
     own = _hash(corpus, identity)

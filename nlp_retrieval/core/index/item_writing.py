@@ -2,7 +2,7 @@
 
 Metadata is stored in typed columns, one per key, for filters; a key whose values have no common simple type is stored as
 JSON text. Items read equal items written. Writing takes two passes, because a column's type is known only after all
-values have been seen: the first writes untyped batches beside the file, the second types them. Memory holds one batch in
+values have been seen: the first writes untyped batches next to the file, the second types them. Memory holds one batch in
 both.
 """
 

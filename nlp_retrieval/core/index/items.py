@@ -329,7 +329,7 @@ class _ItemFile:
                 yield reader.get_batch(number)
 
     def titles_of(self, batch: pa.RecordBatch) -> list[str]:
-        """The titles of a batch of this file; empty where there is none."""
+        """The titles of a batch of this file; empty if there is none."""
         for number, (key, is_json) in enumerate(self.keys):
             if key == "title":
                 values = batch.column(number + 2).to_pylist()
@@ -366,7 +366,7 @@ class _ItemFile:
         return rows
 
     def column(self, number: int, key: str, kind: str) -> tuple[str, pa.Array]:
-        """The metadata of a key in a batch, with its kind; all null where this file has none."""
+        """The metadata of a key in a batch, with its kind; all null if this file has none."""
         position = next((position for position, (known, _) in enumerate(self.keys) if known == key), None)
         batch = self.batches[number]
         return (kind, pa.nulls(len(batch), TYPES[kind])) if position is None else (self.kinds[key], batch.column(position + 2))
@@ -423,7 +423,7 @@ class ItemTable:
         )
 
     def titles(self) -> list[str]:
-        """All titles, by row; empty where there is none, and for a deleted item."""
+        """All titles, by row; empty if there is none, and for a deleted item."""
         return self._without_deleted([title for file in self._files for b in file.batches for title in file.titles_of(b)])
 
     def _without_deleted(self, values: list[str]) -> list[str]:

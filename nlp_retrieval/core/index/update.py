@@ -1,4 +1,4 @@
-"""Updating an index in place: new items become a segment of their own, deleted ones are marked, and segments are joined.
+"""Updating an index in place: new items become a separate segment, deleted ones are marked, and segments are joined.
 
 Existing files are never written to. An update publishes new folders and then a manifest that names them and the old ones,
 so that a reader sees all of it or none, and a crash leaves the old state or the new one. An updated item is deleted and added,

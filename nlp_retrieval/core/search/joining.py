@@ -159,7 +159,7 @@ def merge_subqueries(
         places: per sub-query of the batch, in order of queries, its list in ``hits``.
         counts: number of sub-queries per query.
         rule: see above.
-        label: of the retriever; prefix of its signals.
+        label: label of the retriever; prefix of its signals.
         k: length of the lists.
     """
     lengths = np.diff(hits.offsets)[places]
@@ -207,7 +207,7 @@ def _values(
         if rule == "alternate":
             turn = np.where(subquery == 0, 2 * within, 2 * (within * (n_subqueries - 1) + subquery - 1) + 1)
         value = np.reciprocal(1.0 + turn.astype(np.float64))
-    return np.where(n_subqueries == 1, scores, value)  # with one there is nothing to merge, whatever the other queries have
+    return np.where(n_subqueries == 1, scores, value)  # with one, there is nothing to merge
 
 
 def _subquery_signals(
@@ -244,7 +244,7 @@ class FusionPool:
         labels: labels of the retrievers.
         owner: ``[candidates]`` ascending, the list of each.
         n_lists: how many lists there are.
-        scores: ``[candidates, retrievers]``, NaN where a retriever did not find the candidate.
+        scores: ``[candidates, retrievers]``, NaN if a retriever did not find the candidate.
         ranks: the same, from 1.
     """
 

@@ -139,7 +139,7 @@ class BaseRetriever(Component, ABC):
         """Write one index of the items of consecutive segments. By default it is built again from the items.
 
         Args:
-            segments: of these items and some deleted ones.
+            segments: segments of these items and some deleted ones.
             items: the items that are not deleted, in order.
             folder: empty.
         """
@@ -199,7 +199,7 @@ class BaseRetriever(Component, ABC):
         Args:
             queries: queries that have a letter or a digit.
             k: at most this many hits per query.
-            n_rows: of the index.
+            n_rows: number of rows of the index.
             allowed: ``[rows]``; None allows all.
 
         Raises:

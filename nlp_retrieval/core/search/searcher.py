@@ -132,8 +132,8 @@ class Searcher(BaseSearcher):
             One list per query, best first; ordinary lists that also have ``to_pandas()``, ``to_polars()`` and ``to_arrow()``.
 
         Raises:
-            QueryError: a query is not a string, k is not a positive integer, the filter does not match these items, or there
-                are not as many lists of sub-queries as queries.
+            QueryError: a query is not a string, k is not a positive integer, the filter does not match these items, or the
+                numbers of queries and of lists of sub-queries differ.
             IndexMissingError: no index was opened.
             IndexDamagedError: a file of the index has changed since it was opened.
             ForkError: it was opened before a fork, which one of the engines does not survive.

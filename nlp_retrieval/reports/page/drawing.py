@@ -80,7 +80,7 @@ def quality_axis(values: list[float], height: float) -> ChartAxis:
 
     Args:
         values: between 0 and 1.
-        height: of the drawing.
+        height: height of the drawing.
     """
     low, high = min(values), max(values)
     step = next((step for step in (0.02, 0.05, 0.1, 0.2) if (max(high - low, _SMALLEST_SPAN)) / step <= 6), 0.2)
@@ -140,7 +140,7 @@ def grid(x: ChartAxis, y: ChartAxis, right: float, height: float, y_title: str, 
         x: from left to right.
         y: from bottom to top.
         right: end of the lines, in pixels.
-        height: of the drawing.
+        height: height of the drawing.
         y_title: title of the vertical axis.
         x_title: title of the horizontal axis.
     """
@@ -273,7 +273,7 @@ def svg(name: str, title: str, description: str, height: float, body: list[Marku
         name: prefix of its ids.
         title: read first by screen readers.
         description: description of the content, in words.
-        height: of the drawing.
+        height: height of the drawing.
         body: the elements.
     """
     drawn = Markup(

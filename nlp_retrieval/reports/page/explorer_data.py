@@ -87,7 +87,7 @@ def explorer_block(lists: RunLists, values: Values, k_values: Sequence[int], lim
     """Return as much of the data as fits; None if the lists of twenty queries do not.
 
     Args:
-        lists: of a run.
+        lists: lists of a run.
         values: ``[queries]`` by configuration and measure.
         k_values: the cutoffs of the run.
         limit: maximum characters of the block.

@@ -28,8 +28,8 @@ class GridAxis:
 
     Args:
         path: dotted path of the parameter.
-        keys: of the values, in display order.
-        labels: of the values.
+        keys: keys of the values, in display order.
+        labels: labels of the values.
         is_number: whether all values are numbers.
     """
 
@@ -50,8 +50,8 @@ class HeatCell:
 
     Args:
         place: position of its configuration in the report; -1 if it was not run.
-        name: of its configuration.
-        value: of the measure; None if it was not measured.
+        name: name of its configuration.
+        value: value of the measure; None if it was not measured.
         level: from 0, the lowest value of all, to 7, the highest.
         best: whether no other value is higher.
     """

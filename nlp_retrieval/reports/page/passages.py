@@ -48,7 +48,7 @@ def passages_block(lists: RunLists, items: Sequence[str], room: int) -> PassageB
     """Return the texts, as long as they fit; None if none are known, or not one fits.
 
     Args:
-        lists: of a run.
+        lists: lists of a run.
         items: the ids of the items shown, in order.
         room: number of characters left on the page.
     """

@@ -15,7 +15,7 @@ def pool_tables(pools: Mapping[str, PoolReport], texts: Mapping[str, str]) -> Ma
 
     Args:
         pools: by kind of source: ``"configuration"``, ``"retriever"``.
-        texts: of the queries, by id.
+        texts: texts of the queries, by id.
     """
     judged = {kind: pool for kind, pool in pools.items() if pool.gold}
     return rendered("pool.html", pools=judged, texts=texts) if judged else Markup()

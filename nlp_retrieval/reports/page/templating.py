@@ -51,7 +51,7 @@ def asset(name: str, folder: Path | None = None) -> Markup:
 
     Args:
         name: its file.
-        folder: of another package; by default ``assets`` of this one.
+        folder: folder of another package; by default ``assets`` of this one.
     """
     return Markup(((folder or _ASSETS) / name).read_text("utf-8"))  # noqa: S704 - a file of an installed package
 

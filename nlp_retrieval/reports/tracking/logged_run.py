@@ -24,7 +24,7 @@ class LoggedRun:
     """One run, as logged to trackers.
 
     Args:
-        name: of the configuration, or ``summary``.
+        name: name of the configuration, or ``summary``.
         job: ``configuration`` or ``summary``.
         config: flat; see :mod:`nlp_retrieval.reports.tracking.run_config`.
         tags: short words.
@@ -102,7 +102,7 @@ def cost_figures(row: Row) -> dict[str, float]:
     """Return the single figures of a cost by name; those of language models only if one was used.
 
     Args:
-        row: of a configuration; its prices are included if known.
+        row: row of a configuration; its prices are included if known.
     """
     if row.result.cost is None:
         return {}

@@ -16,7 +16,7 @@ def loggers_of(config: BenchmarkConfig, names: Sequence[str] = ()) -> list[RunLo
 
     Args:
         config: the configuration, with the settings of each tracker.
-        names: of the trackers; empty for those in the configuration.
+        names: names of the trackers; empty for those in the configuration.
     """
     named = {"wandb": config.wandb is not None, "mlflow": config.mlflow is not None, "tensorboard": config.tensorboard}
     loggers: dict[str, RunLogger] = {

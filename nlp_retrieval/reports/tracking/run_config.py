@@ -102,7 +102,7 @@ def dataset_of(manifest: Config) -> str:
     """Return a short name of the data set: the last informative part of its path or name; empty if none is known.
 
     Args:
-        manifest: of a run.
+        manifest: manifest of a run.
     """
     loader = (manifest.get("corpus") or {}).get("loader") or {}
     while isinstance(loader, dict) and isinstance(loader.get("loader"), dict):

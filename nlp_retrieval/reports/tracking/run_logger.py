@@ -27,7 +27,7 @@ class RunLogger(ABC):
         """Check before the run whether it can be logged, and return in one line where it will be.
 
         Args:
-            folder: of the benchmark's files.
+            folder: folder of the benchmark's files.
 
         Raises:
             DependencyError: the tracker is not installed.
@@ -41,7 +41,7 @@ class RunLogger(ABC):
 
         Args:
             report: with its files.
-            folder: of these files.
+            folder: folder of these files.
 
         Raises:
             OutputError: the runs cannot be written, or are not accepted; the benchmark's files are complete anyway.
