@@ -1,4 +1,4 @@
-"""From the measures of every query to the report's means, intervals and comparisons.
+"""Judging: from the measures of every query to the report's means, intervals and comparisons.
 
 Everything judged here was measured before: nothing is searched, so a run can be judged again from its files, against
 another baseline or with other runs.

@@ -275,22 +275,22 @@ class BenchmarkRun:
 
     @property
     def query_ids(self) -> list[str]:
-        """Of the queries, in order."""
+        """Ids of the queries, in order."""
         return self.lists.query_ids
 
     @property
     def families(self) -> list[str | None]:
-        """Per query; None if it has no family."""
+        """Families per query; None if it has none."""
         return self.lists.families
 
     @property
     def query_groups(self) -> list[str | None]:
-        """Per query; None if it belongs to none."""
+        """Groups per query; None if it belongs to none."""
         return self.lists.groups
 
     @property
     def rankings(self) -> dict[str, list[Ranking]]:
-        """By configuration, one per query."""
+        """Lists by configuration, one per query."""
         return {name: self.lists.rankings(name) for name in self.lists.listings}
 
 

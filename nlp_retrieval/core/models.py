@@ -16,7 +16,7 @@ __all__ = ["Gold", "Query", "RetrievalResult", "SearchableItem"]
 
 
 _MAX_BITS = 2126
-"""Of an integer of 640 digits: the largest that is read from JSON and that every Python can print."""
+"""Size of an integer of 640 digits: the largest that is read from JSON and that every Python can print."""
 
 
 def _wrong_number(value: JsonValue, path: str) -> str | None:

@@ -70,7 +70,7 @@ class SharedStages(Stages):
     def __init__(self, store: StageStore, *, beside: bool = False) -> None:
         self.store, self._beside = store, beside
         self.refused: dict[tuple[str, str], RetrievalError] = {}
-        """By group and key, why a missing stage must not be computed here."""
+        """Reasons, by group and key, why a missing stage must not be computed here."""
         self._pairs: dict[str, PairTable] = {}
         self._vectors: dict[str, VectorTable] = {}
         self._opened: dict[tuple[Path, str], BaseRetriever] = {}

@@ -81,7 +81,7 @@ class BaseSearcher(FromSettings, ABC):
     kind: ClassVar[str] = "searchers"
 
     retrievers: dict[str, BaseRetriever]
-    """By label; set by the subclass."""
+    """Retrievers by label; set by the subclass."""
 
     _opening: ClassVar[Lock] = Lock()
     _opened: OpenedRetrievers | None = None

@@ -213,7 +213,7 @@ def _values(
 def _subquery_signals(
     label: str, key: Rows, kept: Rows, subquery: NDArray[np.int32], scores: Scores, n_subqueries: int
 ) -> dict[str, Scores]:
-    """Per sub-query, the engine's own score of every candidate it found (``kept`` is ascending)."""
+    """The engine's own score, per sub-query, of every candidate it found (``kept`` is ascending)."""
     columns = np.full((n_subqueries, len(kept)), np.nan)
     columns[subquery, np.searchsorted(kept, key)] = scores
     return {f"{label}[{number}].score": column for number, column in enumerate(columns)}
