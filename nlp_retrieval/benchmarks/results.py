@@ -280,17 +280,17 @@ class BenchmarkRun:
 
     @property
     def families(self) -> list[str | None]:
-        """Families per query; None if it has none."""
+        """Family of each query; None if it has none."""
         return self.lists.families
 
     @property
     def query_groups(self) -> list[str | None]:
-        """Groups per query; None if it belongs to none."""
+        """Group of each query; None if it belongs to none."""
         return self.lists.groups
 
     @property
     def rankings(self) -> dict[str, list[Ranking]]:
-        """Lists by configuration, one per query."""
+        """Lists of each configuration, one per query."""
         return {name: self.lists.rankings(name) for name in self.lists.listings}
 
 

@@ -110,7 +110,7 @@ def _counted(sources: Sources) -> Counted:
 
 
 def _warn_of_other_gold(sources: Sources, means: Mapping[str, Measures]) -> None:
-    """Return a note if gold names titles that several items share: a benchmark counts each title once, here each item counts."""
+    """Warn if gold names titles that several items share: a benchmark counts each title once, here each item counts."""
     off = [
         name
         for name, own in sources.measured.items()
