@@ -1,4 +1,4 @@
-"""Measuring searchers over one corpus: configurations, shared stages, costs, and runs on disk."""
+"""Measuring searchers over one corpus: configurations, shared stages, costs, and saved runs."""
 
 from nlp_retrieval._public_names import public_names
 

@@ -1,4 +1,4 @@
-"""What a benchmark can compare: whatever searches like a searcher, and runs of other tools."""
+"""Entrants of a benchmark: objects that search like a searcher, and runs of other tools."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from nlp_retrieval.core.search.base_searcher import BaseSearcher
 
 
 class Benchmarkable(Searching, Protocol):
-    """What a benchmark drives: a searcher, or anything that stands beside one.
+    """A searcher, or an object with the same interface, as a benchmark uses it.
 
-    All configurations of a run are measured on one corpus. ``opened`` says which one a searcher searches: it is the same from
-    ``open`` or ``index`` until these are called again. Where it is None, what was found is compared with the corpus instead.
+    All configurations of a run are measured on one corpus. ``opened`` identifies the corpus that a searcher searches. It stays
+    the same from ``open`` or ``index`` until these are called again. If None, results are compared with the corpus instead.
     """
 
     @property
@@ -28,20 +28,20 @@ class Benchmarkable(Searching, Protocol):
         """Its complete configuration, as plain values."""
 
     def index(self, items: BaseLoader | Iterable[SearchableItem], path: str | Path) -> IndexReport:
-        """Bring the index directory to hold what it needs, and open it."""
+        """Complete the index directory with everything it needs, and open it."""
 
     def open(self, path: str | Path) -> Benchmarkable:
-        """Open an index that holds what it needs."""
+        """Open an index that already holds everything it needs."""
 
     def index_records(self) -> list[RetrieverRecord]:
-        """Return what the index says of its retrievers."""
+        """Return the index's records of its retrievers."""
 
     def provenance(self) -> dict[str, str]:
-        """Return where its models come from."""
+        """Return the sources of its models."""
 
 
 Entry = BaseSearcher | Benchmarkable | TrecRun
-"""What stands in a benchmark under a name.
+"""A named entrant of a benchmark.
 
-A searcher is benchmarkable, and named too: pyright does not see it through ``open``, which is a descriptor.
+A searcher is both benchmarkable and an entrant: pyright misses this because ``open`` is a descriptor.
 """

@@ -1,6 +1,6 @@
-"""The public face of benchmarks: searchers over one corpus and one set of queries, given in Python.
+"""The public interface of benchmarks: searchers over one corpus and one set of queries, given in Python.
 
-What a benchmark is, and how its arguments are checked, is in :mod:`nlp_retrieval.benchmarks.settings`; how it runs, in
+The arguments and their checks are in :mod:`nlp_retrieval.benchmarks.settings`; the run itself is in
 :mod:`nlp_retrieval.benchmarks.running`.
 """
 
@@ -30,44 +30,44 @@ class Benchmarker:
     """Compares searchers over one corpus and one set of queries.
 
     Args:
-        searchers: by name. Equal retrievers of different searchers share one index. Beside searchers there may be runs of
-            other tools.
+        searchers: by name. Equal retrievers of different searchers share one index. Runs of other tools may be
+            included.
         loader: the corpus.
-        queries: what is asked.
-        gold: what is expected, for each query.
+        queries: the queries.
+        gold: the expected results of each query.
         k_values: the cutoffs.
-        index_path: the index directory; made, or completed by what is missing.
+        index_path: the index directory; created or completed as needed.
         baseline: the name of the searcher that others are compared with; the first by default.
-        group_by: a key of the queries' metadata; measures are also given for each of its values.
+        group_by: a key of the queries' metadata; measures are also reported for each of its values.
         latency_queries: how many queries are searched one at a time to measure latency.
-        seed: of the sample of those queries, and of the tests and intervals; 0 or more.
-        stage_folder: where results of stages are kept; what is there already is not computed again. None: every
-            configuration is searched and timed by itself.
-        query_loader: what the queries and the gold were read by, as its ``config``; the manifest keeps it, so that the run
+        seed: for sampling those queries, and for tests and intervals; 0 or more.
+        stage_folder: folder for results of stages; existing results are not computed again. None: every
+            configuration is searched and timed separately.
+        query_loader: ``config`` of the loader of queries and gold; the manifest keeps it, so that the run
             can be repeated.
-        prices: of language models; without them no price is reported.
-        corpus_fingerprint: of the corpus that it has to be, as an earlier run's manifest has it; None: what the loader gives.
-        on_progress: told what is being done.
-        answerer: answers the queries as questions from what each searcher found. Where their metadata has an ``answer``, and
-            perhaps ``supporting_facts``, the answers are judged by these, in further measures.
-        where: a filter that holds for all queries; see :mod:`nlp_retrieval.core.filters`.
-        where_from: what each query may find: the key of its own metadata by the key of the items', which has to be equal.
-            ``{"country": "country"}`` asks each question of its own country.
-        workers: how many processes encode the passages of what is indexed, as in ``Searcher.index``, and compute the stages
-            of the searches, where there is a folder for these. Latency is timed in this process in any case.
-        ray: address of a Ray cluster that does, as in ``Searcher.index``; its nodes see index and stages at the same paths.
-        gold_missing: what is done about relevant documents that the corpus lacks: they ``"count"`` as not found, are an
-            ``"error"`` before anything is encoded, or are taken out of the gold (``"drop"``), with the queries that have no
+        prices: prices of language models; without them no price is reported.
+        corpus_fingerprint: required fingerprint of the corpus, from an earlier run's manifest; None: any corpus.
+        on_progress: called with progress messages.
+        answerer: answers the queries as questions from each searcher's results. If their metadata has an ``answer``, and
+            perhaps ``supporting_facts``, the answers are judged by these, with additional measures.
+        where: a filter for all queries; see :mod:`nlp_retrieval.core.filters`.
+        where_from: a filter per query: item metadata keys mapped to query metadata keys whose values must be equal.
+            ``{"country": "country"}`` restricts each question to its own country.
+        workers: number of processes that encode passages for the index, as in ``Searcher.index``, and compute the stages
+            of the searches if there is a stage folder. Latency is always timed in this process.
+        ray: address of a Ray cluster to use instead, as in ``Searcher.index``; its nodes must see the same paths for index and
+        gold_missing: treatment of relevant documents that the corpus lacks: ``"count"`` them as not found, raise an
+            ``"error"`` before anything is encoded, or ``"drop"`` them from the gold, together with queries that have no
             others.
         ignore_identical_ids: whether a hit with the id of its query is the query itself and does not count, as in BEIR and
-            MTEB (ArguAna, Quora); None: it is where most of such queries have the text of that item. What is gold counts.
+            MTEB (ArguAna, Quora); None: true if most of such queries have the text of that item. Gold items always count.
 
     Raises:
         ConfigurationError: no searchers, components of one name and different classes, an unknown baseline, a seed below 0, or
-            an argument of another kind.
-        QueryError: no queries, two of one id, a cutoff that is not a positive integer, a filter that is none, or a query that
-            lacks what its filter is made of.
-        GoldError: two golds of one query, or no query with gold. Queries without gold do not count, and the report says so.
+            an argument of the wrong type.
+        QueryError: no queries, two with one id, a cutoff that is not a positive integer, an invalid filter, or a query that
+            lacks a key of its filter.
+        GoldError: two golds for one query, or no query with gold. Queries without gold do not count, and the report says so.
     """
 
     def __init__(
@@ -129,32 +129,32 @@ class Benchmarker:
         sample: int | None = None,
         seed: int = 0,
     ) -> dict[str, Benchmarkable]:
-        """Return searchers for all combinations of some parameters, by name, to be given to a benchmark.
+        """Return searchers for all combinations of some parameters, by name, for use in a benchmark.
 
         The arguments are those of ``grid`` in a configuration file; values may be components too. For instance
         ``Benchmarker.grid({"retrievers": [Bm25sRetriever()]}, {"retrievers.bm25s.k1": [0.9, 1.2]})``.
 
         Args:
-            searcher: the settings that all have in common.
-            vary: values by dotted path into these.
-            skip: combinations that are left out.
-            sample: so many of the combinations, drawn at random; None: all of them.
-            seed: of the draw.
+            searcher: the settings shared by all.
+            vary: values by dotted path into the settings.
+            skip: combinations to leave out.
+            sample: number of combinations to draw at random; None: all of them.
+            seed: seed of the sample.
 
         Raises:
-            ConfigurationError: a path leads nowhere, an axis or a skip makes no sense, or a value is not valid.
+            ConfigurationError: a path does not exist, an axis or a skip is invalid, or a value is not valid.
         """
         return build_grid(searcher, vary, skip=skip, sample=sample, seed=seed).searchers
 
     def run(self) -> BenchmarkRun:
-        """Index what is missing, search, and measure.
+        """Index missing parts, search, and measure.
 
-        A configuration that raises is left out, and the report says why. The baseline is then the first that did not. All
-        are measured on one corpus; a configuration that searches another one is left out so.
+        A configuration that raises an error is left out, and the report says why. The baseline is then the first remaining one.
+        All are measured on one corpus; a configuration that searches another one is left out as well.
 
         Raises:
-            Exception: what the first configuration raised, where none could be run.
-            IndexConflictError: the corpus does not have the fingerprint that was asked for.
+            Exception: the error of the first configuration, if none could be run.
+            IndexConflictError: the corpus does not have the required fingerprint.
             GoldError: the gold names items that are not in the corpus.
         """
         return run_searchers(self.settings, self._on_progress)

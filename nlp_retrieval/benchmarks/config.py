@@ -1,4 +1,4 @@
-"""A benchmark as a configuration file: the same objects as by hand, by their registry names."""
+"""A benchmark as a configuration file: the same objects as in Python, by their registry names."""
 
 from __future__ import annotations
 
@@ -56,21 +56,21 @@ _OPTIONAL = (
 
 @dataclass(frozen=True)
 class BenchmarkConfig:
-    """What a configuration file describes.
+    """Contents of a configuration file.
 
     Args:
         corpus: the loader of the items.
         queries: the loader of queries and gold.
-        searchers: by name, those of the grid behind those that are written out.
+        searchers: by name; those of the grid follow the explicit ones.
         index: the index directory.
         output: the folder for the files of the run.
-        stages: the folder where results of stages are kept; None: ``stages`` in the output folder.
-        wandb: where Weights & Biases keeps runs; None: nothing is logged there.
-        mlflow: where MLflow keeps runs; None: nothing is logged there.
-        tensorboard: whether event files for TensorBoard are written.
-        options: further fields of :class:`~nlp_retrieval.benchmarks.settings.BenchmarkSettings`, as far as the file names them.
-        grid: None where the file has none.
-        halving: how configurations are left out before all queries are searched; None: they are not.
+        stages: the folder for results of stages; None: ``stages`` in the output folder.
+        wandb: settings for Weights & Biases; None: do not log there.
+        mlflow: settings for MLflow; None: do not log there.
+        tensorboard: whether to write event files for TensorBoard.
+        options: further fields of :class:`~nlp_retrieval.benchmarks.settings.BenchmarkSettings`, as given in the file.
+        grid: None if the file has none.
+        halving: settings for dropping configurations before all queries are searched; None: keep all.
     """
 
     corpus: BaseLoader
@@ -87,10 +87,10 @@ class BenchmarkConfig:
     halving: Halving | None = None
 
     def settings(self, output: Path | None = None) -> BenchmarkSettings:
-        """Load queries and gold, and return what is to be run.
+        """Load queries and gold, and return the benchmark to run.
 
         Args:
-            output: the folder for the files of the run, in place of the file's own.
+            output: the folder for the files of the run, overriding the file's own.
         """
         with said_in_yaml():
             queries, gold = self.queries.queries(), self.queries.gold()
@@ -108,7 +108,7 @@ class BenchmarkConfig:
 
 @said_in_yaml()
 def read_benchmark_config(path: str | Path) -> BenchmarkConfig:
-    """Read and build everything that a configuration file names; nothing is loaded or indexed yet.
+    """Read and build everything named in a configuration file; nothing is loaded or indexed yet.
 
     Paths in it are relative to the working directory.
 
@@ -198,7 +198,7 @@ def _searcher(fields: Any, where: str) -> Entry:
         raise ConfigurationError(
             f"{where}: expected the settings of a searcher, such as {{retrievers: [bm25s]}}, found {fields!r}"
         )
-    # whatever is registered as a searcher has what a benchmark drives
+    # everything registered as a searcher has the interface that a benchmark needs
     return cast(Entry, build("searchers", {"name": Searcher.name} | dict(fields), where))
 
 

@@ -1,4 +1,4 @@
-"""What searching costs: time, memory, calls, tokens and money."""
+"""Costs of searching: time, memory, calls, tokens and money."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
 from nlp_retrieval.lm.counting import CallCounts, record_calls, summed
 
-# The figures of what searching costs: seconds, bytes, calls and tokens, each of one configuration.
+# The cost figures: seconds, bytes, calls and tokens, per configuration.
 
 
 @dataclass(frozen=True)
 class ModelTokens:
-    """The tokens of one language model; of what and when they count, see :class:`LanguageModelCost`.
+    """The tokens of one language model; for what is counted, see :class:`LanguageModelCost`.
 
     Args:
-        tokens_in: of the prompts sent.
-        tokens_out: of its answers.
+        tokens_in: tokens of the prompts sent.
+        tokens_out: tokens of its answers.
         query_tokens_in: tokens of prompts per query.
-        query_tokens_out: the same of the answers.
+        query_tokens_out: tokens of answers per query.
     """
 
     tokens_in: int
@@ -52,29 +52,29 @@ class ModelTokens:
 
 @dataclass(frozen=True)
 class LanguageModelCost:
-    """What the language models of one configuration were asked while it was measured.
+    """Language model usage of one configuration while it was measured.
 
-    ``calls``, ``cache_hits``, ``tokens_in``, ``tokens_out`` and ``failures`` are of the whole measurement: warm-up, latency
-    sample, the search over all queries and, where questions are answered, the answers. They are what this run spent, so what
-    an earlier run, or another configuration, left on disk makes them smaller. Tokens per query do not depend on what was on
+    ``calls``, ``cache_hits``, ``tokens_in``, ``tokens_out`` and ``failures`` cover the whole measurement: warm-up, latency
+    sample, the search over all queries and, if questions are answered, the answers. They are what this run spent: answers left
+    on disk by an earlier run or another configuration make them smaller. Tokens per query do not depend on the answers on
     disk.
 
     Args:
-        calls: requests that were sent, retries among them.
-        cache_hits: answers that came from disk.
-        tokens_in: of the prompts sent, as the server counts them; 0 where it does not say.
-        tokens_out: of its answers.
-        failures: requests that brought no answer.
-        degraded: questions that were left without a usable answer in the search over all queries, the one that quality is
-            judged on. A query may ask several questions.
+        calls: requests sent, including retries.
+        cache_hits: answers read from disk.
+        tokens_in: tokens of the prompts sent, as counted by the server; 0 if it does not report them.
+        tokens_out: tokens of its answers.
+        failures: requests without an answer.
+        degraded: questions left without a usable answer in the search over all queries, the one used to judge
+            quality. A query may ask several questions.
         query_tokens_in: tokens of prompts per query, in the search over all queries and for their answers; an answer from
-            disk counts with what it took when it was asked for.
-        query_tokens_out: the same of the answers.
-        latency_answers: how many answers there were in the latency sample.
-        latency_cache_hits: how many of those came from disk; in their time no model was asked.
-        search_answers: how many answers there were in the search over all queries, which throughput is measured on.
-        search_cache_hits: how many of those came from disk; the latency sample's are among them.
-        models: the tokens by model, named as in its configuration; they add up to those above.
+            disk counts with its original tokens.
+        query_tokens_out: tokens of answers per query.
+        latency_answers: number of answers in the latency sample.
+        latency_cache_hits: how many of those came from disk; their time includes no model call.
+        search_answers: number of answers in the search over all queries, which throughput is measured on.
+        search_cache_hits: how many of those came from disk, including those of the latency sample.
+        models: the tokens by model, named as in its configuration; they add up to the totals above.
     """
 
     calls: int
@@ -94,15 +94,15 @@ class LanguageModelCost:
 
 @dataclass(frozen=True)
 class AnsweringCost:
-    """What answering all questions took, after the search; what its language models took is part of theirs.
+    """Cost of answering all questions, after the search, including its language models.
 
     Args:
         seconds: for all questions in one call, when they were first answered.
-        model_answers: how many answers of language models there were then.
-        model_cache_hits: how many of those came from disk; in their time no model was asked.
-        unanswered: questions that were found to have no answer.
-        failed: questions that the answerer failed at.
-        dropped: citations of what the answerer was not given.
+        model_answers: number of language model answers in that call.
+        model_cache_hits: how many of those came from disk; their time includes no model call.
+        unanswered: questions that were judged to have no answer.
+        failed: questions on which the answerer failed.
+        dropped: citations of passages or sentences that the answerer was not given.
     """
 
     seconds: float
@@ -115,25 +115,25 @@ class AnsweringCost:
 
 @dataclass(frozen=True)
 class Cost:
-    """What one configuration costs.
+    """Costs of one configuration.
 
     Args:
-        index_seconds: to build its part of the index from the items; the sum over its retrievers, also where the index
-            was found built (then it is what building it took at the time).
-        index_bytes: size on disk of its part of the index, the items not counted.
-        index_peak_bytes: largest resident memory of the process while its part of the index was built. It is of the whole
-            process, so what was loaded before counts too: it depends on the order of the configurations, and no table has it.
+        index_seconds: time to build its part of the index from the items; the sum over its retrievers, even if the index
+            already existed (then it is the original build time).
+        index_bytes: size on disk of its part of the index, without the items.
+        index_peak_bytes: largest resident memory of the process while its part of the index was built. It covers the whole
+            process, including what was loaded before: it depends on the order of the configurations, so no table shows it.
         stage_ms: median milliseconds by stage for one query at a time, in the order of the stages.
         latency_ms: median milliseconds for one query, all stages together.
-        latency_p95_ms: 95th percentile of the same.
-        queries_per_second: throughput of one ``search`` call over all queries; None where workers computed stages beside one
-            another, which says little of what one search takes.
-        search_peak_bytes: largest resident memory of the process while the configuration was searched; as above.
-        language_model: what its language models were asked; None where none was.
-        answering: what answering took; None where nothing was answered.
-        latency_low_ms: where the 95% interval of the median latency begins; None where fewer than six queries were timed.
-        latency_high_ms: where it ends.
-        other_cores: how many cores other processes kept busy on average while the run was timed; None where that is not known.
+        latency_p95_ms: 95th percentile of the latency.
+        queries_per_second: throughput of one ``search`` call over all queries; None if workers computed stages in
+            parallel, which says little about the time of one search.
+        search_peak_bytes: largest resident memory of the process while the configuration was searched; same limitation.
+        language_model: usage of its language models; None if it used none.
+        answering: cost of answering; None if nothing was answered.
+        latency_low_ms: lower end of the 95% interval of the median latency; None if fewer than six queries were timed.
+        latency_high_ms: upper end.
+        other_cores: average number of cores kept busy by other processes while the run was timed; None if unknown.
     """
 
     index_seconds: float
@@ -155,18 +155,18 @@ _OF_THE_PROCESS = ("index_peak_bytes", "search_peak_bytes")
 
 
 def comparable_figures(cost: Cost) -> dict[str, Any]:
-    """Return the figures of a cost as plain values, without those that depend on what the process did before."""
+    """Return the figures of a cost as plain values, without those that depend on the earlier state of the process."""
     return {name: value for name, value in asdict(cost).items() if name not in _OF_THE_PROCESS}
 
 
-# What searching with a configuration gives and takes: all queries in one call, and a sample of them one at a time.
+# Measuring the search of a configuration: all queries in one call, and a sample of them one at a time.
 
 _WARM_UP = 2
 _LEVEL = 0.05
 
 
 class Searching(Protocol):
-    """What can be measured."""
+    """A searcher that can be measured."""
 
     @property
     def fingerprint(self) -> str:
@@ -178,27 +178,27 @@ class Searching(Protocol):
 
     @property
     def opened(self) -> Generation | None:
-        """The generation of the index that it searches; None where it keeps its items in some other way."""
+        """The generation of the index that it searches; None if it stores its items in another way."""
 
     def search(self, queries: Sequence[str], k: int) -> list[list[RetrievalResult]]:
         """Search."""
 
 
 def generation_of(searcher: Searching) -> Generation | None:
-    """Return the generation that a searcher has opened, by which it tells what it searches; None where it has none."""
+    """Return the generation that a searcher has opened; None if it has none."""
     opened = getattr(searcher, "opened", None)
     return opened if isinstance(opened, Generation) else None
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Queries, and those of them that are searched one at a time.
+    """Queries, and the sample of them that is searched one at a time.
 
     Args:
         texts: all of them.
-        positions: of the sample, in the order in which it is searched.
-        warm_up: positions of queries that are searched before it, so that models and indexes are open.
-        filters: of all queries; None where one may find everything.
+        positions: positions of the sample, in search order.
+        warm_up: positions of queries searched before the sample, so that models and indexes are open.
+        filters: filters of all queries; None for a query without a filter.
     """
 
     texts: list[str]
@@ -212,12 +212,12 @@ class Sample:
 
         Args:
             texts: the queries.
-            count: how many; all of them where there are fewer.
-            seed: of the draw.
-            filters: of the queries; none by default.
+            count: size of the sample; all of them if there are fewer.
+            seed: seed of the sample.
+            filters: filters of the queries; none by default.
         """
         positions = random.Random(seed).sample(range(len(texts)), min(count, len(texts)))  # noqa: S311 -- a sample
-        drawn = {texts[position] for position in positions}  # a model asked about these would leave its answers on disk
+        drawn = {texts[position] for position in positions}  # asking a model about these would leave its answers on disk
         others = (position for position, text in enumerate(texts) if text not in drawn and not has_no_words(text))
         warm_up = list(islice(others, _WARM_UP)) or positions[:_WARM_UP]
         return cls(texts, positions, warm_up, list(filters) or [None] * len(texts))
@@ -227,7 +227,7 @@ class Sample:
         return [self.texts[position] for position in self.positions]
 
     def told(self) -> Config:
-        """Return what is searched one at a time as plain values: the queries, and their filters where they have any."""
+        """Return the queries searched one at a time as plain values, with their filters if they have any."""
         filters = [self.filters[position] for position in self.positions]
         return {"queries": self.taken()} | ({"filters": filters} if any(filters) else {})
 
@@ -238,19 +238,19 @@ class Sample:
 
 @dataclass(frozen=True)
 class Measured:
-    """A configuration's search over all queries, and what it takes.
+    """A configuration's search over all queries, and its cost.
 
     Args:
         results: per query.
         seconds: ``[sample]``, one query at a time.
-        stage_seconds: the same by stage.
-        queries_per_second: throughput of one call with all queries; None where stages were computed beside others.
+        stage_seconds: by stage.
+        queries_per_second: throughput of one call with all queries; None if stages were computed in parallel with others.
         peak_bytes: largest resident memory of the process.
-        sampled: what language models were asked in the sample.
-        searched: what each of them was asked in the search over all queries.
-        candidates: what each retriever gave for all queries, by label; empty where stages are not shared.
-        lists: ``[queries + 1]``, where each query's lists begin in those: one each, or one for each of its sub-queries.
-        other_cores: how many cores other processes kept busy meanwhile; None where that is not known.
+        sampled: usage of language models in the sample.
+        searched: usage of each language model in the search over all queries.
+        candidates: output of each retriever for all queries, by label; empty if stages are not shared.
+        lists: ``[queries + 1]``, start of each query's lists in those: one each, or one for each of its sub-queries.
+        other_cores: number of cores kept busy by other processes meanwhile; None if unknown.
     """
 
     results: list[list[RetrievalResult]]
@@ -266,7 +266,7 @@ class Measured:
 
 
 def measure_alone(searcher: Searching, sample: Sample, k: int, others: OtherProcesses | None = None) -> Measured:
-    """Search one query at a time, then for all; whatever other configurations have in common with this one.
+    """Search one query at a time, then all together, without stages shared with other configurations.
 
     Args:
         searcher: opened.
@@ -289,12 +289,12 @@ def time_queries(searcher: Searching, sample: Sample, k: int) -> tuple[Scores, d
     """Search for the queries of a sample one at a time, after a warm-up.
 
     Returns:
-        Seconds ``[sample]``, the same by stage, and what language models were asked, the warm-up not counted.
+        Seconds ``[sample]``, the same by stage, and the usage of language models, not counting the warm-up.
     """
     seconds = np.zeros(len(sample.positions))
     by_stage = {stage: np.zeros(len(sample.positions)) for stage in searcher.stages}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RetrievalWarning)  # the search over all queries says it once
+        warnings.simplefilter("ignore", RetrievalWarning)  # the search over all queries warns once
         for position in sample.warm_up:
             sample.search(searcher, position, k)
         with record_calls() as asked:
@@ -315,14 +315,14 @@ def cost_of(
     answering: AnsweringCost | None = None,
     answered: Mapping[str, CallCounts] | None = None,
 ) -> Cost:
-    """Return what a configuration costs.
+    """Return the cost of a configuration.
 
     Args:
-        records: what the index says of its retrievers.
-        asked: what each language model was asked while it was measured, sample and search over all queries.
-        measured: its searches.
-        answering: what answering took.
-        answered: what each language model was asked for the answers.
+        records: the index's records of its retrievers.
+        asked: usage of each language model while it was measured, in the sample and the search over all queries.
+        measured: the measured searches.
+        answering: the cost of answering.
+        answered: usage of each language model for the answers.
     """
     low, high = median_interval(1000 * measured.seconds) or (None, None)
     return Cost(
@@ -343,9 +343,9 @@ def cost_of(
 
 
 def median_interval(values: Scores) -> tuple[float, float] | None:
-    """Return the 95% interval of a median, from one value of the sample to another; None where there are fewer than six.
+    """Return the 95% interval of a median, from one value of the sample to another; None for fewer than six values.
 
-    How many values lie below the median is binomial with one half, whatever their distribution (Thompson 1936; Conover,
+    The number of values below the median is binomial with p = 1/2, whatever their distribution (Thompson 1936; Conover,
     Practical Nonparametric Statistics, 3.2).
 
     Args:
@@ -364,7 +364,7 @@ def median_interval(values: Scores) -> tuple[float, float] | None:
 def _language_model_cost(
     asked: Mapping[str, CallCounts], measured: Measured, answered: Mapping[str, CallCounts]
 ) -> LanguageModelCost | None:
-    """Return what language models cost; None where none was asked."""
+    """Return the cost of language models; None if none was used."""
     total, sampled, searched = summed(asked.values()), measured.sampled, summed(measured.searched.values())
     if total == CallCounts():
         return None
@@ -400,11 +400,11 @@ def _tokens(asked: CallCounts, searched: CallCounts, n_queries: int) -> ModelTok
     )
 
 
-# What language models cost in money: the user's table of prices, and the price of what a configuration asked.
+# Prices of language models: the user's table of prices, and the price of a configuration's usage.
 #
-# No price is built in, because prices change. What is not known is None and never 0: a model without a price, or one whose
-# server does not tell its tokens, leaves the price of the whole configuration unknown. Only language models are priced; a
-# configuration that asked none has a price of 0.
+# No price is built in, because prices change. An unknown price is None and never 0: a model without a price, or one whose
+# server does not report its tokens, makes the price of the whole configuration unknown. Only language models are priced; a
+# configuration that used none has a price of 0.
 
 _CURRENCY = "currency"
 _EXAMPLE = "{openai/gpt-4o-mini: {input: 0.15, output: 0.60}}"
@@ -417,14 +417,14 @@ _QUERIES = 1000
 
 @dataclass(frozen=True)
 class ModelPrice:
-    """What a language model charges.
+    """Price of a language model.
 
     Args:
-        input: for a million tokens of prompts, in the currency of the table; 0 or more.
-        output: for a million tokens of answers.
+        input: price per million prompt tokens, in the currency of the table; 0 or more.
+        output: price per million answer tokens.
 
     Raises:
-        ConfigurationError: a price that is not a number from 0 to a billion.
+        ConfigurationError: a price is not a number from 0 to a billion.
     """
 
     input: float
@@ -439,8 +439,8 @@ class ModelPrice:
         """Return the price of tokens.
 
         Args:
-            tokens_in: of prompts.
-            tokens_out: of answers.
+            tokens_in: tokens of prompts.
+            tokens_out: tokens of answers.
         """
         return (tokens_in * self.input + tokens_out * self.output) / _PER
 
@@ -451,10 +451,10 @@ class Prices:
 
     Args:
         models: by language model, named as in its configuration (``openai/gpt-4o-mini``).
-        currency: a code such as ``USD``, or a sign; it is only shown.
+        currency: a code such as ``USD``, or a symbol; only displayed.
 
     Raises:
-        ConfigurationError: a name that is not of the form ``provider/model``, or a currency that is neither code nor sign.
+        ConfigurationError: a name is not of the form ``provider/model``, or a currency is neither a code nor a symbol.
     """
 
     models: dict[str, ModelPrice]
@@ -472,20 +472,20 @@ class Prices:
 
     @property
     def config(self) -> Config:
-        """The table as plain values; :func:`read_prices` makes an equal one of them."""
+        """The table as plain values; :func:`read_prices` creates an equal one from them."""
         return {_CURRENCY: self.currency} | {model: asdict(price) for model, price in self.models.items()}
 
 
 def read_prices(value: object, where: str) -> Prices:
-    """Read a table of prices as a configuration file holds it.
+    """Read a table of prices from a configuration file.
 
     Args:
-        value: a mapping from models to their ``input`` and ``output`` per million tokens; ``currency`` may stand beside
-            them.
-        where: named in errors, such as ``"sweep.yaml: prices"``.
+        value: a mapping from models to their ``input`` and ``output`` per million tokens; it may also contain
+            ``currency``.
+        where: source for error messages, such as ``"sweep.yaml: prices"``.
 
     Raises:
-        ConfigurationError: no such mapping; a model, key, price or currency that is none.
+        ConfigurationError: it is not such a mapping, or a model, key, price or currency is invalid.
     """
     if not isinstance(value, Mapping) or not set(value) - {_CURRENCY}:
         raise ConfigurationError(f"{where}: expected prices by model, such as {_EXAMPLE}, found {value!r}")
@@ -500,32 +500,32 @@ def read_prices(value: object, where: str) -> Prices:
 
 
 def price_per_1000_queries(cost: Cost, prices: Prices) -> float | None:
-    """Return what 1,000 queries cost whose answers are not on disk yet; None where that is not known.
+    """Return the price of 1,000 queries without any answers on disk; None if unknown.
 
     Args:
-        cost: of a configuration.
-        prices: of language models.
+        cost: cost of a configuration.
+        prices: prices of language models.
     """
     per_query = _priced(cost, prices, lambda price, tokens: price.of(tokens.query_tokens_in, tokens.query_tokens_out))
     return None if per_query is None else _QUERIES * per_query
 
 
 def price_spent(cost: Cost, prices: Prices) -> float | None:
-    """Return what a configuration's measurement cost in this run; None where that is not known.
+    """Return the price of a configuration's measurement in this run; None if unknown.
 
     Args:
-        cost: of the configuration.
-        prices: of language models.
+        cost: cost of the configuration.
+        prices: prices of language models.
     """
     return _priced(cost, prices, lambda price, tokens: price.of(tokens.tokens_in, tokens.tokens_out))
 
 
 def unpriced(cost: Cost, prices: Prices) -> list[str]:
-    """Return why the price of a configuration is not known, one reason for each model that it fails on.
+    """Return why the price of a configuration is unknown, one reason for each model that prevents it.
 
     Args:
-        cost: of the configuration.
-        prices: of language models.
+        cost: cost of the configuration.
+        prices: prices of language models.
     """
     if cost.language_model is None:
         return []
@@ -546,7 +546,7 @@ def _priced(cost: Cost, prices: Prices, price_of: Callable[[ModelPrice, ModelTok
 def _why_not(price: ModelPrice | None, tokens: ModelTokens) -> str:
     if price is None:
         return "there is no price for"
-    # a server that says nothing of tokens counts as 0, and so does one that never answered
+    # a server that does not report tokens counts as 0, and so does one that never answered
     sides = ((price.input, tokens.query_tokens_in), (price.output, tokens.query_tokens_out))
     return "no tokens are known of" if any(charged and not taken for charged, taken in sides) else ""
 

@@ -52,10 +52,10 @@ from nlp_retrieval.errors import IndexMissingError, RetrievalError, RetrievalWar
 from nlp_retrieval.lm.counting import CallCounts, record_calls
 from nlp_retrieval.retrievers.servers.retriever import ServerRetriever
 
-# What workers are asked to do of a sweep, and how a worker does it: stages, into the store that all of them share.
+# Tasks of workers in a sweep: they compute stages into a store that all of them share.
 #
-# A stage travels as plain values: components as their configuration, which the registry makes them of, and the key under which
-# the result has to lie. A worker that comes to another key has other data or another model, and does not compute.
+# A stage is sent as plain values: components as their configuration, from which the registry creates them, and the key of
+# its result. A worker that computes another key has other data or another model, and does not compute the stage.
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,9 @@ class StageBlock:
     """Stages that one worker computes, one after another.
 
     Args:
-        number: of the block.
+        number: number of the block.
         name: for messages: ``candidates of faiss``.
-        stages: each as plain values: its ``component``, what that is asked, and the ``group`` and ``key`` of the result.
+        stages: each as plain values: its ``component``, the arguments, and the ``group`` and ``key`` of the result.
     """
 
     number: int
@@ -77,21 +77,21 @@ class StageBlock:
 
     @cached_property
     def work(self) -> str:
-        """Return what a worker is sent."""
+        """Return the message to a worker."""
         return json.dumps(self.stages)
 
     def fits(self, answer: object) -> bool:
-        """Return whether what came back was made of these stages."""
+        """Return whether a worker's reply belongs to these stages."""
         return isinstance(answer, StagesDone) and answer.work == digest_of([self.work])
 
 
 @dataclass(frozen=True)
 class StagesDone:
-    """What became of a block.
+    """Result of a block.
 
     Args:
-        work: digest of what the worker had been sent.
-        undone: by the place of a stage in the block, why its result is not in the store.
+        work: digest of the worker's input.
+        undone: by the position of a stage in the block, the reason why its result is not in the store.
     """
 
     work: bytes
@@ -105,7 +105,7 @@ class StageTask:
     Args:
         index: path of the index directory.
         stages: path of the store.
-        token: name of a file in the store, by which a worker knows that it is the same folder.
+        token: name of a file in the store, by which a worker recognises the folder.
         corpus: fingerprint of the items of the index.
     """
 
@@ -119,27 +119,27 @@ class StageTask:
 
     @property
     def key(self) -> str:
-        """The same for tasks that do the same."""
+        """A key that is equal for equal tasks."""
         return canonical_json(asdict(self))
 
     def require_sendable(self) -> None:
-        """Nothing but plain values is sent."""
+        """Nothing to prepare: only plain values are sent."""
 
     def facts(self) -> dict[str, str]:
-        """Return what must be the same where stages are computed; processors of two kinds may differ in the last bit."""
+        """Return what must be equal wherever stages are computed; processors of two kinds may differ in the last bit."""
         known = {f"version of {name}": str(version) for name, version in versions().items()}
         return known | {"processor": str(hardware()["cpu"]), "index, by the fingerprint of its items": self.corpus}
 
     def elsewhere(self) -> StageWork:
-        """This task in the process that it was sent to."""
+        """This task in the process that received it."""
         return StageWork(self)
 
 
 class StageWork:
-    """Computes stages, inside of a worker.
+    """Computes stages inside a worker.
 
     Args:
-        task: what it was sent.
+        task: the task received.
     """
 
     def __init__(self, task: StageTask) -> None:
@@ -151,10 +151,10 @@ class StageWork:
         return open_generation(self._task.index)
 
     def confirmed(self, place: str) -> Confirmed:
-        """Look whether index and store are those of the process that asks.
+        """Check that index and store are those of the requesting process.
 
         Raises:
-            WorkerError: one of them is not seen here.
+            WorkerError: one of them is not visible here.
         """
         task = self._task
         cure = "put the index and the output of the benchmark on a file system that all nodes have at the same path"
@@ -167,15 +167,15 @@ class StageWork:
         return Confirmed(place, StageTask(task.index, task.stages, task.token, found).facts())
 
     def done(self, work: object) -> StagesDone:
-        """Compute the stages of a block; one that raises does not keep the next from it."""
+        """Compute the stages of a block; an error in one does not prevent the next."""
         undone: dict[int, str] = {}
         stages = SharedStages(self._store, beside=True)
         for place, stage in enumerate(json.loads(str(work))):
             try:
                 with using_stages(stages), warnings.catch_warnings():
-                    warnings.simplefilter("ignore", RetrievalWarning)  # who reads the result is warned
+                    warnings.simplefilter("ignore", RetrievalWarning)  # the reader of the result is warned
                     self._compute(stage, stages)
-            except Exception as error:  # the process that asks does it by itself, and tells
+            except Exception as error:  # the requesting process computes it itself and reports the error
                 said = str(error) if isinstance(error, RetrievalError) else f"{type(error).__name__}: {first_line(error)}"
                 undone[place] = said
         return StagesDone(digest_of([str(work)]), undone)
@@ -209,25 +209,25 @@ def _require_key(stage: Config, *found: Any) -> None:
         raise WorkerError(f"the index or a model of {stage['component']['name']} is another one there")
 
 
-# Stages of a sweep that workers compute before the sweep searches: then it finds them, and no result changes.
+# Stages of a sweep that workers compute before the sweep searches: the search then reuses them, with the same results.
 #
 # Candidates come first, then the scores of rerankers over the fused lists. Retrievers that share an encoder are searched by
-# one worker, in the order of the sweep: what one has encoded the next one finds, and a model's vectors depend on which texts
-# are encoded together. What a worker cannot do, or fails at, is left to this process, where it succeeds, or fails with the
-# error that is reported. A stage over which workers are lost again and again is not tried here: its configurations fail.
+# one worker, in the order of the sweep: they share encoded queries, and a model's vectors depend on which texts
+# are encoded together. Stages that a worker cannot compute or fails at are left to this process, which succeeds, or fails with
+# the reported error. A stage over which workers are repeatedly lost is not tried here: its configurations fail.
 #
-# Nothing is timed meanwhile but language models, before the first stage goes out. What results tell of the seconds that they
-# took is marked, so that no throughput is made of it.
+# Nothing is timed during this except language models, before the first stage is sent. The seconds recorded with these results
+# are marked, so that no throughput is computed from them.
 
-# What stages of a sweep are missing in its store: found by searching with every configuration, and computing none of them.
+# Missing stages of a sweep: found by searching with every configuration without computing any stage.
 #
-# First the candidates of retrievers are missing; once these are there, the scores of rerankers. Blocks of pairs are cut as one
-# process cuts them that searches with all configurations in their order, because what a model gives for a pair depends on the
-# pairs beside it.
+# First the candidates of retrievers are missing; once these exist, the scores of rerankers. Blocks of pairs are cut in the same
+# way as by one process that searches with all configurations in order, because a model's score for a pair depends on the
+# other pairs in its batch.
 
 
 class _EnoughError(Exception):
-    """A search has come to where its stages are not known yet, or are not of interest."""
+    """A search has reached stages that are not known yet, or are not needed."""
 
 
 @dataclass(frozen=True)
@@ -235,8 +235,8 @@ class MissingStage:
     """A stage that is not in the store.
 
     Args:
-        component: whose stage it is.
-        told: the stage as plain values, as a worker is sent it.
+        component: the component that computes it.
+        told: the stage as plain values, as sent to a worker.
     """
 
     component: Component
@@ -254,10 +254,10 @@ class MissingStage:
 
 
 class PlanningStages(SharedStages):
-    """Finds stages in the store, and writes down which are missing. Sub-queries alone are computed: others depend on them.
+    """Looks up stages in the store and records the missing ones. Only sub-queries are computed, because others depend on them.
 
     Args:
-        store: of the sweep.
+        store: store of the sweep.
     """
 
     def __init__(self, store: StageStore) -> None:
@@ -268,7 +268,7 @@ class PlanningStages(SharedStages):
         self._whole = True
 
     def plan(self, searcher: Searcher, sample: Sample, k: int) -> None:
-        """Write down what a configuration lacks.
+        """Record the missing stages of a configuration.
 
         Args:
             searcher: opened.
@@ -317,11 +317,11 @@ class PlanningStages(SharedStages):
         raise _EnoughError
 
 
-# Which components another process can make of their configuration, so that their stages can be computed there.
+# Selection of components that another process can create from their configuration, so that it can compute their stages.
 
 
 def why_local(component: Component) -> str:
-    """Return why the stages of a component are computed in this process; empty where another one can do it as well."""
+    """Return why the stages of a component must be computed in this process; empty if another one can do it."""
     parts = list(with_held(component))
     if component.calls_per_query() != 0 or not all(getattr(part, "in_workers", True) for part in parts):
         return "it asks a server or a language model"
@@ -335,7 +335,7 @@ def why_local(component: Component) -> str:
 
 
 def _why_not_made(component: Component, parts: list[Component]) -> str:
-    """Why the registry of another process would not make this component of its configuration; empty where it would."""
+    """Return why another process's registry could not create this component from its configuration; empty if it can."""
     for part in parts:
         if part.name not in registered(part.kind):
             return f"no package registers {type(part).__qualname__} among nlp_retrieval.{part.kind}"
@@ -349,23 +349,23 @@ def _why_not_made(component: Component, parts: list[Component]) -> str:
 
 
 def encoders_of(components: Iterable[Component]) -> set[str]:
-    """Return the encoders that components hold whose vectors of queries are kept as stages, each as one text."""
+    """Return, as one text each, the encoders in components whose query vectors are stored as stages."""
     parts = [part for component in components for part in with_held(component)]
     return {canonical_json(part.config) for part in parts if isinstance(part, BaseEncoder)}
 
 
 _SEEN_SECONDS = 60.0
-"""So long a network file system may take to show here what was written elsewhere."""
+"""Maximum time for a network file system to show files written elsewhere."""
 
 
 @dataclass
 class Spread:
-    """What workers did for a sweep.
+    """Work done by workers for a sweep.
 
     Args:
         n_done: how many stages they computed.
-        here: by the name of a stage, why it was left to this process.
-        asked: by configuration and language model, what it was asked meanwhile: the stages depend on its sub-queries.
+        here: by the name of a stage, the reason why it was left to this process.
+        asked: by configuration and language model, its usage meanwhile: the stages depend on its sub-queries.
     """
 
     n_done: int = 0
@@ -381,19 +381,19 @@ def spread(
     generation: Generation,
     say: Callable[[str], None],
 ) -> Spread:
-    """Have workers compute the stages that configurations lack.
+    """Let workers compute the missing stages of configurations.
 
     Args:
-        searchers: those of the sweep, opened.
-        samples: the queries of one of them, with those that are timed.
+        searchers: the searchers of the sweep, opened.
+        samples: the queries of each of them, with those that are timed.
         k: length of the lists.
-        shared: the stages of the sweep; what workers were lost over is refused by them.
+        shared: the stages of the sweep; stages over which workers were lost are blocked in it.
         generation: the index.
-        say: told what is being done.
+        say: called with progress messages.
 
     Raises:
         DependencyError: a Ray cluster is wanted, and ray is not installed.
-        WorkerError: no worker can be had, or one does not see the index and the results.
+        WorkerError: no worker is available, or one does not see the index and the results.
     """
     done = Spread()
     composed = {name: one for name, one in searchers.items() if isinstance(one, Searcher) and type(one) in COMPOSED}
@@ -406,7 +406,7 @@ def spread(
         for name, searcher in composed.items():
             if only_rerankers and searcher.reranker is None:
                 continue
-            with suppress(Exception), record_calls() as calls:  # whatever it raises, it raises again when it is run
+            with suppress(Exception), record_calls() as calls:  # any error is raised again when it is run
                 _plan(planning, searcher, samples(searcher), k)
             if not only_rerankers:
                 done.asked[name] = {model: _sent(counts) for model, counts in calls.by_model.items()}
@@ -418,7 +418,7 @@ def spread(
 
 
 def _sent(counts: CallCounts) -> CallCounts:
-    """Return what was sent: what came from disk is counted when it is read again."""
+    """Return the requests sent; answers from disk are counted when they are read again."""
     return replace(counts, cache_hits=0, degraded=0, kept_tokens_in=0, kept_tokens_out=0)
 
 
@@ -431,7 +431,7 @@ def _plan(planning: PlanningStages, searcher: Searcher, sample: Sample, k: int) 
 
 
 def _chains(stages: Iterable[MissingStage]) -> list[list[MissingStage]]:
-    """Stages in chains: those of one retriever, and those of retrievers that share an encoder, in their order."""
+    """Stages in chains: those of one retriever, or of retrievers that share an encoder, in order."""
     chains: list[tuple[set[str], dict[int, MissingStage]]] = []
     for number, stage in enumerate(stages):
         holds, chain = encoders_of([stage.component]) | {canonical_json(stage.component.config)}, {number: stage}
@@ -446,7 +446,7 @@ def _chains(stages: Iterable[MissingStage]) -> list[list[MissingStage]]:
 
 
 class _Spreading:
-    """Gives chains of stages to workers, and accounts for them."""
+    """Sends chains of stages to workers and records the outcome."""
 
     def __init__(
         self, shared: SharedStages, generation: Generation, asked_here: set[str], done: Spread, say: Callable[[str], None]
@@ -454,7 +454,7 @@ class _Spreading:
         self._shared, self._generation, self._asked_here, self._done, self._say = shared, generation, asked_here, done, say
 
     def compute(self, chains: Sequence[Sequence[MissingStage]]) -> None:
-        """Have workers compute stages; a chain of which one has to stay here stays as a whole."""
+        """Let workers compute stages; if one stage of a chain must stay here, the whole chain does."""
         going = []
         for chain in chains:
             reason = next(filter(None, map(self._reason, {stage.component: stage for stage in chain})), "")
@@ -487,8 +487,8 @@ class _Spreading:
             token.unlink(missing_ok=True)
 
     def _account(self, chain: Sequence[MissingStage], answer: object) -> None:
-        """Count what is there, and refuse or leave to this process what is not."""
-        if isinstance(answer, RetrievalError):  # workers were lost over the first stage that is not there
+        """Count finished stages; block the others or leave them to this process."""
+        if isinstance(answer, RetrievalError):  # workers were lost over the first unfinished stage
             lost = next((stage for stage in chain if not self._shared.store.has(*stage.place)), chain[0])
             self._shared.refused[lost.place] = answer
             return

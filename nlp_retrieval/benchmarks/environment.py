@@ -1,4 +1,4 @@
-"""What a run depends on besides its configuration: versions and hardware."""
+"""The environment of a run: versions and hardware."""
 
 from __future__ import annotations
 
@@ -37,5 +37,5 @@ def _hardware() -> Config:
         kilobytes = next(line.split()[1] for line in Path("/proc/meminfo").read_text().splitlines() if "MemTotal" in line)
         described["memory_bytes"] = int(kilobytes) * 1024
     except (OSError, StopIteration):
-        pass  # not Linux: what platform says must do
+        pass  # not Linux: use what platform reports
     return described

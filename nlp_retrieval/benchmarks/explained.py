@@ -1,4 +1,4 @@
-"""Queries of a benchmark with the chains of links that led to their hits, for searchers that can tell."""
+"""Queries of a benchmark with the chains of links behind their hits, for searchers that can explain them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _QUERIES = 5
 
 @runtime_checkable
 class Explains(Protocol):
-    """A searcher that may be able to say why it found what it found."""
+    """A searcher that may be able to explain its results."""
 
     @property
     def explains(self) -> bool: ...
@@ -43,19 +43,19 @@ def explained_queries(
     check: Callable[[Searching], None],
     own: Sequence[str | None],
 ) -> list[ExplainedQuery]:
-    """Explain, for each searcher that can, the queries at which it gains most recall over the baseline.
+    """Explain, for each searcher that can, the queries where it gains most recall over the baseline.
 
     Args:
         searchers: by name; opened.
         evaluations: by the same names.
-        settings: of the benchmark; its first cutoff is that of the recall that decides, and of the hits that are explained.
+        settings: settings of the benchmark; its first cutoff is used for the recall and for the number of hits explained.
         qrels: grades by query and item id.
         baseline: name of the searcher to compare with.
-        check: raises where a searcher does not search what it was measured on.
-        own: per query, the item that is the query itself and no hit; None where there is none.
+        check: raises an error if a searcher does not search the corpus it was measured on.
+        own: per query, the item that is the query itself and does not count; None if there is none.
 
     Returns:
-        At most five queries per searcher; only those where a link led to one of the hits.
+        At most five queries per searcher; only those with a link to one of the hits.
     """
     explained: list[ExplainedQuery] = []
     for name, searcher in searchers.items():
@@ -87,7 +87,7 @@ def _explained(
     gain = recall - evaluations[baseline].per_query[measure]
     chosen = np.lexsort((np.arange(len(queries)), -recall, -gain))[:_QUERIES].tolist()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RetrievalWarning)  # the search over all queries has said it
+        warnings.simplefilter("ignore", RetrievalWarning)  # the search over all queries has already warned
         filters = filters_for(searcher, settings.filters)
         texts = [queries[position].text for position in chosen]
         results = search_each(searcher, texts, k + any(own), [filters[position] for position in chosen])

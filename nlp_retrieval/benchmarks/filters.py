@@ -1,4 +1,4 @@
-"""What each query of a benchmark may find: filters made of the queries' own metadata, and searches by them."""
+"""Filters of a benchmark's queries, made from their own metadata, and searches with them."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from nlp_retrieval.core.search.ranked_lists import RankedLists
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError, QueryError, RetrievalWarning, nearest
 
-# The filter of each query: the benchmark's own, joined with what the query's metadata says.
+# The filter of each query: the benchmark's own, combined with one from the query's metadata.
 #
-# ``where_from: {country: country}`` reads: the items' ``country`` must be the query's ``country``. A text, a number or a truth
-# value has to be met; of a list, one of its values.
+# ``where_from: {country: country}`` means that the items' ``country`` must be the query's ``country``: equal to a text, number
+# or truth value, or to one element of a list.
 
 
 def check_where_from(where_from: object) -> dict[str, str] | None:
-    """Return ``where_from`` if it leads from keys of items to keys of queries.
+    """Return ``where_from`` if it maps item keys to query keys.
 
     Args:
-        where_from: the key of the queries' metadata by the key of the items'; None: no query has a filter of its own.
+        where_from: query metadata keys by item metadata key; None: queries have no filter of their own.
 
     Raises:
-        ConfigurationError: it is something else.
+        ConfigurationError: it is not such a mapping.
     """
     if where_from is None:
         return None
@@ -43,15 +43,15 @@ def check_where_from(where_from: object) -> dict[str, str] | None:
 
 
 def filters_of(queries: Sequence[Query], where_from: Mapping[str, str] | None, where: Where | None) -> list[Where | None]:
-    """Return the filter of each query; None where it has none.
+    """Return the filter of each query; None if it has none.
 
     Args:
         queries: in order.
-        where_from: the key of the queries' metadata by the key of the items'.
-        where: a filter of all of them.
+        where_from: query metadata keys by item metadata key.
+        where: a filter for all of them.
 
     Raises:
-        QueryError: a query lacks one of the keys, its value cannot be compared with, or ``where`` is not a filter.
+        QueryError: a query lacks one of the keys, its value cannot be used in a filter, or ``where`` is not a filter.
     """
     if where is not None:
         parse_filter(where)
@@ -66,7 +66,7 @@ def filters_of(queries: Sequence[Query], where_from: Mapping[str, str] | None, w
 
 
 def grouped(filters: Iterable[Where | None]) -> list[tuple[Where | None, list[int]]]:
-    """Return each distinct filter with the positions that have it, in the order in which they come first."""
+    """Return each distinct filter with the positions that have it, in order of first appearance."""
     groups: dict[str, tuple[Where | None, list[int]]] = {}
     for position, where in enumerate(filters):
         key = "" if where is None else repr(parse_filter(where))
@@ -86,11 +86,11 @@ def _wanted(query: Query, source: str, queries: Sequence[Query]) -> Any:
     return {"in": value} if isinstance(value, list) else value
 
 
-# A searcher that searches all items, in a benchmark whose queries have filters: beside it shows what these cost.
+# A searcher that ignores filters, for benchmarks whose queries have them: the comparison shows what filters cost.
 
 
 class Unfiltered(Searcher):
-    """A searcher to which a benchmark gives no filters; with the same parameters, a searcher is measured with them.
+    """A searcher that gets no filters in a benchmark; compare it with a searcher of the same parameters.
 
     Args:
         retrievers: as of :class:`Searcher`.
@@ -126,7 +126,7 @@ class Unfiltered(Searcher):
 
 
 class Searches(Protocol):
-    """What searches for queries; whether it takes a filter shows in its signature."""
+    """A search function; its signature shows whether it accepts a filter."""
 
     def search(self, queries: Sequence[str], k: int) -> list[list[RetrievalResult]]:
         """Search."""
@@ -137,14 +137,14 @@ class _Filtering(Protocol):
 
 
 def filters_for(searcher: Searches, filters: Sequence[Where | None]) -> list[Where | None]:
-    """Return the filters with which a searcher is asked: none for :class:`Unfiltered`.
+    """Return the filters to pass to a searcher: none for :class:`Unfiltered`.
 
     Args:
-        searcher: of a benchmark.
-        filters: of its queries.
+        searcher: searcher of a benchmark.
+        filters: filters of its queries.
 
     Raises:
-        ConfigurationError: queries have filters, and the searcher takes none.
+        ConfigurationError: queries have filters, and the searcher accepts none.
     """
     if isinstance(searcher, Unfiltered):
         return [None] * len(filters)
@@ -157,7 +157,7 @@ def filters_for(searcher: Searches, filters: Sequence[Where | None]) -> list[Whe
 
 
 def search_where(searcher: Searches, texts: Sequence[str], k: int, where: Where | None) -> list[list[RetrievalResult]]:
-    """Search for queries that have one filter, or none."""
+    """Search for queries with the same filter, or none."""
     if where is None:
         return searcher.search(texts, k)
     return cast(_Filtering, searcher).search(texts, k, where=where)
@@ -166,13 +166,13 @@ def search_where(searcher: Searches, texts: Sequence[str], k: int, where: Where 
 def search_each(
     searcher: Searches, texts: Sequence[str], k: int, filters: Sequence[Where | None]
 ) -> list[list[RetrievalResult]]:
-    """Search for queries that each have a filter, or none.
+    """Search for queries that may each have a filter.
 
     Args:
         searcher: opened.
         texts: the queries.
         k: length of the lists.
-        filters: of each.
+        filters: filters of each.
     """
     results: list[list[RetrievalResult]] = [[] for _ in texts]
     for where, positions in grouped(filters):
@@ -188,16 +188,16 @@ def warn_of_filters(
     qrels: Mapping[str, Mapping[str, int]],
     row_of: Mapping[str, int],
 ) -> None:
-    """Say which queries can find nothing at all, or not all of their gold, because of their filters.
+    """Report queries that can find nothing, or only part of their gold, because of their filters.
 
     Args:
-        generation: the index that is searched; None where it is not known.
+        generation: the index that is searched; None if unknown.
         filters: by query id.
         qrels: grades by query and item id.
         row_of: item rows by id.
 
     Raises:
-        QueryError: a filter does not fit the metadata of the items.
+        QueryError: a filter does not match the metadata of the items.
     """
     query_ids = list(filters)
     empty: list[str] = []

@@ -1,4 +1,4 @@
-"""Many configurations from one: what is varied in it, and how the results are named."""
+"""Many configurations from one: the varied settings, and the names of the results."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, nearest
 
-# Where a dotted path leads in the settings of a searcher, and the settings with another value there.
+# Dotted paths into the settings of a searcher, and copies of the settings with another value at a path.
 #
-# A path goes through mappings by their keys and through lists by registry name, or by number where a name stands twice. A
-# component that is written by its name alone, or given as an object, is a mapping of its settings. All but the last key must
-# be there. Nothing is changed in place.
+# A path goes through mappings by key and through lists by registry name, or by number if a name occurs twice. A
+# component given by name alone, or as an object, counts as a mapping of its settings. All but the last key must
+# exist. Nothing is changed in place.
 
 Place = tuple[str | int, ...]
-"""A path as keys and numbers: two paths that lead to one place are equal as places."""
+"""A path as keys and numbers: two paths to the same setting are equal as places."""
 
 
 def with_value(settings: object, segments: Sequence[str], value: object, passed: Place = ()) -> tuple[object, Place]:
-    """Return settings that hold a value at a path, and the place that it is.
+    """Return the settings with a value set at a path, and its place.
 
     Args:
         settings: plain values, or components.
         segments: the path.
-        value: what is to be there.
-        passed: the place where the settings are, for messages.
+        value: the new value.
+        passed: the path to the settings, for messages.
 
     Raises:
-        ConfigurationError: the path leads nowhere, or to several components of one name.
+        ConfigurationError: the path does not exist, or is ambiguous because several components share a name.
     """
     head, *rest = segments
     here = _opened(settings)
@@ -89,14 +89,14 @@ def _told(place: Place) -> str:
     return ".".join(map(str, place)) or "the searcher"
 
 
-# What a value is called: the text that stands for it in names of configurations, in conditions and in plans.
+# Labels of values: the text for a value in names of configurations, in conditions and in plans.
 #
-# A component is called by its registry name. Values that would be called the same take along what tells them apart. Two values
-# are equal where the components that they describe are: ``10`` and ``10.0``, ``rrf`` and ``{name: rrf}``.
+# The label of a component is its registry name. Values with equal labels get additional parts that distinguish them. Two values
+# are equal if the components that they describe are equal: ``10`` and ``10.0``, ``rrf`` and ``{name: rrf}``.
 
 
 def value_key(value: object) -> str:
-    """Return a text that equal values share, and no others.
+    """Return a text that is the same for equal values only.
 
     Args:
         value: plain values, or components.
@@ -105,13 +105,13 @@ def value_key(value: object) -> str:
 
 
 def labels_of(values: Sequence[object]) -> list[str]:
-    """Return what each value is called.
+    """Return the label of each value.
 
     Args:
-        values: no two of them equal; plain values, or components.
+        values: distinct values; plain values, or components.
 
     Returns:
-        One per value. Two are the same only where nothing but their types or keys tells the values apart (``10`` and ``"10"``).
+        One per value. Two are the same only if nothing but their types or keys distinguishes the values (``10`` and ``"10"``).
     """
     plain = [to_plain(value) for value in values]
     labels = [_short(value) for value in plain]
@@ -126,7 +126,7 @@ def labels_of(values: Sequence[object]) -> list[str]:
 
 
 def says_itself(value: object) -> bool:
-    """Return whether a label can stand alone: text and components say what they are, ``10`` and ``none`` do not."""
+    """Return whether a label is clear on its own: text and components are, ``10`` and ``none`` are not."""
     plain = to_plain(value)
     if isinstance(plain, dict):
         return isinstance(plain.get("name"), str) or (bool(plain) and all(map(says_itself, plain.values())))
@@ -156,7 +156,7 @@ def _short(value: Any) -> str:
 
 
 def _told_apart(values: list[Any]) -> list[str]:
-    """Labels of values that are called the same when they are told briefly."""
+    """Labels of values whose short labels are equal."""
     if all(isinstance(value, list) and len(value) == len(values[0]) for value in values):
         return _joined(values)
     fields = [{"name": value} if isinstance(value, str) else value for value in values]
@@ -190,31 +190,31 @@ def _column(values: list[Any]) -> list[str]:
     return [labels[value_key(value)] for value in values]
 
 
-# A grid: many configurations from the settings of one searcher and what is varied in them.
+# A grid: many configurations from the settings of one searcher and the axes varied in them.
 #
-# Every combination of the axes' values is a configuration, but for those that ``skip`` leaves out; a random sample of them
-# where there are too many. Its name is made of the labels of its values, with the axis named where a label alone would not
-# tell. Names and order depend on nothing but what is written, and configurations that come out equal stand once.
+# Every combination of the axes' values is a configuration, except those that ``skip`` leaves out; with too many, a random
+# sample of them. A name consists of the labels of the values, with the name of the axis if the label alone is not
+# clear. Names and order depend only on the settings, and duplicate configurations are removed.
 
-# The axes of a grid as they are written: values and their names, and combinations to leave out.
+# The axes of a grid as written: values and their names, and combinations to leave out.
 #
-# A list gives an axis its values, a mapping gives them names of their own too. A mapping whose ``name`` is text is a
-# component, for which a list was meant. ``skip`` names values by their labels. What can never take effect is an error, for
-# nobody writes it on purpose.
+# A list gives an axis its values; a mapping also gives them names. A mapping whose ``name`` is text is a
+# component, where a list was intended. ``skip`` refers to values by their labels. Settings without effect raise an error,
+# because nobody writes them on purpose.
 
 Skip = dict[str, frozenset[str]]
-"""Labels by the path of their axis: a combination is left out where it has one of them on every axis that is named."""
+"""Labels by the path of their axis: a combination is left out if it has one of the labels on every axis named."""
 
 
 @dataclass(frozen=True)
 class Axis:
-    """What is varied at one place.
+    """One axis of a grid.
 
     Args:
-        path: of the place in the settings of a searcher, with dots.
-        labels: of the values; no two equal.
+        path: dotted path of the setting in a searcher's settings.
+        labels: labels of the values; all distinct.
         values: plain values, or components.
-        named: whether the user gave the labels.
+        named: whether the labels were given by the user.
     """
 
     path: str
@@ -232,11 +232,11 @@ def read_axes(vary: object, where: str) -> list[Axis]:
     """Read axes, in the order in which they are written.
 
     Args:
-        vary: by path, the values.
-        where: place in a configuration, for messages.
+        vary: the values by path.
+        where: path in a configuration, for messages.
 
     Raises:
-        ConfigurationError: no axes; an axis without values, with two equal ones or two of one label, or with a condition.
+        ConfigurationError: no axes; an axis without values, with two equal values or labels, or with a condition.
     """
     if not isinstance(vary, Mapping) or not vary:
         raise ConfigurationError(
@@ -249,12 +249,12 @@ def read_axes(vary: object, where: str) -> list[Axis]:
 
 
 def read_skips(skip: object, axes: Sequence[Axis], where: str) -> list[Skip]:
-    """Read the combinations that are left out.
+    """Read the combinations to leave out.
 
     Args:
         skip: a list of mappings from paths to labels.
-        axes: of the grid.
-        where: place in a configuration, for messages.
+        axes: axes of the grid.
+        where: path in a configuration, for messages.
 
     Raises:
         ConfigurationError: it names an unknown axis or value.
@@ -321,7 +321,7 @@ def _read_skip(given: object, axes: Mapping[str, Axis], where: str) -> Skip:
 
 
 def _label(wanted: object, axis: Axis, where: str) -> str:
-    """The label that is meant: itself, or that of the number, truth value or null that is given."""
+    """The label meant: the text itself, or the label of the given number, truth value or null."""
     if isinstance(wanted, str) and wanted in axis.labels:
         return wanted
     if wanted is None or isinstance(wanted, bool | int | float):
@@ -333,15 +333,15 @@ def _label(wanted: object, axis: Axis, where: str) -> str:
 
 
 def _shown(value: object) -> str:
-    """A value as it can stand in a message."""
+    """A value as shown in a message."""
     text = repr(to_plain(value))
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-# The combinations of a grid: the product of its axes, the last one varying fastest, less what is left out.
+# The combinations of a grid: the product of its axes, the last one varying fastest, except those left out.
 #
-# Each has a number in the whole product, so that a sample is drawn without listing the others. What ``skip`` leaves is counted
-# by going through the product, which must not be larger than a million then.
+# Each has a number in the whole product, so a sample can be drawn without listing the others. The combinations left by ``skip``
+# are counted by iterating over the product, which must then not be larger than a million.
 
 Combination = tuple[int, ...]
 """The number of the value on each axis."""
@@ -350,15 +350,15 @@ _MOST_WITH_SKIPS = 1_000_000
 
 
 class Combinations:
-    """What skips leave of the product of all axes.
+    """The product of all axes without the skipped combinations.
 
     Args:
-        axes: of the grid.
-        skips: combinations that are left out.
-        where: place in a configuration, for messages.
+        axes: axes of the grid.
+        skips: combinations to leave out.
+        where: path in a configuration, for messages.
 
     Raises:
-        ConfigurationError: something is to be left out of more than a million combinations, or nothing is left.
+        ConfigurationError: skips are used with more than a million combinations, or nothing is left.
     """
 
     def __init__(self, axes: Sequence[Axis], skips: Sequence[Skip], where: str) -> None:
@@ -383,11 +383,11 @@ class Combinations:
             raise ConfigurationError(f"{where}: leaves no combination; take something out of it")
 
     def drawn(self, sample: int | None, seed: int) -> list[Combination]:
-        """Return combinations in their order: all, or so many of them.
+        """Return combinations in order: all, or a sample.
 
         Args:
-            sample: how many are drawn, each with the same probability and none twice; None: all.
-            seed: of the draw.
+            sample: number to draw, each with the same probability and without repetition; None: all.
+            seed: seed of the sample.
         """
         if sample is None or sample >= self.count:
             return [self._combination(number) for number in self._left]
@@ -398,7 +398,7 @@ class Combinations:
         return [self._combination(self._left[place]) for place in sorted(chosen)]
 
     def _combination(self, number: int) -> Combination:
-        """The combination of a number of the product."""
+        """The combination with a given number in the product."""
         values = []
         for size in reversed(self._sizes):
             number, value = divmod(number, size)
@@ -411,7 +411,7 @@ def _is_skipped(combination: Combination, rules: Sequence[Sequence[tuple[int, se
 
 
 MOST = 10_000
-"""So many configurations at most; more combinations than that are sampled."""
+"""Maximum number of configurations; more combinations must be sampled."""
 
 
 @dataclass(frozen=True)
@@ -420,10 +420,10 @@ class Grid:
 
     Args:
         searchers: by name.
-        combinations: how many there are; more than searchers where they were sampled.
-        equal: combinations that stand under another name, by their own.
-        axes: the path of each axis, by the short name that tells it from the others.
-        values: of the axes by short name, for each searcher: numbers and text as they are, components by their labels.
+        combinations: how many there are; more than the searchers if they were sampled.
+        equal: combinations included under another name, by their own name.
+        axes: the path of each axis, by its unambiguous short name.
+        values: values of the axes by short name, for each searcher: numbers and text unchanged, components as labels.
     """
 
     searchers: dict[str, Benchmarkable]
@@ -453,7 +453,7 @@ def build_grid(
     equal = dict(expanded.equal)
     name_of: dict[str, str] = {}
     for name, settings in expanded.settings.items():
-        # whatever is registered as a searcher has what a benchmark drives
+        # everything registered as a searcher has the interface that a benchmark needs
         made = cast(Benchmarkable, build("searchers", {"name": Searcher.name} | settings, f"{where}[{name!r}]"))
         first = name_of.setdefault(value_key(made.config), name)
         if first == name:
@@ -465,12 +465,12 @@ def build_grid(
 
 
 def read_grid(settings: object, seed: int, where: str) -> Grid:
-    """Read and build a ``grid`` as a configuration file holds it, ``halving`` aside.
+    """Read and build a ``grid`` from a configuration file, without ``halving``.
 
     Args:
-        settings: with ``searcher`` and ``vary``, and maybe ``skip`` and ``sample``.
-        seed: of the sample.
-        where: place in a configuration, for messages.
+        settings: with ``searcher`` and ``vary``, and optionally ``skip`` and ``sample``.
+        seed: seed of the sample.
+        where: path in a configuration, for messages.
 
     Raises:
         ConfigurationError: as :func:`build_grid`; or an unknown key.
@@ -490,7 +490,7 @@ def read_grid(settings: object, seed: int, where: str) -> Grid:
 
 @dataclass(frozen=True)
 class ExpandedGrid:
-    """The settings of the configurations of a grid, by name; the rest is as in :class:`Grid`."""
+    """The settings of the configurations of a grid, by name; the rest as in :class:`Grid`."""
 
     settings: dict[str, Config]
     combinations: int
@@ -510,26 +510,26 @@ def expand_grid(
 ) -> ExpandedGrid:
     """Return the settings of every configuration of a grid, by name.
 
-    A value is what stands in a configuration file, or a component. Labels of values, which ``skip`` names, are: of a component
-    its registry name, with the parameters that tell it from others of that name; of null ``none``; of a value with a name of
-    its own that name. A list of labels means any of them; several axes mean all of them.
+    A value is written as in a configuration file, or is a component. The label of a value, used by ``skip``, is: for a
+    component its registry name, with the parameters that distinguish it from others of that name; for null ``none``; for a
+    named value that name. A list of labels means any of them; several axes mean all of them.
 
     Args:
-        searcher: what all configurations have in common, as in a configuration file.
-        vary: by dotted path into these settings, the values: a list, or a mapping where they have names of their own.
-        skip: combinations that are left out, as ``{path: label}``.
-        sample: so many combinations are drawn, each with the same probability and none twice; they keep their order. None:
+        searcher: the settings shared by all configurations, as in a configuration file.
+        vary: by dotted path into the settings, the values: a list, or a mapping if they have their own names.
+        skip: combinations to leave out, as ``{path: label}``.
+        sample: number of combinations to draw, each with the same probability and without repetition, in order. None:
             all of them.
-        seed: of the draw.
-        where: place in a configuration, for messages.
+        seed: seed of the sample.
+        where: path in a configuration, for messages.
 
     Returns:
-        In the order of the axes, the last one varying fastest. Settings that come out equal stand once, under the first name;
-        of a sample there may then be fewer.
+        In the order of the axes, the last one varying fastest. Duplicate settings appear once, under the first name;
+        a sample may then be smaller.
 
     Raises:
-        ConfigurationError: a path that leads nowhere, an axis without values or with two equal ones, a skip that names what is
-            not there, nothing left, more than 10,000 combinations without a sample, or more than a million with skips.
+        ConfigurationError: a path does not exist, an axis has no values or two equal ones, a skip names something
+            that does not exist, nothing is left, or over 10,000 combinations without a sample or a million with skips.
     """
     if not isinstance(searcher, Mapping):
         raise ConfigurationError(f"{where}.searcher: expected the settings of a searcher, found {searcher!r}")
@@ -561,13 +561,13 @@ def expand_grid(
 
 
 def _grid_told(axis: Axis, value: int) -> str | int | float:
-    """A value of an axis: itself where it is a number or text, else its label."""
+    """A value of an axis: a number or text unchanged, otherwise its label."""
     given = axis.values[value]
     return given if isinstance(given, str | int | float) and not axis.named else axis.labels[value]
 
 
 def _settings(searcher: Mapping[str, Any], axes: Sequence[Axis], chosen: Combination, name: str, where: str) -> Config:
-    """The settings of one combination. Whole components come before what is inside them."""
+    """The settings of one combination. Whole components are set before their parameters."""
     settings: object = dict(searcher)
     path_of: dict[Place, str] = {}
     for axis, value in sorted(zip(axes, chosen, strict=True), key=lambda pair: len(pair[0].segments)):
@@ -587,7 +587,7 @@ def _settings(searcher: Mapping[str, Any], axes: Sequence[Axis], chosen: Combina
 
 
 def _names(axes: Sequence[Axis], drawn: Sequence[Combination], where: str) -> list[str]:
-    """A name for each combination: its labels, with the axis before those that alone would not tell."""
+    """A name for each combination: its labels, prefixed with the axis if they are unclear on their own."""
     names = _grid_joined([_parts(axis, axes) for axis in axes], drawn)
     if len(set(names)) < len(names):
         names = _grid_joined([[f"{axis.path}={label}" for label in axis.labels] for axis in axes], drawn)
@@ -601,7 +601,7 @@ def _grid_joined(parts: Sequence[Sequence[str]], drawn: Sequence[Combination]) -
 
 
 def _parts(axis: Axis, axes: Sequence[Axis]) -> list[str]:
-    """Return what stands for each value of an axis in names."""
+    """Return the text for each value of an axis in names."""
     elsewhere = {label for other in axes if other is not axis for label in other.labels}
     key = _short_path(axis, axes)
     return [
@@ -611,7 +611,7 @@ def _parts(axis: Axis, axes: Sequence[Axis]) -> list[str]:
 
 
 def _short_path(axis: Axis, axes: Sequence[Axis]) -> str:
-    """As many segments from the end of a path as no other axis ends with."""
+    """The shortest end of a path, in whole segments, that no other axis shares."""
     segments = axis.segments
     for count in range(1, len(segments)):
         if all(other is axis or other.segments[-count:] != segments[-count:] for other in axes):
@@ -619,15 +619,15 @@ def _short_path(axis: Axis, axes: Sequence[Axis]) -> str:
     return axis.path
 
 
-# A run that knows which grid its configurations came from.
+# A run that records the grid of its configurations.
 
 
 def with_grid(run: BenchmarkRun, grid: Grid) -> BenchmarkRun:
-    """Return a run whose manifest tells, under ``grid``, the axes and their values in each configuration.
+    """Return a run whose manifest records, under ``grid``, the axes and their values in each configuration.
 
     Args:
-        run: of the grid's searchers, and maybe others.
-        grid: that was run.
+        run: run of the grid's searchers, and possibly others.
+        grid: the grid that was run.
     """
     record = {"axes": grid.axes, "values": without_secrets(grid.values)}
     return replace(run, report=replace(run.report, manifest=run.report.manifest | {"grid": record}))

@@ -1,8 +1,8 @@
-"""Successive halving over queries: a large grid is judged on few queries, and what does worst is left out before more follow.
+"""Successive halving over queries: a large grid is judged on few queries, and the worst are dropped before more follow.
 
-After Jamieson and Talwalkar (AISTATS 2016), with queries as the resource. Each rung asks a larger sample that contains the one
-before; families of queries stay together. The baseline is never left out, nor are runs of other tools, which cost nothing. A
-configuration that cannot be judged (it failed) stays, so that the run over all queries tells of it. Survivors were chosen on
+After Jamieson and Talwalkar (AISTATS 2016), with queries as the resource. Each rung uses a larger sample that contains the
+previous one; families of queries stay together. The baseline and runs of other tools, which cost nothing, stay. A
+configuration that cannot be judged (it failed) stays, so that the run over all queries reports it. Survivors are chosen on
 queries that they are then reported on, and the record says so.
 """
 
@@ -33,12 +33,12 @@ _LATENCY_QUERIES = 1
 
 @dataclass(frozen=True)
 class Halving:
-    """How configurations are left out.
+    """Settings for dropping configurations.
 
     Args:
-        measure: what they are judged by: ``recall@10``, with one of the benchmark's cutoffs.
-        queries: so many are asked in the first rung; fewer than there are.
-        factor: the best of this many stays in each rung, and this many times the queries are asked in the next; 2 or more.
+        measure: the measure to rank by: ``recall@10``, with one of the benchmark's cutoffs.
+        queries: number of queries in the first rung; fewer than the benchmark has.
+        factor: the best 1/factor stays in each rung, and the next rung uses this many times the queries; 2 or more.
 
     Raises:
         ConfigurationError: a value of the wrong type or out of range.
@@ -56,11 +56,11 @@ class Halving:
                 raise ConfigurationError(f"halving.{name}: {value!r} is not an integer of at least {least}")
 
     def check(self, settings: BenchmarkSettings) -> None:
-        """Refuse a benchmark that cannot be halved so.
+        """Raise an error if a benchmark cannot be halved with these settings.
 
         Raises:
-            ConfigurationError: the measure is not among those of its cutoffs, or there are no more queries than the first rung
-                asks.
+            ConfigurationError: the measure is not among those of its cutoffs, or there are no more queries than in the first
+                rung.
         """
         measures = settings.measures
         if self.measure not in measures:
@@ -74,13 +74,13 @@ class Halving:
 
 @dataclass(frozen=True)
 class Rung:
-    """One round.
+    """One rung.
 
     Args:
-        query_ids: of the queries that were asked, in the order of the benchmark.
+        query_ids: ids of its queries, in the order of the benchmark.
         values: the measure of each configuration that was judged, in their order.
-        left_out: those that did not stay.
-        tied: those of them that did as well as the last that stayed, and stood behind it.
+        left_out: those that were dropped.
+        tied: those of them that scored the same as the last survivor and came after it.
     """
 
     query_ids: list[str]
@@ -91,11 +91,11 @@ class Rung:
 
 @dataclass(frozen=True)
 class Halved:
-    """What halving left, and how it came to that.
+    """Result of halving, with its history.
 
     Args:
         halving: the settings.
-        settings: of the benchmark of what is left: the searchers that stayed, on all queries, over the corpus that all rungs
+        settings: settings of the benchmark of the survivors: on all queries, over the corpus that all rungs
             were searched on; another corpus is refused.
         rungs: in order.
     """
@@ -106,7 +106,7 @@ class Halved:
 
     @property
     def note(self) -> str:
-        """Return what a reader of the survivors' figures has to know, in a sentence or two."""
+        """Return a note for readers of the survivors' figures, in a sentence or two."""
         left_out = sum(len(rung.left_out) for rung in self.rungs)
         if not left_out:
             return "Halving left no configuration out."
@@ -121,7 +121,7 @@ class Halved:
         )
 
     def record(self) -> Config:
-        """Everything about it as plain values, for the manifest of the run."""
+        """All of it as plain values, for the manifest of the run."""
         return {
             "measure": self.halving.measure,
             "factor": self.halving.factor,
@@ -139,7 +139,7 @@ def read_halving(settings: object, where: str) -> Halving:
     """Read the ``halving`` of a configuration file.
 
     Raises:
-        ConfigurationError: an unknown key, one that is missing, or a value of the wrong type or out of range.
+        ConfigurationError: a key is unknown or missing, or a value has the wrong type or is out of range.
     """
     if not isinstance(settings, dict):
         raise ConfigurationError(f"{where}: expected settings such as {{measure: recall@10, queries: 100}}, found {settings!r}")
@@ -151,21 +151,21 @@ def read_halving(settings: object, where: str) -> Halving:
 
 
 def halve(settings: BenchmarkSettings, halving: Halving, on_progress: Callable[[str], None] | None = None) -> Halved:
-    """Search with all configurations on few queries, leave out what does worst, and so on with more queries.
+    """Search with all configurations on few queries, drop the worst, and repeat with more queries.
 
-    Each rung is a run of the benchmark on a seeded sample of its queries, over the same index and with the same folder for
-    stages. Of the configurations beside the baseline the best 1/factor stays, rounded up; of equal ones the first. It ends
-    where the next rung would ask all queries, or where there is nothing left to choose.
+    Each rung is a run of the benchmark on a seeded sample of its queries, over the same index and with the same stage
+    folder. Apart from the baseline, the best 1/factor of the configurations stays, rounded up; ties go to the first. It ends
+    when the next rung would use all queries, or when there is nothing left to choose.
 
     Args:
-        settings: of the whole benchmark.
-        halving: how.
-        on_progress: told of every rung.
+        settings: settings of the whole benchmark.
+        halving: the settings.
+        on_progress: called with progress messages for every rung.
 
     Raises:
         ConfigurationError: the measure is not among those of the benchmark's cutoffs, or it has too few queries.
-        Exception: what the first configuration raised, where none could be run.
-        IndexConflictError: the corpus was changed between two rungs.
+        Exception: the error of the first configuration, if none could be run.
+        IndexConflictError: the corpus changed between two rungs.
     """
     halving.check(settings)
     say = on_progress or (lambda _: None)
@@ -195,7 +195,7 @@ def halve(settings: BenchmarkSettings, halving: Halving, on_progress: Callable[[
 
 
 def planned_rungs(settings: BenchmarkSettings, halving: Halving) -> list[tuple[int, int]]:
-    """Return how many configurations are searched on how many queries, rung by rung; the last pair is the run itself.
+    """Return how many configurations are searched on how many queries, rung by rung; the last pair is the final run.
 
     Raises:
         ConfigurationError: as :func:`halve`.
@@ -215,12 +215,12 @@ def planned_rungs(settings: BenchmarkSettings, halving: Halving) -> list[tuple[i
 
 
 def sample_of(queries: Sequence[Query], size: int, seed: int) -> list[int]:
-    """Return the positions of a sample of queries, ascending; a larger sample of one seed contains a smaller one.
+    """Return the positions of a sample of queries, ascending; with the same seed, a larger sample contains a smaller one.
 
     Args:
-        queries: to draw from; those of one family are drawn together.
-        size: at least this many are drawn, and no more families than that takes.
-        seed: of the draw.
+        queries: to draw from; a family is drawn as a whole.
+        size: minimum number of queries drawn, with no more families than needed.
+        seed: seed of the sample.
     """
     numbers = family_numbers([query.family for query in queries])
     sizes = np.bincount(numbers)
@@ -231,10 +231,10 @@ def sample_of(queries: Sequence[Query], size: int, seed: int) -> list[int]:
 
 
 def with_record(run: BenchmarkRun, halved: Halved) -> BenchmarkRun:
-    """Return a run whose manifest tells how its configurations were chosen.
+    """Return a run whose manifest records how its configurations were chosen.
 
     Raises:
-        IndexConflictError: they were chosen on another corpus than they were run on.
+        IndexConflictError: they were chosen on a different corpus from the one they were run on.
     """
     chosen_on, ran_on = halved.settings.corpus_fingerprint, run.report.manifest["corpus"]["fingerprint"]
     if chosen_on not in (None, ran_on):
@@ -248,7 +248,7 @@ def _searched(settings: BenchmarkSettings) -> dict[str, Entry]:
 
 
 def _sizes(settings: BenchmarkSettings, halving: Halving) -> list[int]:
-    """The queries of each rung, as long as its sample is not all of them."""
+    """The queries of each rung whose sample is not yet all of them."""
     sizes = []
     size, n_queries = halving.queries, len(settings.queries)
     while size < n_queries and len(sample_of(settings.queries, size, settings.seed)) < n_queries:
@@ -260,9 +260,9 @@ def _sizes(settings: BenchmarkSettings, halving: Halving) -> list[int]:
 def _rung(
     settings: BenchmarkSettings, searchers: Mapping[str, Entry], positions: Sequence[int], measure: str
 ) -> BenchmarkSettings:
-    """The same benchmark of fewer searchers on fewer queries; its latency decides nothing.
+    """The same benchmark with fewer searchers and queries; its latency is not used.
 
-    Nothing is answered where answers decide nothing.
+    Questions are not answered if answers are not used for the decision.
     """
     return replace(
         settings,

@@ -1,7 +1,7 @@
-"""From the measures of every query to the report's means, intervals and comparisons.
+"""Judging: from the measures of every query to the report's means, intervals and comparisons.
 
-What is judged was measured before: here nothing is searched, so that a run can be judged again, against another baseline or
-beside other runs, from its files.
+Everything judged here was measured before: nothing is searched, so a run can be judged again from its files, against
+another baseline or with other runs.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from nlp_retrieval.evaluation.pairwise import compare_pairs
 
 @dataclass(frozen=True)
 class Entrant:
-    """What is known of a configuration besides its quality.
+    """Facts about a configuration other than its quality.
 
     Args:
         config: complete, without secrets.
         fingerprint: equal for equal configurations.
-        cost: None where it was not measured.
+        cost: None if it was not measured.
     """
 
     config: Config
@@ -36,11 +36,11 @@ class Entrant:
 
 
 def masks_of(labels: Sequence[str | None], order: Sequence[str] = ()) -> dict[str, Mask]:
-    """Return which queries belong to each group; empty where there is none, or one that holds all queries.
+    """Return the queries of each group; empty if there is no group, or a single one with all queries.
 
     Args:
-        labels: the group of each query; None where it belongs to none.
-        order: groups in the order in which they are shown; others follow as they are first met.
+        labels: the group of each query; None if it has none.
+        order: display order of groups; others follow in order of first appearance.
     """
     present = set(labels)
     names = [name for name in dict.fromkeys([*order, *(label for label in labels if label is not None)]) if name in present]
@@ -57,15 +57,15 @@ def judged(
     groups: Mapping[str, Mask],
     seed: int,
 ) -> BenchmarkReport:
-    """Fill a report with what was measured.
+    """Complete a report with means, intervals and comparisons.
 
     Args:
-        report: with everything that is not quality.
-        entrants: by configuration, in the order in which they are shown; the report's baseline is among them.
+        report: with everything except quality.
+        entrants: by configuration, in display order; including the report's baseline.
         evaluations: by configuration.
         families: per query.
         groups: ``[queries]`` by name.
-        seed: of tests and intervals.
+        seed: seed of tests and intervals.
     """
     per_query = {name: evaluations[name].per_query for name in entrants}
     intervals = intervals_by_group(per_query, families, groups, seed)

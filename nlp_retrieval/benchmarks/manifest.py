@@ -1,6 +1,6 @@
-"""What is needed to repeat a run: configurations, corpus, queries, fingerprints, versions, seeds and hardware.
+"""Everything needed to repeat a run: configurations, corpus, queries, fingerprints, versions, seeds and hardware.
 
-Nothing that looks like a key stands in it.
+It contains nothing that looks like a key.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from nlp_retrieval.evaluation.by_group import LEVEL, RESAMPLES
 
 MANIFEST_FORMAT = 1
 QUERY_PARTS = ("texts", "gold", "families", "groups")
-"""What a benchmark asks and expects; each has a fingerprint in ``query_parts``."""
+"""Queries and expected results of a benchmark; each part has a fingerprint in ``query_parts``."""
 
 
 def manifest_of(
@@ -37,12 +37,12 @@ def manifest_of(
     """Return the manifest of a run as plain values.
 
     Args:
-        settings: of the benchmark that was run.
-        corpus: of its index.
+        settings: settings of the benchmark that was run.
+        corpus: corpus of its index.
         qrels: grades by query and item id.
-        identities: of the configurations that were run; see :func:`run_identity`.
-        failed: why the others were not.
-        spread: what workers did of its searches.
+        identities: identities of the configurations that were run; see :func:`run_identity`.
+        failed: the errors of the others.
+        spread: the work done by workers.
     """
     asked = [[query.query_id, query.text, query.family] for query in settings.queries]
     return {
@@ -82,7 +82,7 @@ def manifest_of(
 
 
 def _who(settings: BenchmarkSettings, spread: Spread) -> Config:
-    """Who encoded what had to be indexed, who searched, and which machine was timed; nothing where that is one process."""
+    """Processes that encoded the index and searched, and the machine that was timed; empty if all of it was one process."""
     workers = settings.workers
     if not workers.elsewhere:
         return {}
@@ -92,12 +92,12 @@ def _who(settings: BenchmarkSettings, spread: Spread) -> Config:
 
 
 def _filters(settings: BenchmarkSettings) -> list[list[object]]:
-    """The filter of each query, whatever the order of the queries."""
+    """The filter of each query, independent of the order of the queries."""
     return sorted([query.query_id, where] for query, where in zip(settings.queries, settings.filters, strict=True))
 
 
 def _parts(settings: BenchmarkSettings, qrels: Mapping[str, Mapping[str, int]]) -> dict[str, str]:
-    """Fingerprints of what a benchmark asks and expects, part by part, whatever the order of the queries."""
+    """Fingerprints of a benchmark's queries and expected results, part by part, independent of the order of the queries."""
     queries = sorted(settings.queries, key=lambda query: query.query_id)
     groups = [query.metadata.get(settings.group_by) for query in queries]
     groups = [None if isinstance(group, float) and not math.isfinite(group) else group for group in groups]
@@ -114,10 +114,10 @@ def _hash(content: object) -> str:
 
 
 def run_identity(searcher: Entry, fingerprint: str) -> Config:
-    """Return what a configuration depends on besides its parameters: indexes, and where models come from.
+    """Return what a configuration depends on besides its parameters: indexes, and sources of models.
 
     Args:
-        searcher: that was run.
+        searcher: the searcher that was run.
         fingerprint: its own.
     """
     identity: Config = {"fingerprint": fingerprint}

@@ -1,9 +1,9 @@
-"""The one corpus that all configurations of a run are measured on.
+"""The single corpus that all configurations of a run are measured on.
 
-The generation of the index that is opened first says which items these are, and it is held until the run is over. Every other
-configuration has to search the same items, and the same files of equal retrievers, when it is opened, before it is measured
-and after. A searcher that has no generation, because it keeps its items elsewhere, is judged by what it finds: items of the
-corpus, with the text that they have there.
+The first generation of the index that is opened determines the items, and it is held open until the run is over. Every other
+configuration must search the same items, and the same files of equal retrievers, when it is opened, before it is measured
+and afterwards. A searcher without a generation, because it stores its items elsewhere, is checked by its results: items of the
+corpus, with the same text as there.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _CURE = "let nothing else write to the index, or benchmark a copy of it, and run
 
 @dataclass(frozen=True)
 class Corpus:
-    """What evaluation needs of the corpus.
+    """The parts of the corpus needed for evaluation.
 
     Args:
-        item_ids: by row, empty where an item was deleted.
-        titles: by row, empty where an item has none.
-        fingerprint: of its content; equal for an index of these items, and for the items without one.
+        item_ids: by row, empty for a deleted item.
+        titles: by row, empty for an item without one.
+        fingerprint: fingerprint of its content; equal for an index of these items, and for the items without one.
     """
 
     item_ids: list[str]
@@ -47,10 +47,10 @@ class Corpus:
 
 
 class PinnedCorpus:
-    """Holds the configurations of a run to one corpus.
+    """Restricts the configurations of a run to one corpus.
 
     Args:
-        fingerprint: of the corpus that it has to be; None: whatever is opened first.
+        fingerprint: the required fingerprint of the corpus; None: that of the first index opened.
     """
 
     def __init__(self, fingerprint: str | None = None) -> None:
@@ -59,7 +59,7 @@ class PinnedCorpus:
         self.generation: Generation | None = None
 
     def check(self, searcher: Searching) -> None:
-        """Refuse a searcher that searches other items than those before it; the first decides which these are.
+        """Raise an error if a searcher searches other items than those before it; the first one determines the items.
 
         Raises:
             IndexConflictError: its generation holds other items, or another index of an equal retriever.
@@ -85,11 +85,11 @@ class PinnedCorpus:
                 )
 
     def corpus(self, loader: BaseLoader) -> Corpus:
-        """Return the corpus: that of the generation or, where no searcher has one, what a loader gives.
+        """Return the corpus: that of the generation or, if no searcher has one, the loader's.
 
         Raises:
-            IndexConflictError: it is not the one that it has to be.
-            ItemError: an item has text that is not valid Unicode, or metadata that JSON cannot hold.
+            IndexConflictError: it is not the required one.
+            ItemError: an item has text that is not valid Unicode, or metadata that JSON cannot represent.
         """
         if self.generation is not None:
             items = self.generation.items
@@ -102,15 +102,15 @@ class PinnedCorpus:
     def rankings(
         self, searcher: Searching, results: Sequence[Sequence[RetrievalResult]], row_of: Mapping[str, int]
     ) -> list[Ranking]:
-        """Return what a searcher found as ids and scores.
+        """Return a searcher's results as ids and scores.
 
         Args:
-            searcher: that searched.
+            searcher: the searcher.
             results: one list per query.
             row_of: item rows by id.
 
         Raises:
-            ItemError: an item is not in the corpus or, where the searcher has no generation, has another text there.
+            ItemError: an item is not in the corpus or, if the searcher has no generation, has a different text there.
         """
         rankings = [[(hit.item.item_id, hit.score) for hit in hits] for hits in results]
         unknown = {item_id: None for ranking in rankings for item_id, _ in ranking if item_id not in row_of}
@@ -124,7 +124,7 @@ class PinnedCorpus:
         return rankings
 
     def results(self, rankings: Sequence[Ranking], row_of: Mapping[str, int]) -> list[list[RetrievalResult]]:
-        """Return rankings with the items of the corpus, for runs that came with ids alone; empty lists without an index.
+        """Return rankings with the items of the corpus, for runs with ids alone; empty lists without an index.
 
         Args:
             rankings: one list per query.
@@ -149,9 +149,9 @@ class PinnedCorpus:
         """Return the content of items of the corpus, and their whole text, by id.
 
         Args:
-            item_ids: of the corpus.
+            item_ids: ids of the corpus.
             row_of: item rows by id.
-            loader: of the corpus; read where there is no index.
+            loader: loader of the corpus; read if there is no index.
         """
         wanted = list(item_ids)
         if self.generation is None:
@@ -161,7 +161,7 @@ class PinnedCorpus:
         return {item.item_id: (item.content, item.text) for item in items}
 
     def warn_of_changes(self) -> None:
-        """Say that the index was changed meanwhile, if it was; what was measured was measured on what it held before."""
+        """Report whether the index was changed meanwhile; the measurements are of its earlier content."""
         if self.generation is None:
             return
         held, path = self.generation.manifest.corpus, self.generation.path

@@ -1,4 +1,4 @@
-"""What a benchmark is going to do, told before it does it."""
+"""The plan of a benchmark, shown before it runs."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from nlp_retrieval.errors import ItemError, RetrievalError
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.processors.compiled import CompiledProcessor
 
-# Which models a component loads, and where their files are, told without loading or downloading one.
+# The models that a component loads and the location of their files, without loading or downloading any.
 
 
 class Model(NamedTuple):
     """A model that a component needs.
 
     Args:
-        name: as its users name it.
+        name: as used in configurations.
         kind: ``encoder``, ``reranker``, ``language model`` or ``spaCy pipeline``.
-        source: where it is, in words; None where nothing on this machine has it.
+        source: description of its location; None if it is not on this machine.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Model(NamedTuple):
 
 
 def components_in(component: Component) -> Iterator[Component]:
-    """Yield a component and all that it is made of; what stands in several places comes several times."""
+    """Yield a component and all its parts; a part used several times is yielded several times."""
     yield component
     for part in held_components(component):
         yield from components_in(part)
@@ -55,7 +55,7 @@ def components_in(component: Component) -> Iterator[Component]:
 
 
 def models_in(component: Component) -> list[Model]:
-    """Return the models that a component and its parts load or ask, each once."""
+    """Return the models that a component and its parts load or call, each once."""
     found: dict[Model, None] = {}
     for part in components_in(component):
         model, pipeline = getattr(part, "model", None), getattr(part, "spacy_pipeline", None)
@@ -99,20 +99,20 @@ def _source_of_pipeline(pipeline: str) -> str | None:
     return "an installed package" if named_as_module and importlib.util.find_spec(pipeline) is not None else None
 
 
-# What a benchmark is going to do, told before it does it: nothing is built, loaded, downloaded, asked or written for it.
+# The plan of a benchmark before it runs: nothing is built, loaded, downloaded, asked or written for it.
 #
-# Of the corpus one item is read, so that one that is not there is told of now. Stages are told apart as a run with a folder
-# for stages tells them apart, but by settings alone: two models of one name count as one here, and a model under two names as
-# two. An index counts as found where the directory holds it for the corpus that it holds; whether that is still the corpus of
-# the benchmark shows when it runs.
+# One item of the corpus is read, to report a missing corpus now. Stages are distinguished as in a run with a stage
+# folder, but by settings alone: two models with one name count as one here, and a model with two names as
+# two. An index counts as present if the directory holds it for the corpus stored there; whether that is still the corpus of
+# the benchmark is only known when it runs.
 
-# How often language models will be asked, as far as components tell: an upper estimate, answers on disk not considered.
+# The number of language model calls, as far as components report it: an upper estimate that ignores answers on disk.
 #
-# Equal queries are asked about once, and a query without a word in it is not asked about. Retries come on top.
+# Equal queries are asked once, and a query without a word is not asked. Retries are additional.
 
 
 def asking_parts(searcher: Component) -> dict[str, Component]:
-    """Return the parts of a searcher that ask language models, by a text that those share that ask the same questions."""
+    """Return the parts of a searcher that call language models, by a text that is equal for parts with the same questions."""
     parts: list[Component] = [searcher]
     if isinstance(searcher, Searcher):
         parts = [part for part in (searcher.processor, *searcher.retrievers.values(), searcher.reranker) if part is not None]
@@ -120,12 +120,12 @@ def asking_parts(searcher: Component) -> dict[str, Component]:
 
 
 def queries_that_ask(texts: Sequence[str]) -> int:
-    """Return how many different queries have something to say; the others are not asked about."""
+    """Return how many different queries have words; the others are not asked."""
     return len({text for text in texts if not has_no_words(text)})
 
 
 def _questions_of(part: Component, searcher: Component) -> str:
-    """Return what decides the questions: how many phrases are kept of an answer does not; what a reranker is given does."""
+    """Return the settings that determine the questions: a reranker's input, but not the number of phrases kept."""
     if isinstance(part, BaseReranker):
         return canonical_json(searcher.config)
     if isinstance(part, CompiledProcessor):
@@ -142,11 +142,11 @@ _KINDS: tuple[StageKind, ...] = ("processor", "encoder", "retriever", "reranker"
 
 @dataclass(frozen=True)
 class PlannedStage:
-    """Something that is computed once for all configurations that share it.
+    """A stage that is computed once for all configurations that share it.
 
     Args:
-        kind: of component; ``program`` for a searcher that is not a composition of stages and runs as a whole.
-        name: what the component is called, with the settings that tell it from others.
+        kind: kind of component; ``program`` for a searcher that is not a composition of stages and runs as a whole.
+        name: name of the component, with the settings that distinguish it from others.
         used_by: the names of the configurations.
     """
 
@@ -161,7 +161,7 @@ class PlannedIndex:
 
     Args:
         name: as of :class:`PlannedStage`.
-        state: ``not known`` where its model is not on this machine.
+        state: ``not known`` if its model is not on this machine.
         used_by: the names of the configurations.
     """
 
@@ -172,12 +172,12 @@ class PlannedIndex:
 
 @dataclass(frozen=True)
 class PlannedModel:
-    """A model that is loaded, or asked.
+    """A model that is loaded or called.
 
     Args:
-        name: as its users name it.
+        name: as used in configurations.
         kind: ``encoder``, ``reranker``, ``language model`` or ``spaCy pipeline``.
-        source: where it is, in words; None where nothing on this machine has it, so that it has to be downloaded.
+        source: description of its location; None if it is not on this machine and has to be downloaded.
         used_by: the names of the configurations.
     """
 
@@ -189,11 +189,11 @@ class PlannedModel:
 
 @dataclass(frozen=True)
 class PlannedCalls:
-    """What a part asks of a language model.
+    """Language model calls of a part.
 
     Args:
         name: as of :class:`PlannedStage`.
-        calls: for all queries, at most, retries not counted; answers on disk make it fewer. None where it is not known.
+        calls: maximum for all queries, not counting retries; answers on disk reduce it. None if unknown.
         used_by: the names of the configurations.
     """
 
@@ -204,23 +204,23 @@ class PlannedCalls:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a benchmark is going to do; prints with ``rich``.
+    """Plan of a benchmark; prints with ``rich``.
 
     Args:
         configurations: complete, as plain values without secrets, by name.
-        baseline: what the others are compared with.
+        baseline: the configuration to compare the others with.
         n_queries: how many there are.
         k_values: the cutoffs, ascending.
-        stages: those that most configurations share first, by kind.
+        stages: by kind, most shared first.
         index_path: the index directory.
-        indexes: one for each retriever, and for each that it searches with.
+        indexes: one for each retriever, including those used by other retrievers.
         models: each once.
-        calls: what language models are asked.
-        combinations: of the grid, conditions and skips considered; None where there is none.
-        drawn: how many of them were taken, and ``equal``: how many of those stand under another name.
-        rungs: with halving, how many configurations are searched on how many queries at most, the whole run last.
-        measure: by which configurations are left out then.
-        filters: how many different filters the queries have; 0 where they have none.
+        calls: calls to language models.
+        combinations: combinations of the grid, after conditions and skips; None without a grid.
+        drawn: how many of them were used, and ``equal``: how many of those are included under another name.
+        rungs: with halving, how many configurations are searched on how many queries at most, ending with the whole run.
+        measure: the measure used for halving.
+        filters: how many different filters the queries have; 0 if they have none.
     """
 
     configurations: dict[str, Config]
@@ -241,23 +241,23 @@ class Plan:
 
     @property
     def language_model_calls(self) -> int | None:
-        """All calls together, at most; None where some are not known."""
+        """All calls together, at most; None if some are unknown."""
         known = [one.calls for one in self.calls if one.calls is not None]
         return sum(known) if len(known) == len(self.calls) else None
 
 
 def plan_of(settings: BenchmarkSettings, grid: Grid | None = None, halving: Halving | None = None) -> Plan:
-    """Tell what a benchmark is going to do.
+    """Return the plan of a benchmark.
 
     Args:
-        settings: of the benchmark.
-        grid: where some of its configurations come from.
-        halving: how configurations are to be left out.
+        settings: settings of the benchmark.
+        grid: the grid that some of its configurations come from.
+        halving: settings for dropping configurations.
 
     Raises:
-        ConfigurationError: the benchmark cannot be halved so.
+        ConfigurationError: the benchmark cannot be halved with these settings.
         SourceError: the corpus cannot be read.
-        ItemError: it holds nothing.
+        ItemError: it is empty.
         IndexDamagedError: the manifest of the index directory is damaged.
     """
     if next(checked_items(settings.loader), None) is None:
@@ -317,7 +317,7 @@ def plan_of(settings: BenchmarkSettings, grid: Grid | None = None, halving: Halv
 
 
 def _answering_calls(settings: BenchmarkSettings, n_asked: int) -> list[PlannedCalls]:
-    """Return what the answerer asks: each configuration gives it other passages."""
+    """Return the answerer's calls: each configuration gives it different passages."""
     if (answerer := settings.answerer) is None or (each := answerer.calls_per_query()) == 0:
         return []
     names = list(settings.searchers)
@@ -325,19 +325,19 @@ def _answering_calls(settings: BenchmarkSettings, n_asked: int) -> list[PlannedC
 
 
 class _Uses:
-    """What configurations use, by kind and key."""
+    """Uses of configurations, by kind and key."""
 
     def __init__(self) -> None:
         self._configs: dict[tuple[str, str], Config] = {}
         self._names: dict[tuple[str, str], dict[str, None]] = {}
 
     def add(self, key: str, config: Config, name: str, kind: str = "") -> None:
-        """Note that a configuration uses something."""
+        """Record that a configuration uses something."""
         self._configs.setdefault((kind, key), without_secrets(config))
         self._names.setdefault((kind, key), {})[name] = None
 
     def titled(self, kind: str = "") -> Iterator[tuple[str, str, list[str]]]:
-        """Yield key, title and the names of configurations, what most of them share first."""
+        """Yield key, title and the names of configurations, most shared first."""
         keys = [key for of, key in self._configs if of == kind]
         titles = labels_of([self._configs[kind, key] for key in keys])
         for key, title in sorted(zip(keys, titles, strict=True), key=lambda one: -len(self._names[kind, one[0]])):
@@ -345,7 +345,7 @@ class _Uses:
 
 
 def _stages_of(searcher: Component, k: int) -> Iterator[tuple[StageKind, Config, Config]]:
-    """The kind of each stage, what tells it from others, and the configuration that names it."""
+    """The kind of each stage, its distinguishing key, and the configuration that names it."""
     if isinstance(searcher, Searcher):
         processor = searcher.processor.config if searcher.processor is not None else None
         asked = {"sub-queries": processor, "apart": searcher.scope == "per_subquery" and processor is not None}
@@ -369,14 +369,14 @@ def _stages_of(searcher: Component, k: int) -> Iterator[tuple[StageKind, Config,
 
 
 def _index_key(retriever: BaseRetriever) -> str:
-    """Return what retrievers share that share an index; by their settings alone where a model is not on this machine."""
+    """Return a key that is equal for retrievers that share an index; by settings alone if a model is not on this machine."""
     if (identity := _identity(retriever)) is not None:
         return canonical_json(identity)
     return canonical_json(_index_parameters(retriever))
 
 
 def _identity(retriever: BaseRetriever) -> Config | None:
-    """The identity of an index, or None where it takes a model that is not on this machine."""
+    """The identity of an index, or None if it needs a model that is not on this machine."""
     if any(model.source is None for model in models_in(retriever)):
         return None
     try:

@@ -1,7 +1,7 @@
-"""What a benchmark found: quality and cost of every configuration, as data.
+"""Results of a benchmark: quality and cost of every configuration, as data.
 
-Quality and cost are kept apart, because quality can be compared byte by byte between two runs and time cannot. The
-table, the page, Weights & Biases and the JSON files are all written from these objects, and from nothing else.
+Quality and cost are separate, because quality can be compared byte by byte between two runs and time cannot. The
+table, the page, Weights & Biases and the JSON files are all written from these objects alone.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ class ConfigurationResult:
     """One row of the comparison.
 
     Args:
-        name: as the user named it.
+        name: as given by the user.
         config: the searcher's own, complete.
-        fingerprint: of configuration and models; equal configurations have equal ones.
+        fingerprint: fingerprint of configuration and models; equal configurations have equal ones.
         measures: over all queries.
         groups: the same by group of queries (``"hops=3"``).
-        cost: see :class:`Cost`; None where it was not measured, as for a run of another tool.
+        cost: see :class:`Cost`; None if it was not measured, as for a run of another tool.
         empty_queries: how many queries found nothing; they score 0 and count.
-        intervals: of the means, low and high, by group (``""``: all queries) and measure; not of differences.
+        intervals: intervals of the means, low and high, by group (``""``: all queries) and measure; not of differences.
     """
 
     name: str
@@ -61,23 +61,23 @@ class ConfigurationResult:
 
 @dataclass(frozen=True)
 class Counted:
-    """Which queries and judgements figures are of, and which they are not; a query that is named is the first of its kind.
+    """Counts of the queries and judgements behind the figures, and of those excluded; ``first`` gives an example of each.
 
     Args:
-        queries: that count.
-        without_relevant: queries of those that have no relevant document; they score 0, as in trec_eval.
-        unjudged: queries, of the benchmark or of a run, that have no judgements; they do not count.
+        queries: those that count.
+        without_relevant: those of them without a relevant document; they score 0, as in trec_eval.
+        unjudged: queries, of the benchmark or of a run, without judgements; they do not count.
         unasked: judged queries that are not asked; they do not count.
         missing_documents: relevant documents that the corpus lacks.
         missing_queries: the queries that they are relevant to.
-        gold_missing: what was done about these documents.
+        gold_missing: treatment of these documents.
         dropped: queries that do not count because the corpus has none of their relevant documents.
-        own_ids: queries that are passages themselves, whose own passage does not count as a hit.
-        own_gold: queries whose own passage counts, because it is among their gold.
-        same_ids: queries that have the id of an item and are not that item, so that it counts.
-        ungrouped: queries that count in no group, because they have no value to group by.
+        own_ids: queries that are passages themselves; their own passage does not count as a hit.
+        own_gold: queries whose own passage counts, because it is in their gold.
+        same_ids: queries that share an id with a different item, which therefore counts.
+        ungrouped: queries in no group, because they have no value to group by.
         group_by: that key.
-        first: an id by the name of a field above.
+        first: an example id by field name.
     """
 
     queries: int
@@ -98,14 +98,14 @@ class Counted:
 
 @dataclass(frozen=True)
 class FailedConfiguration:
-    """A configuration that could not be run to its end; the others could.
+    """A configuration that failed while others could be run.
 
     Args:
-        name: as the user named it.
+        name: as given by the user.
         config: the searcher's own, complete.
-        error: the kind of error, by its class.
-        reason: what it said.
-        traceback: where it was raised, of an error that is not one of the project's own; else empty.
+        error: the class name of the error.
+        reason: its message.
+        traceback: its traceback, if it is not one of the project's own errors; otherwise empty.
     """
 
     name: str
@@ -117,12 +117,12 @@ class FailedConfiguration:
 
 @dataclass(frozen=True)
 class ExplainedHit:
-    """A hit and the chains that led to it.
+    """A hit and the chains that explain it.
 
     Args:
-        item: what was found.
+        item: the item.
         relevant: whether it is gold.
-        explanations: one for each retriever that can tell.
+        explanations: one for each retriever that can explain it.
     """
 
     item: SearchableItem
@@ -132,13 +132,13 @@ class ExplainedHit:
 
 @dataclass(frozen=True)
 class ExplainedQuery:
-    """A query at which a configuration gains over the baseline, with the chains that led to its hits.
+    """A query where a configuration gains over the baseline, with the chains that explain its hits.
 
     Args:
         configuration: its name.
         query: its text.
-        recall: of the configuration at the smallest cutoff.
-        baseline_recall: of the baseline there.
+        recall: recall of the configuration at the smallest cutoff.
+        baseline_recall: recall of the baseline there.
         hits: up to that cutoff, best first.
     """
 
@@ -154,21 +154,21 @@ class BenchmarkReport:
     """A finished benchmark.
 
     Args:
-        configurations: in the order in which they were named.
-        baseline: the name of the configuration that the others are compared with.
+        configurations: in the given order.
+        baseline: the name of the configuration to compare the others with.
         k_values: the cutoffs, ascending.
-        query_counts: how many queries there are, by group; the key ``""`` counts all.
+        query_counts: number of queries by group; the key ``""`` counts all.
         n_items: size of the corpus.
-        manifest: what is needed to run it again: configurations, fingerprints, versions, seeds, hardware; ``finished`` is
-            when it ended, in ISO 8601.
-        explained: queries with the chains of links that led to their hits, of configurations that can tell.
-        comparisons: of every other configuration with the baseline in every measure, by group (``""``: all queries); empty
-            where nothing was tested.
+        manifest: everything needed to run it again: configurations, fingerprints, versions, seeds, hardware; ``finished`` is
+            the end time, in ISO 8601.
+        explained: queries with the chains that explain their hits, for configurations that can explain them.
+        comparisons: every other configuration against the baseline in every measure, by group (``""``: all queries); empty
+            if nothing was tested.
         pairwise: every two configurations compared in the main measure; None for a single one.
-        failed: configurations that could not be run to their end, in the order in which they were named.
-        prices: of language models; None where nothing is priced.
-        files: where the run's files are, by what they are (``"report"``, ``"results"``, ``"trec"``, ...).
-        counted: which queries and judgements the figures are of; None in the report of an earlier version.
+        failed: configurations that failed, in the given order.
+        prices: prices of language models; None if nothing is priced.
+        files: paths of the run's files by kind (``"report"``, ``"results"``, ``"trec"``, ...).
+        counted: the queries and judgements behind the figures; None in the report of an earlier version.
     """
 
     configurations: list[ConfigurationResult]
@@ -187,27 +187,27 @@ class BenchmarkReport:
 
     @property
     def main_measure(self) -> str:
-        """The measure that is shown where there is room for one: recall at the largest cutoff, if it was measured."""
+        """The measure to show if there is room for one: recall at the largest cutoff, if it was measured."""
         measured = list(dict.fromkeys(key for result in self.configurations for key in result.measures))
         wanted = f"recall@{max(self.k_values, default=0)}"
         return wanted if wanted in measured else next(iter(measured), "")
 
     @property
     def selection_note(self) -> str:
-        """Return how the configurations were chosen on the queries that they are judged by; ``""`` where they were not."""
+        """Return how the configurations were chosen, if it was on the queries they are judged by; otherwise ``""``."""
         halving = self.manifest.get("halving")
         return str(halving.get("note", "")) if isinstance(halving, dict) else ""
 
     def table(self, group: str = "") -> DataTable:
         """Return a row for each configuration: ``recall@5`` and the other measures, their intervals, and cost.
 
-        Costs are called as in :class:`Cost`; those of stages and of language models have the name of these before theirs.
+        Costs are named as in :class:`Cost`; those of stages and of language models are prefixed with their names.
 
         Args:
-            group: of queries, such as ``"hops=3"``; by default all. Cost is that of all queries.
+            group: group of queries, such as ``"hops=3"``; by default all. Cost is that of all queries.
 
         Raises:
-            ConfigurationError: there is no such group.
+            ConfigurationError: the group does not exist.
         """
         if group and group not in self.query_counts:
             raise ConfigurationError(
@@ -248,16 +248,16 @@ class BenchmarkReport:
 
 @dataclass(frozen=True, repr=False)
 class BenchmarkRun:
-    """A finished run: the report, and the lists that it was made from.
+    """A finished run: the report, and the lists it is based on.
 
     Args:
         report: quality and cost.
-        lists: what each configuration found, and the gold.
+        lists: the results of each configuration, and the gold.
         per_query: every measure of every query, by configuration.
-        retrievers: the rank of each gold document in the candidates of each retriever alone, from 1, 0 where it is not there;
-            empty where stages are not shared.
-        answers: the questions with what was read and answered, by configuration; empty where nothing was answered.
-        right_answers: what answers were judged by, in the order of the queries; empty where there was nothing to judge by.
+        retrievers: the rank of each gold document in the candidates of each retriever alone, from 1, 0 if it is missing;
+            empty if stages are not shared.
+        answers: the questions with the passages read and the answers, by configuration; empty if nothing was answered.
+        right_answers: the expected answers, in the order of the queries; empty if there were none.
     """
 
     report: BenchmarkReport
@@ -275,22 +275,22 @@ class BenchmarkRun:
 
     @property
     def query_ids(self) -> list[str]:
-        """Of the queries, in order."""
+        """Ids of the queries, in order."""
         return self.lists.query_ids
 
     @property
     def families(self) -> list[str | None]:
-        """Per query; None where it stands alone."""
+        """Family of each query; None if it has none."""
         return self.lists.families
 
     @property
     def query_groups(self) -> list[str | None]:
-        """Per query; None where it belongs to none."""
+        """Group of each query; None if it belongs to none."""
         return self.lists.groups
 
     @property
     def rankings(self) -> dict[str, list[Ranking]]:
-        """By configuration, one per query."""
+        """Lists of each configuration, one per query."""
         return {name: self.lists.rankings(name) for name in self.lists.listings}
 
 
@@ -310,7 +310,7 @@ def _quality(result: ConfigurationResult, group: str) -> dict[str, object]:
 
 
 def _cost(cost: Cost | None, prices: Prices | None) -> dict[str, object]:
-    """Return what it costs, as figures by name; empty where it was not measured."""
+    """Return its costs, as figures by name; empty if it was not measured."""
     if cost is None:
         return {}
     row: dict[str, object] = {}

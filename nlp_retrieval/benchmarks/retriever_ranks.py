@@ -1,6 +1,6 @@
-"""Where the gold stands in the candidates of each retriever, apart from what fusions and rerankers make of them.
+"""Ranks of the gold in the candidates of each retriever, before fusion and reranking.
 
-Equal retrievers of several configurations are one. With sub-queries, a document's rank is its best among the lists of these.
+Equal retrievers of several configurations count as one. With sub-queries, a document's rank is its best in any of their lists.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ class RetrieverRanks:
         n_queries: how many there are.
         gold_queries: ``[gold documents]``, the number of the query of each.
         gold_rows: ``[gold documents]``, item rows.
-        n_items: of the corpus.
-        own_rows: ``[queries]``, the item that is the query itself and takes up no rank; -1 where there is none.
+        n_items: number of items of the corpus.
+        own_rows: ``[queries]``, the item that is the query itself and takes no rank; -1 if there is none.
     """
 
     def __init__(self, n_queries: int, gold_queries: Rows, gold_rows: Rows, n_items: int, own_rows: Rows | None = None) -> None:
         self._own_rows = np.full(n_queries, -1, np.int64) if own_rows is None else own_rows
         self._n_queries = n_queries
-        self._n_items = n_items + 1  # and the row of gold that the corpus lacks
+        self._n_items = n_items + 1  # one more for gold that the corpus lacks
         self._gold = gold_queries * self._n_items + gold_rows
         self._ranks: dict[str, Ranks] = {}
         self._names: dict[str, list[str]] = {}
@@ -43,29 +43,29 @@ class RetrieverRanks:
         lists: Rows,
         filters: Sequence[Where | None] = (),
     ) -> None:
-        """Take what the retrievers of a configuration gave.
+        """Add the output of a configuration's retrievers.
 
         Args:
             configuration: its name.
             candidates: by label.
-            lists: ``[queries + 1]``, where the lists of each query begin: one each, or one for each of its sub-queries.
-            filters: of the queries.
+            lists: ``[queries + 1]``, start of each query's lists: one each, or one for each of its sub-queries.
+            filters: filters of the queries.
         """
         for label, retrieved in candidates.items():
             if len(retrieved.batch.offsets) - 1 != lists[-1]:
-                continue  # a part of a retriever, that asks what it likes
+                continue  # a part of a retriever, with queries of its own
             content = {"retriever": identity_of(retrieved.retriever), "queries": retrieved.processed}
             key = key_of("retriever", content | ({"filters": list(filters)} if any(filters) else {}))
             ranks = self._ranks_of(retrieved, lists)
-            # of searches of several depths, the deepest knows most
+            # of searches with several depths, use the deepest
             if key not in self._ranks or (ranks > 0).sum() > (self._ranks[key] > 0).sum():
                 self._ranks[key] = ranks
             self._names.setdefault(key, [label, f"{label} ({configuration})"])
 
     def ranks(self) -> dict[str, Ranks]:
-        """Return ``[gold documents]`` by retriever, 0 where it does not give a document.
+        """Return ``[gold documents]`` by retriever, 0 if it does not return a document.
 
-        A retriever is called by its label, and where several share one, by its configuration too.
+        A retriever is named by its label and, if several share one, also by its configuration.
         """
         labels = [names[0] for names in self._names.values()]
         shown = {key: names[0] if labels.count(names[0]) == 1 else names[1] for key, names in self._names.items()}
@@ -77,14 +77,14 @@ class RetrieverRanks:
         owner_of_list = np.repeat(np.arange(self._n_queries), np.diff(lists))
         owner = owner_of_list[list_of_hit]
         counts = rows != self._own_rows[owner]
-        before = np.concatenate([[0], np.cumsum(counts)])  # hits that count, up to each
+        before = np.concatenate([[0], np.cumsum(counts)])  # number of counting hits before each
         ranks = before[1:] - before[offsets[list_of_hit]]
         return joined(self._gold, (owner * self._n_items + rows)[counts], ranks[counts])
 
 
 def gold_rows_of(qrels: Mapping[str, Mapping[str, int]], row_of: Mapping[str, int]) -> tuple[Rows, Rows]:
     """Return the number of the query, and the item row, of every gold document, in the order of the judgements."""
-    nowhere = len(row_of) and max(row_of.values()) + 1  # the row of gold that the corpus lacks; no list has it
+    nowhere = len(row_of) and max(row_of.values()) + 1  # the row for gold that the corpus lacks; it is in no list
     pairs = [(number, row_of.get(item_id, nowhere)) for number, grades in enumerate(qrels.values()) for item_id in grades]
     columns = np.array(pairs, np.int64).reshape(-1, 2).T
     return columns[0], columns[1]

@@ -1,10 +1,10 @@
-"""A benchmark as it runs: indexes what is missing, searches with every configuration, measures, and judges.
+"""Running a benchmark: index missing parts, search with every configuration, measure, and judge.
 
 Quality comes from one search per configuration at the largest cutoff. Latency comes from one query at a time on a
-seeded sample, after a warm-up, so that it is neither a batch's nor a cold start's. The sample comes first: what language
-models answer there is not on disk yet, unless an earlier run or configuration asked the same. With a folder for stages,
-what configurations have in common is computed and timed once, and an interrupted run goes on where it stopped. A
-configuration that cannot be run does not keep the others from it; the report says why.
+seeded sample, after a warm-up, so it reflects neither batches nor a cold start. The sample comes first: answers of language
+models are then not on disk yet, unless an earlier run or configuration asked the same. With a stage folder,
+work shared by configurations is computed and timed once, and an interrupted run continues where it stopped. A
+configuration that cannot be run does not stop the others; the report says why it failed.
 """
 
 from __future__ import annotations
@@ -59,18 +59,18 @@ T = TypeVar("T")
 
 
 def run_searchers(settings: BenchmarkSettings, on_progress: Callable[[str], None] | None = None) -> BenchmarkRun:
-    """Index what is missing, search, and measure.
+    """Index missing parts, search, and measure.
 
-    A configuration that raises is left out, and the report says why. The baseline is then the first that did not. All
-    are measured on one corpus; a configuration that searches another one is left out so.
+    A configuration that raises an error is left out, and the report says why. The baseline is then the first remaining one. All
+    are measured on one corpus; a configuration that searches another one is left out as well.
 
     Args:
-        settings: of the benchmark.
-        on_progress: told what is being done.
+        settings: settings of the benchmark.
+        on_progress: called with progress messages.
 
     Raises:
-        Exception: what the first configuration raised, where none could be run.
-        IndexConflictError: the corpus does not have the fingerprint that was asked for.
+        Exception: the error of the first configuration, if none could be run.
+        IndexConflictError: the corpus does not have the required fingerprint.
         GoldError: the gold names items that are not in the corpus.
     """
     running = _Running(settings, on_progress or (lambda _: None))
@@ -140,9 +140,9 @@ def run_searchers(settings: BenchmarkSettings, on_progress: Callable[[str], None
 
 @dataclass(frozen=True)
 class _Found:
-    """What a configuration found: its lists as ids and scores, and as the results that they are of.
+    """Results of a configuration: its lists as ids and scores, and the original results.
 
-    A run of another tool has neither cost nor results. ``answered`` is None where nothing is answered.
+    A run of another tool has neither cost nor results. ``answered`` is None if nothing is answered.
     """
 
     cost: Cost | None
@@ -152,7 +152,7 @@ class _Found:
 
 
 class _Running:
-    """What all configurations of a run share: the stages, the corpus, and which of them have failed so far."""
+    """State shared by all configurations of a run: the stages, the corpus, and the failures so far."""
 
     def __init__(self, settings: BenchmarkSettings, say: Callable[[str], None]) -> None:
         self.settings = settings
@@ -168,7 +168,7 @@ class _Running:
 
     @property
     def stages(self) -> Stages:
-        """Those that are shared, or plain ones."""
+        """The shared stages, or plain ones."""
         return self._shared or Stages()
 
     def left(self) -> dict[str, Entry]:
@@ -176,12 +176,12 @@ class _Running:
         return {name: searcher for name, searcher in self.settings.searchers.items() if name not in self._errors}
 
     def failed(self) -> list[FailedConfiguration]:
-        """Those that have, in the order in which they were named."""
+        """The failed configurations, in the given order."""
         searchers = self.settings.searchers
         return [_failed(name, searchers[name], self._errors[name]) for name in searchers if name in self._errors]
 
     def reasons(self) -> dict[str, str]:
-        """Why they have."""
+        """Errors of the failed configurations."""
         return {failed.name: failed.reason for failed in self.failed()}
 
     def fail(self, name: str, error: Exception) -> None:
@@ -190,15 +190,15 @@ class _Running:
         self._say(f"{name}: failed: {_reason(error)}")
 
     def raise_if_all_failed(self) -> None:
-        """Where nothing could be run there is no report, and the first reason is the reason."""
+        """Raise the first error if no configuration could be run: then there is no report."""
         if not self.left():
             raise next(self._errors[name] for name in self.settings.searchers)
 
     def index(self) -> None:
-        """Bring the index to hold what every configuration needs, and open it; workers then compute what is searched with.
+        """Complete the index for every configuration, and open it; workers then compute the stages of the searches.
 
         Raises:
-            GoldError: the corpus lacks gold, and that is an error: before anything is encoded.
+            GoldError: gold is missing from the corpus, and this is an error; raised before anything is encoded.
         """
         self._check_ready()
         with using_stages(self.stages), use_workers(self.settings.workers):
@@ -220,13 +220,13 @@ class _Running:
                 self._spread(self._shared, self.pinned.generation)
 
     def _check_ready(self) -> None:
-        """Leave out what cannot be run before anything is computed: what is not installed, a key or a model that is not there.
+        """Leave out configurations that cannot run, before anything is computed: a package, key or model is missing.
 
         Raises:
             OutputError: the index cannot be written.
         """
         settings = self.settings
-        if not os.path.lexists(settings.index_path / MANIFEST_FILE):  # an index that is there need not be writable
+        if not os.path.lexists(settings.index_path / MANIFEST_FILE):  # an existing index need not be writable
             check_folder_for_output(settings.index_path)
         for part in with_held(settings.answerer) if settings.answerer is not None else ():
             part.check_ready()
@@ -242,7 +242,7 @@ class _Running:
         self.raise_if_all_failed()
 
     def _judge_by(self, corpus: Corpus) -> None:
-        """Settle what is judged, once the corpus is known: the gold that it lacks, and the queries that are its passages."""
+        """Determine the judged queries and gold, given the corpus: missing gold, and queries that are passages themselves."""
         settings = self.settings
         self.corpus = corpus
         self.evaluator = RetrievalEvaluator(
@@ -278,7 +278,7 @@ class _Running:
         return own_ids(ids, alike, self.evaluator.qrels(), ignore=bool(ignore))
 
     def counted(self, labels: Sequence[str | None], qrels: Mapping[str, Mapping[str, int]]) -> Counted:
-        """Return which queries and judgements the figures are of, and which not."""
+        """Return the queries and judgements behind the figures, and those excluded."""
         settings, missing = self.settings, self.missing
         grouped = any(label is not None for label in labels)
         ids = {
@@ -306,18 +306,18 @@ class _Running:
 
     @property
     def depth(self) -> int:
-        """Return how many hits are searched for: one more than the largest cutoff where one may be the query itself."""
+        """Return how many hits to search for: one more than the largest cutoff if one may be the query itself."""
         return self.settings.k_values[-1] + (self.own.ignored > 0)
 
     def _cut(self, own: str | None, hits: Sequence[T], ids: Sequence[str]) -> list[T]:
-        """The hits of a query that count, to the largest cutoff."""
+        """The hits of a query that count, up to the largest cutoff."""
         kept = [*hits] if own is None else [hit for hit, item_id in zip(hits, ids, strict=True) if item_id != own]
         return kept[: self.settings.k_values[-1]]
 
     def _spread(self, shared: SharedStages, generation: Generation) -> None:
-        """Have workers compute what the configurations will search with."""
+        """Let workers compute the stages of the searches."""
         self.spread = spread(self.left(), self._sample, self.depth, shared, generation, self._say)
-        self._others = OtherProcesses()  # the workers were others
+        self._others = OtherProcesses()  # do not count the workers as other processes
         for stage, reason in self.spread.here.items():
             self._say(f"{stage}: computed by this process: {reason}")
 
@@ -334,7 +334,7 @@ class _Running:
         return True
 
     def searched(self, name: str, searcher: Entry, row_of: Mapping[str, int], alone: RetrieverRanks) -> _Found:
-        """Search with a configuration, and answer; what retrievers gave on the way is added to ``alone``."""
+        """Search with a configuration, and answer; the candidates of its retrievers are added to ``alone``."""
         queries, depth = self.settings.queries, self.depth
         if isinstance(searcher, TrecRun):
             self._say(f"{name}: reading {searcher.path}")
@@ -378,7 +378,7 @@ class _Running:
         return answer_stage(answerer, [query.text for query in queries], results, store)
 
     def close(self) -> None:
-        """Say what the run leaves on disk, and whether the index is still the one that was searched."""
+        """Report the run's files on disk, and whether the index is still the one that was searched."""
         self.pinned.warn_of_changes()
         if self._shared is not None:
             store = self._shared.store
@@ -386,7 +386,7 @@ class _Running:
 
 
 class _CheckedLoader(BaseLoader):
-    """The corpus as it is indexed: an index takes in all items before it encodes any, so gold is checked at their end."""
+    """The corpus during indexing: an index reads all items before it encodes any, so gold is checked after the last one."""
 
     name = "checked"
 
@@ -414,23 +414,23 @@ def _failed(name: str, searcher: Entry, error: Exception) -> FailedConfiguration
 
 
 def group_labels(queries: Sequence[Query], key: str) -> list[str | None]:
-    """The group of each query; None where it has none.
+    """The group of each query; None if it has none.
 
-    A float that is a whole number is that number, as pandas writes 2 as 2.0 beside values that are missing.
+    A float that is a whole number becomes an integer: pandas writes 2 as 2.0 in columns with missing values.
     """
     return [_group(query.metadata.get(key), key) for query in queries]
 
 
 def _group(value: object, key: str) -> str | None:
     if isinstance(value, float) and not math.isfinite(value):
-        return None  # how pandas writes that there is none
+        return None  # a missing value in pandas
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return f"{key}={value}" if isinstance(value, str | int | float) else None
 
 
 def group_order(queries: Sequence[Query], key: str) -> list[str]:
-    """The groups as they are shown: numbers in order, also those that are written as text, then texts."""
+    """The groups in display order: numbers in order, including those written as text, then texts."""
 
     def place(label: str) -> tuple[bool, float, str]:
         try:

@@ -1,4 +1,4 @@
-"""What a benchmark is asked to do: checked once, never changed, and passed whole to whatever runs, plans or records it."""
+"""Settings of a benchmark: checked once, never changed, and passed whole to all code that runs, plans or records it."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from nlp_retrieval.evaluation.evaluator import measure_names
 from nlp_retrieval.evaluation.gold import GoldMissing
 from nlp_retrieval.lm.answering import BaseAnswerer
 
-# What a benchmark is given: searchers by name, a loader, queries, gold and cutoffs, each of its kind and in its place.
+# Arguments of a benchmark: searchers by name, a loader, queries, gold and cutoffs, with checks of their types.
 
 
 def check_kinds(searchers: object, loader: object, queries: object, gold: object, k_values: object) -> None:
-    """Refuse arguments of another kind than a benchmark takes, and say how they are written.
+    """Raise an error for arguments of the wrong type, and show the right form.
 
     Raises:
-        ConfigurationError: searchers that are no mapping or none, something that is not a loader, cutoffs that are no list.
-        QueryError: queries that are no list of queries.
-        GoldError: gold that is no list of gold.
+        ConfigurationError: the searchers are not a mapping or are empty, the loader is no loader, or the cutoffs are no list.
+        QueryError: the queries are not a list of queries.
+        GoldError: the gold is not a list of gold.
     """
     if not isinstance(searchers, Mapping):
         raise ConfigurationError(f"searchers are given by name, not as {type(searchers).__name__}; write {{'name': searcher}}")
@@ -59,8 +59,8 @@ def lined_up(queries: Sequence[Query], gold: Sequence[Gold]) -> tuple[list[Query
     """Return the queries that are judged, and their gold in the same order.
 
     Raises:
-        QueryError: no queries, two of one id, or one that is not text.
-        GoldError: two golds of one query, or no query that is judged.
+        QueryError: no queries, two with one id, or one that is not text.
+        GoldError: two golds for one query, or no query that is judged.
     """
     if not queries:
         raise QueryError("there are no queries; check the path and the filters of their loader")
@@ -86,42 +86,42 @@ WandbMode = Literal["online", "offline"]
 
 @dataclass(frozen=True)
 class BenchmarkSettings:
-    """A whole benchmark, before it runs; ``dataclasses.replace`` makes another one of it, which is checked too.
+    """A whole benchmark, before it runs; ``dataclasses.replace`` creates a changed copy, which is checked too.
 
     Args:
         searchers: by name; at least one.
         loader: the corpus.
-        queries: what is asked.
-        gold: what is expected, for each query; brought into their order.
+        queries: the queries.
+        gold: the expected results of each query; sorted into the order of the queries.
         index_path: the index directory.
-        k_values: the cutoffs; made ascending, each once.
-        baseline: the name of the searcher that others are compared with; where None is given, it is the first.
-        group_by: a key of the queries' metadata; measures are also given for each of its values.
+        k_values: the cutoffs; sorted, without duplicates.
+        baseline: the name of the searcher to compare the others with; None for the first.
+        group_by: a key of the queries' metadata; measures are also reported for each of its values.
         latency_queries: how many queries are searched one at a time to measure latency.
-        seed: of the sample of those queries, and of the tests and intervals; 0 or more.
-        stage_folder: where results of stages are kept; None: every configuration is searched and timed by itself.
-        query_loader: what the queries and the gold were read by, as its ``config``; None where they were given in Python.
-        prices: of language models; None: no price is reported.
-        corpus_fingerprint: of the corpus that it has to be; None: what the loader gives.
-        answerer: answers the queries as questions from what each searcher found; None: nothing is answered.
-        where: a filter that holds for all queries; see :mod:`nlp_retrieval.core.filters`.
-        where_from: what each query may find: the key of its own metadata by the key of the items', which has to be equal.
-        workers: who encodes the passages of what is indexed, and computes stages of searches; latency is this process's in any
-            case.
-        gold_missing: what is done about relevant documents that the corpus lacks: they ``"count"`` as not found, are an
-            ``"error"`` before anything is encoded, or are taken out of the gold (``"drop"``), with the queries that have no
+        seed: for sampling those queries, and for tests and intervals; 0 or more.
+        stage_folder: folder for results of stages; None: every configuration is searched and timed separately.
+        query_loader: ``config`` of the loader of queries and gold; None if they were given in Python.
+        prices: prices of language models; None: no price is reported.
+        corpus_fingerprint: required fingerprint of the corpus; None: any corpus.
+        answerer: answers the queries as questions from each searcher's results; None: nothing is answered.
+        where: a filter for all queries; see :mod:`nlp_retrieval.core.filters`.
+        where_from: a filter per query: item metadata keys mapped to query metadata keys whose values must be equal.
+        workers: processes that encode passages for the index and compute stages of searches; latency is always timed in
+            this process.
+        gold_missing: treatment of relevant documents that the corpus lacks: ``"count"`` them as not found, raise an
+            ``"error"`` before anything is encoded, or ``"drop"`` them from the gold, together with queries that have no
             others.
         ignore_identical_ids: whether a hit with the id of its query is the query itself and does not count, as in BEIR and
-            MTEB; None: it is where most of such queries have the text of that item.
-        unjudged: ids of queries that are left out because they have no gold; those among ``queries`` are added.
-        unasked: ids of gold that is left out because its query is not asked; those among ``gold`` are added.
+            MTEB; None: true if most of such queries have the text of that item.
+        unjudged: ids of queries left out because they have no gold; those among ``queries`` are added.
+        unasked: ids of gold left out because its query is missing; those among ``gold`` are added.
 
     Raises:
         ConfigurationError: no searchers, components of one name and different classes, an unknown baseline, a seed below 0, or
-            a value of another kind.
-        QueryError: no queries, two of one id, a cutoff that is not a positive integer, a filter that is none, or a query that
-            lacks what its filter is made of.
-        GoldError: two golds of one query, no query with gold, or right answers that some of them lack.
+            a value of the wrong type.
+        QueryError: no queries, two with one id, a cutoff that is not a positive integer, an invalid filter, or a query that
+            lacks a key of its filter.
+        GoldError: two golds for one query, no query with gold, or expected answers missing for some of them.
     """
 
     searchers: Mapping[str, Entry]
@@ -179,17 +179,17 @@ class BenchmarkSettings:
 
     @cached_property
     def filters(self) -> list[Where | None]:
-        """Return what each query may find; None: everything."""
+        """Return the filter of each query; None if there are no filters."""
         return filters_of(self.queries, self.where_from, self.where)
 
     @property
     def right_answers(self) -> list[GoldAnswer]:
-        """What answers are judged by; empty where nothing is answered, or where the queries bring no right answers along."""
+        """Expected answers; empty if nothing is answered, or if the queries have none."""
         return gold_answers(self.queries) if self.answerer is not None else []
 
     @property
     def measures(self) -> list[str]:
-        """The names of what is measured."""
+        """The names of the measures."""
         right = self.right_answers
         return [*measure_names(self.k_values), *(AnswerEvaluator(right).measures if right else ())]
 
@@ -208,7 +208,7 @@ class BenchmarkSettings:
         self.right_answers  # noqa: B018 -- right answers that cannot be read are told of before the work
 
     def baseline_among(self, names: Iterable[str]) -> str:
-        """Return which of some configurations the others are compared with: the baseline or, where it is not there, the first.
+        """Return the configuration to compare the others with: the baseline or, if it is missing, the first.
 
         Args:
             names: at least one.
@@ -219,12 +219,12 @@ class BenchmarkSettings:
 
 @dataclass(frozen=True)
 class WandbSettings:
-    """Where runs go.
+    """Settings for Weights & Biases.
 
     Args:
-        project: of Weights & Biases.
-        mode: ``online``, ``offline``, or None: online where an API key is configured, else offline.
-        group: what the runs of this benchmark have in common; by default the time at which it was first logged.
+        project: name of the project.
+        mode: ``online``, ``offline``, or None: online if an API key is configured, else offline.
+        group: the group of this benchmark's runs; by default the time of the first logging.
         entity: a user or team; by default the user's own.
     """
 
@@ -236,11 +236,11 @@ class WandbSettings:
 
 @dataclass(frozen=True)
 class MlflowSettings:
-    """Where MLflow keeps runs.
+    """Settings for MLflow.
 
     Args:
-        experiment: made where there is none of this name.
-        uri: of the tracking server or store; None: that of ``MLFLOW_TRACKING_URI`` or, without one, an SQLite file in the
+        experiment: created if it does not exist.
+        uri: URI of the tracking server or store; None: that of ``MLFLOW_TRACKING_URI`` or, if unset, an SQLite file in the
             output folder.
     """
 

@@ -1,4 +1,4 @@
-"""A run of any tool as a configuration among others: its lists are read from a TREC file, its quality is measured like theirs.
+"""A run of any tool as a configuration: its lists are read from a TREC file, and its quality is measured like the others'.
 
 It has no index and nothing is searched, so it has no cost.
 """
@@ -26,8 +26,8 @@ from nlp_retrieval.loaders.queries.judgements import with_matched_numbers
 class TrecRun(Component):
     """The lists of another tool, from a TREC run file: ``query Q0 item rank score tag``.
 
-    Hits are taken in the order in which trec_eval takes them: by score, then by item id, descending. A query that the file
-    does not name found nothing; it scores 0 and counts.
+    Hits are ordered as in trec_eval: by score, then by item id, descending. A query that is not in the file
+    found nothing; it scores 0 and counts.
 
     Args:
         path: the file, plain or gzip; ``~`` is the home folder.
@@ -42,7 +42,7 @@ class TrecRun(Component):
 
     @property
     def fingerprint(self) -> str:
-        """Of the content of the file.
+        """Checksum of the content of the file.
 
         Raises:
             SourceError: it cannot be read.
@@ -61,7 +61,7 @@ class TrecRun(Component):
 
         Args:
             query_ids: in order.
-            item_ids: of the corpus.
+            item_ids: ids of the corpus.
             k: length of the lists.
 
         Raises:

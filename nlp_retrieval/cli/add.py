@@ -1,4 +1,4 @@
-"""``nlp-retrieval add``: new items join an index."""
+"""``nlp-retrieval add``: add new items to an index."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def command(
     loader: Loader = None,
     option: LoaderOptions = None,
     update: Annotated[
-        bool, typer.Option("--update", help="An item whose id is there takes that item's place; else that is an error.")
+        bool, typer.Option("--update", help="Replace an item with the same id; otherwise that is an error.")
     ] = False,
     trust: Trust = False,
 ) -> None:
     """Add items to an index, for all of its retrievers.
 
-    What is there is not built again; a search sees all of the new items or none.
+    Existing items are not indexed again; a search sees all of the new items or none.
     """
     from nlp_retrieval.core.index.update import add_items
     from nlp_retrieval.core.search.known_retrievers import resolver

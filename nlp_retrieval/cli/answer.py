@@ -1,4 +1,4 @@
-"""``nlp-retrieval answer``: questions answered from an index directory."""
+"""``nlp-retrieval answer``: answer questions from an index directory."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ NAME = "answer"
 def command(
     index: Annotated[Path, typer.Argument(help="An index directory.")],
     question: Annotated[
-        list[str] | None, typer.Argument(help="Questions; without any, one per line of standard input.")
+        list[str] | None, typer.Argument(help="Questions; by default read from standard input, one per line.")
     ] = None,
     answerer: Annotated[
         str | None,
         typer.Option(
             "--answerer",
             "-a",
-            help="language_model:lm=openai/gpt-4o-mini,passages=5; or name:key=value. By default that of --config.",
+            help="language_model:lm=openai/gpt-4o-mini,passages=5; or name:key=value. Default: the one in --config.",
         ),
     ] = None,
     retriever: Retrievers = None,
@@ -56,7 +56,7 @@ def command(
 ) -> None:
     """Answer questions from an index.
 
-    A short answer, with the passages and sentences that it cites. No answer is an answer too.
+    Prints a short answer with the passages and sentences that it cites, or says that there is no answer.
     """
     from nlp_retrieval.lm.answering import QuestionAnswering
 
@@ -100,13 +100,13 @@ def _searcher(config: Path, name: str | None) -> BaseSearcher:
 
 
 def plain_answer(one: AnsweredQuestion) -> dict[str, Any]:
-    """Return an answer, and what was read for it, as JSON values."""
+    """Return an answer, and the passages read for it, as JSON values."""
     read = [{"rank": rank, "item_id": hit.item.item_id, "score": hit.score} for rank, hit in enumerate(one.results, start=1)]
     return {"question": one.question} | one.answer.model_dump(mode="json") | {"read": read}
 
 
 def print_answer(one: AnsweredQuestion) -> None:
-    """Print an answer for people, with what it cites."""
+    """Print an answer in readable form, with its citations."""
     from rich.console import Console
     from rich.text import Text
 

@@ -1,7 +1,7 @@
 """The command line, ``nlp-retrieval``: one module per command.
 
-Exit codes: 0 done; 1 it did not work; 2 the input or the configuration cannot be used; 3 the index is missing, does not
-fit or is damaged; 4 something has to be installed first; 130 interrupted.
+Exit codes: 0 success; 1 failure; 2 the input or the configuration cannot be used; 3 the index is missing, does not
+match or is damaged; 4 something has to be installed first; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ _INTERRUPTED = 130
 _LONGEST = 500
 
 _OF_TYPER: tuple[type[BaseException], ...] = (typer.Exit, typer.Abort, *typer.BadParameter.__mro__[1:3])
-"""What typer itself handles; the last is the base of its usage errors, of the click that it uses or carries."""
+"""Exceptions that typer handles itself; the last is the base of usage errors, in the click that typer uses or bundles."""
 
 
 class _KnownOptions(TyperGroup):
-    """Remembers the options of the command that is called."""
+    """Stores the options of the command being called."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, called, rest = super().resolve_command(ctx, args)
@@ -62,10 +62,10 @@ class _KnownOptions(TyperGroup):
 
 
 class _Commands(_KnownOptions):
-    """The commands of the library, and those that installed packages add by entry points of ``nlp_retrieval.commands``.
+    """The library's commands, and those that installed packages add by entry points of ``nlp_retrieval.commands``.
 
-    An added command is a ``typer.Typer``: a group, or one command if it has one and no callback. It is imported when it is
-    called, or listed by ``--help``. Errors are reported here: typer ends in silence at some (a broken pipe, an early end of a
+    An added command is a ``typer.Typer``: a group, or a single command without a callback. It is imported when it is
+    called, or listed by ``--help``. Errors are reported here: typer exits silently on some (a broken pipe, an early end of a
     file, Ctrl-C).
     """
 
@@ -99,7 +99,7 @@ def _added() -> dict[str, EntryPoint]:
 
 
 def _loaded(entry: EntryPoint) -> Any:
-    """Return the command that an installed package adds; a package that is broken takes no other command with it."""
+    """Return the command that an installed package adds; a broken package does not break other commands."""
     try:
         added = entry.load()
     except Exception as error:
@@ -130,7 +130,7 @@ def _broken(entry: EntryPoint, reason: str) -> typer.Typer:
 app = typer.Typer(
     name="nlp-retrieval",
     cls=_Commands,
-    help="Compose, search with and honestly compare retrieval pipelines.",
+    help="Compose, search with and compare retrieval pipelines.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -153,13 +153,13 @@ def _version(asked: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show where in the code an error comes from.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
-    del version, debug  # _Commands looks at the latter
+    del version, debug  # _Commands reads the latter
 
 
 def main() -> None:
-    """Run a command; an error is one readable line, and decides the exit code."""
+    """Run a command; an error is printed as one readable line and determines the exit code."""
     warnings.showwarning = _show_warning
     with fail_safe_streams() as output:
         code = _run()
@@ -186,10 +186,10 @@ def _run() -> int:
 
 
 def check_words(words: Sequence[str]) -> None:
-    """Refuse a command line of bytes that are no text.
+    """Raise an error if a command line contains bytes that are not text.
 
     Raises:
-        InputError: one of the words is none; the message shows its bytes.
+        InputError: one of the words is not text; the message shows its bytes.
     """
     for number, word in enumerate(words, start=1):
         if find_lone_surrogate(word) is not None:
@@ -200,7 +200,7 @@ def check_words(words: Sequence[str]) -> None:
 
 
 def _report_error(error: BaseException, *, debug: bool) -> int:
-    """Say what went wrong, in one line, and return the exit code."""
+    """Report an error in one line, and return the exit code."""
     if debug:
         say("".join(traceback.format_exception(error)).rstrip())
     if isinstance(error, KeyboardInterrupt):

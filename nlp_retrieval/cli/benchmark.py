@@ -1,4 +1,4 @@
-"""``nlp-retrieval benchmark``: several searchers over the same queries, from a configuration file."""
+"""``nlp-retrieval benchmark``: compare searchers over the same queries, from a configuration file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NAME = "benchmark"
 
 
 class Tracker(StrEnum):
-    """Where runs can be logged."""
+    """Trackers that runs can be logged to."""
 
     WANDB = "wandb"
     MLFLOW = "mlflow"
@@ -32,7 +32,7 @@ class Tracker(StrEnum):
 
 
 _HANDFUL = 5
-"""So many configurations need no plan."""
+"""Maximum number of configurations without a printed plan."""
 
 
 def command(
@@ -40,13 +40,13 @@ def command(
     output: Annotated[
         Path | None, typer.Option("--output", help="Folder for the run's files, instead of the file's own.")
     ] = None,
-    wandb: Annotated[bool, typer.Option(help="Log to Weights & Biases, where the file says so.")] = True,
+    wandb: Annotated[bool, typer.Option(help="Log to Weights & Biases if the file asks for it.")] = True,
     log_to: Annotated[
         list[Tracker] | None,
-        typer.Option("--log-to", help="Log to this tracker instead of those that the file names; may be repeated."),
+        typer.Option("--log-to", help="Log to this tracker instead of those in the file. Repeatable."),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what would be done, and do nothing: no index, no model, no file.")
+        bool, typer.Option("--dry-run", help="Print the plan and exit, without using an index, a model or files.")
     ] = False,
     form: FormatOption = TableFormat.TABLE,
     columns: ColumnsOption = None,
@@ -55,13 +55,13 @@ def command(
 ) -> None:
     """Compare searchers over the same queries.
 
-    Prints a table; writes a page, results, tables for papers, costs, a manifest and TREC runs; logs to Weights & Biases, MLflow
-    or TensorBoard where that is asked for.
-    What configurations have in common is computed once, and kept: a benchmark that was interrupted goes on where it
-    stopped when it is run again. With --workers or --ray, other processes encode what has to be indexed, search and rerank;
-    latency is timed in this one. With a grid, or many searchers, what is going to be done is printed first. A configuration
-    that fails does not keep the others from being compared; the command then ends with 1, or with 4 where all that is missing
-    has to be installed.
+    Prints a table; writes a page, results, tables for papers, costs, a manifest and TREC runs; optionally logs to Weights &
+    Biases, MLflow or TensorBoard.
+    Work shared by configurations is computed once, and stored: after an interruption, repeat the command to
+    continue. With --workers or --ray, other processes encode the index, search and rerank;
+    latency is timed in this one. With a grid, or many searchers, the plan is printed first. A configuration
+    that fails does not stop the others; the command then exits with 1, or with 4 if the only failures are
+    missing packages.
     """
     from rich.console import Console
 
@@ -89,11 +89,11 @@ def command(
 
 
 def refuse_failures(report: BenchmarkReport) -> None:
-    """End with an error where configurations failed, once everything else is done.
+    """Raise an error if configurations failed, after everything else is done.
 
     Raises:
-        DependencyError: all that is wrong is that something is not installed.
-        RetrievalError: something else is wrong.
+        DependencyError: the only failures are missing packages.
+        RetrievalError: there are other failures.
     """
     if report.failed:
         missing = {"DependencyError", "JavaError"}
@@ -105,7 +105,7 @@ def refuse_failures(report: BenchmarkReport) -> None:
 
 
 def _check_output(folder: Path, loggers: Sequence[RunLogger]) -> None:
-    """Find out before the work whether what comes of it can be put where it is wanted, and say where runs are logged."""
+    """Check before the run that its output can be written, and report where runs are logged."""
     from nlp_retrieval.reports.write import check_run_output
 
     check_run_output(folder)
@@ -121,7 +121,7 @@ def run_benchmark(
     form: TableFormat = TableFormat.TABLE,
     columns: str | None = None,
 ) -> BenchmarkReport:
-    """Run a benchmark, print the table, log the runs, and say where everything is."""
+    """Run a benchmark, print the table, log the runs, and report where everything is."""
     from nlp_retrieval.benchmarks.grid import with_grid
     from nlp_retrieval.benchmarks.halving import halve, with_record
     from nlp_retrieval.benchmarks.running import run_searchers

@@ -1,4 +1,4 @@
-"""``nlp-retrieval compact``: an index that was updated becomes as if it had been built at once."""
+"""``nlp-retrieval compact``: compact an updated index."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ NAME = "compact"
 
 
 def command(index: Annotated[Path, typer.Argument(help="An index directory.")], trust: Trust = False) -> None:
-    """Make an updated index as if it had been built at once.
+    """Compact an updated index, as if it had been built at once.
 
-    Segments are joined and what was deleted is dropped. Updates do so by themselves where there is much of it; it is never
-    needed.
+    Joins segments and drops deleted items. Updates do this themselves when there is much to do; it is never
+    required.
     """
     from nlp_retrieval.core.index.update import compact_index
     from nlp_retrieval.core.search.known_retrievers import resolver

@@ -1,4 +1,4 @@
-"""``nlp-retrieval compare``: runs that were made before, of this or any other tool, judged over the same queries."""
+"""``nlp-retrieval compare``: compare finished runs, of this or any other tool, over the same queries."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ def command(
     qrels: Annotated[
         Path | None,
         typer.Option(
-            "--qrels", help="Judgements of TREC run files: TREC's, CSV, TSV or JSON lines. Default: qrels.txt beside them."
+            "--qrels", help="Judgements of TREC run files: TREC's, CSV, TSV or JSON lines. Default: qrels.txt next to them."
         ),
     ] = None,
-    k: Annotated[list[int] | None, typer.Option("--k", help="A cutoff; may be given several times.")] = None,
+    k: Annotated[list[int] | None, typer.Option("--k", help="A cutoff. Repeatable.")] = None,
     baseline: Annotated[str | None, typer.Option("--baseline", help="The run to compare with; by default the first.")] = None,
     output: Annotated[Path | None, typer.Option("--output", help="Folder for the page and the result files.")] = None,
     across_corpora: Annotated[
-        bool, typer.Option("--across-corpora", help="Corpora are what is compared: runs may be of different ones.")
+        bool, typer.Option("--across-corpora", help="Compare corpora: allow runs of different ones.")
     ] = False,
     ignore_identical_ids: IdenticalIds = None,
     form: FormatOption = TableFormat.TABLE,
     columns: ColumnsOption = None,
 ) -> None:
-    """Compare runs that were made before, with significance tests.
+    """Compare finished runs, with significance tests.
 
-    Nothing is searched: lists come from TREC run files and from the output folders of benchmarks. Runs of other queries, other
-    gold or, without --across-corpora, another corpus are refused.
+    Nothing is searched: lists come from TREC run files and from the output folders of benchmarks. Runs with other queries,
+    other gold or, without --across-corpora, another corpus are refused.
     """
     from nlp_retrieval.benchmarks.runs.compare import compare_runs
     from nlp_retrieval.benchmarks.runs.sources import read_sources

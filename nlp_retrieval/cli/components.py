@@ -1,4 +1,4 @@
-"""``nlp-retrieval components``: what can stand in a configuration."""
+"""``nlp-retrieval components``: list the components for configurations."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def command(
     ] = None,
     name: Annotated[str | None, typer.Argument(help="One component of that kind.")] = None,
 ) -> None:
-    """List everything that can be composed.
+    """List all components.
 
-    Every registered component with its parameters. Those marked * belong to the index: changing one builds it anew.
+    Shows every registered component with its parameters. Those marked * belong to the index: changing one rebuilds it.
     """
     from nlp_retrieval.core.components.naming import kinds
     from nlp_retrieval.core.components.registry import names

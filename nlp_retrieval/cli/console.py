@@ -1,4 +1,4 @@
-"""What the commands say: results on standard output, everything else on standard error."""
+"""Output of the commands: results on standard output, everything else on standard error."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import typer
 from nlp_retrieval.errors import ConfigurationError
 
 OPTIONS: dict[str, str] = {}
-"""How the parameters of the command that was called are written, by name: messages name what it has."""
+"""Spelling of the current command's parameters, by name, for messages."""
 
 
 def say(message: str, *, of_source: bool = False) -> None:
-    """Write a message to standard error: in the command line's words, without secrets and what a terminal would obey.
+    """Write a message to standard error: in command-line terms, without secrets or terminal control characters.
 
     Args:
         message: as in Python.
-        of_source: it is about what a loader reads.
+        of_source: whether the message is about a loader's data.
     """
     from nlp_retrieval.core.cures import on_command_line
     from nlp_retrieval.core.secrets import without_secrets
@@ -31,12 +31,12 @@ def say(message: str, *, of_source: bool = False) -> None:
 
 
 def renamed(command: Callable[..., None], old: str, new: str) -> typer.Typer:
-    """Return a command under its old name, hidden from the help: it says its new name, and runs.
+    """Return a command under its old name, hidden from the help: it reports its new name, and runs.
 
     Args:
         command: a command as typer takes it.
         old: its former name.
-        new: words by which it is called now.
+        new: its current name, as words.
     """
 
     @wraps(command)
@@ -52,7 +52,7 @@ def renamed(command: Callable[..., None], old: str, new: str) -> typer.Typer:
 def parse_options(options: Sequence[str]) -> dict[str, Any]:
     """Turn ``key=value`` words into parameters.
 
-    A value is read as JSON where it is JSON, a list or mapping (``[bm25s, faiss]``) as YAML, anything else as text.
+    A value is read as JSON if it is valid JSON, a list or mapping (``[bm25s, faiss]``) as YAML, anything else as text.
 
     Raises:
         ConfigurationError: a word has no ``=``, or a list or mapping is not closed.
@@ -87,7 +87,7 @@ def _no_number(literal: str) -> NoReturn:
 
 
 def parse_component(text: str) -> dict[str, Any]:
-    """Turn ``name`` or ``name:key=value,key=value`` into the settings of a component; commas in brackets do not part."""
+    """Turn ``name`` or ``name:key=value,key=value`` into the settings of a component; commas in brackets do not separate."""
     name, _, options = text.partition(":")
     parts, depth = [""], 0
     for character in options:
@@ -100,5 +100,5 @@ def parse_component(text: str) -> dict[str, Any]:
 
 
 def megabytes(n_bytes: int) -> str:
-    """Return a size for people."""
+    """Return a size in readable form."""
     return f"{n_bytes / 1e6:,.1f} MB"

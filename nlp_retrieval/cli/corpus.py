@@ -1,4 +1,4 @@
-"""How commands are told of a corpus: where it is, what reads it, and how."""
+"""Arguments for a corpus: its location, its loader, and the loader's options."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Corpus = Annotated[str, typer.Argument(help="File, folder or database URL of the corpus.")]
 Loader = Annotated[
     str | None,
-    typer.Option("--loader", "-l", help="What reads the corpus: csv, parquet, beir, database, ... By default its suffix says."),
+    typer.Option("--loader", "-l", help="Loader of the corpus: csv, parquet, beir, database, ... Default: by its suffix."),
 ]
 LoaderOptions = Annotated[
     list[str] | None, typer.Option("--option", "-o", help="A parameter of the loader, as key=value. Repeatable.")
@@ -27,10 +27,10 @@ _BY_SUFFIX = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "csv
 
 
 def corpus_loader(corpus: str, loader: str | None, options: list[str] | None) -> BaseLoader:
-    """Build what reads a corpus.
+    """Build the loader of a corpus.
 
     Raises:
-        ConfigurationError: there is no such loader, or it has no such parameter; or none was named, and no suffix tells it.
+        ConfigurationError: the loader or a parameter does not exist; or no loader was given, and the suffix identifies none.
     """
     from nlp_retrieval.core.components.interfaces import BaseLoader
     from nlp_retrieval.core.components.registry import build_as

@@ -1,4 +1,4 @@
-"""``nlp-retrieval delete``: items leave an index."""
+"""``nlp-retrieval delete``: delete items from an index."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def command(
 ) -> None:
     """Delete items from an index by their ids.
 
-    An id that no item has is an error, and nothing is deleted then.
+    An unknown id is an error, and then nothing is deleted.
     """
     from nlp_retrieval.core.index.update import delete_items
     from nlp_retrieval.core.search.known_retrievers import resolver

@@ -1,6 +1,6 @@
-"""``nlp-retrieval demo``: a whole benchmark on the collection that comes with the package.
+"""``nlp-retrieval demo``: run a whole benchmark on the collection that comes with the package.
 
-A language model is asked only where one is named; whether it can be asked is settled before anything is written.
+A language model is called only if one is named; its availability is checked before anything is written.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ def command(
     wandb: Annotated[bool, typer.Option(help="Write offline Weights & Biases runs.")] = True,
     claims: Annotated[int, typer.Option(min=1, max=N_CLAIMS, help="Search this many of the claims, drawn evenly.")] = N_CLAIMS,
     lm: Annotated[
-        str | None, typer.Option(help="Add the configuration that asks a language model: openai/gpt-4o-mini, ollama_chat/...")
+        str | None, typer.Option(help="Add the configuration that uses a language model: openai/gpt-4o-mini, ollama_chat/...")
     ] = None,
     lm_base_url: Annotated[
-        str | None, typer.Option(help="An OpenAI-compatible server that has it, with --lm openai/MODEL.")
+        str | None, typer.Option(help="URL of an OpenAI-compatible server for it, with --lm openai/MODEL.")
     ] = None,
     lm_api_key_env: Annotated[
-        str | None, typer.Option(help="The environment variable that holds its key; by default the provider's own.")
+        str | None, typer.Option(help="Environment variable with its API key; default: the provider's usual one.")
     ] = None,
 ) -> None:
-    """Run a whole benchmark on shipped data.
+    """Run a whole benchmark on the included data.
 
-    Eight configurations, 81 multi-hop claims, 300 short passages, all shipped with the package; nine with a language model.
+    Compares eight configurations on 81 multi-hop claims and 300 short passages, all included; nine with a language model.
     """
     from nlp_retrieval.benchmarks.config import read_benchmark_config
     from nlp_retrieval.cli.benchmark import refuse_failures, run_benchmark
@@ -65,7 +65,7 @@ def command(
 
 
 def shipped_claims(number: int) -> list[dict[str, Any]]:
-    """This many of the shipped claims, evenly drawn: they are shipped in the order of their hops."""
+    """This many of the included claims, evenly drawn: they are sorted by their number of hops."""
     rows: list[dict[str, Any]] = json.loads(_shipped("claims.json"))
     return [rows[(2 * place + 1) * len(rows) // (2 * number)] for place in range(number)]
 
@@ -87,7 +87,7 @@ def _language_model(name: str | None, base_url: str | None, api_key_env: str | N
 
 
 def check_language_model(model: LanguageModel, claims: list[dict[str, Any]]) -> None:
-    """Say what will be asked of a language model, and ask it the first question; the answer is kept for the run.
+    """Report the expected language model calls, and make the first one; its answer is kept for the run.
 
     Raises:
         DependencyError: DSPy is not installed.
@@ -115,7 +115,7 @@ def check_language_model(model: LanguageModel, claims: list[dict[str, Any]]) -> 
 
 
 def _explain_one(searcher: object) -> None:
-    """Show how the link graph reaches what it finds, for one claim."""
+    """Show how the link graph reaches its results, for one claim."""
     from nlp_retrieval.benchmarks.explained import Explains
     from nlp_retrieval.cli.search import print_hits
 
@@ -126,12 +126,12 @@ def _explain_one(searcher: object) -> None:
 
 
 def write_demo(folder: Path, claims: list[dict[str, Any]], lm: LanguageModel | None) -> Path:
-    """Put the collection and its configuration into a folder; returns the configuration file.
+    """Write the collection and its configuration into a folder; return the configuration file.
 
     Args:
-        folder: made where it is missing.
-        claims: those that are searched, as HoVer writes them.
-        lm: adds the configuration that asks it.
+        folder: created if it is missing.
+        claims: the claims to search, as in HoVer's files.
+        lm: language model; adds the configuration that uses it.
 
     Raises:
         OutputError: the folder cannot be written.
@@ -159,7 +159,7 @@ def _shipped(name: str) -> bytes:
 
 
 def yaml_value(value: object) -> str:
-    """Return a value as it can stand inside a line of YAML."""
+    """Return a value as text for a line of YAML."""
     import yaml
 
     in_a_list = yaml.safe_dump([value], default_flow_style=True, sort_keys=False, allow_unicode=True, width=10_000)

@@ -1,4 +1,4 @@
-"""``nlp-retrieval diff``: why two runs rank a query differently."""
+"""``nlp-retrieval diff``: explain why two runs rank a query differently."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAME = "diff"
 
 
 class Shown(StrEnum):
-    """How much of a passage."""
+    """Amount of text shown of a passage."""
 
     SNIPPET = "snippet"
     ALL = "all"
@@ -28,29 +28,31 @@ class Shown(StrEnum):
 def command(
     run_a: Annotated[str, typer.Argument(help="FOLDER:CONFIGURATION of a benchmark's output, or a TREC run file.")],
     run_b: Annotated[str, typer.Argument(help="The run to compare it with.")],
-    query: Annotated[str | None, typer.Option("--query", help="Its id; without it, the queries that change most.")] = None,
-    k: Annotated[int, typer.Option("--k", "-k", help="How many hits of each list count.")] = 10,
-    measure: Annotated[str, typer.Option(help="By which queries change most: recall, ndcg, mrr, ...")] = "recall",
-    limit: Annotated[int, typer.Option(min=1, help="How many queries to list.")] = 20,
+    query: Annotated[
+        str | None, typer.Option("--query", help="A query id; default: list the queries that change most.")
+    ] = None,
+    k: Annotated[int, typer.Option("--k", "-k", help="Number of hits to compare in each list.")] = 10,
+    measure: Annotated[str, typer.Option(help="Measure of change: recall, ndcg, mrr, ...")] = "recall",
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of queries to list.")] = 20,
     qrels: Annotated[
         Path | None,
         typer.Option(
-            "--qrels", help="Judgements of TREC run files: TREC's, CSV, TSV or JSON lines. Default: qrels.txt beside them."
+            "--qrels", help="Judgements of TREC run files: TREC's, CSV, TSV or JSON lines. Default: qrels.txt next to them."
         ),
     ] = None,
     across_corpora: Annotated[
-        bool, typer.Option("--across-corpora", help="Corpora are what is compared: the runs may be of different ones.")
+        bool, typer.Option("--across-corpora", help="Compare corpora: allow runs of different ones.")
     ] = False,
     ignore_identical_ids: IdenticalIds = None,
     text: Annotated[
-        Shown, typer.Option("--text", help="How much of each passage to show, where the run has its texts.")
+        Shown, typer.Option("--text", help="Amount of text to show of each passage, if the run has it.")
     ] = Shown.SNIPPET,
 ) -> None:
     """Show two rankings of a query side by side.
 
-    Which documents entered, left and moved from the first run to the second, which are gold, and which signals moved with
+    Shows which documents entered, left and moved from the first run to the second, which are gold, and which signals moved with
     them. Without --query, lists the queries that change most. A TREC run file has no signals, unless a benchmark wrote it
-    and its other files are still there.
+    and its other files still exist.
     """
     from rich.console import Console
 

@@ -1,4 +1,4 @@
-"""``nlp-retrieval distill``: an encoder becomes static embeddings over the words of a corpus."""
+"""``nlp-retrieval distill``: turn an encoder into static embeddings for the words of a corpus."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ NAME = "distill"
 
 def command(
     corpus: Corpus,
-    folder: Annotated[Path, typer.Argument(help="Where to write; missing, or empty.")],
+    folder: Annotated[Path, typer.Argument(help="Output folder; must be missing or empty.")],
     encoder: Annotated[
         str,
         typer.Option("--encoder", "-e", help="A model's hub name, a local folder, or name:key=value,key=value of an encoder."),
     ] = "sentence-transformers/all-MiniLM-L6-v2",
     loader: Loader = None,
     option: LoaderOptions = None,
-    dimension: Annotated[int, typer.Option(min=1, help="Of the vectors; no more than the encoder's.")] = 256,
-    most_words: Annotated[int, typer.Option(min=0, help="Whole words of the corpus, the most frequent.")] = 30_000,
+    dimension: Annotated[int, typer.Option(min=1, help="Dimension of the vectors; at most the encoder's.")] = 256,
+    most_words: Annotated[int, typer.Option(min=0, help="Number of whole words to include, most frequent first.")] = 30_000,
 ) -> None:
-    """Distil an encoder into static embeddings: a vector for each word of a corpus, for the encoder `static` to read."""
+    """Distil an encoder into static embeddings: one vector for each word of a corpus, to be used by the encoder `static`."""
     from nlp_retrieval.core.components.registry import build_as
     from nlp_retrieval.encoders.base import BaseEncoder
     from nlp_retrieval.encoders.static import distill_static

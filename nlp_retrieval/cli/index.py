@@ -1,4 +1,4 @@
-"""``nlp-retrieval index``: a corpus becomes an index directory."""
+"""``nlp-retrieval index``: index a corpus."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAME = "index"
 
 def command(
     corpus: Corpus,
-    index: Annotated[Path, typer.Argument(help="The index directory; made where it does not exist.")],
+    index: Annotated[Path, typer.Argument(help="The index directory; created if it does not exist.")],
     loader: Loader = None,
     option: LoaderOptions = None,
     retriever: Annotated[
@@ -24,10 +24,10 @@ def command(
         typer.Option(
             "--retriever",
             "-r",
-            help="name or name:key=value,key=value. Repeatable. By default Lucene's BM25 where there is a Java, else bm25s.",
+            help="name or name:key=value,key=value. Repeatable. Default: Lucene's BM25 if Java is installed, else bm25s.",
         ),
     ] = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Give up an index of other items that is there.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Overwrite an existing index of other items.")] = False,
     workers: WorkersOption = None,
     ray: RayOption = None,
 ) -> None:
@@ -35,7 +35,7 @@ def command(
 
     With --workers or --ray, other processes encode the passages; the index is the same.
 
-    What is there already is not built again; further retrievers join an index of the same items.
+    Existing parts are not built again; retrievers can be added to an index of the same items.
     """
     from nlp_retrieval.core.components.registry import build_as
     from nlp_retrieval.core.search.retriever import BaseRetriever

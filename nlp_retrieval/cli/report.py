@@ -1,4 +1,4 @@
-"""``nlp-retrieval report``: the page and the tables of a finished benchmark, once more."""
+"""``nlp-retrieval report``: write the page and the tables of a finished benchmark again."""
 
 from __future__ import annotations
 
@@ -20,16 +20,14 @@ def command(
     output: Annotated[
         Path | None, typer.Option("--output", help="Folder for the page and the result files; by default FOLDER/report.")
     ] = None,
-    only: Annotated[
-        list[str] | None, typer.Option("--only", help="A configuration to show; may be given several times. By default all.")
-    ] = None,
+    only: Annotated[list[str] | None, typer.Option("--only", help="A configuration to show. Repeatable. Default: all.")] = None,
     baseline: Annotated[str | None, typer.Option("--baseline", help="Compare with this configuration instead.")] = None,
     form: FormatOption = TableFormat.TABLE,
     columns: ColumnsOption = None,
 ) -> None:
     """Write the page and the tables of a finished benchmark again.
 
-    Nothing is searched. With another baseline, or with some configurations alone, differences are tested again.
+    Nothing is searched. With another baseline or a selection of configurations, differences are tested again.
     """
     from nlp_retrieval.benchmarks.runs.compare import judged_again
     from nlp_retrieval.benchmarks.runs.folder import read_run_folder

@@ -1,4 +1,4 @@
-"""``nlp-retrieval rerun``: a benchmark repeated from the manifest that it left, and what is different this time."""
+"""``nlp-retrieval rerun``: repeat a benchmark from its manifest, and report differences."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAME = "rerun"
 
 
 def command(
-    manifest: Annotated[Path, typer.Argument(help="The manifest.json of a run, or the output folder that it is in.")],
+    manifest: Annotated[Path, typer.Argument(help="The manifest.json of a run, or its output folder.")],
     output: Annotated[
         Path | None, typer.Option("--output", help="Folder for the new run's files; by default the old one's name and -rerun.")
     ] = None,
@@ -27,8 +27,8 @@ def command(
 ) -> None:
     """Repeat a benchmark from its manifest.
 
-    Says which versions, hardware, data and models differ, and whether the results are the same; ends with 1 where they are
-    not. Everything is computed again, but an index that fits is used as it is.
+    Reports which versions, hardware, data and models differ, and whether the results are the same; exits with 1 if they are
+    not. Everything is computed again, except that a matching index is used unchanged.
     """
     from nlp_retrieval.benchmarks.running import run_searchers
     from nlp_retrieval.benchmarks.runs.rerun import benchmark_of, differences, moved_results, read_manifest

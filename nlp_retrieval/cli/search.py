@@ -1,4 +1,4 @@
-"""``nlp-retrieval search``: queries against an index directory."""
+"""``nlp-retrieval search``: search an index directory."""
 
 from __future__ import annotations
 
@@ -26,27 +26,25 @@ if TYPE_CHECKING:
 NAME = "search"
 
 _CONTROL = re.compile("[\x7f-\x9f\ud800-\udfff]")
-"""What JSON lets stand, and a terminal obeys or cannot show."""
+"""Characters allowed in JSON that a terminal would obey or cannot show."""
 
 
 Retrievers = Annotated[
     list[str] | None,
-    typer.Option(
-        "--retriever", "-r", help="name or name:key=value,key=value. Repeatable. By default all that the index holds."
-    ),
+    typer.Option("--retriever", "-r", help="name or name:key=value,key=value. Repeatable. Default: all in the index."),
 ]
-FusionName = Annotated[str | None, typer.Option(help="How several retrievers are fused: rrf, weighted_sum, ...")]
-RerankerName = Annotated[str | None, typer.Option(help="Reorders what was found: overlap, ...")]
-SearcherName = Annotated[str | None, typer.Option("--searcher", "-s", help="Its name in that file; by default the first.")]
+FusionName = Annotated[str | None, typer.Option(help="Fusion of several retrievers: rrf, weighted_sum, ...")]
+RerankerName = Annotated[str | None, typer.Option(help="Reranker of the results: overlap, ...")]
+SearcherName = Annotated[str | None, typer.Option("--searcher", "-s", help="Its name in that file; default: the first.")]
 WhereText = Annotated[
     str | None,
-    typer.Option("--where", help='Only items whose metadata fulfil this: {"country": "Japan", "year": {"gte": 2015}}.'),
+    typer.Option("--where", help='Only items whose metadata match: {"country": "Japan", "year": {"gte": 2015}}.'),
 ]
 
 
 def command(
     index: Annotated[Path, typer.Argument(help="An index directory.")],
-    query: Annotated[list[str] | None, typer.Argument(help="Queries; without any, one per line of standard input.")] = None,
+    query: Annotated[list[str] | None, typer.Argument(help="Queries; default: standard input, one per line.")] = None,
     k: Annotated[int, typer.Option("-k", help="At most this many results per query.")] = 10,
     retriever: Retrievers = None,
     fusion: FusionName = None,
@@ -57,14 +55,14 @@ def command(
     searcher: SearcherName = None,
     where: WhereText = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Say by which links each result was reached, where a retriever can tell.")
+        bool, typer.Option("--explain", help="Show the links to each result, if a retriever can explain it.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON line per result.")] = False,
     trust: Trust = False,
 ) -> None:
     """Search an index.
 
-    With the retrievers that it holds, with those named, or with a searcher from a configuration file.
+    Uses the retrievers in the index, those named, or a searcher from a configuration file.
     """
     from nlp_retrieval.benchmarks.explained import Explains
 
@@ -90,12 +88,12 @@ def _filtered(searcher: Benchmarkable, queries: list[str], k: int, where: str) -
 
     if "where" not in inspect.signature(searcher.search).parameters:
         raise ConfigurationError("this searcher takes no filter; leave out --where")
-    # what a benchmark drives need not take a filter
+    # a searcher of a benchmark may not accept a filter
     return cast("Searcher", searcher).search(queries, k, parse_filter(where))
 
 
 def parse_filter(where: str) -> Any:
-    """Return the filter that a user wrote as JSON.
+    """Return the filter given by a user as JSON.
 
     Raises:
         QueryError: it is not JSON.
@@ -124,10 +122,10 @@ def standard_input() -> list[str]:
 
 
 def configured(config: Path, name: str | None) -> Benchmarkable:
-    """Return the searcher of a name in a benchmark configuration; the first by default.
+    """Return a searcher by name from a benchmark configuration; the first by default.
 
     Raises:
-        ConfigurationError: there is none of this name.
+        ConfigurationError: the name does not exist.
     """
     from nlp_retrieval.benchmarks.config import read_benchmark_config
     from nlp_retrieval.benchmarks.trec_run import TrecRun
@@ -146,14 +144,14 @@ def configured(config: Path, name: str | None) -> Benchmarkable:
 
 
 def composed(index: Path, retriever: list[str] | None, fusion: str | None, reranker: str | None, *, trust: bool) -> Searcher:
-    """Return the searcher that the words of a command line make.
+    """Return the searcher described on a command line.
 
     Args:
-        index: its directory.
-        retriever: as the user wrote them; without any, those that the index holds.
-        fusion: as the user wrote it.
-        reranker: as the user wrote it.
-        trust: whether the index may decide more than settings of a search.
+        index: the index directory.
+        retriever: as given by the user; if empty, those in the index.
+        fusion: as given by the user.
+        reranker: as given by the user.
+        trust: whether the index may use more than search settings.
     """
     from nlp_retrieval.core.components.registry import build_as
     from nlp_retrieval.core.search.joining import BaseFusion
@@ -179,20 +177,20 @@ def _print_json(query: str, hits: list[RetrievalResult], explained: list[dict[st
 
 
 def print_json_line(line: dict[str, Any]) -> None:
-    """Print plain values as a line of JSON, in which nothing stands that a terminal obeys."""
+    """Print plain values as a line of JSON without terminal control characters."""
     typer.echo(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(line, ensure_ascii=not takes_all_text())))
 
 
 def print_hits(
     query: str, hits: list[RetrievalResult], explained: list[dict[str, Explanation]], *, signals: bool = True
 ) -> None:
-    """Print the hits of one query for people.
+    """Print the hits of one query in readable form.
 
     Args:
-        query: what was searched for.
+        query: the query text.
         hits: best first.
-        explained: per hit, the chains that led to it, by retriever.
-        signals: whether to print what led to the scores.
+        explained: per hit, the chains that explain it, by retriever.
+        signals: whether to print the signals of the scores.
     """
     from rich.console import Console
     from rich.padding import Padding
@@ -219,7 +217,7 @@ def print_hits(
 
 
 def _chain(explained: dict[str, Explanation]) -> list[Text]:
-    """The chains that led to a result, a line each: where the search began, then every link."""
+    """The chains that explain a result, a line each: the start of the search, then every link."""
     from rich.text import Text
 
     from nlp_retrieval.core.explanation import name_of

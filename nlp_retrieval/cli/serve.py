@@ -1,4 +1,4 @@
-"""``nlp-retrieval serve``: an index or a project, asked by other programs over HTTP, or by clients of MCP."""
+"""``nlp-retrieval serve``: serve an index or a project to other programs, over HTTP or the Model Context Protocol."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ NAME = "serve"
 
 _VARIABLE = "NLP_RETRIEVAL_TOKEN"
 _COMMON = ("path", "retrievers", "trust")
-"""Parameters of every service that have options of their own."""
+"""Parameters of every service that have command-line options of their own."""
 
 _HOST, _PORT = "127.0.0.1", 8000
 
 
 @dataclass(frozen=True)
 class _Opening:
-    """Opens what is served, in each process: all of it are words as the user wrote them."""
+    """Opens the served folder, in each process; all fields are words as given by the user."""
 
     path: Path
     kind: str
@@ -55,7 +55,7 @@ class _Opening:
 
 @cache
 def _services() -> dict[str, type[BaseService]]:
-    """Return what can be served, by kind: an index, and what installed packages add."""
+    """Return the services by kind: an index, and those added by installed packages."""
     from nlp_retrieval.service.endpoints import BaseService
     from nlp_retrieval.service.index_service import IndexService
 
@@ -68,54 +68,54 @@ def _services() -> dict[str, type[BaseService]]:
 
 def command(
     path: Annotated[Path, typer.Argument(help="An index directory, or a folder of another kind that can be served.")],
-    host: Annotated[str, typer.Option(help="Where to listen. Elsewhere than on this machine, a token is needed.")] = _HOST,
-    port: Annotated[int, typer.Option(help="0 for any that is free.")] = _PORT,
-    workers: Annotated[int, typer.Option(help="Processes, each with the index opened.")] = 1,
-    threads: Annotated[int, typer.Option(help="Requests that a process works on at once.")] = 4,
-    waiting: Annotated[int, typer.Option(help="Requests that may wait for a thread; those beyond are refused.")] = 128,
+    host: Annotated[str, typer.Option(help="Address to listen on. Other than on this machine, a token is required.")] = _HOST,
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 for any free one.")] = _PORT,
+    workers: Annotated[int, typer.Option(help="Number of processes; each opens the index.")] = 1,
+    threads: Annotated[int, typer.Option(help="Number of concurrent requests per process.")] = 4,
+    waiting: Annotated[int, typer.Option(help="Number of requests that may wait for a thread; more are refused.")] = 128,
     seconds: Annotated[
-        float, typer.Option(help="The longest that a request may take; one that adds sources may take ten minutes.")
+        float, typer.Option(help="Maximum seconds per request; requests that add sources have ten minutes.")
     ] = 30.0,
-    max_body: Annotated[float, typer.Option("--max-body", help="The largest body of a request, in MiB.")] = 16.0,
+    max_body: Annotated[float, typer.Option("--max-body", help="Maximum size of a request body, in MiB.")] = 16.0,
     token_env: Annotated[
         str | None,
-        typer.Option("--token-env", help=f"Environment variable that holds the token; by default {_VARIABLE}, if it is set."),
+        typer.Option("--token-env", help=f"Environment variable with the token; default: {_VARIABLE}, if set."),
     ] = None,
-    token_file: Annotated[Path | None, typer.Option("--token-file", help="File that holds the token.")] = None,
+    token_file: Annotated[Path | None, typer.Option("--token-file", help="File with the token.")] = None,
     allowed_host: Annotated[
         list[str] | None,
-        typer.Option("--allowed-host", help="A further name under which the service may be asked for. Repeatable."),
+        typer.Option("--allowed-host", help="An additional host name to accept. Repeatable."),
     ] = None,
     served_as: Annotated[
         str | None,
         typer.Option(
             "--as",
-            help="What the folder is: index, or a kind that a package adds, such as project (which may be empty: sources come "
-            "by POST /index). By default what it holds decides.",
+            help="Kind of folder: index, or one that a package adds, such as project (which may be empty: sources are added "
+            "by POST /index). Default: by its content.",
         ),
     ] = None,
     retriever: Annotated[
         list[str] | None,
-        typer.Option("--retriever", "-r", help="name or name:key=value. Repeatable. By default what the index holds."),
+        typer.Option("--retriever", "-r", help="name or name:key=value. Repeatable. Default: all in the index."),
     ] = None,
     setting: Annotated[
         list[str] | None,
-        typer.Option("--set", help="A setting of what is served: fusion=rrf or reranker=overlap of an index. Repeatable."),
+        typer.Option("--set", help="A setting of the service: fusion=rrf or reranker=overlap for an index. Repeatable."),
     ] = None,
     mcp: Annotated[
         bool,
-        typer.Option("--mcp", help="Answer the Model Context Protocol on standard input and output, and nothing over HTTP."),
+        typer.Option("--mcp", help="Serve the Model Context Protocol on standard input and output instead of HTTP."),
     ] = False,
     mcp_http: Annotated[
-        bool, typer.Option("--mcp-http", help="Answer the Model Context Protocol at /mcp too, by the same rules.")
+        bool, typer.Option("--mcp-http", help="Also serve the Model Context Protocol at /mcp, with the same rules.")
     ] = False,
     trust: Trust = False,
-    check: Annotated[bool, typer.Option("--check", help="Open everything, say what would be served, and end.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Open everything, report what would be served, and exit.")] = False,
 ) -> None:
     """Answer searches over HTTP.
 
-    An index answers POST /search and GET /stats. GET /openapi.json describes what is served, GET /healthz says whether it
-    works. SIGTERM and Ctrl-C end it, after the requests that are under way. With --mcp it offers tools to a language
+    An index answers POST /search and GET /stats. GET /openapi.json describes the service, GET /healthz reports whether it
+    works. SIGTERM and Ctrl-C stop it after finishing current requests. With --mcp it offers tools to a language
     model's client instead.
     """
     from nlp_retrieval.service.application import require_packages
@@ -164,11 +164,11 @@ def _serve_stdio(opening: _Opening, limits: ServiceLimits, what: str, *, check: 
 
 
 def _kind_of(path: Path, asked: str | None) -> str:
-    """Return as what a folder is served.
+    """Return the kind of service for a folder.
 
     Raises:
-        ConfigurationError: there is no such kind.
-        IndexMissingError: the folder is missing, or holds nothing that can be served.
+        ConfigurationError: the kind does not exist.
+        IndexMissingError: the folder is missing, or contains nothing that can be served.
     """
     services = _services()
     if asked is not None and asked not in services:

@@ -1,7 +1,7 @@
-"""Standard streams that nothing a reader does can interrupt the work on.
+"""Standard streams that a reader cannot interrupt.
 
-A closed pipe or a full device does not end a command half-way: what cannot be written is left out, the work goes on, and
-the command then says so. A closed pipe is not an error: whoever reads has what they wanted, as ``head`` in a pipe has.
+A closed pipe or a full device does not stop a command half-way: output that cannot be written is dropped, the work goes on, and
+the command reports it. A closed pipe is not an error: the reader has what it wanted, like ``head`` in a pipe.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 class FailSafeStream(io.FileIO):
-    """A file that takes everything, and remembers why it could not write it."""
+    """A file that accepts all writes, and remembers the first error."""
 
     failure: OSError | None = None
 
     def write(self, data: ReadableBuffer, /) -> int:
-        """Write what can be written; the rest is let go of after the first failure."""
+        """Write as much as possible; after the first failure, the rest is dropped."""
         if self.failure is None:
             try:
                 return super().write(data)
@@ -34,7 +34,7 @@ class FailSafeStream(io.FileIO):
 
     @property
     def lost(self) -> str:
-        """Why something was lost that somebody still waits for; empty where nothing was."""
+        """Return why output was lost that its reader still expects; empty if none was."""
         if self.failure is None or self.failure.errno == errno.EPIPE:
             return ""
         return os.strerror(self.failure.errno or errno.EIO)
@@ -42,11 +42,11 @@ class FailSafeStream(io.FileIO):
 
 @contextmanager
 def fail_safe_streams() -> Iterator[FailSafeStream]:
-    """Put such files under standard output and error, where these are the process's own; gives that of the output."""
+    """Wrap standard output and error in such files, if they are the process's own; yields the wrapper of the output."""
     _fill_closed()
     output, errors = FailSafeStream(1, "wb", closefd=False), FailSafeStream(2, "wb", closefd=False)
     before = sys.stdin, sys.stdout, sys.stderr
-    if sys.stdin is None:  # what Python makes of a stream that is closed
+    if sys.stdin is None:  # Python's value for a closed stream
         sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)), "utf-8")
     if sys.stdout is sys.__stdout__:
         sys.stdout = _text(output, sys.stdout)
@@ -61,7 +61,7 @@ def fail_safe_streams() -> Iterator[FailSafeStream]:
 
 
 def takes_all_text() -> bool:
-    """Return whether standard output has an encoding that holds every character."""
+    """Return whether standard output has an encoding for every character."""
     return (sys.stdout.encoding or "").replace("-", "").lower() in {"utf8", ""}
 
 
@@ -72,9 +72,9 @@ def _text(file: FailSafeStream, before: TextIO | None) -> TextIO:
 
 
 def _fill_closed() -> None:
-    """Take the place of streams that are closed, or the next file that is opened would: a message would be written into it."""
+    """Fill closed standard streams, so that the next file opened does not take their place and receive messages."""
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDONLY)  # gets the lowest number that is free
+            os.open(os.devnull, os.O_RDONLY)  # takes the lowest free number

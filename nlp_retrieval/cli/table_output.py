@@ -1,4 +1,4 @@
-"""How the commands that compare print their table: which columns, and in which form."""
+"""Printing the table of commands that compare: its columns and format."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _UNLIMITED = 10_000
 
 
 class TableFormat(StrEnum):
-    """How the table is printed."""
+    """Format of the table."""
 
     TABLE = "table"
     CSV = "csv"
@@ -27,14 +27,14 @@ class TableFormat(StrEnum):
 
 
 FormatOption = Annotated[
-    TableFormat, typer.Option("--format", help="How to print the table; csv and json give every figure as measured.")
+    TableFormat, typer.Option("--format", help="Format of the table; csv and json give unrounded figures.")
 ]
 IdenticalIds = Annotated[
     bool | None,
     typer.Option(
         "--ignore-identical-ids/--count-identical-ids",
-        help="Whether a hit with the id of its query is the query itself and does not count, as in BEIR and MTEB. Default: it "
-        "is where texts are equal or, without texts, where most queries that find such a hit find it first.",
+        help="Ignore hits with the id of their query, which are the query itself, as in BEIR and MTEB. Default: ignored "
+        "if texts are equal or, without texts, if most queries that find such a hit find it first.",
     ),
 ]
 
@@ -43,21 +43,21 @@ ColumnsOption = Annotated[
     typer.Option(
         "--columns",
         metavar="NAMES",
-        help="Columns of the table, with commas between: recall@10, latency_ms, a family of them (recall, cost), or all.",
+        help="Columns of the table, separated by commas: recall@10, latency_ms, a family (recall, cost), or all.",
     ),
 ]
 
 
 def names_of(columns: str | None) -> list[str]:
-    """Return the names in a list with commas."""
+    """Return the names in a comma-separated list."""
     return [name.strip() for name in (columns or "").split(",") if name.strip()]
 
 
 def refuse_columns(report: BenchmarkReport, columns: str | None) -> None:
-    """Refuse columns that a report does not have, before anything is written.
+    """Raise an error for columns that a report does not have, before anything is written.
 
     Raises:
-        ConfigurationError: there is no such column.
+        ConfigurationError: a column does not exist.
     """
     from nlp_retrieval.reports.tables import chosen_columns
     from nlp_retrieval.reports.view import view_of
@@ -68,16 +68,16 @@ def refuse_columns(report: BenchmarkReport, columns: str | None) -> None:
 def print_comparison(report: BenchmarkReport, form: TableFormat, columns: str | None) -> None:
     """Print the table of a comparison.
 
-    In a pipe a table is as wide as its columns; in a terminal, and where ``COLUMNS`` is set, columns that have no room are left
-    out, but for those that were asked for.
+    In a pipe, the table is as wide as its columns; in a terminal, or if ``COLUMNS`` is set, columns that do not fit are left
+    out, except those asked for.
 
     Args:
         report: a finished benchmark.
-        form: how it is printed.
-        columns: their names, with commas between; None: the usual ones, or all for other programs.
+        form: the format.
+        columns: their names, separated by commas; None: the usual ones, or all for other programs.
 
     Raises:
-        ConfigurationError: there is no such column.
+        ConfigurationError: a column does not exist.
     """
     from dataclasses import replace
 
@@ -92,7 +92,7 @@ def print_comparison(report: BenchmarkReport, form: TableFormat, columns: str | 
         write = csv_table if form is TableFormat.CSV else json_table
         typer.echo(write(view, chosen_columns(view, names_of(columns) or [ALL])), nl=False)
         if view.counted:
-            say(view.counted)  # beside the table: its rows are for programs
+            say(view.counted)  # outside the table, whose rows are for programs
         return
     view = replace(view, summary=chosen_columns(view, names_of(columns)))
     if form is TableFormat.MARKDOWN:

@@ -10,7 +10,7 @@ Trust = Annotated[
     bool,
     typer.Option(
         "--trust",
-        help="Let the manifest decide more than settings of a search: which code, files, packages and servers are used. "
-        "Without it, what it asks for is told and not done.",
+        help="Trust the manifest to choose more than search settings: code, files, packages and servers. "
+        "Without it, such requests are reported and refused.",
     ),
 ]

@@ -1,4 +1,4 @@
-"""``nlp-retrieval tune``: the weights of a link graph or of several signals, fitted to judged queries."""
+"""``nlp-retrieval tune``: fit the weights of a link graph or of several signals to judged queries."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ def command(
     config: Annotated[Path, typer.Argument(help="A benchmark configuration (YAML): corpus, queries, index, searchers.")],
     searcher: Annotated[
         str | None,
-        typer.Option("--searcher", "-s", help="The searcher with a link_graph or multi_signal; by default the first of these."),
+        typer.Option("--searcher", "-s", help="The searcher with a link_graph or multi_signal; default: the first of these."),
     ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation; families of queries stay together.")] = 5,
     by: Annotated[
         str | None,
         typer.Option(
             "--by",
-            help="multi_signal: the queries' metadata whose values stay in one fold, such as country; else the families.",
+            help="For multi_signal: the query metadata key to split folds by, such as country; default: families.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the assignment of families to folds.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the assignment of families to folds.")] = 0,
     output: Annotated[Path | None, typer.Option("--output", help="Also write the fitted weights to this JSON file.")] = None,
 ) -> None:
     """Fit the weights of a link_graph or of multi_signal to judged queries.
 
-    Prints what that brings out of fold, where each query is ranked by weights that it had no part in, what each signal is
-    worth, the weights fitted to all queries as a line for the configuration, and whether they should be taken.
+    Prints the results on held-out folds, in which each query is ranked by weights fitted without it, the contribution of each
+    signal, the weights fitted to all queries as a line for the configuration, and a recommendation.
     """
     from nlp_retrieval.benchmarks.config import read_benchmark_config
     from nlp_retrieval.core.files.output import check_file_for_output, write_output
@@ -73,7 +73,7 @@ def command(
 
 
 def _chosen(searchers: Mapping[str, Entry], name: str | None, where: str) -> tuple[str, Searcher, LinkGraphRetriever | None]:
-    """The searcher whose weights are fitted, and its link graph; None where those of its multi_signal are."""
+    """The searcher whose weights are fitted, and its link graph; None if the weights are those of its multi_signal."""
     from nlp_retrieval.core.search.searcher import Searcher
     from nlp_retrieval.errors import ConfigurationError, nearest
     from nlp_retrieval.rerankers.multi_signal.reranker import MultiSignalReranker
@@ -130,7 +130,7 @@ def _print_signals(report: SignalTuningReport, name: str, k_values: list[int]) -
 
 
 def advice(report: TuningReport | SignalTuningReport, measure: str) -> str:
-    """Return whether the weights should be taken, by what they gave on queries that they were not fitted to."""
+    """Return whether the weights should be used, by their results on held-out queries."""
     gain, low, high = report.gain(measure)
     told = f"on queries they were not fitted to, {measure} changes by {gain:+.3f} [{low:+.3f}, {high:+.3f}]"
     if low > 0:

@@ -1,4 +1,4 @@
-"""``nlp-retrieval verify``: compares every file of an index, and its tables on a server, with their checksums."""
+"""``nlp-retrieval verify``: compare every file of an index, and its tables on a server, with their checksums."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ NAME = "verify"
 
 def command(
     index: Annotated[Path, typer.Argument(help="An index directory.")],
-    url: Annotated[str | None, typer.Option(help="The server of its tables, as env:NAME; by default its own.")] = None,
+    url: Annotated[str | None, typer.Option(help="The server of its tables, as env:NAME; default: the index's own.")] = None,
     token: Annotated[str | None, typer.Option(help="The token for a Milvus server, as env:NAME.")] = None,
 ) -> None:
     """Check every file of an index, and every row of its tables.
 
-    Whatever was checked before. Exit code 3 where one is damaged.
+    Files checked before are checked again. Exit code 3 if one is damaged.
     """
     from nlp_retrieval.core.index.generation import verify_index
 

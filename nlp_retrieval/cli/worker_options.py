@@ -1,4 +1,4 @@
-"""The options of commands whose work other processes share."""
+"""Options of commands that can use other processes."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import typer
 
 WorkersOption = Annotated[
     int | None,
-    typer.Option("--workers", help="So many processes do the work, a core each; by default this one does, with all cores."),
+    typer.Option("--workers", help="Number of worker processes, of one core each; default: this process, with all cores."),
 ]
 RayOption = Annotated[
     str | None,
     typer.Option(
         "--ray",
         metavar="auto|HOST:PORT",
-        help="A Ray cluster does the work: the one that this machine belongs to, or the one at an address.",
+        help="Use a Ray cluster: the one that this machine belongs to, or the one at an address.",
     ),
 ]

@@ -1,4 +1,4 @@
-"""The vocabulary that all rooms share: items, hits, filters, candidates; the rooms in it stand on it and on one another."""
+"""Vocabulary shared by the whole package: items, hits, filters, candidates. All other packages build on it."""
 
 from nlp_retrieval._public_names import public_names
 

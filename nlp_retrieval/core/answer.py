@@ -1,4 +1,4 @@
-"""What an answerer says to a question: a short answer, why, and what it cites."""
+"""Answers to questions: a short answer, the reasoning, and the citations."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from nlp_retrieval.core.models import PlainModel
 __all__ = ["Answer", "Fact"]
 
 Fact = tuple[str, int]
-"""A sentence: the title of its passage (its item id where it has none), and its number there from 0, as HotpotQA counts."""
+"""A sentence: the title of its passage (the item id if there is none) and its number in it, counted from 0 as in HotpotQA."""
 
 
 class Answer(PlainModel):
-    """An answer to one question; no answer is an answer too.
+    """An answer to one question; it may also say that there is no answer.
 
     Args:
-        text: a few words; empty where there is no answer.
+        text: a few words; empty if there is no answer.
         reasoning: why, in the answerer's words.
         passages: ids of the items that it cites, in order, each once.
         facts: the sentences that it cites, in order, each once.

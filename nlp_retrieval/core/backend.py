@@ -1,6 +1,6 @@
-"""The choice between loops in numpy and loops compiled by numba, which gives the same results sooner or later.
+"""The choice between loops in numpy and loops compiled by numba, which differ only in speed.
 
-Compiling takes a second or more, so ``auto`` compiles once numpy has taken that long in this process, which is never much
+Compiling takes a second or more, so ``auto`` compiles only after numpy has taken that long in this process. This is never much
 worse than the better choice.
 """
 

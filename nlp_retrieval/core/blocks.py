@@ -1,4 +1,4 @@
-"""What is encoded a block at a time, here or by workers."""
+"""Encoding in blocks, in this process or by workers."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.errors import ConfigurationError
 
-# How many workers encode, and where they are: of the call that is running.
+# Settings of the running call: how many workers encode, and where.
 #
-# The ground knows only that there may be workers; `workers` starts them when the first block is there, and they end with the
-# call that asked for them.
+# This package knows only that workers may exist; `workers` starts them for the first block, and they end with the
+# call that started them.
 
 MOST_WORKERS = 4096
 
 
 @dataclass(frozen=True)
 class Workers:
-    """Who encodes the passages of an index, and computes the stages of a benchmark.
+    """Workers that encode the passages of an index and compute the stages of a benchmark.
 
     Args:
-        n: how many workers, of one core each; None for as many as the cluster has room for, or for none without a cluster.
+        n: number of workers, of one core each; None for as many as the cluster has room for, or for none without a cluster.
         ray: address of a Ray cluster, or ``auto`` for the one that this machine belongs to; None for processes of this machine.
 
     Raises:
-        ConfigurationError: a number below 1 or too large, or no address.
+        ConfigurationError: the number is below 1 or too large, or the address is invalid.
     """
 
     n: int | None = None
@@ -53,11 +53,11 @@ class Workers:
 
 
 THIS_PROCESS = Workers()
-"""No workers: whoever is asked encodes by itself."""
+"""No workers: the caller encodes in this process."""
 
 
 class Closable(Protocol):
-    """What ends its workers."""
+    """A pool of workers that can be ended."""
 
     def close(self) -> None:
         """End them."""
@@ -71,7 +71,7 @@ class WorkerLease:
         self._pool: Closable | None = None
 
     def pool(self, start: Callable[[Workers], Closable]) -> Closable:
-        """Return the pool of this call, started by ``start`` where there is none yet."""
+        """Return the pool of this call; if there is none yet, ``start`` starts it."""
         if self._pool is None:
             self._pool = start(self.wanted)
         return self._pool
@@ -88,7 +88,7 @@ _crew: ContextVar[WorkerLease | None] = ContextVar("nlp_retrieval_workers", defa
 
 @contextmanager
 def use_workers(wanted: Workers) -> Iterator[None]:
-    """Have these workers encode the passages of what is built inside the block, and end them after it."""
+    """Let these workers encode the passages of everything built inside the block, and end them afterwards."""
     if not wanted.elsewhere:
         yield
         return
@@ -102,24 +102,24 @@ def use_workers(wanted: Workers) -> Iterator[None]:
 
 
 def current_crew() -> WorkerLease | None:
-    """The workers of the call that is running; None where it encodes by itself."""
+    """The workers of the running call; None if it encodes in this process."""
     return _crew.get()
 
 
-# Blocks of passages, and what comes back of them.
+# Blocks of passages, and their results.
 #
-# A block is a batch that its retriever cuts, and it is encoded in one call wherever that happens: a model's vectors depend on
-# which texts are encoded together, so the same blocks are what makes the same bytes.
+# A block is a batch cut by its retriever, and it is encoded in one call, wherever that happens: a model's vectors depend on
+# which texts are encoded together, so equal blocks give equal bytes.
 
 
 @dataclass(frozen=True)
 class EncodedBatch:
-    """What an encoder made of a batch of texts.
+    """Vectors of a batch of texts.
 
     Args:
-        rows: ``[rows, dimension]``, the vectors of all texts, in order.
+        rows: ``[rows, dimension]``, vectors of all texts, in order.
         counts: ``[texts]``, how many rows each text has.
-        n_cut: how many texts are longer than the encoder reads.
+        n_cut: how many texts were longer than the encoder's limit.
     """
 
     rows: NDArray[Any]
@@ -127,7 +127,7 @@ class EncodedBatch:
     n_cut: int = 0
 
     def is_sound(self, n_texts: int) -> bool:
-        """Return whether it has rows of finite numbers, as many as it says, for so many texts."""
+        """Return whether it holds the declared number of rows of finite numbers, for this many texts."""
         rows, counts = self.rows, self.counts
         are_arrays = isinstance(rows, np.ndarray) and isinstance(counts, np.ndarray)
         if not are_arrays or rows.ndim != 2 or rows.dtype.kind != "f" or counts.dtype != np.uint32:
@@ -136,7 +136,7 @@ class EncodedBatch:
         return whole and 0 <= self.n_cut <= n_texts and bool(np.isfinite(rows).all())
 
     def checksum(self) -> bytes:
-        """A digest of all of it."""
+        """Digest of the whole batch."""
         head = f"{self.rows.dtype.str} {self.rows.shape} {len(self.counts)} {self.n_cut}\n".encode()
         counts, rows = np.ascontiguousarray(self.counts, "<u4"), np.ascontiguousarray(self.rows)
         return chained(b"", (head, counts.data, rows.data))
@@ -150,7 +150,7 @@ class WorkBlock:
         number: place of the block among those of its segment.
         first: place of its first passage.
         texts: the passages.
-        dimension: what their vectors must have; None where any will do.
+        dimension: required dimension of the vectors; None if any will do.
     """
 
     number: int
@@ -163,14 +163,14 @@ class WorkBlock:
 
     @property
     def work(self) -> list[str]:
-        """Return what a worker is sent."""
+        """Return the message to a worker."""
         return self.texts
 
     def fits(self, encoded: object) -> bool:
-        """Return whether what came back was made of these texts, is what the worker had sent, and can be searched.
+        """Return whether a worker's reply was made from these texts, arrived unchanged, and can be searched.
 
         Args:
-            encoded: whatever came.
+            encoded: the reply.
         """
         if not isinstance(encoded, EncodedBlock) or not encoded.batch.is_sound(len(self.texts)):
             return False
@@ -181,13 +181,13 @@ class WorkBlock:
 
 @dataclass(frozen=True)
 class EncodedBlock:
-    """What a worker made of a block.
+    """A worker's result for a block.
 
     Args:
         batch: the vectors.
         texts: digest of the texts, as the worker had them.
         vectors: checksum of ``batch``, as the worker made it.
-        warned: the warnings that encoding gave.
+        warned: warnings raised while encoding.
     """
 
     batch: EncodedBatch
@@ -197,16 +197,16 @@ class EncodedBlock:
 
     @classmethod
     def of(cls, batch: EncodedBatch, texts: Sequence[str], warned: Sequence[str] = ()) -> EncodedBlock:
-        """Return what a worker sends back."""
+        """Return the message from a worker."""
         return cls(batch, digest_of(texts), batch.checksum(), tuple(warned))
 
 
 def blocks_of(batches: Iterator[list[str]], dimension: int | None = None) -> Iterator[WorkBlock]:
-    """Number batches, and their passages through all of them.
+    """Number batches, and number their passages across all batches.
 
     Args:
         batches: the passages.
-        dimension: what their vectors must have; None where any will do.
+        dimension: required dimension of the vectors; None if any will do.
     """
     first = 0
     for number, texts in enumerate(batches):
@@ -231,6 +231,6 @@ def chained(before: bytes, parts: Iterable[bytes | memoryview]) -> bytes:
 
 
 def digest_of(texts: Sequence[str]) -> bytes:
-    """A digest of texts that tells where each one ends."""
+    """A digest of texts that also covers where each text ends."""
     encoded = (text.encode("utf-8", "surrogatepass") for text in texts)
     return chained(b"", (part for text in encoded for part in (len(text).to_bytes(8, "little"), text)))

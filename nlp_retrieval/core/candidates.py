@@ -1,7 +1,7 @@
-"""Candidates as columns, the form in which they pass between retrievers, fusion, rerankers and the final cut.
+"""Candidates as columns, as passed between retrievers, fusion, rerankers and the final cut.
 
 A row is the number of an item in its index (0..n-1, in the order of indexing). Lists follow one another in the columns,
-and ``offsets`` says where each begins. Inside a list the best candidate comes first and no row occurs twice.
+and ``offsets`` gives the start of each. Inside a list the best candidate comes first and no row occurs twice.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Hits:
-    """What an engine found for a batch of queries.
+    """Hits of an engine for a batch of queries.
 
     Args:
         offsets: ``[queries + 1]``; query i has ``offsets[i]:offsets[i + 1]`` of the columns.
         rows: item rows.
         scores: higher is better.
-        signals: what led to the scores, as columns by name; NaN where there is no value.
+        signals: the parts of the scores, as columns by name; NaN if there is no value.
     """
 
     offsets: Rows
@@ -62,15 +62,15 @@ class Hits:
         )
 
     def of(self, number: int) -> tuple[Rows, Scores]:
-        """Return the rows and the scores that were found for one query."""
+        """Return the rows and scores found for one query."""
         part = slice(int(self.offsets[number]), int(self.offsets[number + 1]))
         return self.rows[part], self.scores[part]
 
     def checked(self, n_queries: int, n_items: int, k: int, engine: object, allowed: Mask | None = None) -> Hits:
-        """Check that an engine kept its contract, and sort its lists: best first, ties by row.
+        """Check that an engine's hits are valid, and sort its lists: best first, ties by row.
 
-        The engine is what errors name; it is not shown before there is one, because showing a component asks the environment
-        what may not be shown, which takes longer than many a search.
+        Errors name the engine. Its text form is built only for an error, because deciding what to hide in it reads the
+        environment, which takes longer than many searches.
 
         Raises:
             EngineError: a score that is not finite, an infinite signal, a row out of range or not allowed, more than k hits,
@@ -111,8 +111,8 @@ class CandidateBatch:
         offsets: ``[lists + 1]``.
         rows: item rows.
         scores: higher is better.
-        subquery: which of its query's sub-queries found the candidate best, from 0.
-        signals: columns by signal key, NaN where a component did not see the candidate.
+        subquery: number of the sub-query with the best score for the candidate, from 0.
+        signals: columns by signal key, NaN if a component did not score the candidate.
     """
 
     offsets: Rows
@@ -168,14 +168,14 @@ class CandidateBatch:
 
 
 def offsets_of(counts: Sequence[int] | NDArray[np.integer]) -> Rows:
-    """Return where consecutive lists of these lengths begin, and one more entry for the end."""
+    """Return the starts of consecutive lists of these lengths, followed by the end of the last."""
     offsets = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=offsets[1:])
     return offsets
 
 
 def entries_of(offsets: Rows, rows: NDArray[np.integer]) -> tuple[Rows, Rows]:
-    """Return the positions of the entries of some rows, one row after another, and how many entries each has.
+    """Return the positions of the entries of some rows, row by row, and the number of entries of each row.
 
     Args:
         offsets: row r has the entries ``offsets[r]:offsets[r + 1]``.

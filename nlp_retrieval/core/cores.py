@@ -1,4 +1,4 @@
-"""How many threads are worth starting."""
+"""Number of threads to use."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _most: int | None = None
 
 
 def usable_cores() -> int:
-    """Return how many cores this process may use: fewer than there are if a container, ``taskset`` or a limit says so."""
+    """Return how many cores this process may use: fewer than the machine has if a container, ``taskset`` or a limit says so."""
     there = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return there if _most is None else min(there, _most)
 
 
 def limit_cores(n: int) -> None:
-    """Have this process compute on so many cores from now on, whatever it imports later.
+    """Limit this process to this many cores from now on, including for modules imported later.
 
     Args:
         n: at least 1.
@@ -35,7 +35,7 @@ def limit_cores(n: int) -> None:
 
 
 def set_threads(n: int, packages: Collection[str]) -> None:
-    """Have FAISS and torch compute with so many threads, as far as they are among the packages and imported already."""
+    """Limit FAISS and torch to this many threads if they are among the packages and already imported."""
     for name, setter in _SETTERS.items():
         set_number = getattr(sys.modules.get(name), setter, None) if name in packages else None
         if set_number is not None:

@@ -1,7 +1,7 @@
-"""What an error says to do, in the words of the place where its reader is: Python, a YAML file, or the command line.
+"""Error messages in the terms of their reader: Python, a YAML file, or the command line.
 
-Messages are written for Python: ``pass encoding="latin-1"``, ``index again with replace=True``. Who shows one elsewhere spells
-its settings for there. Nothing is changed but settings after such a verb, and what ``_ELSEWHERE`` names.
+Messages are written for Python: ``pass encoding="latin-1"``, ``index again with replace=True``. Elsewhere, the caller rewrites
+its settings. Only settings after such a verb, and the terms in ``_ELSEWHERE``, are changed.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _ELSEWHERE = {
     "pass lm=LanguageModel(...), or call dspy.configure(lm=...)": ("write lm: PROVIDER/MODEL", "pass lm=PROVIDER/MODEL"),
     "pass lm=LanguageModel(...)": ("write lm: PROVIDER/MODEL", "pass lm=PROVIDER/MODEL"),
 }
-"""What is said otherwise in a YAML file, and on a command line that has no option of this name."""
+"""Wording for a YAML file, and for a command that has no option of this name."""
 
 _COMPONENTS = ("retriever", "reranker", "verifier", "answerer")
 _PLAIN = {"None": "null", "True": "true", "False": "false", "": "..."}
 
 
 def in_yaml(message: str) -> str:
-    """Return a message with its settings as keys of a YAML file, where an index is given up by removing its folder."""
+    """Return a message with its settings as YAML keys; an index is discarded by removing its folder."""
     for python, (yaml, _) in _ELSEWHERE.items():
         message = message.replace(python, yaml)
     return _SETTING.sub(lambda found: f"write {found['name']}: {_as_json(found['value'])}", message)
@@ -44,7 +44,7 @@ def in_yaml(message: str) -> str:
 
 @contextmanager
 def said_in_yaml() -> Iterator[None]:
-    """Spell the settings in errors of the package as keys of a YAML file."""
+    """Rewrite the settings in errors of the package as YAML keys."""
     try:
         yield
     except RetrievalError as error:
@@ -54,11 +54,11 @@ def said_in_yaml() -> Iterator[None]:
 
 
 def on_command_line(message: str, options: Mapping[str, str], *, of_source: bool) -> str:
-    """Return a message with its settings as options of a command; those of components in its YAML file as keys of that.
+    """Return a message with its settings as options of a command; those of components in its YAML file become keys of the file.
 
     Args:
         message: as in Python.
-        options: how the command's parameters are written, by name: ``--replace``, or the name of an argument.
+        options: spelling of the command's parameters by name: ``--replace``, or the name of an argument.
         of_source: the message is about a file or database that a loader reads.
     """
     by_file = "config" in options and "retriever" not in options
@@ -91,7 +91,7 @@ def _as_json(value: str) -> str:
 
 
 def _as_word(value: str) -> str:
-    """A value of Python as the command line reads it: text without quotation marks where it stays text so."""
+    """A Python value as the command line reads it: text without quotation marks, unless it would be read as something else."""
     written = _as_json(value)
     if not written.startswith('"') or "\\" in written:
         return written

@@ -1,4 +1,4 @@
-"""Why an item was found: where the search began and the links that led from there to the item, or the terms that scored."""
+"""Reasons why an item was found: the start of the search and the links from there to the item, or the terms that scored."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Step:
     """One link of a chain.
 
     Args:
-        source: the item that the step leaves.
-        target: the item that it reaches.
+        source: the item where the step begins.
+        target: the item where it ends.
         kind: registry name of the extractor that found the link, with a number if a retriever has several of this name.
-        along: whether the source's text shows the link; if not, the target's does.
-        sentence: the sentence that shows the link; empty where none does.
+        along: whether the link is in the source's text; if not, it is in the target's.
+        sentence: the sentence that contains the link; empty if there is none.
         start: where the mention begins in the sentence.
         end: where it ends.
     """
@@ -57,13 +57,13 @@ class Step:
 
 @dataclass(frozen=True)
 class TermScore:
-    """What one term of a query adds to the score of an item.
+    """Contribution of one query term to the score of an item.
 
     Args:
         term: as the index has it.
-        weight: of the term in the query.
-        held: of the term in the item; 0 where the item lacks it.
-        fed_back: how much of ``weight`` comes from passages fed back; all of it where the user did not ask for the term.
+        weight: weight of the term in the query.
+        held: weight of the term in the item; 0 if the item lacks it.
+        fed_back: part of ``weight`` that comes from feedback passages; all of it if the term is not in the query.
     """
 
     term: str
@@ -73,12 +73,12 @@ class TermScore:
 
     @property
     def score(self) -> float:
-        """Return what the term adds."""
+        """Return the term's contribution."""
         return self.weight * self.held
 
     @property
     def is_added(self) -> bool:
-        """Return whether only the passages fed back brought it."""
+        """Return whether the term comes only from feedback passages."""
         return 0 < self.fed_back == self.weight
 
 
@@ -87,11 +87,11 @@ class Explanation:
     """The strongest chain that leads to an item.
 
     Args:
-        item: what was found.
+        item: the item found.
         origin: why the search began at the chain's first item, in words.
-        steps: the links walked; none where the search began at the item itself.
-        strength: share of the walk that took this chain; compares explanations of one query.
-        terms: of the query, where the score is the sum of what they add.
+        steps: the links walked; empty if the search began at the item itself.
+        strength: share of the walk that took this chain; comparable within one query.
+        terms: terms of the query, if the score is the sum of their contributions.
     """
 
     item: SearchableItem
@@ -102,11 +102,11 @@ class Explanation:
 
     @classmethod
     def by_terms(cls, label: str, item: SearchableItem, terms: Sequence[TermScore]) -> Explanation | None:
-        """Explain a score by the terms of the query, the weightiest first; None where the item has none of them.
+        """Explain a score by the terms of the query, highest weight first; None if the item has none of them.
 
         Args:
-            label: of the retriever.
-            item: what was found.
+            label: label of the retriever.
+            item: the item found.
             terms: all of the query.
         """
         ordered = sorted(terms, key=lambda term: (-term.score, -term.weight, term.term))
@@ -165,12 +165,12 @@ def _told(term: TermScore) -> str:
 
 
 def name_of(item: SearchableItem) -> str:
-    """The title of an item, or its id where it has none."""
+    """The title of an item, or its id if it has none."""
     return item.title or item.item_id
 
 
 class Explanations(list[dict[str, Explanation]]):
-    """Why the results of one query were found: for each, in their order, one explanation by each retriever that can tell."""
+    """Explanations for the results of one query: for each result, one from every retriever that can explain it."""
 
     def _repr_html_(self) -> str:
         shown = []

@@ -1,7 +1,7 @@
 """Filters over metadata: one small typed language, evaluated to a mask over the items, the same for every retriever.
 
 A filter is made of plain values, as in JSON. ``{"country": "Japan", "year": {"gte": 2015}}`` requires both. A key has either
-a value that the item's must equal, or operators, all of which must hold: ``eq``, ``in``, ``gt``, ``gte``, ``lt``, ``lte``,
+a value that the item's must equal, or operators, all of which must be met: ``eq``, ``in``, ``gt``, ``gte``, ``lt``, ``lte``,
 ``exists``. ``and`` and ``or`` take a list of filters, ``not`` takes one. A metadata key with one of these names is written
 ``metadata.and``.
 
@@ -39,16 +39,16 @@ _OTHERS = {
     "any": "'in'", "or": "'in'", "between": "'gte' and 'lte'", "contains": "'eq': a list meets it if one of its elements does",
     "not": '{"not": {"key": ...}}, around the key',
 }  # fmt: skip
-"""What operators of other languages are here."""
+"""Equivalents here of operators of other languages."""
 
 _PREFIX = "metadata."
 _DEEPEST = 64
 _LONGEST_LIST = 1_000_000
 _MOST_CONDITIONS = 1000
-"""Each condition passes over all items, and its mask is held until all are combined."""
+"""Maximum number of conditions. Each scans all items, and its mask is held until all are combined."""
 
 _MOST_BITS = 2048
-"""The most bits of an integer: some 600 digits, which can be printed whatever Python's own limit is."""
+"""Maximum number of bits of an integer: some 600 digits, which can be printed whatever Python's own limit is."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Condition:
     Args:
         key: metadata key.
         operator: one of :data:`OPERATORS`.
-        values: what the value is compared with: one value, any number with ``in``, a truth value with ``exists``.
+        values: values to compare with: one value, any number with ``in``, a truth value with ``exists``.
     """
 
     key: str
@@ -133,7 +133,7 @@ def parse_filter(where: object, place: str = "where", depth: int = 0) -> Filter:
         depth: how many filters contain this one.
 
     Raises:
-        QueryError: it is not a filter; the message says where, and what would be one.
+        QueryError: it is not a filter; the message says where, and gives a valid one.
     """
     if not isinstance(where, Mapping) or not where:
         raise QueryError(f'{place}: expected conditions such as {{"country": "Japan"}}, found {_shown(where)}')
@@ -188,7 +188,7 @@ def _conditions(key: str, value: object, place: str) -> list[Condition]:
 
 
 def _meant(operator: str) -> str:
-    """Return the operator that another language's stands for, or those that look like it."""
+    """Return the equivalent of another language's operator, or similar operators."""
     meant = _OTHERS.get(operator.strip("$").casefold())
     return f"write {meant}" if meant is not None else nearest(operator, OPERATORS)
 

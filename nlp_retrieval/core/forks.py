@@ -1,12 +1,12 @@
-"""What a forked process may still use.
+"""Safe use of locks, threads and native libraries in a forked process.
 
-A child has one thread, the one that forked; whatever the parent's other threads held or were doing is never finished in it.
+A child has one thread, the one that forked; the work of the parent's other threads is never finished there.
 Therefore
 
 - locks of this package that they held are free in the child (:class:`Lock`);
-- pools of native threads are gone, and OpenMP (FAISS, torch on the CPU) would wait for them for ever, so a child computes
+- pools of native threads are gone, and OpenMP (FAISS, torch on the CPU) would wait for them forever, so a child computes
   in one thread (:func:`use_one_thread_after_fork`);
-- what cannot be used at all (Java, a model on a GPU) is refused with a :class:`ForkError` (:func:`forked`).
+- anything that cannot be used at all (Java, a model on a GPU) is refused with a :class:`ForkError` (:func:`forked`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _inherited: frozenset[str] = frozenset()
 class Lock:
     """A reentrant lock that is free in a forked child even if another thread of the parent held it.
 
-    What it guards must be valid at every moment, or be created again where it is not: in the child nobody completes it.
+    The data it guards must be valid at every moment, or be recreated if it is not: nothing in the child completes it.
     """
 
     def __init__(self) -> None:
@@ -40,15 +40,15 @@ class Lock:
         self.free()
 
     def try_acquire(self) -> bool:
-        """Take the lock if no other thread holds it, and return whether it was taken; give it back by :meth:`free`."""
+        """Take the lock if no other thread holds it, and return whether it was taken; release it with :meth:`free`."""
         return self._lock.acquire(blocking=False)
 
     def free(self) -> None:
-        """Give the lock back."""
+        """Release the lock."""
         self._lock.release()
 
     def reset_in_child(self) -> None:
-        """Release the lock if a thread holds it that does not exist in this process."""
+        """Release the lock if it is held by a thread that does not exist in this process."""
         if self._lock.acquire(blocking=False):
             self._lock.release()
         else:
@@ -73,7 +73,7 @@ def use_one_thread_after_fork() -> None:
 
 
 def forked(what: str, process: int | None = None) -> ForkError:
-    """Return the error to raise where something does not survive a fork.
+    """Return the error for something that does not survive a fork.
 
     Args:
         what: what does not survive the fork.

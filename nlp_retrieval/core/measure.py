@@ -74,14 +74,14 @@ class PeakMemory:
 
 
 class OtherProcesses:
-    """How many cores other processes keep busy, on average since this was made."""
+    """Average number of cores used by other processes since this object was created."""
 
     def __init__(self) -> None:
         self._begin = _processor_seconds()
 
     @property
     def cores(self) -> float | None:
-        """None where the system does not tell (only Linux does), or too little time has passed to say."""
+        """None if the system does not report it (only Linux does), or too little time has passed."""
         now = _processor_seconds()
         if now is None or self._begin is None or now[0] - self._begin[0] < _LEAST_SECONDS:
             return None
@@ -90,11 +90,11 @@ class OtherProcesses:
 
 
 _LEAST_SECONDS = 0.1
-"""The system counts hundredths of a second."""
+"""Minimum interval to measure; the system counts hundredths of a second."""
 
 
 def _processor_seconds() -> tuple[float, float, float] | None:
-    """The time, and the seconds that all processors have worked so far: for whichever process, and for this one."""
+    """The time, and the seconds worked so far by all processors: for all processes, and for this one."""
     try:
         user, nice, system, _, _, interrupts, soft_interrupts = map(int, Path("/proc/stat").read_text().split()[1:8])
     except (OSError, ValueError):
@@ -104,7 +104,7 @@ def _processor_seconds() -> tuple[float, float, float] | None:
 
 
 def resident_bytes() -> int:
-    """Resident memory of this process now, in bytes (its peak so far where the system reports no more)."""
+    """Current resident memory of this process, in bytes (the peak so far if the system reports no more)."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
     except OSError:

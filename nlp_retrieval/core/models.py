@@ -16,11 +16,11 @@ __all__ = ["Gold", "Query", "RetrievalResult", "SearchableItem"]
 
 
 _MAX_BITS = 2126
-"""Of an integer of 640 digits: the most that is read from JSON, and that every Python writes as text."""
+"""Size of an integer of 640 digits: the largest that is read from JSON and that every Python can print."""
 
 
 def _wrong_number(value: JsonValue, path: str) -> str | None:
-    """The path in nested metadata to a number that JSON cannot hold, with what it is; or None."""
+    """The path in nested metadata to a number that JSON cannot represent, and its description; or None."""
     if isinstance(value, float):
         return None if math.isfinite(value) else f"{path} is not a finite number; leave the key out where there is no value"
     if isinstance(value, int):
@@ -56,7 +56,7 @@ _OF_PYDANTIC = frozenset(name for name in dir(BaseModel) if not name.startswith(
 
 
 class PlainModel(BaseModel):
-    """A frozen model that completes to its own names, and not to those of pydantic."""
+    """A frozen model whose tab completion shows its own names and not those of pydantic."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -92,7 +92,7 @@ class SearchableItem(PlainModel):
 
     @property
     def text(self) -> str:
-        """Return what engines, encoders and rerankers read: the title, if there is one, then the content."""
+        """Return the text for engines, encoders and rerankers: the title, if there is one, then the content."""
         return join_title(self.title, self.content)
 
     def __repr_args__(self) -> Iterator[tuple[str, object]]:
@@ -102,7 +102,7 @@ class SearchableItem(PlainModel):
 
     @classmethod
     def trusted(cls, item_id: str, content: str, metadata: dict[str, Any]) -> SearchableItem:
-        """Build an item from values that have been validated before (in an index's own file), at a tenth of the cost."""
+        """Build an item from values that were already validated (in an index's own file), at a tenth of the cost."""
         return _trusted(cls, {"item_id": item_id, "content": content, "metadata": metadata}, _ITEM_FIELDS)
 
 
@@ -112,8 +112,8 @@ class RetrievalResult(PlainModel):
     Args:
         item: the item found.
         score: higher is better; comparable within one result list only.
-        signals: how the score came about: ``<label>.score`` and ``<label>.rank`` (from 1) of every retriever that found the
-            item, ``fusion.score``, and each part of a reranker's score. A component that did not see the item has no key.
+        signals: the parts of the score: ``<label>.score`` and ``<label>.rank`` (from 1) of every retriever that found the
+            item, ``fusion.score``, and each part of a reranker's score. A component that did not score the item has no key.
     """
 
     item: SearchableItem
@@ -126,12 +126,12 @@ class RetrievalResult(PlainModel):
 
     @classmethod
     def trusted(cls, item: SearchableItem, score: float, signals: dict[str, float]) -> RetrievalResult:
-        """Build a result from values that the engine's contract has already checked."""
+        """Build a result from values already checked by the engine's contract."""
         return _trusted(cls, {"item": item, "score": score, "signals": signals}, _RESULT_FIELDS)
 
 
 def excerpt(text: str, length: int = 160) -> str:
-    """Return the beginning of a text, in a line."""
+    """Return the beginning of a text, on one line."""
     line = " ".join(text[: 8 * length].split())
     return line if len(line) <= length else f"{line[:length].rsplit(' ', 1)[0]} …"
 
@@ -144,12 +144,12 @@ def join_title(title: str, content: str) -> str:
 
 
 class Query(PlainModel):
-    """What a benchmark asks.
+    """A query of a benchmark.
 
     Args:
         query_id: unique in its query set.
         text: the question or claim.
-        family: shared by queries that were written from the same source (HoVer's ``hpqa_id``); statistics resample families.
+        family: shared by queries written from the same source (HoVer's ``hpqa_id``); statistics resample families.
         metadata: JSON values by name: number of hops, label, type.
     """
 
@@ -160,12 +160,12 @@ class Query(PlainModel):
 
 
 class Gold(PlainModel):
-    """What a benchmark expects for one query.
+    """The expected results for one query.
 
     Args:
         query_id: the query.
         relevance: grade by item id or by title; a grade above 0 is relevant, nDCG uses the grade as gain.
-        by: what the keys of ``relevance`` are. Titles are compared in normalised form.
+        by: kind of the keys of ``relevance``. Titles are compared in normalised form.
     """
 
     query_id: str = Field(min_length=1)

@@ -1,6 +1,6 @@
-"""Notes of a search: what was left out or found nothing, and what to do.
+"""Notes of a search: what was skipped or found nothing, and what to do about it.
 
-Python and the command line get them as warnings. What answers elsewhere (HTTP, MCP) collects them and sends them with the
+Python and the command line show them as warnings. Services (HTTP, MCP) collect them and send them with the
 answer.
 """
 
@@ -23,7 +23,7 @@ _suppressed: ContextVar[bool] = ContextVar("nlp_retrieval_empty_notes_suppressed
 
 
 def add_note(note: str, stacklevel: int = 2) -> None:
-    """Add a note to those that are collected, or warn.
+    """Add a note to the collected ones, or warn.
 
     Args:
         note: a sentence or two.
@@ -37,15 +37,15 @@ def add_note(note: str, stacklevel: int = 2) -> None:
 
 
 def warn_of_cut(retriever: str, n_cut: int, n_texts: int, limit: str, cure: str, what: str = "passages") -> None:
-    """Warn that the rest of long texts is left out; silent where there are none.
+    """Warn that the rest of long texts is ignored; do nothing if no text was cut.
 
     Args:
-        retriever: its name.
+        retriever: name of the retriever.
         n_cut: how many texts were cut.
-        n_texts: of how many.
-        limit: what they are longer than.
-        cure: what to do.
-        what: what the texts are.
+        n_texts: total number of texts.
+        limit: the limit that they exceed.
+        cure: the suggested fix.
+        what: description of the texts.
     """
     if n_cut:
         add_note(
@@ -66,7 +66,7 @@ def collected_notes() -> Iterator[list[str]]:
 
 @contextmanager
 def suppress_empty_notes() -> Iterator[None]:
-    """Let searches inside the block find nothing without a note: the caller reports it."""
+    """Suppress notes about searches inside the block that find nothing: the caller reports it."""
     token = _suppressed.set(True)
     try:
         yield
@@ -75,5 +75,5 @@ def suppress_empty_notes() -> Iterator[None]:
 
 
 def warns_of_empty() -> bool:
-    """Return whether a search that finds nothing is noted."""
+    """Return whether a search that finds nothing gets a note."""
     return not _suppressed.get()

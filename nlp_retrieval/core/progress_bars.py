@@ -1,4 +1,4 @@
-"""A progress bar for whatever takes longer than a second; silent if standard error is not a terminal."""
+"""Progress bars for operations longer than a second; silent if standard error is not a terminal."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ T = TypeVar("T")
 
 
 class Advance(Protocol):
-    """Called with the number of further units that are done."""
+    """Called with the number of units done since the last call."""
 
     def __call__(self, n: int) -> None:
-        """Move on by ``n``."""
+        """Advance by ``n``."""
 
 
 def _unseen(n: int) -> None:
@@ -27,7 +27,7 @@ def progress(what: str, total: int | None) -> Iterator[Advance]:
     """Show the progress of something, on standard error, once it has taken a second.
 
     Args:
-        what: what is being done ("encoding").
+        what: name of the operation ("encoding").
         total: number of units; None if unknown.
     """
     if not sys.stderr.isatty():
@@ -56,7 +56,7 @@ def progress(what: str, total: int | None) -> Iterator[Advance]:
 
 
 def tracked(what: str, batches: Iterable[list[T]], total: int) -> Iterator[list[T]]:
-    """Yield batches, and show how many of their members are done."""
+    """Yield batches, and show progress by the number of their members."""
     with progress(what, total) as advance:
         for batch in batches:
             yield batch

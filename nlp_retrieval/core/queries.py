@@ -1,4 +1,4 @@
-"""Checks of what a caller passes to a search: queries, sub-queries, results and k."""
+"""Checks of the arguments of a search: queries, sub-queries, results and k."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STOP_WORDS = frozenset(
 
 
 def has_no_words(text: str) -> bool:
-    """Return whether a text has neither a letter nor a digit: no retriever searches for it, and none finds it."""
+    """Return whether a text has neither a letter nor a digit: such a query is not searched, and such an item is never found."""
     return _WORD_CHARACTER.search(text) is None
 
 
@@ -41,7 +41,7 @@ def check_k(k: object, name: str = "k") -> int:
     """Return ``k`` if it is an integer of at least 1.
 
     Raises:
-        QueryError: it is not.
+        QueryError: it is not such an integer.
     """
     if isinstance(k, bool) or not hasattr(k, "__index__"):
         raise QueryError(f"{name} must be an integer of at least 1, not {k!r} ({type(k).__name__})")
@@ -55,9 +55,9 @@ def check_queries(queries: object, what: str = "query", plural: str = "queries")
     """Return ``queries`` if it is a sequence of texts; a bare string counts as a sequence of one.
 
     Args:
-        queries: what was passed.
-        what: what messages call one of them.
-        plural: what messages call all of them.
+        queries: the argument.
+        what: word for one of them in messages.
+        plural: word for several of them in messages.
 
     Raises:
         QueryError: it is not; the message names the first position that is wrong.

@@ -1,4 +1,4 @@
-"""The k best by score, and of equal scores the lowest rows: in one list, over the parts of an index, and at an engine's cut.
+"""The k best by score, ties by lowest row: in one list, over the parts of an index, and at an engine's cut.
 
 An engine that breaks ties differently is asked for more hits until all that tie at the cut are known.
 """
@@ -34,11 +34,11 @@ def search_past_ties(
             best first.
         n_queries: how many queries there are.
         k: length of the lists.
-        n_items: how many items could be found at most.
-        score: given the numbers of queries, ascending, and as many rows, returns the scores that count; None if those of the
-            engine count.
-        slack: with ``score``, ``[queries]``: how far its scores and those of the engine may differ.
-        past_the_cut: how many more than k to fetch at first; with slack, more of them save a second search.
+        n_items: the most items that could be found.
+        score: takes the numbers of queries, ascending, and the same number of rows, and returns the scores to rank by; None to
+            use the engine's.
+        slack: with ``score``, ``[queries]``: largest difference between its scores and the engine's.
+        past_the_cut: how many more than k to fetch at first; with slack, a larger number avoids a second search.
     """
     rows = np.full((n_queries, k), -1, np.int64)
     scores = np.zeros((n_queries, k))
@@ -76,7 +76,7 @@ def top_k_positions(scores: NDArray[np.floating], k: int) -> Rows:
 
 
 def top_k_mask(scores: NDArray[np.floating], k: int) -> Mask:
-    """Return which are the k highest scores, of equal ones the lower positions; quicker than their order.
+    """Return the mask of the k highest scores, ties by lower position; faster than sorting them.
 
     Args:
         scores: at least k, none of them NaN.
@@ -105,10 +105,10 @@ SearchPart = Callable[[int, Mask | None], Hits]
 
 
 def search_parts(parts: Sequence[tuple[slice, SearchPart]], n_queries: int, k: int, allowed: Mask | None) -> Hits:
-    """Search the parts of an index one after another, and join their lists by score; ties go to the lowest rows.
+    """Search the parts of an index one after another, and merge their lists by score; ties go to the lowest rows.
 
     Args:
-        parts: consecutive rows of the index, and what searches them; rows count from 0 in each part.
+        parts: consecutive rows of the index, and a search function for each; rows count from 0 in each part.
         n_queries: number of queries.
         k: at most this many hits per query.
         allowed: ``[rows of the index]``, or None.
@@ -123,7 +123,7 @@ def search_parts(parts: Sequence[tuple[slice, SearchPart]], n_queries: int, k: i
 
 
 def joined_hits(hits_of_parts: Sequence[Hits], n_queries: int, k: int) -> Hits:
-    """Join lists over different rows, query by query: the best k by score, ties by row.
+    """Merge lists over different rows, query by query: the best k by score, ties by row.
 
     Args:
         hits_of_parts: each with a list per query.
@@ -158,7 +158,7 @@ def scaled(scores: Scores, depth: int = 0) -> Scores:
     """Scale the scores of one list to 0..1, where 0 is the score of items outside it; if all are equal, all become 1.
 
     Args:
-        scores: of the list.
+        scores: scores of the list.
         depth: a list of this length was cut at its lowest score; a shorter one holds all items that match, the others score 0.
     """
     if len(scores) == 0:

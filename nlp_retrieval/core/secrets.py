@@ -1,7 +1,7 @@
 """Hiding keys and passwords: by the name of a setting, the form of a value, or the environment variables that hold them.
 
-What :func:`read_variable` has read from the environment is hidden from then on, whatever it looks like; so is what variables
-with names like secrets hold. Every pattern takes time linear in the length of a text, whatever the text is.
+A value that :func:`read_variable` has read from the environment is hidden from then on, in any form; so are the values of
+variables with secret-looking names. Every pattern takes time linear in the length of a text.
 """
 
 from __future__ import annotations
@@ -37,27 +37,27 @@ _SECRET_VALUE = re.compile(
 _SETTING = re.compile(r"(\b\w++\s*+=\s*+)('(?:[^'\\]|\\.)*+'?|[^\s'\"&;,)]++)")
 _PASSWORD_NAME = re.compile(r"pass|pwd|secret", re.IGNORECASE)
 _SHORTEST = 12
-"""Characters that the value of an environment variable must have to be looked for: shorter ones may be plain words."""
+"""Minimum length of an environment variable's value to be hidden: shorter ones may be ordinary words."""
 _SHORTEST_READ = 4
-"""The same of a variable that was read as a secret; one of less than ``_SHORTEST`` is hidden only as a whole word."""
+"""The same for a variable that was read as a secret; one shorter than ``_SHORTEST`` is hidden only as a whole word."""
 
 _read: set[str] = set()
 
 
 def without_secrets(value: Any) -> Any:
-    """Return plain values (as of JSON) with everything that looks like a key or a password replaced by ``***``.
+    """Return plain values (as in JSON) with everything that looks like a key or a password replaced by ``***``.
 
-    The values of environment variables that were read as secrets, or have names like secrets, are replaced too, whatever they
-    look like.
+    The values of environment variables that were read as secrets, or have secret-looking names, are replaced in any
+    form.
     """
     return _without(value, _of_environment())
 
 
 def read_variable(name: str) -> str:
-    """Return what an environment variable holds, or nothing; from now on it is hidden in every text that leaves the process.
+    """Return the value of an environment variable, or nothing; from now on it is hidden in all output of the process.
 
     Args:
-        name: of a variable that holds a key, a password, or an address that may hold one.
+        name: a variable that holds a key, a password, or an address that may hold one.
     """
     value = os.environ.get(name, "")
     _read.update({value, value.strip()})
@@ -85,7 +85,7 @@ def hide_parts(text: str, address: str) -> str:
 
 
 def is_secret_name(name: str) -> bool:
-    """Return whether a setting of this name holds a secret."""
+    """Return whether a setting with this name holds a secret."""
     return name.lower() not in _NOT_SECRET and _SECRET_NAME.search(name) is not None
 
 
@@ -110,7 +110,7 @@ def _hide_values(text: str, values: list[str]) -> str:
 
 
 def _hide_setting(match: re.Match[str]) -> str:
-    """A setting as it is shown: the name of a variable is no secret."""
+    """A setting as displayed: the name of a variable is no secret."""
     shown = match[2].strip("'")
     if shown.startswith(("env:", HIDDEN)) or not _PASSWORD_NAME.search(match[1]):
         return match[0]
@@ -118,7 +118,7 @@ def _hide_setting(match: re.Match[str]) -> str:
 
 
 def _of_environment() -> list[str]:
-    """Values of environment variables that were read, or have names like secrets and are no paths, longest first."""
+    """Values of environment variables that were read, or have secret-looking names and are not paths, longest first."""
     named = {value for name, value in os.environ.items() if len(value) >= _SHORTEST and is_secret_name(name)}
     known = {value for value in named if not value.startswith(("/", "."))}
     known |= {value for value in _read if len(value) >= _SHORTEST_READ}
@@ -126,7 +126,7 @@ def _of_environment() -> list[str]:
 
 
 def _hidden(value: Any) -> Any:
-    """Return what is shown of a secret setting; None and empty values stay, as they hold no secret."""
+    """Return the display form of a secret setting; None and empty values are kept, because they hold no secret."""
     if isinstance(value, Mapping):
         return {key: _hidden(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

@@ -1,7 +1,7 @@
-"""What is found and measured, for notebooks: as tables of pandas, Polars and Arrow, and as short HTML.
+"""Search results and measurements for notebooks: as tables of pandas, Polars and Arrow, and as short HTML.
 
-HTML is escaped, free of characters that turn or hide text, and without colours of its own, so that it can be read on any
-ground.
+HTML is escaped, free of characters that reverse or hide text, and has no colours of its own, so it is readable on any
+background.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _CELL = "text-align:left;vertical-align:top;padding:2px 10px 2px 0"
 
 
 class AsTable:
-    """What can be taken as a table."""
+    """Conversion to tables."""
 
     @abstractmethod
     def to_arrow(self) -> pa.Table:
-        """Return a table of Arrow."""
+        """Return an Arrow table."""
 
     def to_pandas(self) -> Any:
         """Return a ``pandas.DataFrame``.
@@ -52,10 +52,10 @@ class AsTable:
 
 
 class DataTable(AsTable):
-    """A table of figures, which ``polars.DataFrame(...)``, DuckDB and whatever else reads Arrow take as it is.
+    """A table of figures, accepted directly by ``polars.DataFrame(...)``, DuckDB and other readers of Arrow.
 
     Args:
-        table: of Arrow.
+        table: an Arrow table.
     """
 
     def __init__(self, table: pa.Table) -> None:
@@ -79,9 +79,9 @@ class DataTable(AsTable):
 
 
 def columns_of(rows: Sequence[Mapping[str, object]]) -> dict[str, pa.Array]:
-    """Return rows as columns of Arrow, in the order in which their names appear; what a row has not is null.
+    """Return rows as Arrow columns, in the order in which their names appear; missing values are null.
 
-    Values of kinds that no column can hold together are written as text.
+    Values of kinds that cannot share a column are written as text.
 
     Args:
         rows: plain values by name.
@@ -105,9 +105,9 @@ def html_table(heads: Sequence[str], rows: Iterable[Sequence[str]], left_out: st
     """Return a table of texts as HTML.
 
     Args:
-        heads: of its columns.
-        rows: their cells; one that is :class:`Html` stands as it is.
-        left_out: what is not shown, as a last line.
+        heads: the column headings.
+        rows: the cells; :class:`Html` is used unchanged.
+        left_out: description of what is not shown, as a last line.
     """
     body = "".join(f"<tr>{_cells('td', row)}</tr>" for row in rows)
     return f"<table><thead><tr>{_cells('th', heads)}</tr></thead><tbody>{body}</tbody></table>{dim(left_out)}"
@@ -118,13 +118,13 @@ def _cells(tag: str, texts: Iterable[str]) -> str:
 
 
 class Html(str):
-    """Text that is HTML already."""
+    """Text that is already HTML."""
 
     __slots__ = ()
 
 
 def html_text(text: str) -> Html:
-    """Return a text as HTML: escaped, and without characters that turn or hide it."""
+    """Return a text as HTML: escaped, and without characters that reverse or hide it."""
     if isinstance(text, Html):
         return text
     if not (text.isascii() and text.isprintable()):
@@ -134,5 +134,5 @@ def html_text(text: str) -> Html:
 
 
 def dim(text: str) -> Html:
-    """Return a text in less than full strength, as HTML."""
+    """Return a text as dimmed HTML."""
     return Html(f'<span style="opacity:.65">{html_text(text)}</span>' if text else "")

@@ -1,7 +1,7 @@
 """Normal forms of Unicode in time linear in a text.
 
-Normalising puts the marks after a letter in order, by insertion, so a letter with 60,000 marks takes seconds, in which no other
-thread runs. Long runs of marks are sorted first; the result is the same (UAX 15, section 1.3, canonical ordering).
+Normalising sorts the marks after a letter by insertion, so a letter with 60,000 marks takes seconds, during which no other
+thread runs. Here, long runs of marks are sorted first; the result is the same (UAX 15, section 1.3, canonical ordering).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def normalize(form: Form, text: str) -> str:
 
     Args:
         form: NFC, NFD, NFKC or NFKD.
-        text: of any length.
+        text: text of any length.
     """
     if not text.isascii() and _LONG_RUN.search(text):
         spread: Form = "NFKD" if "K" in form else "NFD"

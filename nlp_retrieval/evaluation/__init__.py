@@ -1,4 +1,4 @@
-"""What rankings are worth: measures, comparisons, and whether a difference is more than chance."""
+"""Evaluation of rankings: measures, comparisons, and significance tests."""
 
 from nlp_retrieval._public_names import public_names
 

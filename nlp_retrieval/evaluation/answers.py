@@ -1,4 +1,4 @@
-"""Answers to questions, judged: exact match, F1, supporting facts, and the files that other tools read."""
+"""Evaluation of answers: exact match, F1, supporting facts, and files for other tools."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from nlp_retrieval.core.models import Query, RetrievalResult
 from nlp_retrieval.errors import GoldError, QueryError
 from nlp_retrieval.evaluation.evaluator import Evaluation
 
-# What is expected of an answer, as queries bring it along in their metadata.
+# Expected answers, from the metadata of queries.
 
 ANSWER, FACTS = "answer", "supporting_facts"
 
 
 class GoldAnswer(BaseModel):
-    """The right answer to one question.
+    """The expected answers to one question.
 
     Args:
         query_id: the question.
-        answers: texts, each of which is right; none where the question cannot be answered, so that no answer is right.
-        facts: the sentences that support it, by title and number from 0; None where they are not known.
+        answers: texts, each of which is right; empty if the question cannot be answered, so that giving no answer is right.
+        facts: the sentences that support it, by title and number from 0; None if unknown.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -39,16 +39,16 @@ class GoldAnswer(BaseModel):
 
 
 def gold_answers(queries: Sequence[Query]) -> list[GoldAnswer]:
-    """Return the right answers in the metadata of queries.
+    """Return the expected answers in the metadata of queries.
 
     Args:
-        queries: with ``answer``, a text or a list of texts, and perhaps ``supporting_facts``, ``[title, sentence number]``.
+        queries: with ``answer``, a text or a list of texts, and optionally ``supporting_facts``, ``[title, sentence number]``.
 
     Returns:
-        One per query; empty where no query has an answer.
+        One per query; empty if no query has an answer.
 
     Raises:
-        GoldError: some have an answer or facts and others have none, or one is not of this form.
+        GoldError: some have an answer or facts and others have none, or one does not have this form.
     """
     answered = [query for query in queries if ANSWER in query.metadata]
     if not answered:
@@ -93,12 +93,12 @@ def _fact(value: JsonValue) -> Fact | None:
             return None
 
 
-# What answers are worth, question by question: the measures of SQuAD and HotpotQA.
+# Scores of answers, question by question: the measures of SQuAD and HotpotQA.
 
-# How far two answers, or two sets of supporting facts, agree.
+# Agreement of two answers, or of two sets of supporting facts.
 #
 # Answers are compared as SQuAD does (Rajpurkar et al., 2016): in lower case, without punctuation and articles. F1 is
-# HotpotQA's (Yang et al., 2018): "yes", "no" and "noanswer" agree with themselves alone.
+# HotpotQA's (Yang et al., 2018): "yes", "no" and "noanswer" agree only with themselves.
 
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -106,7 +106,7 @@ _ALONE = frozenset({"yes", "no", "noanswer"})
 
 
 class Agreement(NamedTuple):
-    """How far an answer, or its facts, agrees with the gold; each from 0 to 1."""
+    """Agreement of an answer, or its facts, with the gold; each from 0 to 1."""
 
     exact: float
     precision: float
@@ -118,7 +118,7 @@ class Agreement(NamedTuple):
         return 2 * self.precision * self.recall / (self.precision + self.recall) if self.precision + self.recall else 0.0
 
     def joint(self, other: Agreement) -> Agreement:
-        """The agreement of both: exact where both are, precision and recall multiplied, as HotpotQA does."""
+        """The agreement of both: exact if both are, precision and recall multiplied, as in HotpotQA."""
         return Agreement(self.exact * other.exact, self.precision * other.precision, self.recall * other.recall)
 
 
@@ -126,16 +126,16 @@ NONE, FULL = Agreement(0.0, 0.0, 0.0), Agreement(1.0, 1.0, 1.0)
 
 
 def normalize_answer(text: str) -> str:
-    """Return an answer as it is compared: lower case, no ASCII punctuation, no articles, single spaces."""
+    """Return an answer in the form for comparison: lower case, no ASCII punctuation, no articles, single spaces."""
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
 
 
 def answers_agree(text: str, answers: Sequence[str]) -> Agreement:
-    """Return how far an answer agrees with the right one that it agrees with most.
+    """Return the agreement of an answer with the closest expected answer.
 
     Args:
-        text: the answer; empty where there is none.
-        answers: texts that are right; none where no answer is.
+        text: the answer; empty if there is none.
+        answers: texts that are right; empty if none is.
     """
     if not answers:
         return NONE if text else FULL
@@ -145,7 +145,7 @@ def answers_agree(text: str, answers: Sequence[str]) -> Agreement:
 
 
 def facts_agree(cited: Collection[Fact], gold: Collection[Fact]) -> Agreement:
-    """Return how far cited sentences are those that support the answer."""
+    """Return the agreement of the cited sentences with the supporting ones."""
     found, wanted = set(cited), set(gold)
     both = len(found & wanted)
     precision = both / len(found) if found else 0.0
@@ -167,22 +167,22 @@ ANSWER_MEASURES = ("answer_em", "answer_f1")
 """Exact match and F1 of the answer."""
 
 FACT_MEASURES = ("sp_em", "sp_f1", "sp_recall", "joint_em", "joint_f1")
-"""Those of the supporting facts, and of answer and facts together; measured where the gold has facts."""
+"""Measures of the supporting facts, and of answer and facts together; computed if the gold has facts."""
 
 
 class AnswerEvaluator:
-    """Judges answers by the right ones.
+    """Scores answers against the expected ones.
 
-    Exact match and F1 compare texts as SQuAD and HotpotQA do; of several right answers the one that agrees most counts.
+    Exact match and F1 compare texts as SQuAD and HotpotQA do; of several expected answers, the closest counts.
     Supporting facts are compared as pairs of title and sentence number, and the joint measures multiply precision, recall
-    and exact match of both (Yang et al., "HotpotQA", EMNLP 2018, and its ``hotpot_evaluate_v1.py``). Where no answer is
-    right, giving none scores 1. A question without an answer scores 0 and counts; so does one that the answerer failed at.
+    and exact match of both (Yang et al., "HotpotQA", EMNLP 2018, and its ``hotpot_evaluate_v1.py``). If no answer is
+    right, giving none scores 1. A question without an answer scores 0 and counts; so does one on which the answerer failed.
 
     Args:
         gold: one per question; :meth:`evaluate` takes answers in this order.
 
     Raises:
-        GoldError: no gold, two of one question, or facts for some questions only.
+        GoldError: no gold, two for one question, or facts for some questions only.
     """
 
     def __init__(self, gold: Sequence[GoldAnswer]) -> None:
@@ -203,11 +203,11 @@ class AnswerEvaluator:
 
     @property
     def measures(self) -> list[str]:
-        """The names of what is measured, in order."""
+        """The names of the measures, in order."""
         return [*ANSWER_MEASURES, *(() if self.gold[0].facts is None else FACT_MEASURES)]
 
     def evaluate(self, answers: Sequence[Answer]) -> Evaluation:
-        """Judge answers, given in the order of the gold.
+        """Score answers, given in the order of the gold.
 
         Returns:
             ``[questions]`` by measure, each from 0 to 1; :func:`~nlp_retrieval.evaluation.by_group.intervals_by_group` gives
@@ -247,13 +247,13 @@ def ragas_lines(
     """Return the content of a JSONL file for RAGAS.
 
     Args:
-        questions: what was asked.
-        passages: what the answerer read for each, best first.
-        answers: one per question; without text where there is none.
-        gold: the right answers, the first text of each as the reference; empty where they are not known.
+        questions: the questions.
+        passages: the passages that the answerer read for each, best first.
+        answers: one per question; without text if there is none.
+        gold: the expected answers, the first text of each as the reference; empty if unknown.
 
     Raises:
-        QueryError: there is not one of each for every question.
+        QueryError: one of these does not have one element for each question.
     """
     counts = {len(questions), len(passages), len(answers), len(gold) if gold else len(questions)}
     if len(counts) != 1:

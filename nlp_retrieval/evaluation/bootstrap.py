@@ -1,16 +1,16 @@
-"""How sure a mean of bounded values is: intervals that hold it as often as they say, with few queries too.
+"""Confidence intervals of means of bounded values, with at least the stated coverage, even for few queries.
 
-Families of queries are weighted at random (the Bayesian bootstrap, Rubin, Annals of Statistics 1981), and one family more,
-which nobody saw, stands at the lowest possible value for the lower end and at the highest for the upper end (Gaffke,
+Families of queries are weighted at random (the Bayesian bootstrap, Rubin, Annals of Statistics 1981), and one hypothetical
+family is added, with the lowest possible value for the lower end and the highest for the upper end (Gaffke,
 Mathematical Methods of Statistics 2005; Learned-Miller and Thomas, 2019, https://arxiv.org/abs/1905.06208). For shares
-of independent queries this is the exact interval of Clopper and Pearson (Biometrika 1934), and for any bounded values no case
-is known in which it holds the mean less often than it says. Resampling what was seen, and nothing else, falls far short:
-where five queries all succeed, such an interval is a point. ``python -m bench DATA coverage`` measures both.
+of independent queries this is the exact interval of Clopper and Pearson (Biometrika 1934), and for any bounded values no
+case of too low coverage is known. Resampling only the observed values has far too low coverage:
+if five queries all succeed, such an interval is a point. ``python -m bench DATA coverage`` measures both.
 
-Claims that were written from one question rise and fall together. Taking them one by one would take them for
-independent, and the interval for narrower than it is: families are weighted, and the one more is as large as the family of
-a query drawn at random. Sums are taken of whole numbers, so a result depends neither on the processor's order of adding nor on
-what else is computed beside it.
+Claims written from the same question are correlated. Treating them as independent would make the
+interval too narrow: families are weighted, and the hypothetical one is as large as the family of
+a query drawn at random. Sums are of integers, so a result depends neither on the processor's order of adding nor on
+what else is computed at the same time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from nlp_retrieval.errors import ConfigurationError, GoldError
 
 __all__ = ["bootstrap_interval", "bootstrap_intervals", "family_numbers", "family_sums", "whole_numbers"]
 
-_AT_ONCE = 2**20  # weights drawn at once
+_AT_ONCE = 2**20  # weights per batch
 _BITS = 51  # of the largest sum; float64 holds whole numbers up to 53
 _PER_ONE = 2**10  # a weight is a whole number of these parts of the mean weight
 _WEIGHT_BITS = 15  # of a weight: an exponential number drawn in 32 bits is below 2**5
@@ -33,7 +33,7 @@ _ROUNDING = 2.0**-40
 
 
 def family_numbers(families: Sequence[str | None]) -> NDArray[np.int64]:
-    """Number the families from 0 in order of appearance; a query without one is a family of its own.
+    """Number the families from 0 in order of appearance; a query without one is its own family.
 
     Args:
         families: per query.
@@ -50,20 +50,20 @@ def family_sums(values: Scores, numbers: NDArray[np.int64]) -> Scores:
         values: ``[rows, queries]``.
         numbers: per query, the number of its family.
     """
-    if numbers[-1] == len(numbers) - 1:  # numbered in order of appearance: every query stands alone
+    if numbers[-1] == len(numbers) - 1:  # numbered in order of appearance: every query is its own family
         return values
     return np.stack([np.bincount(numbers, row) for row in values])
 
 
 def whole_numbers(sums: Scores, spare_bits: int = 0) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return whole numbers and exponents: ``sums`` is, to the nearest, each row of numbers times 2 to its exponent.
+    """Return integers and exponents: ``sums`` is, rounded, each row of integers times 2 to the power of its exponent.
 
     Sums of as many members of a row as there are, with repeats or without, are exact in int64 and in float64, whatever
     the order of adding.
 
     Args:
         sums: ``[rows, families]``, finite.
-        spare_bits: members of such sums may be multiplied by whole numbers of so many bits.
+        spare_bits: members of such sums may be multiplied by integers of this many bits.
     """
     _, largest = np.frexp(np.abs(sums).max(axis=1))
     exponents = largest + (sums.shape[1].bit_length() + spare_bits - _BITS)
@@ -79,18 +79,18 @@ def bootstrap_interval(
     *,
     bounds: tuple[float, float],
 ) -> tuple[float, float]:
-    """Return the interval of the mean of ``values``; see the module for how.
+    """Return the interval of the mean of ``values``; see the module for the method.
 
     Args:
         values: ``[queries]``, a measure per query, or the difference of two systems.
-        families: per query; None for a query that stands alone.
+        families: per query; None for a query without a family.
         resamples: how often the families are weighted.
-        level: how often the interval holds the mean, at least.
-        seed: of the weights, 0 or more; the same seed gives the same interval.
+        level: minimum coverage of the interval.
+        seed: seed of the weights, 0 or more; the same seed gives the same interval.
         bounds: the lowest and the highest value that a query can have: 0 and 1 for a measure, -1 and 1 for a difference.
 
     Raises:
-        GoldError: there are no queries, not one family for each, or a value is outside the bounds.
+        GoldError: there are no queries, not one family per query, or a value is outside the bounds.
         ConfigurationError: ``resamples`` is below 1, ``level`` not between 0 and 1, or ``seed`` below 0.
     """
     low, high = bootstrap_intervals(values[None], families, resamples, level, seed, bounds=np.array([bounds]))[0].tolist()
@@ -109,11 +109,11 @@ def bootstrap_intervals(
     """Return the interval of each row's mean, ``[rows, 2]``; the families have the same weights in all rows.
 
     Args:
-        values: ``[rows, queries]``, finite; the interval of a row is the same whatever the other rows are.
-        families: as in :func:`bootstrap_interval`, as are the other arguments and what is raised.
+        values: ``[rows, queries]``, finite; the interval of a row does not depend on the other rows.
+        families: as in :func:`bootstrap_interval`, as are the other arguments and the errors.
         resamples: how often the families are weighted.
-        level: how often an interval holds its mean, at least.
-        seed: of the weights.
+        level: minimum coverage of an interval.
+        seed: seed of the weights.
         bounds: ``[rows, 2]`` or ``[1, 2]``.
     """
     if resamples < 1 or not 0 < level < 1 or seed < 0:
@@ -130,7 +130,7 @@ def bootstrap_intervals(
     numbers = family_numbers(families)
     whole, exponents = whole_numbers(family_sums(values, numbers), _WEIGHT_BITS)
     sizes = np.bincount(numbers)
-    unseen = float((sizes**2).sum() / sizes.sum())  # queries of the one family more
+    unseen = float((sizes**2).sum() / sizes.sum())  # queries of the hypothetical family
     low, high = (unseen * np.ldexp(end, -exponents) for end in (lowest, highest))
     columns = np.vstack([whole, sizes]).T.astype(np.float64)
     generator = np.random.default_rng(seed)
@@ -150,7 +150,7 @@ def bootstrap_intervals(
 
 
 def _check_bounds(values: Scores, lowest: Scores, highest: Scores) -> None:
-    """Refuse values outside the bounds by more than rounding."""
+    """Raise an error for values outside the bounds by more than rounding."""
     slack = _ROUNDING * (highest - lowest)
     outside = (values < (lowest - slack)[:, None]) | (values > (highest + slack)[:, None])
     if outside.any():

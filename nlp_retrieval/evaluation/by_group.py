@@ -1,6 +1,6 @@
-"""What a benchmark tests: every configuration against the baseline, over all queries and in each group of them.
+"""Comparisons of a benchmark: every configuration against the baseline, over all queries and in each group of them.
 
-A measure in a group is one question; what Holm's method corrects together are the configurations in it.
+Each measure in each group is corrected separately, by Holm's method, for its number of configurations.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ PerQuery = Mapping[str, Mapping[str, Scores]]
 def compare_by_group(
     per_query: PerQuery, baseline: str, families: Sequence[str | None], groups: Mapping[str, Mask], seed: int
 ) -> dict[str, list[Comparison]]:
-    """Compare every configuration with the baseline, by group; ``""`` is that of all queries. Empty for a single one.
+    """Compare every configuration with the baseline, by group; ``""`` stands for all queries. Empty for a single configuration.
 
     Args:
-        per_query: of all queries.
+        per_query: measures of all queries.
         baseline: a configuration.
         families: per query.
-        groups: ``[queries]`` by name, which of them belong to it.
-        seed: of the tests and intervals.
+        groups: ``[queries]`` by name, masks of their members.
+        seed: seed of the tests and intervals.
     """
     if len(per_query) < 2:
         return {}
@@ -47,10 +47,10 @@ def intervals_by_group(
     """Return the interval of every mean, low and high, by configuration, group and measure.
 
     Args:
-        per_query: of all queries.
+        per_query: measures of all queries.
         families: per query.
         groups: as in :func:`compare_by_group`.
-        seed: of the resamples.
+        seed: seed of the resamples.
     """
     values = np.stack([column for measures in per_query.values() for column in measures.values()])
     found: dict[str, dict[str, dict[str, tuple[float, float]]]] = {name: {} for name in per_query}

@@ -1,7 +1,7 @@
-"""Which queries two configurations differ in most, by what they gain or lose.
+"""Queries on which two configurations differ most, by gain or loss.
 
-Gold is counted by items here: where gold names a title that several items carry, each of them counts, which the measures
-of the report do not do.
+Gold is counted by items here: if gold names a title that several items have, each of them counts, unlike in the measures
+of the report.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ __all__ = ["ChangedQuery", "changed_queries", "entered", "measured"]
 
 @dataclass(frozen=True)
 class ChangedQuery:
-    """A query, and how much it gains from one configuration to another.
+    """A query, and its gain from one configuration to another.
 
     Args:
-        query_id: of the query.
+        query_id: id of the query.
         one: the measure of the first configuration.
-        other: of the second.
+        other: measure of the second.
         entered: how many hits are among the first k of the second and not of the first.
     """
 
@@ -45,19 +45,19 @@ class ChangedQuery:
 
 
 def changed_queries(lists: RunLists, one: str, other: str, k: int, measure: str = "recall") -> list[ChangedQuery]:
-    """Return the queries with gold, those first that gain or lose most from one configuration to another.
+    """Return the queries with gold, sorted by gain or loss from one configuration to another, largest first.
 
-    Among equal changes those come first into whose list most hits entered, then as they stand in the run.
+    Equal changes are sorted by the number of hits that entered the list, then in the order of the run.
 
     Args:
-        lists: of a run.
+        lists: lists of a run.
         one: a configuration.
         other: another.
         k: the cutoff.
         measure: without its cutoff; one of :data:`~nlp_retrieval.evaluation.evaluator.MEASURES`. Gold is counted by items.
 
     Raises:
-        ConfigurationError: there is no such configuration or measure.
+        ConfigurationError: the configuration or measure does not exist.
         QueryError: ``k`` is not a positive integer.
     """
     cut = check_k(k)
@@ -78,12 +78,12 @@ def measured(lists: RunLists, configurations: Iterable[str], k_values: Sequence[
     """Return ``[queries]`` by configuration and measure, NaN for a query without gold; gold is counted by items.
 
     Args:
-        lists: of a run.
-        configurations: of the run.
+        lists: lists of a run.
+        configurations: configurations of the run.
         k_values: the cutoffs.
 
     Raises:
-        ConfigurationError: there is no such configuration.
+        ConfigurationError: the configuration does not exist.
         QueryError: there are no cutoffs, or one is not a positive integer.
     """
     listings = {name: lists.listing(name) for name in configurations}
@@ -110,7 +110,7 @@ def entered(lists: RunLists, one: Listing, other: Listing, k: int) -> Rows:
     """Return ``[queries]``: how many of the first k of the second list are not among those of the first.
 
     Args:
-        lists: of a run.
+        lists: lists of a run.
         one: the lists of a configuration.
         other: those of another.
         k: the cutoff.

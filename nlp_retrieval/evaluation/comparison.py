@@ -1,6 +1,6 @@
-"""Comparing systems query by query: how large each difference is, how sure, and whether it is more than chance.
+"""Comparing systems query by query: the size of each difference, its interval, and its significance.
 
-The tests of one measure are corrected together, by Holm's method; another measure is another question. The test and the
+The tests of one measure are corrected together, by Holm's method; each measure is corrected separately. The test and the
 correction are computed in :mod:`nlp_retrieval.evaluation.randomisation`.
 """
 
@@ -21,7 +21,7 @@ from nlp_retrieval.evaluation.randomisation import ROUNDING, holm, randomisation
 
 __all__ = ["Comparison", "compare"]
 
-_AT_ONCE = 2**23  # differences, or means of resamples
+_AT_ONCE = 2**23  # differences, or means of resamples, per batch
 
 
 @dataclass(frozen=True)
@@ -30,25 +30,25 @@ class Comparison:
 
     Args:
         measure: its name, such as ``"recall@5"``; higher is better.
-        system: the one that is judged.
-        baseline: the one that it is compared with.
+        system: the system under test.
+        baseline: the system to compare with.
         difference: mean over queries of the system's value minus the baseline's.
-        interval: of the difference, over families (:mod:`~nlp_retrieval.evaluation.bootstrap`); not corrected for the
+        interval: interval of the difference, over families (:mod:`~nlp_retrieval.evaluation.bootstrap`); not corrected for the
             number of comparisons.
-        level: of the interval.
-        p: of the paired randomisation test, two-sided.
-        p_holm: the same, corrected for ``comparisons``.
-        comparisons: how many were made in this measure.
+        level: confidence level of the interval.
+        p: p-value of the paired randomisation test, two-sided.
+        p_holm: p corrected for ``comparisons``.
+        comparisons: number of comparisons in this measure.
         effect_size: Cohen's d_z (Cohen, 1988; Lakens, 2013): the difference over the standard deviation of the families'
-            mean differences, each weighted by its queries; None where these do not vary.
+            mean differences, each weighted by its queries; None if these do not vary.
         wins: queries in which the system is higher.
         ties: queries in which both are equal.
         losses: queries in which the baseline is higher.
-        exact: whether p was counted over all sign arrangements.
-        resamples: how many arrangements were drawn where it was not.
-        queries: how many there are.
-        families: how many families they belong to; a query that stands alone is one.
-        differing: in how many families the two differ.
+        exact: whether p was computed from all sign arrangements.
+        resamples: number of arrangements drawn if it was not.
+        queries: number of queries.
+        families: number of families they belong to; a query without a family counts as one.
+        differing: number of families in which the two differ.
     """
 
     measure: str
@@ -72,7 +72,7 @@ class Comparison:
 
     @property
     def least_p(self) -> float:
-        """The smallest p-value that differences of these sizes can have: all of one sign."""
+        """The smallest p-value possible for differences of these sizes: if all have one sign."""
         if self.exact:
             return min(1.0, 2.0 ** (1 - self.differing))
         return 1 / (self.resamples + 1)
@@ -86,24 +86,24 @@ def compare(
     level: float = 0.95,
     seed: int = 0,
 ) -> list[Comparison]:
-    """Compare every system with the baseline, or every two systems, in every measure.
+    """Compare every system with the baseline, or every pair of systems, in every measure.
 
     Args:
         per_query: ``[queries]`` by system and measure, the queries in one order: ``{name: evaluation.per_query, ...}``. Two
-            values of a measure are taken to be at most 1 apart, or as far as any of the two systems compared are.
-        baseline: a system; None compares each with each before it.
-        families: per query; None for a query that stands alone, or for all of them.
+            values of a measure are assumed to be at most 1 apart, or as far as any of the two systems compared are.
+        baseline: a system; None compares every pair.
+        families: per query; None for a query without a family, or for all of them.
         resamples: sign arrangements of each test, and samples of families for the intervals.
-        level: of the intervals.
-        seed: of both, 0 or more; a comparison comes out the same whatever the others are, but for Holm's correction.
+        level: confidence level of the intervals.
+        seed: seed of both, 0 or more; a result does not depend on the other comparisons, except through Holm's correction.
 
     Returns:
-        By measure, in the order of the first system's, and within by system.
+        By measure, in the order of the first system's, and then by system.
 
     Raises:
         ConfigurationError: fewer than two systems, an unknown baseline, systems with different measures or none, or
             ``resamples``, ``level`` or ``seed`` out of range.
-        GoldError: there are no queries, not as many values or families for each, or a value is not finite.
+        GoldError: there are no queries, not as many values or families as queries, or a value is not finite.
     """
     values = _checked(per_query)
     systems = list(values)
@@ -128,7 +128,7 @@ def compare(
 
 
 def _checked(per_query: Mapping[str, Mapping[str, Scores]]) -> dict[str, dict[str, Scores]]:
-    """The values as arrays, held to what can be compared."""
+    """The values as arrays, checked to be comparable."""
     if len(per_query) < 2:
         raise ConfigurationError(f"{len(per_query)} system(s): {', '.join(per_query) or 'none'}; give at least two to compare")
     first = next(iter(per_query))
@@ -161,14 +161,14 @@ def _checked(per_query: Mapping[str, Mapping[str, Scores]]) -> dict[str, dict[st
 
 
 def _difference(system: Scores, baseline: Scores) -> Scores:
-    """``[queries]``, 0 where the two are equal but for rounding."""
+    """``[queries]``, 0 if the two are equal up to rounding."""
     difference = system - baseline
     rounding = ROUNDING * max(np.abs(system).max(), np.abs(baseline).max())
     return np.where(np.abs(difference) <= rounding, 0.0, difference)
 
 
 def _span(system: Scores, baseline: Scores) -> float:
-    """Return how far apart two values of the measure can be."""
+    """Return the largest possible distance of two values of the measure."""
     return max(1.0, float(max(system.max(), baseline.max()) - min(system.min(), baseline.min())))
 
 
@@ -182,7 +182,7 @@ def _compared(
     level: float,
     seed: int,
 ) -> Iterable[Comparison]:
-    """The comparisons of some whole measures: ``[comparisons, queries]`` differences, ``per_measure`` to correct together."""
+    """The comparisons for some whole measures: ``[comparisons, queries]`` differences, ``per_measure`` to correct together."""
     bounds = np.stack([-spans, spans], axis=1)
     intervals = bootstrap_intervals(differences, families, resamples, level, seed, bounds=bounds).tolist()
     test = randomisation_test(differences, families, resamples, seed)

@@ -1,9 +1,9 @@
-"""What a ranking is worth: seven measures at every cutoff, from one search at the largest.
+"""Evaluation of rankings: seven measures at every cutoff, from one search at the largest.
 
-Definitions are those of trec_eval and ir-measures, which the tests hold them against. Gold with a grade of 0 or less is
-not relevant and gives no gain. A query that found nothing, or that has no relevant document, scores 0 and counts. What is
-looked up is where each gold
-document stands, not what each hit is worth: there are far fewer of the former.
+Definitions are those of trec_eval and ir-measures, and are tested against them. Gold with a grade of 0 or less is
+not relevant and gives no gain. A query that found nothing, or that has no relevant document, scores 0 and counts. The
+evaluator looks up the rank of each gold
+document instead of the grade of each hit, because there are far fewer gold documents.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from nlp_retrieval.evaluation.measure import Measure
 __all__ = ["MEASURES", "Evaluation", "RetrievalEvaluator", "measure_names"]
 
 MEASURES = ("precision", "recall", "f1", "perfect_recall", "ndcg", "map", "mrr")
-"""The families of measures, in the order in which they are stored."""
+"""The families of measures, in storage order."""
 
 
 def measure_names(k_values: Sequence[int]) -> list[str]:
     """Return ``["precision@1", "recall@1", ..., "mrr@10"]``: for each k, ascending, every measure.
 
     Raises:
-        QueryError: ``k_values`` is empty or holds something else than integers above 0.
+        QueryError: ``k_values`` is empty or holds something other than integers above 0.
     """
     return [str(Measure(family, k)) for k in _cutoffs(k_values) for family in MEASURES]
 
@@ -56,10 +56,10 @@ class Evaluation:
         """Return the mean of every measure, the same to the last bit on every machine.
 
         Args:
-            mask: ``[queries]``, which queries to average over; all, if None.
+            mask: ``[queries]``, the queries to average over; None for all.
 
         Raises:
-            GoldError: the mask picks no query, or has another length than there are queries.
+            GoldError: the mask selects no query, or does not have one element per query.
         """
         if mask is not None and (mask.dtype != np.bool_ or mask.shape != (len(self.query_ids),)):
             raise GoldError(
@@ -78,27 +78,27 @@ class Evaluation:
 class RetrievalEvaluator:
     """Scores rankings of item rows against gold.
 
-    Precision@k divides by k, however few hits there are. F1@k is of one query's precision and recall. Perfect recall@k
-    is 1 where all relevant gold is among the first k. nDCG@k has the grade as gain and log2(rank + 1) as discount, and
-    the ideal is made of all gold (Järvelin and Kekäläinen, 2002). MAP@k divides by all relevant gold, also beyond k.
-    MRR@k is 0 where the first relevant hit stands beyond k.
+    Precision@k divides by k, however few hits there are. F1@k uses one query's precision and recall. Perfect recall@k
+    is 1 if all relevant gold is among the first k. nDCG@k has the grade as gain and log2(rank + 1) as discount, and
+    the ideal uses all gold (Järvelin and Kekäläinen, 2002). MAP@k divides by all relevant gold, including beyond k.
+    MRR@k is 0 if the first relevant hit is beyond k.
 
-    Gold that names a title is found by the first hit that carries it. Further hits with the same title (the chunks of
-    one page) are not relevant again; the titles of one query that are equal in normalised form are one, of the highest
+    Gold that names a title is found by the first hit with that title. Further hits with the same title (the chunks of
+    one page) are not counted again; titles of one query that are equal in normalised form count as one, with the highest
     of their grades.
 
     Args:
         gold: one per query; :meth:`evaluate` takes rankings in this order.
         item_ids: row r of the corpus is ``item_ids[r]``.
-        titles: by row, empty where an item has none; None where the corpus has no titles.
+        titles: by row, empty for an item without one; None if the corpus has no titles.
         k_values: the cutoffs, in any order.
-        gold_missing: what is done about relevant documents that the corpus lacks. ``"error"``: they are refused. ``"count"``:
-            they count as not found. ``"drop"``: they are taken out of the gold; a query that has no others scores 0.
+        gold_missing: treatment of relevant documents that the corpus lacks. ``"error"``: they raise an error. ``"count"``:
+            they count as not found. ``"drop"``: they are removed from the gold; a query that has no others scores 0.
 
     Raises:
-        GoldError: no gold, two of one query, no relevant gold at all, gold that is not in the corpus where that is an error,
-            or of which none is in it because it names titles where ids are meant, or the reverse.
-        QueryError: ``k_values`` is empty or holds something else than integers above 0.
+        GoldError: no gold, two for one query, no relevant gold at all, gold that is not in the corpus if that is an error,
+            or none of it in the corpus because it names titles instead of ids, or the reverse.
+        QueryError: ``k_values`` is empty or holds something other than integers above 0.
         ItemError: there are not as many titles as items.
     """
 
@@ -120,20 +120,20 @@ class RetrievalEvaluator:
             raise GoldError(f"{self.missing.said}; {self.missing.cure}")
         if gold_missing == "drop":
             wanted = [{key: one for key, one in documents.items() if key in places} for documents in wanted]
-        nowhere = len(item_ids)  # the row of what is not in the corpus; no ranking has it
+        nowhere = len(item_ids)  # row for documents that are not in the corpus; no ranking contains it
         found = [places.get(key, [nowhere]) for key in chain.from_iterable(wanted)]
         self._names = [name for documents in wanted for _, name in documents.values()]
         self.query_ids = [one.query_id for one in gold]
         self._item_ids = item_ids
 
-        # A unit is one relevant document of one query; a title that several rows carry is one unit with several rows.
+        # A unit is one relevant document of one query; a title shared by several rows is one unit with several rows.
         self._unit_offsets = offsets_of([len(documents) for documents in wanted])
         self._owner = np.repeat(np.arange(len(gold)), np.diff(self._unit_offsets))
         self._grades = np.array([grade for documents in wanted for grade, _ in documents.values()], np.float64)
         self._row_offsets = offsets_of([len(rows) for rows in found])
         self._rows = np.fromiter(chain.from_iterable(found), np.int64)
         self._relevant = np.diff(self._unit_offsets).astype(np.float64)
-        # A place from 0 that no cutoff reaches stands for "not found"; there is no need for one beyond the corpus.
+        # A position from 0 that no cutoff reaches means "not found"; it need not be beyond the corpus.
         self._nowhere = min(self.k_values[-1], len(item_ids))
         self._cuts = {k: min(k, self._nowhere) for k in self.k_values}
         self._discount = np.array([1 / math.log2(place + 2) for place in range(self._nowhere)] + [0.0])
@@ -146,7 +146,7 @@ class RetrievalEvaluator:
         """Score a matrix of rankings.
 
         Args:
-            rows: ``[queries, depth]`` item rows, best first, in the order of the gold; -1 is an empty place and
+            rows: ``[queries, depth]`` item rows, best first, in the order of the gold; -1 is an empty slot and
                 takes up no rank.
 
         Raises:
@@ -168,7 +168,7 @@ class RetrievalEvaluator:
         return self.evaluate_ragged(offsets_of([len(one) for one in lists]), np.fromiter(chain.from_iterable(lists), np.int64))
 
     def evaluate_ragged(self, offsets: NDArray[np.integer], rows: NDArray[np.integer]) -> Evaluation:
-        """Score rankings that stand one after another, as in a ``CandidateBatch``.
+        """Score rankings stored consecutively, as in a ``CandidateBatch``.
 
         Args:
             offsets: ``[queries + 1]``; query i owns ``offsets[i]:offsets[i + 1]`` of ``rows``.
@@ -191,9 +191,9 @@ class RetrievalEvaluator:
         return Evaluation(list(self.query_ids), self._measures(positions), int((lengths == 0).sum()))
 
     def qrels(self) -> dict[str, dict[str, int]]:
-        """Return the relevant gold as grades by item id, for other tools; what the corpus lacks is called as in the gold.
+        """Return the relevant gold as grades by item id, for other tools; documents missing from the corpus keep their name.
 
-        A title that several rows carry is one document here and several to a tool that knows ids only.
+        A title shared by several rows counts as one document here, but as several in tools that know only ids.
         """
         units = np.repeat(np.arange(len(self._owner)), np.diff(self._row_offsets))
         qrels: dict[str, dict[str, int]] = {query_id: {} for query_id in self.query_ids}
@@ -203,12 +203,12 @@ class RetrievalEvaluator:
         return qrels
 
     def _positions(self, offsets: NDArray[np.integer], rows: NDArray[np.integer]) -> Rows:
-        """Per unit, where in its query's ranking it stands first, from 0; ``_nowhere`` if beyond the cutoffs."""
+        """Per unit, its first position in its query's ranking, from 0; ``_nowhere`` if beyond the cutoffs."""
         place = np.arange(len(rows))
-        last_place = np.full(len(self._item_ids) + 1, -1, np.int64)  # the last is of what is not in the corpus
+        last_place = np.full(len(self._item_ids) + 1, -1, np.int64)  # the last one is for documents not in the corpus
         seen = np.empty(len(rows), np.int64)
         gold_place = np.empty(len(self._rows), np.int64)
-        # One table for all queries stays in the processor's cache: seven times as fast as numpy.isin over pairs of
+        # One table for all queries fits in the processor's cache: seven times as fast as numpy.isin over pairs of
         # query and row. It need not be cleared, because places of earlier queries are smaller than a query's own.
         gold_offsets = self._row_offsets[self._unit_offsets]
         for begin, end, gold_begin, gold_end in zip(
@@ -263,7 +263,7 @@ class RetrievalEvaluator:
 
     @property
     def _nth(self) -> Rows:
-        """Per unit, in any order that goes query by query, how many of its query stand before it."""
+        """Per unit, in any order grouped by query, how many units of its query come before it."""
         return np.arange(len(self._owner)) - self._unit_offsets[self._owner]
 
     def _sums(self, inside: Mask, values: NDArray[np.generic]) -> Scores:

@@ -1,4 +1,4 @@
-"""Gold and rankings joined: which rows of a corpus relevant documents stand for, and where lists have them."""
+"""Matching gold with rankings: the rows of relevant documents in a corpus, and their positions in lists."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from nlp_retrieval.errors import GoldError
 from nlp_retrieval.text.titles import normalize_title
 
 GoldMissing = Literal["error", "count", "drop"]
-"""What is done about relevant documents that the corpus lacks: an error, counted as not found, or taken out of the gold."""
+"""Treatment of relevant documents that the corpus lacks: raise an error, count as not found, or remove from the gold."""
 
 Key = tuple[str, str]
-"""What a relevant document is known by: ``("item_id", id)`` or ``("title", normalised title)``."""
+"""Key of a relevant document: ``("item_id", id)`` or ``("title", normalised title)``."""
 
 
 def gold_of(queries: Sequence[Query], gold: Sequence[Gold]) -> list[Gold]:
     """Return the gold of each query, in the order of the queries; other gold is left out.
 
     Raises:
-        GoldError: a query without gold, or a query id that stands twice.
+        GoldError: a query without gold, or a repeated query id.
     """
     for what, ids in (("queries", [query.query_id for query in queries]), ("gold", [one.query_id for one in gold])):
         if (repeated := first_repeated(ids)) is not None:
@@ -39,10 +39,10 @@ def gold_of(queries: Sequence[Query], gold: Sequence[Gold]) -> list[Gold]:
 
 
 def relevant_documents(gold: Sequence[Gold]) -> list[dict[Key, tuple[int, str]]]:
-    """Per query, the grade of each relevant document, and its name as the gold has it; empty where none is relevant.
+    """Per query, the grade of each relevant document, and its name in the gold; empty if none is relevant.
 
     Raises:
-        GoldError: no gold, two of one query, or no relevant document in any.
+        GoldError: no gold, two for one query, or no relevant document in any.
     """
     if not gold:
         raise GoldError("there is no gold, so nothing can be measured; give one Gold per query")
@@ -66,7 +66,7 @@ def relevant_documents(gold: Sequence[Gold]) -> list[dict[Key, tuple[int, str]]]
 
 
 def rows_of(keys: set[Key], item_ids: Sequence[str], titles: Sequence[str] | None) -> dict[Key, list[int]]:
-    """The rows that carry each id or title, of those that are in the corpus."""
+    """The rows for each id or title that is in the corpus."""
     places: dict[Key, list[int]] = {}
     for row, item_id in enumerate(item_ids):
         if ("item_id", item_id) in keys:
@@ -88,9 +88,9 @@ class MissingGold:
         documents: how many there are.
         queries: how many queries they are relevant to.
         first: the name of the first of them.
-        said: how many of how many, and the first of them, in half a sentence.
-        cure: what may be the reason, and what to do.
-        confused: whether none at all is in the corpus, and they would be by the other kind of key (ids, titles).
+        said: how many of how many, and the first of them, as a short phrase.
+        cure: the likely reason, and what to do.
+        confused: whether none at all is in the corpus, but they would be with the other kind of key (ids, titles).
     """
 
     documents: int
@@ -108,7 +108,7 @@ def missing_gold(
     item_ids: Sequence[str],
     titles: Sequence[str] | None,
 ) -> MissingGold | None:
-    """Return which relevant documents are not in the corpus, with what may be the reason; None where all are."""
+    """Return the relevant documents that are not in the corpus, with the likely reason; None if all are."""
     unknown = [(number, key) for number, documents in enumerate(wanted) for key in documents if key not in places]
     if not unknown:
         return None
@@ -150,7 +150,7 @@ def without_missing(gold: Sequence[Gold], item_ids: Sequence[str], titles: Seque
 
 
 def joined(wanted: Rows, keys: Rows, values: Rows) -> Rows:
-    """Return the value of each wanted key: the lowest where it stands several times, 0 where it does not stand at all.
+    """Return the value of each wanted key: the lowest if it is repeated, 0 if it is missing.
 
     Args:
         wanted: keys of documents; the number of the query times the number of items, and the item.

@@ -1,4 +1,4 @@
-"""A measure at a cutoff as a value: it is parsed from ``recall@5``, prints as that, and knows its label and its place."""
+"""A measure with its cutoff as a value: parsed from ``recall@5``, printed as that, with a label and a sort key."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LABELS = {
     "joint_em": "Joint EM",
     "joint_f1": "Joint F1",
 }
-"""Families of measures as people read them, in the order in which they are shown."""
+"""Display names of families of measures, in display order."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class Measure:
     """A measure, by its family and its cutoff.
 
     Args:
-        family: ``recall``, ``ndcg``, ...; one of another tool keeps its own name.
-        cutoff: how many results count; None for a measure without one.
+        family: ``recall``, ``ndcg``, ...; a family of another tool keeps its own name.
+        cutoff: how many results count; None for a measure without a cutoff.
     """
 
     family: str
@@ -38,7 +38,7 @@ class Measure:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the measure that prints as a text; what is not a cutoff belongs to the family."""
+        """Return the measure written as a text; without a valid cutoff, all of it is the family."""
         family, _, cutoff = text.rpartition("@")
         if family and cutoff.isascii() and cutoff.isdecimal() and cutoff == str(int(cutoff)):
             return cls(family, int(cutoff))
@@ -49,17 +49,17 @@ class Measure:
 
     @property
     def family_label(self) -> str:
-        """The family as people read it: ``nDCG``."""
+        """Display name of the family: ``nDCG``."""
         return LABELS.get(self.family, self.family)
 
     @property
     def label(self) -> str:
-        """As a heading: ``nDCG @10``."""
+        """Heading: ``nDCG @10``."""
         return self.family_label if self.cutoff is None else f"{self.family_label} @{self.cutoff}"
 
     @property
     def order(self) -> tuple[int, str, int]:
-        """Return what measures are sorted by where they are shown: families in the order of ``LABELS``, then cutoffs."""
+        """Return the sort key of measures for display: families in the order of ``LABELS``, then cutoffs."""
         known = list(LABELS)
         place = known.index(self.family) if self.family in LABELS else len(known)
         return place, self.family, self.cutoff or 0

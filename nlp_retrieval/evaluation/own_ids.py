@@ -1,9 +1,9 @@
-"""Queries that are passages themselves: one's own passage is not an answer, so it does not count.
+"""Queries that are passages themselves: a query's own passage is not an answer, so it does not count.
 
-In ArguAna and Quora a query is a passage of the corpus, and bears its id. It finds itself first, and what is judged stands one
-rank lower; BEIR and MTEB leave such a hit out (``ignore_identical_ids``). In other collections queries and passages are
-merely numbered alike: there query 1 has nothing to do with passage 1. Texts tell the two apart, or where they are not at
-hand the rankings: a query that is a passage finds itself first.
+In ArguAna and Quora a query is a passage of the corpus, with its id. It finds itself first, and all other hits are one
+rank lower; BEIR and MTEB ignore such a hit (``ignore_identical_ids``). In other collections, queries and passages just
+use the same numbers: query 1 is unrelated to passage 1. The texts distinguish the two cases or, if there are none,
+the rankings: a query that is a passage finds itself first.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ __all__ = ["OwnIds", "own_ids", "own_ids_of_lists", "same_text", "without_own"]
 
 @dataclass(frozen=True)
 class OwnIds:
-    """Which hits are the queries themselves.
+    """Hits that are the queries themselves.
 
     Args:
-        ids: per query, the item that does not count; None where every item does.
-        gold: how many queries keep theirs, because it is among their own gold.
-        alike: how many queries have the id of an item and are not that item, so that it counts.
+        ids: per query, the item that does not count; None if every item does.
+        gold: how many queries keep theirs, because it is in their own gold.
+        alike: how many queries share an id with a different item, so that it counts.
     """
 
     ids: Sequence[str | None]
@@ -40,7 +40,7 @@ class OwnIds:
 
 
 def same_text(query: str, passage: str) -> bool:
-    """Return whether a query is a passage: one holds the other, whatever their white space and capitals."""
+    """Return whether a query is a passage: one contains the other, ignoring white space and case."""
     asked, held = (" ".join(text.split()).casefold() for text in (query, passage))
     return bool(asked and held) and (asked in held or held in asked)
 
@@ -52,11 +52,11 @@ def own_ids(
     *,
     ignore: bool,
 ) -> OwnIds:
-    """Return which items do not count.
+    """Return the items that do not count.
 
     Args:
         query_ids: in order.
-        known: ids of queries that are ids of items too.
+        known: ids of queries that are also ids of items.
         qrels: grades above 0 by item id, by query id.
         ignore: whether such an item is the query itself.
     """
@@ -68,12 +68,12 @@ def own_ids(
 
 
 def own_ids_of_lists(lists: RunLists, ignore: bool | None) -> OwnIds:
-    """Return which hits of finished runs do not count.
+    """Return the hits of finished runs that do not count.
 
     Args:
-        lists: of the runs.
-        ignore: whether an item with the id of its query is the query itself; None: it is where most of the queries that find
-            such an item find it first, or where their texts are equal.
+        lists: lists of the runs.
+        ignore: whether an item with the id of its query is the query itself; None: true if most of the queries that find
+            such an item find it first, or if their texts are equal.
     """
     place = {item_id: number for number, item_id in enumerate(lists.item_ids)}
     own = np.array([place.get(query_id, -1) for query_id in lists.query_ids], np.int64)
@@ -99,8 +99,8 @@ def without_own(lists: RunLists, own: OwnIds) -> dict[str, Listing]:
     """Return the lists of every configuration without the hits that do not count.
 
     Args:
-        lists: of runs.
-        own: which those are.
+        lists: lists of runs.
+        own: the hits that do not count.
     """
     place = {item_id: number for number, item_id in enumerate(lists.item_ids)}
     mine = np.array([-1 if one is None else place.get(one, -1) for one in own.ids], np.int64)

@@ -1,6 +1,6 @@
-"""Every two configurations compared in one measure over all queries: one family of tests, corrected together.
+"""All pairs of configurations compared in one measure over all queries: one family of tests, corrected together.
 
-There are more comparisons than with a baseline alone, so a difference has to be clearer here to be borne out.
+There are more comparisons than with a baseline alone, so a difference must be clearer here to be significant.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class Pairwise:
 
     Args:
         measure: its name, such as ``"recall@21"``.
-        systems: in the order in which they were named.
-        comparisons: of each with each before it; p is corrected by Holm's method for all of them.
+        systems: in the given order.
+        comparisons: comparisons of each with each before it; p is corrected by Holm's method for all of them.
     """
 
     measure: str
@@ -30,7 +30,7 @@ class Pairwise:
     comparisons: list[Comparison]
 
     def both_ways(self) -> Mapping[tuple[str, str], Comparison]:
-        """Return the comparisons by system and the one that it is compared with, each pair in both orders."""
+        """Return the comparisons by system and compared system, each pair in both orders."""
         found = {}
         for one in self.comparisons:
             found[one.system, one.baseline] = one
@@ -39,17 +39,17 @@ class Pairwise:
 
 
 def compare_pairs(per_query: PerQuery, measure: str, families: Sequence[str | None], seed: int) -> Pairwise | None:
-    """Compare every two configurations in a measure; None where there are fewer than two.
+    """Compare all pairs of configurations in a measure; None if there are fewer than two configurations.
 
     Args:
-        per_query: of all queries, by configuration.
-        measure: one that all of them have.
-        families: per query; None for a query that stands alone.
-        seed: of the tests and intervals.
+        per_query: measures of all queries, by configuration.
+        measure: a measure that all of them have.
+        families: per query; None for a query without a family.
+        seed: seed of the tests and intervals.
 
     Raises:
         ConfigurationError: a configuration lacks the measure.
-        GoldError: there are no queries, or not as many values or families for each.
+        GoldError: there are no queries, or not as many values or families as queries.
     """
     if len(per_query) < 2:
         return None

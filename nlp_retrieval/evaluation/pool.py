@@ -1,7 +1,7 @@
-"""What a set of configurations or retrievers finds between them: the oracle recall of their union, and who adds to it.
+"""Combined results of a set of configurations or retrievers: the oracle recall of their union, and each one's contribution.
 
-A gold document is an item of :attr:`RunLists.gold_items`: one query's. The pool at k is the union of everybody's first k, so
-it holds more than k documents, and its recall is what a perfect choice among them could reach, not what any list reaches.
+A gold document is an item of :attr:`RunLists.gold_items`, for one query. The pool at k is the union of all sources' first k, so
+it holds more than k documents, and its recall is the limit for a perfect choice among them, not that of any list.
 Recall is the mean over the queries that have gold.
 """
 
@@ -30,9 +30,9 @@ class GoldDocument:
     """A gold document of a query.
 
     Args:
-        query_id: of the query.
-        item_id: of the document.
-        title: empty where it has none.
+        query_id: id of the query.
+        item_id: id of the document.
+        title: empty if it has none.
         grade: above 0.
     """
 
@@ -44,14 +44,14 @@ class GoldDocument:
 
 @dataclass(frozen=True)
 class PoolShare:
-    """What one source has in the pool at a cutoff.
+    """Contribution of one source to the pool at a cutoff.
 
     Args:
-        recall: of its own first k.
-        perfect_recall: the same, of queries whose gold it finds whole.
+        recall: recall of its own first k.
+        perfect_recall: the share of queries whose gold is completely in its own first k.
         adds: recall of the pool minus that of the pool without it.
-        adds_perfect: the same of perfect recall.
-        only: how many gold documents it alone finds.
+        adds_perfect: the same for perfect recall.
+        only: how many gold documents only it finds.
     """
 
     recall: float
@@ -66,10 +66,10 @@ class PoolCutoff:
     """The pool at one cutoff.
 
     Args:
-        k: of each source's list.
-        recall: of the pool, an oracle's.
-        perfect_recall: the share of queries whose gold is whole in the pool.
-        unfound: how many gold documents nobody finds.
+        k: number of hits used of each source's list.
+        recall: recall of the pool, an oracle's.
+        perfect_recall: the share of queries whose gold is completely in the pool.
+        unfound: how many gold documents no source finds.
         shares: by source.
     """
 
@@ -82,14 +82,14 @@ class PoolCutoff:
 
 @dataclass(frozen=True)
 class PoolReport:
-    """Who finds what, over all queries.
+    """Pools of all queries, by cutoff.
 
     Args:
-        queries: how many have gold.
+        queries: how many queries have gold.
         gold: how many gold documents there are.
         cutoffs: ascending.
-        unfound: what nobody finds at the largest cutoff, in the order of the queries.
-        only: what one source alone finds there, by source.
+        unfound: the documents that no source finds at the largest cutoff, in the order of the queries.
+        only: the documents that only one source finds there, by source.
     """
 
     queries: int
@@ -100,11 +100,11 @@ class PoolReport:
 
 
 def gold_ranks(lists: RunLists, listing: Listing) -> Ranks:
-    """Return the rank of each gold document in its query's list, 0 where it is not there.
+    """Return the rank of each gold document in its query's list, 0 if it is missing.
 
     Args:
-        lists: of a run; its queries and gold count, not its listings.
-        listing: lists for these queries, of items by their places in ``lists.item_ids``.
+        lists: lists of a run; its queries and gold count, not its listings.
+        listing: lists for these queries, of items by their positions in ``lists.item_ids``.
 
     Raises:
         ConfigurationError: there are not as many lists as queries.
@@ -119,16 +119,16 @@ def gold_ranks(lists: RunLists, listing: Listing) -> Ranks:
 
 
 def pool_report(lists: RunLists, ranks: Mapping[str, Ranks], k_values: Sequence[int]) -> PoolReport:
-    """Say which gold documents each source finds, and what the union of all sources holds.
+    """Return the gold documents found by each source and by the union of all sources.
 
     Args:
-        lists: of a run.
+        lists: lists of a run.
         ranks: by source: a configuration, or a retriever on its own; see :func:`gold_ranks`.
         k_values: the cutoffs.
 
     Raises:
         ConfigurationError: there are no sources or no cutoffs.
-        GoldError: ranks of another number than there are gold documents, or below 0.
+        GoldError: the number of ranks differs from that of gold documents, or a rank is below 0.
         QueryError: a cutoff is not a positive integer.
     """
     cuts = sorted({check_k(k, "a cutoff") for k in k_values})
@@ -154,7 +154,7 @@ def pool_report(lists: RunLists, ranks: Mapping[str, Ranks], k_values: Sequence[
 
 
 def _cutoff(lists: RunLists, sources: list[str], found: Mask, k: int) -> PoolCutoff:
-    """The pool of what each source finds: ``[sources, gold documents]``."""
+    """The pool of all sources: ``[sources, gold documents]``."""
     finders = found.sum(axis=0)
     recall, perfect = _recalls(lists, finders > 0)
     shares = {}
@@ -167,7 +167,7 @@ def _cutoff(lists: RunLists, sources: list[str], found: Mask, k: int) -> PoolCut
 
 
 def _recalls(lists: RunLists, found: Mask) -> tuple[float, float]:
-    """Recall and perfect recall of what was found: ``[gold documents]``."""
+    """Recall and perfect recall of the documents found: ``[gold documents]``."""
     wanted = np.diff(lists.gold_offsets)
     judged = wanted > 0
     if not judged.any():

@@ -1,11 +1,11 @@
-"""Whether a difference is more than chance: Fisher's paired randomisation test (Fisher, 1935) and Holm's correction (1979).
+"""Significance tests: Fisher's paired randomisation test (Fisher, 1935) and Holm's correction (1979).
 
-If two systems do not differ, each query's difference could as well have had the other sign. The p-value is the share of
+If two systems do not differ, each query's difference could equally have the other sign. The p-value is the share of
 sign arrangements whose mean is at least as far from 0 as the observed one (Smucker, Allan and Carterette, CIKM 2007). The
-queries of a family keep their signs towards each other. The test is exact where a difference is as likely of either sign,
-whatever its distribution; a skewed one whose mean is 0 it calls real more often than it says, with few queries.
-Studentising changes nothing, because the sum of squares is the same in every arrangement. Sums are taken of whole numbers,
-and what lies within rounding of the observed mean counts as equal to it, so p depends on the seed and the differences alone.
+queries of a family change sign together. The test is exact if both signs of a difference are equally likely,
+whatever its distribution; with few queries, it calls a skewed one with mean 0 significant more often than stated.
+Studentising changes nothing, because the sum of squares is the same in every arrangement. Sums are of integers,
+and means within rounding of the observed one count as equal to it, so p depends only on the seed and the differences.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from nlp_retrieval.evaluation.bootstrap import family_numbers, family_sums, whol
 __all__ = ["ROUNDING", "Randomisation", "holm", "randomisation_test"]
 
 ROUNDING = 2.0**-40
-"""What is smaller than this share of the values it was computed from is rounding, and counts as 0."""
+"""Values smaller than this share of the values they were computed from are rounding errors, and count as 0."""
 
 _EQUAL = 34  # two sums are equal that differ by less than 2**-34 of all absolute differences together
 _AT_ONCE = 2**14  # arrangements
@@ -33,12 +33,12 @@ _Words = NDArray[np.uint64]  # per arrangement, 64 families: bit i set where fam
 
 @dataclass(frozen=True)
 class Randomisation:
-    """What the test gave, in the order of the comparisons.
+    """Results of the test, in the order of the comparisons.
 
     Args:
         p: two-sided.
-        exact: whether all arrangements were counted, not a sample of them.
-        differing: in how many families the two systems differ; only their signs matter.
+        exact: whether all arrangements were counted instead of a sample.
+        differing: number of families in which the two systems differ; only their signs matter.
     """
 
     p: Scores
@@ -51,18 +51,18 @@ def randomisation_test(
 ) -> Randomisation:
     """Test for each comparison whether the mean of its differences is 0.
 
-    Where a comparison's differing families have no more than ``resamples`` arrangements, all are counted. Elsewhere
-    ``resamples`` are drawn, the same for all comparisons, and p is (b + 1) / (resamples + 1), b of them being as extreme
-    as the observed one, which is an arrangement too (Phipson and Smyth, 2010).
+    If a comparison's differing families have at most ``resamples`` arrangements, all are counted. Otherwise
+    ``resamples`` are drawn, the same for all comparisons, and p is (b + 1) / (resamples + 1), where b of them are as extreme
+    as the observed one, which is also an arrangement (Phipson and Smyth, 2010).
 
     Args:
         differences: ``[comparisons, queries]``, finite.
-        families: per query; None for a query that stands alone.
+        families: per query; None for a query without a family.
         resamples: how many arrangements are drawn.
-        seed: of the draws, 0 or more; the same seed gives the same p whatever the other comparisons are.
+        seed: seed of the draws, 0 or more; the same seed gives the same p, independent of the other comparisons.
 
     Raises:
-        GoldError: there are no queries, or not one family for each.
+        GoldError: there are no queries, or not one family per query.
         ConfigurationError: ``resamples`` is below 1, or ``seed`` below 0.
     """
     if resamples < 1 or seed < 0:
@@ -91,7 +91,7 @@ def randomisation_test(
 def holm(p: Sequence[float]) -> list[float]:
     """Return p-values adjusted for their number by Holm's step-down method (1979).
 
-    To call those at most alpha significant keeps the chance of any wrong one at most alpha, however the comparisons
+    Calling those at most alpha significant keeps the chance of any false positive at most alpha, however the comparisons
     depend on one another.
 
     Args:
@@ -106,7 +106,7 @@ def holm(p: Sequence[float]) -> list[float]:
 
 
 def _whole_differences(differences: Scores, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """``[comparisons, families]``, each family's sum as a whole number in a unit of the comparison's own."""
+    """``[comparisons, families]``, each family's sum as an integer in the comparison's own unit."""
     sums = family_sums(differences, numbers)
     rounding = np.abs(sums) <= ROUNDING * family_sums(np.abs(differences), numbers)
     return whole_numbers(np.where(rounding, 0.0, sums))[0]
@@ -119,7 +119,7 @@ def _every(n_families: int) -> Iterator[Iterable[_Words]]:
 
 
 def _random(resamples: int, n_families: int, seed: int) -> Iterator[Iterable[_Words]]:
-    """Arrangements drawn at random, in blocks; each gives 64 families after 64."""
+    """Randomly drawn arrangements, in blocks; each block gives 64 families at a time."""
     source = np.random.PCG64(seed)
     for first in range(0, resamples, _AT_ONCE):
         size = min(_AT_ONCE, resamples - first)
@@ -129,7 +129,7 @@ def _random(resamples: int, n_families: int, seed: int) -> Iterator[Iterable[_Wo
 def _as_extreme(whole: NDArray[np.int64], blocks: Iterable[Iterable[_Words]]) -> NDArray[np.int64]:
     """Count per comparison the arrangements whose sum is at least as far from 0 as the observed one.
 
-    With ``kept`` the sum of the families that keep their sign, the sum of the arrangement is 2 * kept - observed. It is
+    With ``kept`` as the sum of the families that keep their sign, the sum of the arrangement is 2 * kept - observed. It is
     added up eight families at a time, by a table of their 256 sums.
 
     Args:
@@ -137,7 +137,7 @@ def _as_extreme(whole: NDArray[np.int64], blocks: Iterable[Iterable[_Words]]) ->
         blocks: per block of arrangements and per 64 families, their words.
     """
     observed = whole.sum(axis=1)
-    equal = (np.abs(whole).sum(axis=1) >> _EQUAL) + whole.shape[1]  # the second for rounding to whole numbers
+    equal = (np.abs(whole).sum(axis=1) >> _EQUAL) + whole.shape[1]  # the second term for rounding to integers
     needed = np.abs(observed) - equal
     by_family = np.zeros((-(-whole.shape[1] // 8) * 8, len(whole)), np.int64)
     by_family[: whole.shape[1]] = whole.T
@@ -153,7 +153,7 @@ def _as_extreme(whole: NDArray[np.int64], blocks: Iterable[Iterable[_Words]]) ->
 
 
 def _sums_of_subsets(group: NDArray[np.int64]) -> NDArray[np.int64]:
-    """``[256, comparisons]``, at place b the sum of those of the ``[8, comparisons]`` numbers whose bit is set in b."""
+    """``[256, comparisons]``: entry b is the sum of those of the ``[8, comparisons]`` numbers whose bit is set in b."""
     sums = np.zeros((256, group.shape[1]), np.int64)
     for bit, numbers in enumerate(group):
         sums[1 << bit : 2 << bit] = sums[: 1 << bit] + numbers

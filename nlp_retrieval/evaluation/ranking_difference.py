@@ -1,9 +1,9 @@
-"""Why two configurations rank a query differently: what entered, left and moved, and what the signals say of it.
+"""Differences between two configurations' rankings of a query: hits that entered, left and moved, and their signals.
 
-Only what the numbers show is said. Signals are matched by name, and equal names need not mean equal components. A hit's
-rank by a signal is, for ``<label>.rank``, the value itself; for ``<label>.score`` with a ``<label>.rank`` beside it, that
-value, so the two are told as one; for any other signal, one more than the number of hits of the same list whose value is
-higher. Of a hit that is not in a list, the signals there are not known, which is not to say that nothing found it.
+Only the numbers themselves are reported. Signals are matched by name, and equal names need not mean equal components. A hit's
+rank by a signal is, for ``<label>.rank``, the value itself; for ``<label>.score`` with a matching ``<label>.rank``, that
+value, so the two are reported as one; for any other signal, one more than the number of hits of the same list whose value is
+higher. If a hit is not in a list, its signals there are unknown, which does not mean that no component found it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["HitDifference", "MissedGold", "QueryDifference", "SignalMove", "diff
 
 Movement = Literal["entered", "left", "up", "down", "same"]
 Seen = Literal["seen", "unseen", "absent", "unlisted"]
-"""Whether a hit has a signal: it does; it does not, though other hits of the configuration do; the configuration has no
+"""Presence of a signal: the hit has it; it does not, though other hits of the configuration do; the configuration has no
 such signal; the hit is not in the list."""
 
 _RANK, _SCORE = ".rank", ".score"
@@ -31,13 +31,13 @@ class SignalMove:
     """One signal of a hit in two lists.
 
     Args:
-        name: of the signal.
-        one: its value in the first list; None where there is none.
-        other: the same in the second.
+        name: name of the signal.
+        one: its value in the first list; None if there is none.
+        other: its value in the second list.
         one_rank: the rank of the hit by this signal in the first list.
-        other_rank: the same in the second.
-        one_seen: whether the hit has it in the first list, and if not, why.
-        other_seen: the same in the second.
+        other_rank: its rank in the second list.
+        one_seen: presence of the signal in the first list.
+        other_seen: presence in the second list.
     """
 
     name: str
@@ -50,7 +50,7 @@ class SignalMove:
 
     @property
     def up(self) -> int | None:
-        """Return how many places the hit stands higher by this signal in the second list; None unless both have it."""
+        """Return by how many positions the hit ranks higher by this signal in the second list; None unless both have it."""
         return None if self.one_rank is None or self.other_rank is None else self.one_rank - self.other_rank
 
 
@@ -59,16 +59,16 @@ class HitDifference:
     """A hit that is among the first k of at least one of two lists.
 
     Args:
-        item_id: of the item.
-        title: empty where it has none.
-        grade: 0 where it is not gold of the query.
-        one_rank: in the first list, from 1; beyond k too where the list goes on; None where it is not in the list.
-        other_rank: the same in the second.
+        item_id: id of the item.
+        title: empty if it has none.
+        grade: 0 if it is not gold for the query.
+        one_rank: in the first list, from 1, also beyond k; None if it is not in the list.
+        other_rank: in the second list.
         one_score: in the first list.
         other_score: in the second.
         movement: ``"entered"`` the first k of the second list, ``"left"`` those of the first, or went ``"up"``, ``"down"``
             or stayed the ``"same"`` in both.
-        signals: all that the hit has in either list; see the module for what their ranks are.
+        signals: all signals of the hit in either list; see the module for their ranks.
     """
 
     item_id: str
@@ -83,12 +83,12 @@ class HitDifference:
 
     @property
     def up(self) -> int | None:
-        """Return how many places it stands higher in the second list; None where either list does not hold it."""
+        """Return by how many positions it ranks higher in the second list; None if it is missing from either list."""
         return None if self.one_rank is None or self.other_rank is None else self.one_rank - self.other_rank
 
     @property
     def moved_by(self) -> list[SignalMove]:
-        """The signals that are not alike: only in one of the lists, or with another rank; none where the hit did not move."""
+        """The signals that differ: only in one of the lists, or with another rank; empty if the hit did not move."""
         if self.movement == "same":
             return []
         return [one for one in self.signals if one.one_seen != one.other_seen or one.up]
@@ -96,14 +96,14 @@ class HitDifference:
 
 @dataclass(frozen=True)
 class MissedGold:
-    """Gold that is among the first k of neither list.
+    """Gold that is not among the first k of either list.
 
     Args:
-        item_id: of the item.
-        title: empty where it has none.
+        item_id: id of the item.
+        title: empty if it has none.
         grade: above 0.
-        one_rank: beyond k in the first list; None where it is not there.
-        other_rank: the same in the second.
+        one_rank: beyond k in the first list; None if it is missing.
+        other_rank: in the second list.
     """
 
     item_id: str
@@ -115,20 +115,20 @@ class MissedGold:
 
 @dataclass(frozen=True)
 class QueryDifference:
-    """Two lists for one query, side by side.
+    """Two lists for one query.
 
     Args:
-        query_id: of the query.
+        query_id: id of the query.
         text: its text.
-        family: None where it stands alone.
-        group: None where it belongs to none.
+        family: None if it has none.
+        group: None if it belongs to none.
         one: the first configuration.
         other: the second.
         k: the cutoff.
-        hits: all that are among the first k of either, by their better rank.
-        missed: gold that is among the first k of neither.
-        one_recall: of the first list at k, over the gold items; None where the query has no gold.
-        other_recall: of the second.
+        hits: all hits among the first k of either list, by their better rank.
+        missed: gold that is not among the first k of either list.
+        one_recall: recall of the first list at k, over the gold items; None if the query has no gold.
+        other_recall: recall of the second.
     """
 
     query_id: str
@@ -160,15 +160,15 @@ def difference(lists: RunLists, one: str, other: str, query_id: str, k: int) -> 
     """Compare the lists of two configurations for one query.
 
     Args:
-        lists: of a run.
+        lists: lists of a run.
         one: a configuration.
         other: another.
-        query_id: of the query.
-        k: the cutoff; what stands beyond it is neither entered nor left.
+        query_id: id of the query.
+        k: the cutoff; hits beyond it neither enter nor leave.
 
     Raises:
-        ConfigurationError: there is no such configuration.
-        QueryError: there is no such query, or ``k`` is not a positive integer.
+        ConfigurationError: the configuration does not exist.
+        QueryError: the query does not exist, or ``k`` is not a positive integer.
     """
     cut = check_k(k)
     query = lists.number_of(query_id)
@@ -215,7 +215,7 @@ class _Side:
         return len(gold.keys() & set(self.first(k))) / len(gold) if gold else None
 
     def signal(self, name: str, item: int) -> tuple[float | None, int | None, Seen]:
-        """Return the value, the rank by it, and whether there is one."""
+        """Return the value, its rank, and its presence."""
         if item not in self.ranks:
             return None, None, "unlisted"
         if name not in self.columns:
@@ -251,7 +251,7 @@ def _hit(lists: RunLists, item: int, grade: int, first: _Side, second: _Side, k:
 
 
 def _told_by_score(name: str, first: _Side, second: _Side) -> bool:
-    """Return whether this is a rank whose score stands beside it wherever it does."""
+    """Return whether this is a rank that always comes with a score of the same label."""
     score = name.removesuffix(_RANK) + _SCORE
     return name.endswith(_RANK) and all(score in side.columns for side in (first, second) if name in side.columns)
 

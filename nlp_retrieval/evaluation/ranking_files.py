@@ -1,9 +1,9 @@
-"""The lists of a run as Parquet files: a row for each hit in ``hits.parquet``, for each query in ``queries.parquet``.
+"""The lists of a run as Parquet files: a row per hit in ``hits.parquet``, per query in ``queries.parquet``.
 
-``gold.parquet`` has a row for each gold document and whatever may find it: a configuration, or a retriever alone.
-``passages.parquet`` has the texts of gold and of the first hits, each once; a run of an earlier version has none.
+``gold.parquet`` has a row for each gold document and each possible source: a configuration, or a retriever alone.
+``passages.parquet`` has the texts of gold and of the first hits, each once; runs of earlier versions have none.
 
-What is read back is equal to what was written, so that what was run can be compared and explained again without running it.
+Reading restores exactly what was written, so a run can be compared and explained again without repeating it.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _GOLD_SCHEMA = pa.schema(
 )
 _PASSAGES_SCHEMA = pa.schema({"item_id": pa.string(), "text": pa.string()})
 _ABOUT = b"nlp_retrieval"
-"""The key of what the file says of itself: its format, and the configurations, also those that found nothing."""
+"""Metadata key of the file's own description: its format, and the configurations, including those without hits."""
 
 
 def queries_table(lists: RunLists) -> pa.Table:
@@ -81,7 +81,7 @@ def queries_table(lists: RunLists) -> pa.Table:
 def hits_table(lists: RunLists) -> pa.Table:
     """Return one row for each hit of each configuration, best first.
 
-    ``grade`` is 0 where the hit is not gold of its query, and ``signals`` are where the score came from.
+    ``grade`` is 0 if the hit is not gold for its query, and ``signals`` are the parts of the score.
     """
     ids, titles = pa.array(lists.item_ids, pa.string()), pa.array(lists.titles, pa.string())
     queries = pa.array(lists.query_ids, pa.string())
@@ -107,7 +107,7 @@ def hits_table(lists: RunLists) -> pa.Table:
 def gold_table(lists: RunLists, retrievers: Mapping[str, Ranks]) -> pa.Table:
     """Return one row for each gold document and configuration, and for each gold document and retriever alone.
 
-    ``rank`` is where it stands in the list of its query, from 1, and null where it does not stand there.
+    ``rank`` is its rank in the list of its query, from 1, and null if it is not in the list.
     """
     ranks = [("configuration", name, gold_ranks(lists, listing)) for name, listing in lists.listings.items()]
     ranks += [("retriever", name, own) for name, own in retrievers.items()]
@@ -124,7 +124,7 @@ def gold_table(lists: RunLists, retrievers: Mapping[str, Ranks]) -> pa.Table:
 
 
 def passages_table(lists: RunLists) -> pa.Table:
-    """Return one row for each item whose text is known."""
+    """Return one row for each item with a known text."""
     return pa.table([list(lists.passages), list(lists.passages.values())], _PASSAGES_SCHEMA)
 
 
@@ -137,13 +137,13 @@ def _passages(path: Path) -> dict[str, str]:
 
 
 def read_retrievers(folder: str | Path) -> dict[str, Ranks]:
-    """Read the ranks of gold documents by retriever back; 0 where it is not found.
+    """Read the ranks of gold documents by retriever; 0 if not found.
 
     Args:
         folder: the output folder of a benchmark.
 
     Raises:
-        SourceError: there is no such file, or it is not what a benchmark writes.
+        SourceError: there is no such file, or it was not written by a benchmark.
     """
     table = _read(Path(folder) / GOLD, _GOLD_SCHEMA)
     _require_values(table, ("query_id", "item_id", "grade", "kind", "finder"), Path(folder) / GOLD)
@@ -154,13 +154,13 @@ def read_retrievers(folder: str | Path) -> dict[str, Ranks]:
 
 
 def read_lists(folder: str | Path) -> RunLists:
-    """Read the lists of a run back.
+    """Read the lists of a run.
 
     Args:
         folder: the output folder of a benchmark.
 
     Raises:
-        SourceError: there are no such files, or they are not what a benchmark writes.
+        SourceError: there are no such files, or they were not written by a benchmark.
     """
     queries, hits = _read(Path(folder) / QUERIES, _QUERIES_SCHEMA), _read(Path(folder) / HITS, _HITS_SCHEMA)
     _require_values(queries, ("query_id", "text", "gold"), Path(folder) / QUERIES)
@@ -225,7 +225,7 @@ def _configurations(hits: pa.Table, path: Path) -> list[str]:
 
 
 def _packed(signals: dict[str, Scores], n_hits: int) -> pa.MapArray:
-    """Signals as one map for each hit, without those that it does not have."""
+    """Signals as one map per hit, without missing ones."""
     values = np.array([*signals.values()], np.float64).reshape(len(signals), n_hits).T
     there = ~np.isnan(values)
     offsets = offsets_of(there.sum(axis=1)).astype(np.int32)
@@ -251,7 +251,7 @@ def _read(path: Path, schema: pa.Schema) -> Any:
         raise SourceError(f"{path} does not exist; give the output folder of a benchmark (run it again if it is an older one)")
     try:
         table = pq.read_table(path)
-        table.validate(full=True)  # what is damaged may still be Parquet: texts that are not UTF-8, offsets that lead outside
+        table.validate(full=True)  # a damaged file may still be Parquet: invalid UTF-8, offsets out of range
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{path} cannot be read ({error}); run the benchmark again") from error
     if not table.schema.equals(schema):
@@ -260,7 +260,7 @@ def _read(path: Path, schema: pa.Schema) -> Any:
 
 
 def _require_values(table: pa.Table, columns: Sequence[str], path: Path) -> None:
-    """Refuse null where a benchmark writes none."""
+    """Raise an error for null values in columns that never have any."""
     for name in columns:
         column = table.column(name)
         inner = column.combine_chunks().items if pa.types.is_map(column.type) and not column.null_count else column

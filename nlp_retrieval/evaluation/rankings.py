@@ -1,6 +1,6 @@
-"""The lists of a run as columns: what each configuration found for each query, with scores and signals, and the gold.
+"""The lists of a run as columns: the hits of each configuration for each query, with scores and signals, and the gold.
 
-Items are counted among those that stand in a list or are gold, in the order in which they are first met, so that the lists
+Items are numbered among those in a list or in the gold, in order of first appearance, so the lists
 of a large sweep take a few bytes a hit and need no corpus. Nothing is rounded.
 """
 
@@ -19,10 +19,10 @@ from nlp_retrieval.errors import ConfigurationError, QueryError, nearest
 from nlp_retrieval.evaluation.gold import joined
 
 TEXT_DEPTH = 30
-"""So many hits of each list come with their texts."""
+"""Number of hits of each list that are stored with their texts."""
 
 LONGEST_TEXT = 5000
-"""Characters; what is longer is cut, and ends with an ellipsis."""
+"""Maximum characters; longer texts are truncated with an ellipsis."""
 
 Ranking = list[tuple[str, float]]
 """Item ids and scores of one query, best first."""
@@ -34,9 +34,9 @@ class Listing:
 
     Args:
         offsets: ``[queries + 1]``; query i owns ``offsets[i]:offsets[i + 1]`` of the columns.
-        items: ``[hits]``, places in :attr:`RunLists.item_ids`, best first.
+        items: ``[hits]``, positions in :attr:`RunLists.item_ids`, best first.
         scores: ``[hits]``.
-        signals: ``[hits]`` by name, as of :class:`~nlp_retrieval.core.models.RetrievalResult`; NaN where a hit has none.
+        signals: ``[hits]`` by name, as in :class:`~nlp_retrieval.core.models.RetrievalResult`; NaN if a hit has none.
     """
 
     offsets: Rows
@@ -45,26 +45,26 @@ class Listing:
     signals: dict[str, Scores] = field(default_factory=dict)
 
     def of(self, query: int) -> slice:
-        """Return where the hits of a query stand, by its number."""
+        """Return the range of a query's hits, by its number."""
         return slice(int(self.offsets[query]), int(self.offsets[query + 1]))
 
 
 @dataclass(frozen=True, eq=False)
 class RunLists:
-    """All lists of a run, and what the queries ask for.
+    """All lists of a run, with the queries and gold.
 
     Args:
         query_ids: in order.
-        texts: of the queries.
-        families: per query; None where it stands alone.
-        groups: per query; None where it belongs to none.
-        item_ids: of every item that stands in a list or is gold.
-        titles: of those, empty where an item has none.
-        gold_offsets: ``[queries + 1]``, into the two that follow.
-        gold_items: places in ``item_ids``.
+        texts: texts of the queries.
+        families: per query; None if it has none.
+        groups: per query; None if it belongs to none.
+        item_ids: ids of every item in a list or in the gold.
+        titles: titles of those, empty if an item has none.
+        gold_offsets: ``[queries + 1]``, into the next two.
+        gold_items: positions in ``item_ids``.
         gold_grades: above 0.
         listings: by configuration.
-        passages: texts by item id, of gold and of the first hits, cut to :data:`LONGEST_TEXT`; empty where none is known.
+        passages: texts by item id, of gold and of the first hits, cut to :data:`LONGEST_TEXT`; empty if none is known.
     """
 
     query_ids: list[str]
@@ -83,7 +83,7 @@ class RunLists:
         """Return the lists of a configuration.
 
         Raises:
-            ConfigurationError: there is no such configuration.
+            ConfigurationError: the configuration does not exist.
         """
         if configuration not in self.listings:
             raise ConfigurationError(
@@ -95,7 +95,7 @@ class RunLists:
         """Return the number of a query, from 0.
 
         Raises:
-            QueryError: there is no such query.
+            QueryError: the query does not exist.
         """
         try:
             return self.query_ids.index(query_id)
@@ -103,7 +103,7 @@ class RunLists:
             raise QueryError(f"the run has no query {query_id!r}; {nearest(query_id, self.query_ids)}") from None
 
     def gold_of(self, query: int) -> dict[int, int]:
-        """Return the grades of a query's gold by place in ``item_ids``."""
+        """Return the grades of a query's gold by position in ``item_ids``."""
         here = slice(int(self.gold_offsets[query]), int(self.gold_offsets[query + 1]))
         return dict(zip(self.gold_items[here].tolist(), self.gold_grades[here].tolist(), strict=True))
 
@@ -122,10 +122,10 @@ class RunLists:
         }
 
     def first(self, number: int) -> RunLists:
-        """Return the lists of the first queries alone.
+        """Return the lists of only the first queries.
 
         Args:
-            number: of queries.
+            number: number of queries.
         """
         listings = {}
         for name, one in self.listings.items():
@@ -146,7 +146,7 @@ class RunLists:
         )
 
     def grades(self, configuration: str) -> Rows:
-        """Return ``[hits]``: the grade of each hit of a configuration, 0 where it is not gold of its query."""
+        """Return ``[hits]``: the grade of each hit of a configuration, 0 if it is not gold for its query."""
         listing, n_items = self.listing(configuration), max(1, len(self.item_ids))
         gold = np.repeat(np.arange(len(self.query_ids)), np.diff(self.gold_offsets)) * n_items + self.gold_items
         hits = np.repeat(np.arange(len(self.query_ids)), np.diff(listing.offsets)) * n_items + listing.items
@@ -154,11 +154,11 @@ class RunLists:
 
 
 class ListsBuilder:
-    """Gathers the lists of a run, one configuration after another.
+    """Collects the lists of a run, one configuration after another.
 
     Args:
         query_ids: in order.
-        texts: of the queries.
+        texts: texts of the queries.
         families: per query.
         groups: per query.
         qrels: grades above 0 by item id, by query id.
@@ -187,7 +187,7 @@ class ListsBuilder:
         self._passages: dict[str, str] = {}
 
     def add(self, configuration: str, found: Sequence[Sequence[RetrievalResult]]) -> Listing:
-        """Add what a searcher found, one list per query."""
+        """Add a searcher's results, one list per query."""
         with no_collection():
             return self._added(configuration, found)
 
@@ -200,19 +200,19 @@ class ListsBuilder:
         return self._put(configuration, list(map(len, found)), items, [hit.score for hit in hits], signals)
 
     def add_rankings(self, configuration: str, rankings: Sequence[Ranking], titles: Mapping[str, str]) -> Listing:
-        """Add lists that came with ids and scores alone, one per query."""
+        """Add lists with ids and scores alone, one per query."""
         pairs = [pair for one in rankings for pair in one]
         items = [self._at(item_id, titles.get(item_id, "")) for item_id, _ in pairs]
         return self._put(configuration, list(map(len, rankings)), items, [score for _, score in pairs], {})
 
     def add_passages(self, texts: Mapping[str, str]) -> None:
-        """Add texts of items that have none yet, by id."""
+        """Add texts by item id; existing ones are kept."""
         for item_id, text in texts.items():
             if item_id not in self._passages:
                 self._passages[item_id] = text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 2]} …"
 
     def without_passage(self) -> list[str]:
-        """Return the ids of gold, and of the first hits of lists that came without texts, that have none yet."""
+        """Return the ids, without a text so far, of gold and of the first hits of lists added without texts."""
         wanted = dict.fromkeys(self._gold_items.tolist())
         for one in self._listings.values():
             rank = np.arange(len(one.items)) - np.repeat(one.offsets[:-1], np.diff(one.offsets))
@@ -221,7 +221,7 @@ class ListsBuilder:
         return [ids[item] for item in wanted if ids[item] not in self._passages]
 
     def built(self) -> RunLists:
-        """Return all that was added."""
+        """Return the collected lists."""
         gold = self._gold_offsets, self._gold_items, self._gold_grades
         listings, passages = dict(self._listings), dict(self._passages)
         return RunLists(*self._about, list(self._place), list(self._titles), *gold, listings, passages)

@@ -1,16 +1,16 @@
-"""Runs as TREC files, read and written, and judgements written, so that other tools' figures can be compared with ours.
+"""Reading and writing runs as TREC files, and writing judgements, to compare figures with other tools.
 
-**Order.** trec_eval keeps scores as 32-bit floats and breaks ties by item id, descending; the rank column it ignores.
-So each score that is written is below the one before it as a 32-bit float too: a score that would tie is written as
-the next smaller 32-bit float, every other score in full. trec_eval and all that go by scores then see our order.
+**Order.** trec_eval keeps scores as 32-bit floats and breaks ties by item id, descending; it ignores the rank column.
+So each written score is below the one before it as a 32-bit float too: a score that would tie is written as
+the next smaller 32-bit float, every other score in full. trec_eval and all other tools that sort by score then use our order.
 
-Reading, ties are broken as the ids stand in the file, byte by byte, which is what trec_eval sees.
+On reading, ties are broken by the ids in the file, byte by byte, as in trec_eval.
 
-**Ids** are columns as :mod:`~nlp_retrieval.core.files.trec_ids` has them.
+**Ids** are columns in the form of :mod:`~nlp_retrieval.core.files.trec_ids`.
 
-**Files.** UTF-8; gzip where the name ends in ``.gz``, and on reading wherever the content is gzip; ``~`` is the home folder.
-A file is written beside its place, synced and renamed: there is the old file or the new one, never half of one. TREC has no
-line for a query without hits: such a query is missing from the file, and scores 0 in tools that go by the qrels.
+**Files.** UTF-8; gzip if the name ends in ``.gz``, and on reading whenever the content is gzip; ``~`` is the home folder.
+A file is written under a temporary name, synced and renamed: readers see the old file or the new one, never a part. TREC has no
+line for a query without hits: such a query is missing from the file, and scores 0 in tools that use the qrels.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _CURES = {
     3: '; if they are query, item and rank, write: awk \'{print $1, "Q0", $2, $3, 1/$3, "run"}\' OLD > NEW',
     5: "; if only the tag is missing, write: awk '{print $0, \"run\"}' OLD > NEW",
 }
-"""What to do with a run of another number of columns."""
+"""Suggested fixes for a run with another number of columns."""
 
 
 def write_run(
@@ -51,14 +51,14 @@ def write_run(
     """Write rankings as a TREC run: ``query Q0 item rank score tag``, ranks from 1.
 
     Args:
-        path: the file; its folder is made where it is missing, and a file that is there is replaced.
+        path: the file; its folder is created if it is missing, and an existing file is replaced.
         query_ids: one for each list.
-        lists: per query ``(item id, score)``, best first; ties stay in this order.
-        tag: the name of the run; its white space becomes underscores.
+        lists: per query ``(item id, score)``, best first; ties keep this order.
+        tag: the name of the run; white space becomes underscores.
 
     Raises:
-        QueryError: an empty id, the same query twice, or not as many query ids as lists.
-        EngineError: a list that is not best first, an item twice in one list, or a score that 32 bits cannot hold.
+        QueryError: an empty id, the same query twice, or different numbers of query ids and lists.
+        EngineError: a list that is not best first, an item twice in one list, or a score out of the range of 32 bits.
         OutputError: the file cannot be written.
     """
     if len(query_ids) != len(lists):
@@ -76,11 +76,11 @@ def read_run(path: str | Path) -> Run:
         path: the file, plain or gzip.
 
     Returns:
-        Per query, in the order of the file, its hits in the order in which trec_eval takes them: by score as a 32-bit
-        float, then by item id, descending. The scores are as the file has them; the ranks in the file do not count.
+        Per query, in the order of the file, its hits in trec_eval's order: by score as a 32-bit
+        float, then by item id, descending. The scores are those in the file; the ranks in the file are ignored.
 
     Raises:
-        SourceError: no such file, or a line that is not six columns with a finite score, or an item twice in one query.
+        SourceError: the file does not exist, a line is not six columns with a finite score, or an item is repeated in a query.
     """
     found: dict[str, dict[str, float]] = {}
     written: dict[str, list[bytes]] = {}
@@ -103,11 +103,11 @@ def write_qrels(path: str | Path, qrels: Mapping[str, Mapping[str, int]]) -> Non
     """Write judgements as TREC qrels: ``query 0 item grade``.
 
     Args:
-        path: the file; its folder is made where it is missing, and a file that is there is replaced.
-        qrels: grade by item id, by query id. Gold that names titles: ``RetrievalEvaluator.qrels()``.
+        path: the file; its folder is created if it is missing, and an existing file is replaced.
+        qrels: grade by item id, by query id. For gold that names titles: ``RetrievalEvaluator.qrels()``.
 
     Raises:
-        GoldError: a grade that is not an integer.
+        GoldError: a grade is not an integer.
         QueryError: an empty id.
         OutputError: the file cannot be written.
     """
@@ -132,7 +132,7 @@ def _qrels_lines(query_id: str, grades: Mapping[str, int]) -> str:
 
 
 def _strictly_decreasing(query_id: str, scores: list[float]) -> list[str]:
-    """The scores as text, each below the one before it as a 32-bit float, and so as a 64-bit float too."""
+    """The scores as text, each below the one before it as a 32-bit float, and therefore as a 64-bit float too."""
     single = _as_single(scores)
     if not np.isfinite(single).all():
         rank = int(np.flatnonzero(~np.isfinite(single))[0]) + 1
@@ -166,7 +166,7 @@ def _as_single(scores: Iterable[float]) -> NDArray[np.float32]:
 
 
 def _as_trec_eval(hits: dict[str, float], written: list[bytes]) -> list[tuple[str, float]]:
-    """The hits by score and then by id; ``written`` holds their ids as they stand in the file, which C compares as bytes."""
+    """The hits by score and then by id; ``written`` holds their ids as in the file, which C compares as bytes."""
     single, pairs = _as_single(hits.values()), list(hits.items())
     if (single[1:] < single[:-1]).all():
         return pairs
@@ -182,14 +182,14 @@ def _encode(name: str) -> str:
 
 
 def _write(path: str | Path, parts: Iterable[str]) -> None:
-    """Write all of a file or nothing."""
+    """Write a file completely or not at all."""
     target, content = Path(path).expanduser(), "".join(parts).encode()
-    # no time and no name in the header: the same run is the same file
+    # no time and no name in the header, so that the same run gives the same file
     write_output(target, gzip.compress(content, 6, mtime=0) if target.suffix == ".gz" else content)
 
 
 def _read(path: str | Path) -> Iterator[tuple[int, list[str], list[bytes]]]:
-    """The lines that are not blank, numbered from 1, as decoded columns and as they stand there."""
+    """The lines that are not blank, numbered from 1, as decoded columns and in raw form."""
     number = 0
     with open_bytes(path) as stream:
         while True:

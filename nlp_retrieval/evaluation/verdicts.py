@@ -1,6 +1,6 @@
 """Comparisons in words.
 
-What is called better or worse is what the corrected test bears out, and nothing else: an interval without 0 or a large
+A system is called better or worse only if the corrected test is significant: an interval without 0 or a large
 effect is not enough.
 """
 
@@ -18,11 +18,11 @@ Verdict = Literal["better", "worse", "not distinguishable"]
 
 
 def verdict(comparison: Comparison, alpha: float = 0.05) -> Verdict:
-    """Say whether the system is better or worse than the baseline, as far as the corrected test bears it out.
+    """Return whether the system is better or worse than the baseline, if the corrected test is significant.
 
     Args:
-        comparison: of the two.
-        alpha: the chance, between 0 and 1, of calling any of the measure's differences real where none is.
+        comparison: the comparison of the two.
+        alpha: the chance, between 0 and 1, of calling any of the measure's differences real if none is.
 
     Raises:
         ConfigurationError: ``alpha`` is not between 0 and 1.
@@ -35,10 +35,10 @@ def verdict(comparison: Comparison, alpha: float = 0.05) -> Verdict:
 
 
 def limits(comparison: Comparison, alpha: float = 0.05) -> str:
-    """Return why the test could not have borne out a difference, however clear; an empty string where it could.
+    """Return why the test could not have found any difference significant, however clear; an empty string if it could.
 
     Args:
-        comparison: of two systems.
+        comparison: comparison of two systems.
         alpha: as in :func:`verdict`.
     """
     one, many = comparison, comparison.comparisons
@@ -65,7 +65,7 @@ def sentence(comparison: Comparison, alpha: float = 0.05) -> str:
     """Return the comparison in words, with its numbers; p is the corrected one.
 
     Args:
-        comparison: of two systems.
+        comparison: comparison of two systems.
         alpha: as in :func:`verdict`.
     """
     one, found = comparison, verdict(comparison, alpha)

@@ -1,1 +1,1 @@
-"""Searchers inside other frameworks, and their documents as items: a module each, which needs that framework."""
+"""Searchers inside other frameworks, and their documents as items: one module per framework, which must be installed."""

@@ -17,12 +17,12 @@ __all__ = ["DspyRetriever"]
 
 
 class DspyRetriever:
-    """Searches an opened index for DSPy: ``dspy.configure(rm=DspyRetriever(searcher))``, and ``dspy.Retrieve`` uses it.
+    """Searches an opened index for DSPy: after ``dspy.configure(rm=DspyRetriever(searcher))``, ``dspy.Retrieve`` uses it.
 
     Args:
-        searcher: with an opened index.
-        k: at most this many passages, where a call does not say how many.
-        where: a filter that holds for all calls; see :mod:`nlp_retrieval.core.filters`.
+        searcher: a searcher with an opened index.
+        k: at most this many passages, unless a call gives another number.
+        where: a filter for all calls; see :mod:`nlp_retrieval.core.filters`.
     """
 
     def __init__(self, searcher: BaseSearcher, k: int = 3, where: Where | None = None) -> None:
@@ -34,9 +34,9 @@ class DspyRetriever:
         """Return passages, best first: examples with ``long_text``, ``pid``, ``score``, ``signals`` and ``metadata``.
 
         Args:
-            query: what is searched for.
-            k: instead of its own.
-            where: instead of its own.
+            query: the query text.
+            k: overrides the default.
+            where: overrides the default.
         """
         (results,) = self.searcher.search([query], self.k if k is None else k, where=self.where if where is None else where)
         return [

@@ -24,9 +24,9 @@ class HaystackRetriever:
     """Searches an opened index in a Haystack pipeline.
 
     Args:
-        searcher: with an opened index.
+        searcher: a searcher with an opened index.
         top_k: at most this many documents.
-        where: a filter that holds for all runs; see :mod:`nlp_retrieval.core.filters`.
+        where: a filter for all runs; see :mod:`nlp_retrieval.core.filters`.
     """
 
     def __init__(self, searcher: BaseSearcher, top_k: int = 10, where: dict[str, Any] | None = None) -> None:
@@ -39,9 +39,9 @@ class HaystackRetriever:
         """Search.
 
         Args:
-            query: what is searched for.
-            top_k: instead of the component's own.
-            where: instead of the component's own.
+            query: the query text.
+            top_k: overrides the component's own.
+            where: overrides the component's own.
         """
         (results,) = self.searcher.search(
             [query], self.top_k if top_k is None else top_k, where=self.where if where is None else where
@@ -55,19 +55,19 @@ class HaystackRetriever:
         """Search in a thread, as :meth:`run` does.
 
         Args:
-            query: what is searched for.
-            top_k: instead of the component's own.
-            where: instead of the component's own.
+            query: the query text.
+            top_k: overrides the component's own.
+            where: overrides the component's own.
         """
         found: dict[str, list[Document]] = await asyncio.to_thread(self.run, query, top_k, where)
         return found
 
 
 def to_documents(results: Iterable[RetrievalResult]) -> list[Document]:
-    """Return results as Haystack documents, whose ``meta`` tells the ``signals`` too.
+    """Return results as Haystack documents, with the ``signals`` in their ``meta``.
 
     Args:
-        results: of one query.
+        results: the results of one query.
     """
     return [
         Document(
@@ -84,10 +84,10 @@ def to_items(documents: Iterable[Document]) -> Iterator[SearchableItem]:
     """Yield Haystack's documents as items, one at a time.
 
     Args:
-        documents: of texts.
+        documents: text documents.
 
     Raises:
-        SourceError: a document has no text, an empty id, or metadata that is no JSON.
+        SourceError: a document has no text, an empty id, or metadata that is not JSON.
     """
     for number, document in enumerate(documents, 1):
         place = f"document {number}"

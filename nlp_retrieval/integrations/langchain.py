@@ -28,9 +28,9 @@ class LangChainRetriever(BaseRetriever):
     :func:`to_documents` for what it returns.
 
     Args:
-        searcher: with an opened index.
+        searcher: a searcher with an opened index.
         k: at most this many documents.
-        where: a filter that holds for all calls; see :mod:`nlp_retrieval.core.filters`.
+        where: a filter for all calls; see :mod:`nlp_retrieval.core.filters`.
     """
 
     searcher: BaseSearcher
@@ -46,10 +46,10 @@ class LangChainRetriever(BaseRetriever):
 
 
 def to_documents(results: Iterable[RetrievalResult]) -> list[Document]:
-    """Return results as LangChain documents, whose metadata tells the ``score`` and the ``signals`` too.
+    """Return results as LangChain documents, with the ``score`` and the ``signals`` in their metadata.
 
     Args:
-        results: of one query.
+        results: the results of one query.
     """
     return [
         Document(
@@ -65,10 +65,10 @@ def to_items(documents: Iterable[Document]) -> Iterator[SearchableItem]:
     """Yield LangChain's documents as items, one at a time.
 
     Args:
-        documents: with ids; a text splitter gives none.
+        documents: documents with ids; text splitters do not set any.
 
     Raises:
-        SourceError: a document has no id, or metadata that is no JSON.
+        SourceError: a document has no id, or metadata that is not JSON.
     """
     for number, document in enumerate(documents, 1):
         place = f"document {number}"

@@ -24,9 +24,9 @@ class LlamaIndexRetriever(BaseRetriever):
     """Searches an opened index for a LlamaIndex query engine.
 
     Args:
-        searcher: with an opened index.
+        searcher: a searcher with an opened index.
         k: at most this many nodes.
-        where: a filter that holds for all calls; see :mod:`nlp_retrieval.core.filters`.
+        where: a filter for all calls; see :mod:`nlp_retrieval.core.filters`.
     """
 
     def __init__(self, searcher: BaseSearcher, k: int = 10, where: Where | None = None) -> None:
@@ -44,10 +44,10 @@ class LlamaIndexRetriever(BaseRetriever):
 
 
 def to_nodes(results: Iterable[RetrievalResult]) -> list[NodeWithScore]:
-    """Return results as LlamaIndex nodes; ``signals`` are in the metadata, where no model is shown them.
+    """Return results as LlamaIndex nodes; ``signals`` are in the metadata, but hidden from models.
 
     Args:
-        results: of one query.
+        results: the results of one query.
     """
     hidden = ["signals"]
     return [
@@ -69,10 +69,10 @@ def to_items(nodes: Iterable[BaseNode]) -> Iterator[SearchableItem]:
     """Yield LlamaIndex's nodes or documents as items, one at a time.
 
     Args:
-        nodes: of texts.
+        nodes: text nodes.
 
     Raises:
-        SourceError: a node has an empty id, or metadata that is no JSON.
+        SourceError: a node has an empty id, or metadata that is not JSON.
     """
     for number, node in enumerate(nodes, 1):
         place = f"node {number}"

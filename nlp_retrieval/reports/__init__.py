@@ -1,4 +1,4 @@
-"""What a benchmark found, shown: one page, the terminal, tables for papers, Weights & Biases."""
+"""Reports of a benchmark: one page, the terminal, tables for papers, Weights & Biases."""
 
 from nlp_retrieval._public_names import public_names
 

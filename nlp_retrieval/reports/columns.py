@@ -1,7 +1,7 @@
-"""The one table of quality and cost: which columns it has, what counts as best, and how its figures print.
+"""The table of quality and cost: its columns, the best values, and the format of its figures.
 
-The terminal, the page and the tables in files take their columns from here, so that a figure reads the same wherever it
-stands. "Best" is the best value measured, and every value that prints the same shares it; it says nothing of chance.
+The terminal, the page and the tables in files take their columns from here, so that a figure reads the same
+everywhere. "Best" is the best value measured, and every value that prints the same shares it; it does not imply significance.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ class Column:
 
     Args:
         key: the name of a measure (``"recall@5"``) or the field of a cost.
-        family: what is shown and hidden together: a measure without its cutoff, or ``"cost"``.
-        label: the heading under that of its family.
+        family: key for showing and hiding columns together: a measure without its cutoff, or ``"cost"``.
+        label: the heading below that of its family.
         lower_is_better: true of times and sizes.
-        cost: how to read it from a cost, or None where the cost lacks it; None for a measure.
-        count: whether it tells of this run alone, such as a number of calls; nothing is called best by it.
-        shown: how a figure is printed, where that is not the way of the other measures, costs or counts.
+        cost: returns the figure from a cost, or None if the cost lacks it; None for a measure.
+        count: whether it concerns this run alone, such as a number of calls; no such value is called best.
+        shown: how to format a figure, if not like other measures, costs or counts.
     """
 
     key: str
@@ -42,11 +42,11 @@ class Column:
 
     @property
     def title(self) -> str:
-        """The whole of its heading: ``"Recall @5"``, ``"MRR"``, ``"median ms"``."""
+        """Complete heading: ``"Recall @5"``, ``"MRR"``, ``"median ms"``."""
         return f"{family_label(self.family)} {self.label}" if self.label.startswith("@") else self.label
 
     def value(self, result: ConfigurationResult, group: str = "") -> float | None:
-        """Return the figure for a group of queries, or None where it was not measured. Cost is that of all queries."""
+        """Return the figure for a group of queries, or None if it was not measured. Cost is that of all queries."""
         if self.cost is not None:
             value = self.cost(result.cost) if result.cost is not None else None
         else:
@@ -55,7 +55,7 @@ class Column:
         return value if value is not None and math.isfinite(value) else None
 
     def text(self, value: float | None) -> str:
-        """Return the figure as it is printed: three decimals for measures, about three digits for costs."""
+        """Return the formatted figure: three decimals for measures, about three digits for costs."""
         if value is None:
             return ABSENT
         if self.shown is not None:
@@ -65,7 +65,7 @@ class Column:
         return f"{value:.3f}" if self.cost is None else amount(value)
 
     def difference(self, value: float | None, baseline: float | None) -> str:
-        """Return how far a figure is from the baseline's: the difference of measures, the ratio of costs."""
+        """Return the comparison of a figure with the baseline's: the difference of measures, the ratio of costs."""
         if value is None or baseline is None or self.count:
             return ""
         if self.cost is not None:
@@ -73,7 +73,7 @@ class Column:
         return signed(value - baseline)
 
     def best(self, values: Sequence[float | None]) -> set[int]:
-        """Return the places of the best value, with all that print the same; none where all of them do."""
+        """Return the positions of the best value, including all that print the same; empty if all do."""
         measured = [value for value in values if value is not None]
         printed = {self.text(value) for value in measured}
         if len(printed) < 2 or self.count:
@@ -124,12 +124,12 @@ ANSWER_COLUMNS = [
 
 
 def language_model_of(result: ConfigurationResult) -> LanguageModelCost | None:
-    """Return what a configuration's language models were asked; None where none was, or cost was not measured."""
+    """Return the language model usage of a configuration; None if there was none, or cost was not measured."""
     return result.cost.language_model if result.cost is not None else None
 
 
 def price_columns(report: BenchmarkReport) -> list[Column]:
-    """Return the columns of prices; empty where the price of no configuration that asked a language model is known."""
+    """Return the columns of prices; empty if no price is known for a configuration that used a language model."""
     prices = report.prices
     if prices is None:
         return []
@@ -152,7 +152,7 @@ def price_columns(report: BenchmarkReport) -> list[Column]:
 
 
 def cost_columns(report: BenchmarkReport) -> list[Column]:
-    """Return the columns of costs; those of language models and their price only where a configuration asked one."""
+    """Return the columns of costs; those of language models and their price only if a configuration used one."""
     asked = any(language_model_of(result) is not None for result in report.configurations)
     answered = any(result.cost is not None and result.cost.answering is not None for result in report.configurations)
     of_models = [*LANGUAGE_MODEL_COLUMNS, *price_columns(report)] if asked else []
@@ -167,14 +167,14 @@ def amount(value: float) -> str:
 
 
 def price_text(value: float) -> str:
-    """Return a price with about two digits where it is small: 0.0042, 0.15, 3.10."""
+    """Return a price with about two digits if it is small: 0.0042, 0.15, 3.10."""
     if not value or value >= 0.1:
         return amount(value)
     return f"{value:.2g}" if value >= 0.0001 else "<0.0001"
 
 
 def signed(difference: float, decimals: int = 3) -> str:
-    """Return a difference with its sign, ± where it prints as 0."""
+    """Return a difference with its sign, ± if it prints as 0."""
     moved = f"{difference:+.{decimals}f}".replace("-", "\N{MINUS SIGN}")
     return f"±{moved[1:]}" if not float(moved[1:]) else moved
 
@@ -191,7 +191,7 @@ def query_groups(report: BenchmarkReport) -> list[str]:
 
 
 def measure_columns(report: BenchmarkReport) -> list[Column]:
-    """Return a column for every measure that any configuration has, by measure and then by cutoff."""
+    """Return a column for every measure of any configuration, by measure and then by cutoff."""
     keys = {
         key for result in report.configurations for measures in (result.measures, *result.groups.values()) for key in measures
     }

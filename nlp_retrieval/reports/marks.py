@@ -1,7 +1,7 @@
-"""Which figures are marked as better or worse than the baseline's, and what goes with the marks in words.
+"""Marks of figures that are better or worse than the baseline's, and the accompanying explanations.
 
-A mark is the verdict of the corrected test and of nothing else; that a value is the best measured is not a verdict. The
-terminal, the page and the tables in files all take their marks and their words from here.
+A mark is the verdict of the corrected test alone; being the best value measured is not a verdict. The
+terminal, the page and the tables in files all take their marks and explanations from here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NO_VERDICT = "Bold is the best value measured, significant or not."
 
 @dataclass(frozen=True)
 class Marks:
-    """How two verdicts are written; ``none`` stands where there is neither."""
+    """Symbols for the two verdicts; ``none`` is used for neither."""
 
     better: str
     worse: str
@@ -56,16 +56,16 @@ def by_figure(report: BenchmarkReport) -> dict[tuple[str, str, str], Comparison]
 
 
 def unit(comparison: Comparison) -> str:
-    """Return what the test took as independent, with its number: ``"1,000 queries"``, ``"812 families of queries"``."""
+    """Return the test's independent units, with their number: ``"1,000 queries"``, ``"812 families of queries"``."""
     return f"{comparison.families:,} {'queries' if comparison.families == comparison.queries else 'families of queries'}"
 
 
 def legend(report: BenchmarkReport, marks: Marks) -> str:
-    """Return what the marks mean and which test they come from; that nothing was tested, where nothing was.
+    """Return the meaning of the marks and their test, or a note that nothing was tested.
 
     Args:
         report: a finished benchmark.
-        marks: those that are shown.
+        marks: the marks shown.
     """
     compared = [one for comparisons in report.comparisons.values() for one in comparisons]
     if not compared:
@@ -86,9 +86,9 @@ def legend(report: BenchmarkReport, marks: Marks) -> str:
 
 
 def by_chance(report: BenchmarkReport) -> str:
-    """Return how many marks chance alone may set, where more is compared than is corrected together; ``""`` where not.
+    """Return the expected number of false marks if more is compared than is corrected together; otherwise ``""``.
 
-    Holm's method holds the chance of any wrong mark in one measure and one group; a reader who looks through many of them
+    Holm's method limits the chance of any wrong mark in one measure and one group; a reader who looks at many of them
     sees more. The expected number of those with a wrong mark is at most the sum of these chances, however they depend on one
     another.
 
@@ -118,7 +118,7 @@ def by_chance(report: BenchmarkReport) -> str:
 
 
 def out_of_reach(report: BenchmarkReport) -> dict[str, list[str]]:
-    """Return why no difference in a group could have been borne out, with the groups of which that is so.
+    """Return why no difference in a group could have been significant, with the groups concerned.
 
     Args:
         report: a finished benchmark.
@@ -131,10 +131,10 @@ def out_of_reach(report: BenchmarkReport) -> dict[str, list[str]]:
 
 
 def shared_reason(comparisons: Sequence[Comparison]) -> str:
-    """Return why none of some differences could have been borne out; ``""`` where one could, or there is none.
+    """Return why none of some differences could have been significant; ``""`` if one could, or there is none.
 
     Args:
-        comparisons: those that are shown together.
+        comparisons: the comparisons shown together.
     """
     reasons = [limits(one, ALPHA) for one in comparisons]
     if not all(reasons):
@@ -144,5 +144,5 @@ def shared_reason(comparisons: Sequence[Comparison]) -> str:
 
 
 def p_text(p: float) -> str:
-    """Return a p-value as it is printed: three decimals, and a fourth where they would round it to the level."""
+    """Return a formatted p-value: three decimals, and a fourth if they would round it to the level."""
     return "<0.001" if p < 0.0005 else f"{p:.4f}" if abs(p - ALPHA) < 0.0005 else f"{p:.3f}"

@@ -1,6 +1,6 @@
-"""What must be known of a configuration's figures before they are compared, in sentences that go with them.
+"""Warnings about a configuration's figures, in sentences to be shown with them.
 
-The terminal and the page say them word for word.
+The terminal and the page show them word for word.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CALLS_AND_TOKENS = "Calls and tokens are what this run sent; tokens per query co
 
 
 def degraded_note(report: BenchmarkReport, result: ConfigurationResult) -> str:
-    """Return how many questions quality was judged without; ``""`` where there was none.
+    """Return how many questions are missing from the quality; ``""`` if none.
 
     Args:
         report: a finished benchmark.
@@ -42,10 +42,10 @@ def degraded_note(report: BenchmarkReport, result: ConfigurationResult) -> str:
 
 
 def latency_note(result: ConfigurationResult) -> str:
-    """Return how much of a latency is without the language model, because answers were on disk; ``""`` where none is.
+    """Return how much of a latency excludes the language model, because answers were on disk; ``""`` if none.
 
     Args:
-        result: a configuration's.
+        result: a configuration.
     """
     cost = language_model_of(result)
     if cost is None or not cost.latency_cache_hits:
@@ -59,7 +59,7 @@ def latency_note(result: ConfigurationResult) -> str:
 
 
 def price_note(report: BenchmarkReport, result: ConfigurationResult) -> str:
-    """Return why a configuration's price is not known; ``""`` where it is, or nothing is priced.
+    """Return why a configuration's price is unknown; ``""`` if it is known, or nothing is priced.
 
     Args:
         report: a finished benchmark.
@@ -72,7 +72,7 @@ def price_note(report: BenchmarkReport, result: ConfigurationResult) -> str:
 
 
 def prices_legend(report: BenchmarkReport) -> str:
-    """Return what the prices are of, and the table that they come from; ``""`` where none is shown.
+    """Return the basis of the prices, and the table that they come from; ``""`` if none is shown.
 
     Args:
         report: a finished benchmark.
@@ -92,7 +92,7 @@ def prices_legend(report: BenchmarkReport) -> str:
 
 
 def comparison_notes(report: BenchmarkReport) -> list[str]:
-    """Return what must be known of all figures: filters, and of runs that were made apart their corpora, families and groups.
+    """Return warnings about all figures: filters and, for separate runs, their corpora, families and groups.
 
     Args:
         report: a finished benchmark, or runs that are compared.
@@ -103,7 +103,7 @@ def comparison_notes(report: BenchmarkReport) -> list[str]:
 
 
 def counting_note(report: BenchmarkReport) -> str:
-    """Return in one line which queries were counted and which were not; ``""`` where that is not known.
+    """Return in one line which queries were counted and which were not; ``""`` if unknown.
 
     Args:
         report: a finished benchmark, or runs that are compared.
@@ -153,7 +153,7 @@ def _first(report: BenchmarkReport, what: str) -> str:
 
 
 def small_sample_note(report: BenchmarkReport) -> str:
-    """Return that figures are of few queries, or latencies of few; ``""`` where they are not.
+    """Return a note if figures or latencies are based on few queries; otherwise ``""``.
 
     Args:
         report: a finished benchmark.
@@ -169,7 +169,7 @@ def small_sample_note(report: BenchmarkReport) -> str:
 
 
 def timing_note(report: BenchmarkReport) -> str:
-    """Return what must be known of times: that the machine was busy, where they were taken; ``""`` where nothing must.
+    """Return warnings about times: the machine, and whether it was busy; ``""`` if there are none.
 
     Args:
         report: a finished benchmark.
@@ -178,7 +178,7 @@ def timing_note(report: BenchmarkReport) -> str:
 
 
 def _busy_note(report: BenchmarkReport) -> str:
-    """That other processes kept the machine busy while something was timed."""
+    """Return a note that other processes kept the machine busy during the timing."""
     busy = max((one.cost.other_cores or 0.0 for one in report.configurations if one.cost is not None), default=0.0)
     cores = (report.manifest.get("hardware") or {}).get("cores")
     if busy < _BUSY * (cores if isinstance(cores, int) and cores > 0 else 1):
@@ -191,7 +191,7 @@ def _busy_note(report: BenchmarkReport) -> str:
 
 
 def _beside_note(report: BenchmarkReport) -> str:
-    """Return where latencies were timed, and why throughputs were not; ``""`` where one process searched alone."""
+    """Return where latencies were timed, and why throughputs were not; ``""`` if one process searched alone."""
     beside = [one.name for one in report.configurations if one.cost is not None and one.cost.queries_per_second is None]
     if not beside:
         return ""
@@ -205,7 +205,7 @@ def _beside_note(report: BenchmarkReport) -> str:
 
 
 def _filters_note(manifest: Config) -> str:
-    """By what the queries of a benchmark were filtered; ``""`` where they were not."""
+    """The filters of a benchmark's queries; ``""`` if there are none."""
     if not manifest.get("filters"):
         return ""
     pairs = manifest.get("where_from") or {}
@@ -215,7 +215,7 @@ def _filters_note(manifest: Config) -> str:
 
 
 def failure_notes(report: BenchmarkReport) -> list[str]:
-    """Return a sentence for each configuration that failed, and one where the baseline is among them."""
+    """Return a sentence for each failed configuration, and one if the baseline is among them."""
     notes = [f"{printable(failed.name)} failed: {printable(failed.reason)}" for failed in report.failed]
     if any(failed.name == report.manifest.get("baseline") for failed in report.failed):
         wanted = printable(str(report.manifest["baseline"]))

@@ -1,11 +1,11 @@
-"""Which configurations are worth what they cost: the Pareto front of quality and a cost.
+"""Configurations worth their cost: the Pareto front of quality and a cost.
 
-Quality is the main measure over all queries; cost is median latency, and the price of language models where it is known. A
+Quality is the main measure over all queries; cost is median latency, and the price of language models if known. A
 configuration is on the front when no other is at least as good in both and better in one, by the values as measured and not
-as printed; of equal ones, all are on it. What lacks one of the two values has no place, and where fewer than two have one
-there is no front. Neighbours on a front may differ by chance. What is not on the front of latencies is tied with it where it
-cannot be told from one that is: their intervals of the median latency overlap, and the test of every two configurations does
-not tell their quality apart.
+as printed; of equal ones, all are on it. Configurations without one of the two values are left out, and with fewer than two
+left there is no front. Neighbours on a front may differ by chance. A configuration off the front of latencies is tied with
+it if it cannot be distinguished from one on it: their intervals of the median latency overlap, and the test of all pairs does
+not distinguish their quality.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class Front:
     """A Pareto front.
 
     Args:
-        measure: what quality is, such as ``"recall@20"``.
+        measure: the measure of quality, such as ``"recall@20"``.
         cost: the column of the cost.
         names: the configurations on it, in the order of the report.
         placed: the configurations that have both values.
-        tied: those that are not on it, and cannot be told from one that is.
+        tied: those off the front that cannot be distinguished from one on it.
     """
 
     measure: str
@@ -60,7 +60,7 @@ def not_dominated(points: Sequence[tuple[float, float]]) -> list[bool]:
 
 
 def fronts(report: BenchmarkReport) -> dict[str, Front]:
-    """Return the fronts by the key of their cost: ``"latency_ms"``, and ``"price_per_1000_queries"`` where prices are known.
+    """Return the fronts by the key of their cost: ``"latency_ms"``, and ``"price_per_1000_queries"`` if prices are known.
 
     Args:
         report: a finished benchmark.
@@ -80,7 +80,7 @@ def fronts(report: BenchmarkReport) -> dict[str, Front]:
 
 
 def latency_interval(result: ConfigurationResult) -> tuple[float, float] | None:
-    """Return the interval of a median latency in milliseconds; None where it is not known."""
+    """Return the interval of a median latency in milliseconds; None if unknown."""
     cost = result.cost
     if cost is None or cost.latency_low_ms is None or cost.latency_high_ms is None:
         return None
@@ -104,11 +104,11 @@ def _tied(report: BenchmarkReport, names: Sequence[str], placed: Sequence[str]) 
 
 
 def front_legend(report: BenchmarkReport, mark: str) -> str:
-    """Return what the mark of a front means; ``""`` where there is none.
+    """Return the meaning of a front's mark; ``""`` if there is no front.
 
     Args:
         report: a finished benchmark.
-        mark: the one that is shown.
+        mark: the mark shown.
     """
     if not fronts(report):
         return ""

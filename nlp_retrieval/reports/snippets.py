@@ -1,8 +1,8 @@
-"""The part of a passage that a query is about, with the words that both share: what a reader looks at first.
+"""The relevant part of a passage for a query, with their shared words highlighted.
 
-A word is shared where it is the query's, or one of the two begins with the other, has four letters or more, and lacks three at
-most (``film``, ``filmed``). Words of a script without spaces are compared by pairs of characters. Common words are not shared:
-those that stand in many of the passages. The page's script (``explorer/passages.js``) does the same in a browser.
+A word is shared if it is in the query, or one of the two begins with the other, has four letters or more, and is at most
+three shorter (``film``, ``filmed``). Words of a script without spaces are compared by pairs of characters. Common words, which
+occur in many of the passages, are not shared. The page's script (``explorer/passages.js``) does the same in a browser.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import islice, pairwise
 
 LENGTH = 220
-"""Characters of a snippet."""
+"""Maximum characters of a snippet."""
 
 _WORD = re.compile(r"[^\W_]+")
 _UNSPACED = "\u2e80"
@@ -25,11 +25,11 @@ Span = tuple[int, int]
 
 
 def common_words(passages: Sequence[str], queries: Iterable[str]) -> set[str]:
-    """Return the words of queries that say little: those in more than a quarter of the passages.
+    """Return the uninformative words of queries: those in more than a quarter of the passages.
 
     Args:
-        passages: a sample of them is read. Of fewer than 20 nothing can be told; words of three letters or fewer are common
-            then.
+        passages: a sample of them is read. With fewer than 20, words of three letters or fewer are treated as common
+            instead.
         queries: texts.
     """
     asked = {word for text in queries for word in _words(text)}
@@ -41,12 +41,12 @@ def common_words(passages: Sequence[str], queries: Iterable[str]) -> set[str]:
 
 
 def shared_spans(passage: str, query: str, common: Collection[str] = ()) -> list[Span]:
-    """Return where words of the query stand in a passage, in order.
+    """Return the positions of query words in a passage, in order.
 
     Args:
         passage: a text.
         query: a text.
-        common: words that are left out.
+        common: words to ignore.
     """
     wanted = [word for word in dict.fromkeys(_words(query)) if word not in common]
     spaced = [word for word in wanted if word[0] < _UNSPACED]
@@ -70,12 +70,12 @@ def shared_spans(passage: str, query: str, common: Collection[str] = ()) -> list
 
 
 def snippet(passage: str, spans: Sequence[Span], length: int = LENGTH) -> Span:
-    """Return which part of a passage to show: the one with the most different shared words, the first of these.
+    """Return the part of a passage to show: the first with the most different shared words.
 
     Args:
         passage: a text.
-        spans: of :func:`shared_spans`.
-        length: characters at most.
+        spans: from :func:`shared_spans`.
+        length: maximum characters.
     """
     if len(passage) <= length:
         return 0, len(passage)
@@ -92,12 +92,12 @@ def snippet(passage: str, spans: Sequence[Span], length: int = LENGTH) -> Span:
 
 
 def pieces(passage: str, part: Span, spans: Sequence[Span]) -> list[tuple[str, bool]]:
-    """Return a part of a passage in pieces, each with whether it is shared.
+    """Return a part of a passage in pieces, each with a flag for shared words.
 
     Args:
         passage: a text.
-        part: of it.
-        spans: of :func:`shared_spans`.
+        part: the part.
+        spans: from :func:`shared_spans`.
     """
     inside = [(begin, end) for begin, end in spans if part[0] <= begin and end <= part[1]]
     edges = [part[0], *(edge for span in inside for edge in span), part[1]]
@@ -115,6 +115,6 @@ def _alike(one: str, other: str) -> bool:
 
 
 def _begin(passage: str, start: int) -> int:
-    """A little before a word, where another begins."""
+    """A position slightly before a word, at the beginning of another."""
     early = max(0, start - _LEAD)
     return early and min(start, passage.find(" ", early) + 1 or start)

@@ -21,8 +21,8 @@ from nlp_retrieval.text.printing import printable
 
 # The comparison as a table in Markdown and in LaTeX, with the marks of the corrected test.
 #
-# Columns are those of the terminal where it is wide enough. A dagger is a configuration better than the baseline, a double
-# dagger one that is worse; a diamond stands after the cost of one on the Pareto front, a circle or an open diamond after that
+# Columns are those of a wide terminal. A dagger marks a configuration better than the baseline, a double
+# dagger one that is worse; a diamond follows the cost of one on the Pareto front, a circle or an open diamond the cost
 # of one tied with it.
 
 _LATEX = {
@@ -38,7 +38,7 @@ def markdown_table(report: BenchmarkReport | ReportView) -> str:
     """Return the table in GitHub's Markdown.
 
     Args:
-        report: a finished benchmark, or what is shown of it.
+        report: a finished benchmark, or a selection of it.
     """
     view = view_of(report)
     heads = ["queries", "configuration", *(column.title.replace(" @", "@") for column in view.summary)]
@@ -54,7 +54,7 @@ def latex_table(report: BenchmarkReport | ReportView) -> str:
     r"""Return the table in LaTeX, for ``\usepackage{booktabs}``.
 
     Args:
-        report: a finished benchmark, or what is shown of it.
+        report: a finished benchmark, or a selection of it.
     """
     view = view_of(report)
     families = [(family, len([*columns])) for family, columns in groupby(view.summary, lambda column: column.family)]
@@ -78,7 +78,7 @@ def latex_table(report: BenchmarkReport | ReportView) -> str:
 
 
 def _figures(row: Row, view: ReportView, bold: Callable[[str], str], marked: Callable[[str], str]) -> list[str]:
-    """The figures of a configuration, with their marks; cost is measured over all queries, and given there."""
+    """The figures of a configuration, with their marks; cost is measured over all queries, and shown there."""
     figures = []
     for cell in (row.cells[column.key] for column in view.summary):
         mark = MARK if cell.on_front else TIE if cell.tied else DAGGERS.of(cell.comparison)
@@ -126,24 +126,24 @@ def _latex_row(cells: list[str]) -> str:
     return " & ".join(cells) + r" \\"
 
 
-# The comparison for other programs: as CSV and as JSON, every figure as it was measured.
+# The comparison for other programs: as CSV and as JSON, with unrounded figures.
 #
-# A row for each configuration and group of queries; cost is measured over all queries, and stands with them. A name that a
-# spreadsheet would take for a formula has an apostrophe before it in CSV.
+# A row for each configuration and group of queries; cost is measured over all queries, and is in their row. A name that a
+# spreadsheet would read as a formula is prefixed with an apostrophe in CSV.
 
 ALL = "all"
 
 
 def chosen_columns(view: ReportView, names: Sequence[str]) -> list[Column]:
-    """Return columns by their names, in the order in which they are named.
+    """Return columns by their names, in the given order.
 
     Args:
-        view: of a finished benchmark.
+        view: view of a finished benchmark.
         names: each a measure (``recall@5``), a cost (``latency_ms``), a family of them (``recall``, ``cost``) or ``all``; none:
             those of the table in a terminal.
 
     Raises:
-        ConfigurationError: there is no such column.
+        ConfigurationError: a column does not exist.
     """
     chosen: dict[str, Column] = {}
     for name in names:
@@ -156,14 +156,14 @@ def chosen_columns(view: ReportView, names: Sequence[str]) -> list[Column]:
 
 
 def refuse_unknown_columns(names: Sequence[str], k_values: Sequence[int]) -> None:
-    """Refuse columns that no benchmark with these cutoffs has.
+    """Raise an error for columns that no benchmark with these cutoffs has.
 
     Args:
         names: as for :func:`chosen_columns`.
         k_values: the cutoffs.
 
     Raises:
-        ConfigurationError: there is no such column.
+        ConfigurationError: a column does not exist.
     """
     costs = [column.key for column in (*COST_COLUMNS, *LANGUAGE_MODEL_COLUMNS, *ANSWER_COLUMNS)]
     costs += ["price_per_1000_queries", "price_spent"]
@@ -177,8 +177,8 @@ def csv_table(view: ReportView, columns: Sequence[Column]) -> str:
     """Return the comparison as CSV, with a heading.
 
     Args:
-        view: of a finished benchmark.
-        columns: of figures.
+        view: view of a finished benchmark.
+        columns: columns of figures.
     """
     written = io.StringIO()
     rows = csv.writer(written, lineterminator="\n")
@@ -192,8 +192,8 @@ def json_table(view: ReportView, columns: Sequence[Column]) -> str:
     """Return the comparison as a list of objects in JSON; a figure that was not measured is null.
 
     Args:
-        view: of a finished benchmark.
-        columns: of figures.
+        view: view of a finished benchmark.
+        columns: columns of figures.
     """
     return json.dumps(list(_rows(view, columns)), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 

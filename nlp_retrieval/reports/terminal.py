@@ -29,19 +29,19 @@ from nlp_retrieval.text.printing import printable
 if TYPE_CHECKING:
     from rich.console import OverflowMethod
 
-# A plan for a terminal: what is shared first, long lists shortened unless all is asked for, no line too wide.
+# A plan for a terminal: shared parts first, long lists shortened unless all are requested, no line too wide.
 
 _ROWS = 12
-"""So many of each list are shown, and the rest is counted."""
+"""Maximum entries shown of each list; the rest is counted."""
 
 
 @dataclass(frozen=True)
 class PlanTables:
-    """A plan, to be printed to a rich console: its parts in the order in which they are read.
+    """A plan, to be printed to a rich console, in reading order.
 
     Args:
-        plan: what is printed.
-        whole: print long lists to their end.
+        plan: the plan to print.
+        whole: whether to print long lists completely.
     """
 
     plan: Plan
@@ -146,7 +146,7 @@ def _listed(plan: Plan) -> str:
 
 # Two rankings of a query side by side, and the queries that change most, for a terminal of any width.
 #
-# What entered, left, moved or is gold is said in words: colour only repeats it.
+# Words, not only colours, show which hits entered, left, moved or are gold.
 
 _MISSING: dict[Seen, str] = {"unseen": "not found by it", "absent": "no such signal", "unlisted": "not in the list", "seen": ""}
 _STYLES = {"entered": "green", "left": "red", "up": "green", "down": "red", "same": "dim"}
@@ -155,13 +155,13 @@ _STYLES = {"entered": "green", "left": "red", "up": "green", "down": "red", "sam
 def difference_view(
     found: QueryDifference, passages: Mapping[str, str] | None = None, common: Collection[str] = (), *, whole: bool = False
 ) -> RenderableType:
-    """Return two lists side by side, then what was found and the signals that moved with each hit, for ``rich`` to print.
+    """Return two lists side by side, then the documents found and the signals that moved with each hit, for ``rich`` to print.
 
     Args:
-        found: of a query.
-        passages: texts by item id; what has none is shown without.
-        common: words that are not marked.
-        whole: show all of a text, not the part that the query is about.
+        found: ranking difference of a query.
+        passages: texts by item id; items without one are shown without.
+        common: words not to highlight.
+        whole: whether to show a whole text instead of the part relevant to the query.
     """
     heading = [Text(f"{printable(found.query_id)}: ", "bold").append(printable(found.text), "not bold")]
     if found.group is not None:
@@ -177,12 +177,12 @@ def queries_view(
     """Return the queries that change most as a table for ``rich`` to print.
 
     Args:
-        lists: of the two runs.
+        lists: lists of the two runs.
         one: the first run.
         other: the second.
-        changed: queries, in the order in which they are shown.
-        measure: what changed, such as ``"recall@10"``.
-        total: how many queries there are.
+        changed: queries, in display order.
+        measure: the measure of change, such as ``"recall@10"``.
+        total: number of queries in the runs.
     """
     table = _difference_table()
     table.add_column("query", overflow="fold", ratio=1)
@@ -221,7 +221,7 @@ def _lists(found: QueryDifference) -> Table:
 
 
 def _cell(hit: HitDifference | None, other: str | None) -> Text:
-    """A hit of the first list where ``other`` names the second; else one of the second."""
+    """A hit of the first list if ``other`` names the second; otherwise one of the second."""
     if hit is None:
         return Text("")
     text = Text(printable(hit.title or hit.item_id))
@@ -255,7 +255,7 @@ def _where(one: MissedGold, found: QueryDifference) -> str:
 
 
 def _texts(found: QueryDifference, passages: Mapping[str, str], common: Collection[str], whole: bool) -> Iterator[Text]:
-    """The text of each hit and of missed gold, once, with the words that it shares with the query in bold."""
+    """The text of each hit and of missed gold, once, with the words shared with the query in bold."""
     every: list[HitDifference | MissedGold] = [*found.hits, *found.missed]
     shown = [one for one in every if passages.get(one.item_id)]
     if shown:
@@ -315,11 +315,11 @@ _LEFT_OUT_FIRST = (
 
 @dataclass(frozen=True)
 class SummaryTable:
-    """The comparison for a terminal: prints with ``rich``, and leaves columns out where the terminal is narrow.
+    """The comparison for a terminal: prints with ``rich``, and leaves columns out if the terminal is narrow.
 
     Args:
-        view: of a finished benchmark.
-        whole: leave none out, however narrow it is.
+        view: view of a finished benchmark.
+        whole: whether to keep all columns, however narrow the terminal is.
     """
 
     view: ReportView
@@ -363,7 +363,7 @@ class SummaryTable:
         draw: Callable[[Sequence[Column], int, ConsoleOptions], Table],
         least_important: Callable[[list[Column]], Column],
     ) -> tuple[Table, list[Column]]:
-        """Draw as many columns as the terminal is wide enough for, and tell which they are."""
+        """Draw as many columns as fit the terminal, and return them."""
         shown = list(columns)
         unlimited, width = options.update(width=_UNLIMITED), options.max_width
         table = draw(shown, width, options)
@@ -394,8 +394,8 @@ class SummaryTable:
         return table
 
     def _figure(self, cell: Cell, in_marked: bool, options: ConsoleOptions) -> Text:
-        """Return a figure and its mark: in a column with marks, a space where there is none."""
-        if cell.repeated:  # a cost under each group would suggest that it was measured there
+        """Return a figure and its mark: in a column with marks, a space if it has none."""
+        if cell.repeated:  # repeating a cost per group would suggest that it was measured there
             return Text("")
         ascii_only = options.ascii_only
         mark = (SIGNS if ascii_only else TRIANGLES).of(cell.comparison) or (" " if in_marked else "")
@@ -416,7 +416,7 @@ class SummaryTable:
 
 
 def _least_important(shown: list[Column]) -> Column:
-    """Return what to leave out next: small cutoffs first, then nDCG, index size, price, latency, recall."""
+    """Return the next columns to leave out: small cutoffs first, then nDCG, index size, price, latency, recall."""
     curves = [[column for column in shown if column.family == name] for name in ("recall", "perfect_recall")]
     longer = max(curves, key=len)
     if len(longer) > 1:
@@ -445,7 +445,7 @@ def _first_left_out(shown: list[Column]) -> Column:
 
 
 def _empty_table(names: list[str], width: int, options: ConsoleOptions) -> Table:
-    """Begin a table; a long name folds over several lines before figures are left out for it."""
+    """Begin a table; a long name is wrapped over several lines before figures are left out."""
     widest = max([_NARROWEST_NAME, *map(len, names)])
     table = Table(box=None if options.ascii_only else SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     name_width = widest if width >= _UNLIMITED else min(widest, max(_NARROWEST_NAME, min(_WIDEST_NAME, width // 3)))

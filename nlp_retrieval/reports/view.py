@@ -1,7 +1,7 @@
-"""What every form of a report shows, computed once: cells, marks, Pareto fronts, groups of queries, prices and notes.
+"""Content of all forms of a report, computed once: cells, marks, Pareto fronts, groups of queries, prices and notes.
 
-The terminal, the page, the tables in files and Weights & Biases take their content from here and only format it, so that a
-figure is best, on a front or better than the baseline in one of them exactly where it is in all.
+The terminal, the page, the tables in files and Weights & Biases take their content from here and only format it, so that
+all of them agree on which figures are best, on a front or better than the baseline.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from nlp_retrieval.reports.notes import (
 )
 from nlp_retrieval.reports.pareto import ASCII_MARK, MARK, Front, front_legend, fronts, latency_interval
 
-# What a benchmark was run on, in a few words: the names of its queries and of its corpus, as its manifest has them.
+# The subject of a benchmark in a few words: the names of its queries and of its corpus, from its manifest.
 
 _SAY_LITTLE = {
     "corpus",
@@ -51,7 +51,7 @@ _NAMING = ("path", "dataset", "url", "name")
 
 
 def dataset_of(report: BenchmarkReport) -> str:
-    """Return what was searched, and by which queries: ``"hover_dev_subset over wiki"``; ``""`` where it is not known.
+    """Return the corpus and the queries: ``"hover_dev_subset over wiki"``; ``""`` if unknown.
 
     Args:
         report: a finished benchmark, or runs that are compared.
@@ -68,7 +68,7 @@ def _of_manifest(manifest: Config) -> str:
 
 
 def _named(loader: Any) -> str:
-    """Return what a loader reads: the name of its file, or of the folder where the file's says little."""
+    """Return the source of a loader: the name of its file, or of the folder if the file's is not informative."""
     if not isinstance(loader, dict):
         return ""
     text = next((loader[key] for key in _NAMING if isinstance(loader.get(key), str) and loader[key]), "")
@@ -82,15 +82,15 @@ class Cell:
     """One figure of a configuration, over the queries of a group.
 
     Args:
-        column: where it stands.
-        value: as measured; None where it was not.
-        text: as it is printed.
+        column: its column.
+        value: as measured; None if it was not.
+        text: as printed.
         best: whether it is the best value of its column, or prints the same.
-        difference: to the baseline's figure, as it is printed; empty for the baseline's own.
-        comparison: with the baseline's figure; None where that was not tested.
+        difference: to the baseline's figure, as printed; empty for the baseline's own.
+        comparison: with the baseline's figure; None if it was not tested.
         on_front: whether its configuration is on the Pareto front of this cost. Fronts are of all queries.
-        tied: whether it cannot be told from one that is on that front.
-        interval: of a median latency, as it is printed; empty where none is known.
+        tied: whether it cannot be distinguished from one on that front.
+        interval: interval of a median latency, as printed; empty if unknown.
         repeated: true of a cost in a group: cost is measured over all queries.
     """
 
@@ -107,7 +107,7 @@ class Cell:
 
     @property
     def verdict(self) -> str:
-        """``"better"`` or ``"worse"`` than the baseline's as far as the corrected test bears it out; else empty."""
+        """``"better"`` or ``"worse"`` than the baseline's according to the corrected test; otherwise empty."""
         said = "" if self.comparison is None else verdict(self.comparison, ALPHA)
         return said if said in ("better", "worse") else ""
 
@@ -118,7 +118,7 @@ class Row:
 
     Args:
         result: the configuration.
-        is_baseline: whether the others are compared with it.
+        is_baseline: whether it is the baseline.
         cells: by the key of their column.
     """
 
@@ -133,7 +133,7 @@ class Row:
 
     @property
     def prices(self) -> dict[str, float]:
-        """Return what its language models cost and have cost, by column, as far as that is known."""
+        """Return the price and the actual cost of its language models, by column, as far as known."""
         cells = (self.cells.get(key) for key in ("price_per_1000_queries", "price_spent"))
         return {cell.column.key: cell.value for cell in cells if cell is not None and cell.value is not None}
 
@@ -143,12 +143,12 @@ class QueryGroup:
     """A group of queries.
 
     Args:
-        number: its place among the groups.
+        number: its position among the groups.
         name: empty for all queries.
-        count: how many queries there are, where that is known.
+        count: number of queries, if known.
         rows: one for each configuration.
-        comparisons: of the other configurations with the baseline, in every measure.
-        hopeless: why no difference could have been borne out; empty where one could.
+        comparisons: comparisons of the other configurations with the baseline, in every measure.
+        hopeless: why no difference could have been significant; empty if one could.
     """
 
     number: int
@@ -164,33 +164,33 @@ class QueryGroup:
 
 @dataclass(frozen=True)
 class ReportView:
-    """A report as it is shown.
+    """A report prepared for display.
 
     Args:
         report: a finished benchmark.
         columns: every measure, then every cost.
-        summary: those that are shown where there is little room.
-        model_columns: of language models, and what was spent on them; empty where none was asked.
-        groups: of queries, all of them first.
+        summary: the columns to show if space is limited.
+        model_columns: usage and cost of language models; empty if none was used.
+        groups: groups of queries, all of them first.
         comparisons: with the baseline, by group, measure and configuration.
         fronts: the Pareto fronts, by the key of their cost.
-        legends: what the marks of a verdict mean, and which test they come from, for each way to write them.
-        front_legends: what the mark of a front means, by the mark; empty where there is no front.
-        main_measure: the one that is shown where there is room for one.
-        selection: how the configurations were chosen on the queries that they are judged by; empty where they were not.
-        corpora: which corpus each configuration was run on; None where that is not known.
-        chance: how many marks chance alone may set; empty where that need not be said.
-        out_of_reach: why no difference could have been borne out, with the groups of which that is so.
-        prices: what the prices are of; empty where none is known.
-        cautions: what must be known before runs that were made apart are set side by side.
-        failures: a sentence for each configuration that failed, and one where the baseline did.
-        degraded: how many questions quality was judged without, by configuration.
-        latency: how much of a latency is without the language model, by configuration.
-        unpriced: why a price is not known, by configuration.
-        dataset: what was searched, and by which queries; empty where that is not known.
-        small_sample: that little was measured; empty where it was not.
-        timing: what must be known of latencies; empty where nothing must.
-        counted: in one line, which queries were counted and which were not; empty where that is not known.
+        legends: the meaning of the marks of a verdict, and their test, for each set of symbols.
+        front_legends: the meaning of a front's mark, by the mark; empty if there is no front.
+        main_measure: the measure to show if there is room for one.
+        selection: how the configurations were chosen, if it was on the queries they are judged by; otherwise empty.
+        corpora: the corpus that each configuration was run on; None if unknown.
+        chance: the expected number of false marks; empty if none is needed.
+        out_of_reach: why no difference could have been significant, with the groups concerned.
+        prices: the basis of the prices; empty if none is known.
+        cautions: warnings about comparing separate runs.
+        failures: a sentence for each failed configuration, and one if the baseline failed.
+        degraded: how many questions are missing from the quality, by configuration.
+        latency: how much of a latency excludes the language model, by configuration.
+        unpriced: why a price is unknown, by configuration.
+        dataset: the corpus and the queries; empty if unknown.
+        small_sample: a note if little was measured; otherwise empty.
+        timing: warnings about latencies; empty if there are none.
+        counted: in one line, which queries were counted and which were not; empty if unknown.
     """
 
     report: BenchmarkReport
@@ -220,10 +220,10 @@ class ReportView:
 
 
 def view_of(report: BenchmarkReport | ReportView) -> ReportView:
-    """Return a report as it is shown.
+    """Return a report prepared for display.
 
     Args:
-        report: a finished benchmark, or what is shown of it: that is given back.
+        report: a finished benchmark, or a selection of it; it is kept in the result.
     """
     if isinstance(report, ReportView):
         return report

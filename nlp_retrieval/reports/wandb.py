@@ -24,11 +24,11 @@ from nlp_retrieval.reports.tracking.run_config import PARTS
 from nlp_retrieval.reports.tracking.run_logger import RunLogger, is_reachable, run_id, sweep_id
 from nlp_retrieval.reports.view import ReportView, view_of
 
-# Which runs of a sweep were logged to Weights & Biases: each is logged once, however often the sweep is resumed.
+# The runs of a sweep already logged to Weights & Biases: each is logged once, however often the sweep is resumed.
 #
-# A run is noted before it is begun and again when it is finished, under an id that its sweep and its name decide. What was
-# begun and not finished is thrown away and logged anew under the same id. A sweep is what was found, not what it cost: other
-# configurations, other data or another baseline make another one, with runs and a group of its own.
+# A run is recorded before it is started and again when it is finished, under an id derived from its sweep and its name. An
+# unfinished run is discarded and logged again under the same id. A sweep is identified by its quality, not its cost: other
+# configurations, other data or another baseline make another sweep, with its own runs and group.
 
 _FILE = "wandb-logged.json"
 _FORMAT = 1
@@ -38,9 +38,9 @@ class Ledger:
     """The runs of one sweep that were logged.
 
     Args:
-        folder: of the benchmark's files.
-        sweep: what tells it from others, as plain values.
-        group: the name of its group, where it was not logged before.
+        folder: folder of the benchmark's files.
+        sweep: plain values that identify it.
+        group: the name of its group, if it was not logged before.
     """
 
     def __init__(self, folder: Path, sweep: Config, group: str) -> None:
@@ -51,7 +51,7 @@ class Ledger:
 
     @property
     def group(self) -> str:
-        """Return what the sweep's runs have in common."""
+        """Return the group of the sweep's runs."""
         return str(self._own["group"])
 
     def id_of(self, name: str) -> str:
@@ -59,21 +59,21 @@ class Ledger:
         return run_id(self._sweep, name)
 
     def finished(self, name: str) -> Path | None:
-        """Return where a run was logged; None where it was not, or is not there any more."""
+        """Return where a run was logged; None if it was not, or no longer exists."""
         found = self._own["runs"].get(name)
         folder = self._folder / str(found) if found else None
         return folder if folder is not None and folder.is_dir() else None
 
     def begin(self, name: str) -> None:
-        """Note that a run is about to be logged; what an interruption left of it is removed."""
+        """Record that a run is about to be logged; remains of an interrupted one are removed."""
         if name in self._own["runs"]:
             for left in (self._folder / "wandb").glob(f"offline-run-*-{self.id_of(name)}"):
                 shutil.rmtree(left, ignore_errors=True)
         self._note(name, "")
 
     def finish(self, name: str, folder: Path) -> None:
-        """Note where a run was logged, after all of it is on disk: the W&B client leaves that to the system."""
-        with suppress(OSError):  # a run that cannot be read is noted as it is
+        """Record where a run was logged, after all of it is on disk: the W&B client leaves syncing to the system."""
+        with suppress(OSError):  # an unreadable run is recorded unsynced
             sync_tree(folder)
             for above in folder.parents[: len(folder.relative_to(self._folder).parts)]:
                 sync_folder(above)
@@ -86,7 +86,7 @@ class Ledger:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Return what was noted; nothing where the file is missing or cannot be believed."""
+    """Return the recorded runs; empty if the file is missing or invalid."""
     try:
         content = read_json_file(path)
         sweeps = content["sweeps"] if content["format"] == _FORMAT else {}
@@ -99,17 +99,17 @@ def _read(path: Path) -> dict[str, Any]:
     return sweeps if whole else {}
 
 
-# The table of all configurations: what each is made of and what the grid set, then measures, intervals, tests and costs.
+# The table of all configurations: components and grid settings, then measures, intervals, tests and costs.
 
 _ALWAYS = ("retrievers", "fusion", "reranker")
 
 
 def comparison_table(view: ReportView, runs: list[LoggedRun]) -> tuple[list[str], list[list[Any]]]:
-    """Return columns and rows; a part that stands on an axis of the grid has the axis as its column.
+    """Return columns and rows; a part set by an axis of the grid has the axis as its column.
 
     Args:
         view: a finished benchmark.
-        runs: as they are logged, in the order of the configurations.
+        runs: as logged, in the order of the configurations.
     """
     rows = view.groups[0].rows
     configs = [run.config for run in runs[: len(rows)]]
@@ -130,15 +130,15 @@ def comparison_table(view: ReportView, runs: list[LoggedRun]) -> tuple[list[str]
     return ["configuration", *made_of, *measures, *bounds, *tested, *kinds], found
 
 
-# Whether Weights & Biases can be logged to as it is asked for: told before there is anything to log.
+# Checks, before the run, that Weights & Biases can be logged to as requested.
 
 
 def mode_of(settings: WandbSettings) -> tuple[WandbMode, str]:
-    """Return in which mode runs are logged, and why, in half a sentence.
+    """Return the mode of logging, and the reason as a short phrase.
 
     Raises:
         DependencyError: wandb is not installed.
-        ConfigurationError: online and without an API key, or a name that Weights & Biases does not take.
+        ConfigurationError: online and without an API key, or a name that Weights & Biases does not accept.
         OutputError: online, and the server cannot be reached.
     """
     try:
@@ -183,9 +183,9 @@ def quiet() -> Iterator[None]:
             os.environ["WANDB_SILENT"] = before
 
 
-# A benchmark as Weights & Biases runs: one per configuration in one group, and one that sums up.
+# A benchmark as Weights & Biases runs: one per configuration in one group, and a summary run.
 #
-# Runs are offline unless the user is logged in or says otherwise, and nothing that looks like a key is ever logged.
+# Runs are offline unless the user is logged in or requests otherwise, and nothing that looks like a key is ever logged.
 
 _LONGEST_NAME = 100
 _LONGEST_TAG = 64
@@ -195,14 +195,14 @@ class WandbLogger(RunLogger):
     """Logs to Weights & Biases.
 
     Args:
-        settings: where to.
+        settings: settings for Weights & Biases.
     """
 
     def __init__(self, settings: WandbSettings | None = None) -> None:
         self.settings = settings or WandbSettings()
 
     def check(self, folder: Path) -> str:
-        """Say whether runs go online, and why not; see :meth:`RunLogger.check`."""
+        """Report whether runs go online, and why not; see :meth:`RunLogger.check`."""
         mode, reason = mode_of(self.settings)
         place = f"project {self.settings.project}" if mode == "online" else f"{folder / 'wandb'}, for wandb sync"
         return f"Weights & Biases: {reason}; runs go to {place}"
@@ -223,16 +223,16 @@ def log_to_wandb(report: BenchmarkReport, settings: WandbSettings, folder: str |
     In each configuration's run, ``recall``, ``precision``, ``f1``, ``perfect_recall``, ``ndcg``, ``map`` and ``mrr`` are
     curves over ``k``, for all queries and for each group, and the summary holds every measure with its interval and every cost
     by name, whether the configuration is on the Pareto front of quality and latency (``pareto``) or price (``pareto_price``),
-    and what the tests found over all queries under ``significance``. The config is flat, with each setting once, and the axes
-    of a grid under ``grid/``. Its lists are an artifact. A configuration that failed is a run that failed, and says why. The
+    and the test results over all queries under ``significance``. The config is flat, with each setting once, and the axes
+    of a grid under ``grid/``. Its lists are an artifact. A failed configuration is a failed run with its error. The
     last run, ``summary``, holds the table of all configurations, the plots and the page, and the manifest as an artifact.
 
-    Each run is logged once: what was logged of the same results before, by this function into this folder, is not logged
+    Each run is logged once: runs logged before for the same results, by this function into this folder, are not logged
     again.
 
     Args:
         report: with its files.
-        settings: where to.
+        settings: settings for Weights & Biases.
         folder: the runs' files go into ``<folder>/wandb``.
 
     Returns:
@@ -240,8 +240,8 @@ def log_to_wandb(report: BenchmarkReport, settings: WandbSettings, folder: str |
 
     Raises:
         DependencyError: wandb is not installed.
-        ConfigurationError: online and without an API key, or a name that Weights & Biases does not take.
-        OutputError: the folder cannot be made, or Weights & Biases does not take the runs.
+        ConfigurationError: online and without an API key, or a name that Weights & Biases does not accept.
+        OutputError: the folder cannot be created, or Weights & Biases does not accept the runs.
     """
     mode, _ = mode_of(settings)
     import wandb
@@ -273,7 +273,7 @@ def log_to_wandb(report: BenchmarkReport, settings: WandbSettings, folder: str |
 
 @contextmanager
 def _told(wandb: Any, folder: Path) -> Iterator[None]:
-    """Say what is left where Weights & Biases refuses runs, or cannot be reached."""
+    """Report what remains on disk if Weights & Biases refuses runs, or cannot be reached."""
     try:
         yield
     except wandb.errors.Error as error:

@@ -1,4 +1,4 @@
-"""The files of a run: what a benchmark leaves in its output folder.
+"""The output files of a benchmark.
 
 ``results.json`` holds quality alone, in a fixed order and without times, so that two runs can be compared byte by
 byte; the Parquet files hold every query's values and lists for data frames. ``costs.json`` and ``manifest.json`` hold the
@@ -52,7 +52,7 @@ from nlp_retrieval.reports.view import ReportView, view_of
 def per_query_table(run: BenchmarkRun) -> pa.Table:
     """Return one row for each configuration and query, with a column for each measure.
 
-    ``family`` and ``group`` are null where the query has none.
+    ``family`` and ``group`` are null if the query has none.
 
     Args:
         run: a finished run.
@@ -74,7 +74,7 @@ def parquet_bytes(table: pa.Table, notes: Sequence[str] = ()) -> bytes:
 
     Args:
         table: what to write.
-        notes: what must be known of its figures; kept in the metadata of the file, under ``notes``, as a list in JSON.
+        notes: warnings about its figures; kept in the metadata of the file, under ``notes``, as a list in JSON.
     """
     if notes:
         told = {b"notes": json.dumps(list(notes), ensure_ascii=False).encode()}
@@ -106,7 +106,7 @@ _FILES = {
 
 
 def check_run_output(folder: str | Path) -> None:
-    """Refuse a folder that a run could not be written into, before it is computed.
+    """Raise an error if a run could not be written into a folder, before it is computed.
 
     Raises:
         OutputError: it, or a file in it, cannot be written.
@@ -127,10 +127,10 @@ def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
 
     Args:
         run: a finished run.
-        folder: made where it is missing; files of an earlier run are replaced.
+        folder: created if it is missing; files of an earlier run are replaced.
 
     Returns:
-        The report, with the places of its files.
+        The report, with the paths of its files.
 
     Raises:
         OutputError: a file cannot be written.
@@ -143,7 +143,7 @@ def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
     view = view_of(report)
     names, notes = list(run.lists.listings), view.cautions
     before = _trec_files(files["results"])
-    remove_output(target / REPORT)  # until all is written the folder is not a finished run
+    remove_output(target / REPORT)  # until everything is written, the folder is not a finished run
     for name, stem in zip(names, file_names(names), strict=True):
         write_run(files["trec"] / f"{stem}.trec", run.query_ids, run.lists.rankings(name), tag=name)
     write_qrels(files["trec"] / "qrels.txt", _named_qrels(run.lists))
@@ -166,7 +166,7 @@ def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
 
 
 def _named_qrels(lists: RunLists) -> dict[str, dict[str, int]]:
-    """The gold by query, with a document of grade 0 for queries without gold: trec_eval counts those that the file names."""
+    """The gold by query, with a document of grade 0 for queries without gold: trec_eval counts the queries in the file."""
     qrels = lists.qrels()
     for number, query_id in enumerate(lists.query_ids):
         hits = [one.items[one.of(number)] for one in lists.listings.values()]
@@ -206,7 +206,7 @@ def _costs(view: ReportView) -> dict[str, Any]:
 
 
 def _other_corpora(view: ReportView) -> dict[str, dict[str, Any]]:
-    """The corpus of each configuration, where they do not all have the same."""
+    """The corpus of each configuration, if they do not all have the same."""
     several = len(set(view.corpora.values())) > 1
     return {name: {"corpus": None if one is None else asdict(one)} if several else {} for name, one in view.corpora.items()}
 
@@ -214,7 +214,7 @@ def _other_corpora(view: ReportView) -> dict[str, dict[str, Any]]:
 def results_of(report: BenchmarkReport | ReportView) -> dict[str, Any]:
     """Quality as plain values: every measure with its interval by configuration, and the comparisons with the baseline.
 
-    A group's name is ``""`` where all queries are meant. Runs of different corpora say so, each with its own, under ``notes``.
+    A group named ``""`` stands for all queries. Runs of different corpora have a note with the corpus of each, under ``notes``.
     """
     view = view_of(report)
     report, notes, other = view.report, view.cautions, _other_corpora(view)
@@ -246,7 +246,7 @@ def results_of(report: BenchmarkReport | ReportView) -> dict[str, Any]:
 
 
 def _trec_files(results: Path) -> set[str]:
-    """The names of the TREC files that an earlier run left, by its results."""
+    """The names of the TREC files left by an earlier run, from its results."""
     try:
         return set(file_names(read_json_file(results)["configurations"]))
     except (OSError, ValueError, KeyError, TypeError):

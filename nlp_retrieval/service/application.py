@@ -1,6 +1,6 @@
-"""The service as an ASGI application: endpoints of what is served, behind the guard, in bounded threads, described by OpenAPI.
+"""The service as an ASGI application: its endpoints, behind the guard, in a limited number of threads, described by OpenAPI.
 
-There are no pages of documentation, because those load scripts from elsewhere; ``/openapi.json`` describes everything.
+There are no documentation pages, because they would load external scripts; ``/openapi.json`` describes everything.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _WITH_BODY = {400, 408, 413, 415}
 
 
 class Health(BaseModel):
-    """Whether the service works."""
+    """State of the service."""
 
     status: str
     serves: str
@@ -53,7 +53,7 @@ class Health(BaseModel):
 
 
 def require_packages() -> None:
-    """Refuse to go on where the packages of the service are not installed.
+    """Raise an error if the packages of the service are not installed.
 
     Raises:
         DependencyError: one is missing.
@@ -67,11 +67,11 @@ def require_packages() -> None:
 
 
 def create_app(service: BaseService, settings: ServiceSettings) -> FastAPI:
-    """Return the application that answers requests; it closes what is served when it ends.
+    """Return the application that answers requests; it closes the service when it ends.
 
     Args:
-        service: what is served.
-        settings: who may ask, and how much.
+        service: the service.
+        settings: access and limits.
 
     Raises:
         DependencyError: FastAPI is not installed.
@@ -104,7 +104,7 @@ def create_app(service: BaseService, settings: ServiceSettings) -> FastAPI:
         redoc_url=None,
         lifespan=life,
     )
-    bearer = [] if settings.token is None else [Depends(HTTPBearer(auto_error=False))]  # the guard compares; this describes
+    bearer = [] if settings.token is None else [Depends(HTTPBearer(auto_error=False))]  # for the schema; the guard checks it
     for endpoint in [*service.endpoints, *_added_endpoints(service)]:
         pool = writing if endpoint.writes else reading
         statuses = _REFUSALS.keys() - (set() if endpoint.body else _WITH_BODY) - (set() if bearer else {401})
@@ -159,7 +159,7 @@ def _session_manager(
 
 
 def _handler(endpoint: Endpoint, pool: WorkPool) -> Callable[..., Awaitable[object]]:
-    """The function that FastAPI calls; what it takes is in its annotations."""
+    """The function called by FastAPI; its annotations give its arguments."""
     from fastapi import Response
 
     async def answered(argument: object) -> object:

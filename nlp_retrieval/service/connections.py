@@ -1,7 +1,7 @@
-"""How many connections there may be, and how long each may take to ask and to read its answer.
+"""Limits on connections: their number, and the time for sending a request and reading its answer.
 
-A connection costs a descriptor before it shows a token. So the head of a request must arrive within seconds, and where
-connections run out, those that ask nothing make room: the oldest one of the address that has most of them.
+A connection uses a descriptor before it shows a token. Therefore the head of a request must arrive within seconds, and if
+connections run out, idle ones are closed: the oldest one of the address with the most connections.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ _READING_SECONDS = 30
 
 
 def most_connections() -> int:
-    """Return how many connections this process may hold: a fifth of the descriptors that its other files leave, at most 2,048.
+    """Return the maximum number of connections: a fifth of the descriptors not used by other files, at most 2,048.
 
-    asyncio accepts as many again in each of three rounds before the first of them can be ended.
+    asyncio accepts as many again in each of three rounds before the first of them can be closed.
     """
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _MOST if soft == resource.RLIM_INFINITY else max(_FEWEST, min(_MOST, (soft - _FOR_OTHER_FILES) // 5))
 
 
 class BoundedConnection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  # one of two classes, chosen when imported
-    """A connection of uvicorn that ends where no request comes, or where nobody reads the answer."""
+    """A uvicorn connection that is closed if no request arrives, or if nobody reads the answer."""
 
     _timer: asyncio.TimerHandle | None = None
     asked_last = 0.0
 
     @property
     def idle(self) -> bool:
-        """Return whether no request is under way."""
+        """Return whether no request is in progress."""
         return self.cycle is None or self.cycle.response_complete
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        """Begin to wait for the head of a request, and make room for others."""
+        """Start waiting for the head of a request, and make room for other connections."""
         super().connection_made(transport)
         self.asked_last = self.loop.time()
         self._end_after(self.timeout_keep_alive)
@@ -47,7 +47,7 @@ class BoundedConnection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  # 
             self._make_room()
 
     def data_received(self, data: bytes) -> None:
-        """Read on; the first bytes of another head begin another wait."""
+        """Continue reading; the first bytes of another head start another wait."""
         before = self.cycle
         super().data_received(data)
         if self.cycle is not before:
@@ -56,22 +56,22 @@ class BoundedConnection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  # 
             self._end_after(self.timeout_keep_alive)
 
     def on_response_complete(self) -> None:
-        """Note when the connection became idle."""
+        """Record when the connection became idle."""
         self.asked_last = self.loop.time()
         super().on_response_complete()
 
     def pause_writing(self) -> None:
-        """Begin to wait for a client that does not read."""
+        """Start waiting for a client that does not read."""
         super().pause_writing()
         self._end_after(_READING_SECONDS)
 
     def resume_writing(self) -> None:
-        """Stop waiting: the client reads."""
+        """Stop waiting: the client is reading."""
         super().resume_writing()
         self._stop_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
+        """Remove the connection."""
         self._stop_timer()
         super().connection_lost(exc)
 

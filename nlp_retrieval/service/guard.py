@@ -1,7 +1,8 @@
-"""What is looked at before a request is read: its host, its token, its size; and its body, before it is believed.
+"""Checks of a request before it is read: its host, token and size; and of its body, before it is used.
 
 A page in a browser on this machine can send requests to a service that listens on it, under a name that it controls. So
-the name must be one of this machine; and a body must be declared as JSON, which no page may send elsewhere unasked.
+the name must be one of this machine; and a body must be declared as JSON, which no page may send to
+another origin without permission.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from nlp_retrieval.service.settings import ServiceSettings
 __all__ = ["HEALTH", "RequestGuard", "known_hosts"]
 
 HEALTH = "/healthz"
-"""Answers without a token, and says nothing but whether the service works."""
+"""Path answered without a token, which reveals only whether the service works."""
 
 _Message = MutableMapping[str, Any]
 _Receive = Callable[[], Awaitable[_Message]]
@@ -32,11 +33,11 @@ _LINGER = 0.5
 
 
 class RequestGuard:
-    """Refuses requests before they are read whole.
+    """Refuses requests before they are read completely.
 
     Args:
-        app: what answers the others, by ASGI.
-        settings: who may ask, and how much.
+        app: the ASGI application that answers accepted requests.
+        settings: access and limits.
     """
 
     def __init__(self, app: _App, settings: ServiceSettings) -> None:
@@ -55,7 +56,7 @@ class RequestGuard:
             self._check_host(headers)
             if scope["path"] != HEALTH:
                 self._check_token(headers)
-            if scope["method"] != "POST":  # nothing reads its body
+            if scope["method"] != "POST":  # its body is not read
                 await self._app(scope, receive, send)
                 return
             body = await self._body(headers, receive)
@@ -82,7 +83,7 @@ class RequestGuard:
             return
         values = headers.get(b"authorization", [])
         scheme, _, given = values[0].partition(b" ") if len(values) == 1 else (b"", b"", b"")
-        # digests: a comparison takes equally long whatever was given, and however long it is
+        # digests: the comparison takes the same time for any input of any length
         if not hmac.compare_digest(_digest(given.strip()), self._digest) or scheme.lower() != b"bearer":
             raise RefusedError(
                 401,
@@ -92,7 +93,7 @@ class RequestGuard:
             )
 
     async def _body(self, headers: dict[bytes, list[bytes]], receive: _Receive) -> bytes | None:
-        """The body, all of it JSON; None where the client went away."""
+        """The body, with only JSON in it; None if the client went away."""
         kind = b"".join(headers.get(b"content-type", [])).partition(b";")[0].strip().lower()
         declared = b"".join(headers.get(b"content-length", []))
         try:
@@ -114,7 +115,7 @@ class RequestGuard:
                 408, "too_slow", f"the body did not arrive within {self._limits.seconds:g} seconds", {"connection": "close"}
             ) from None
         if not kind and not size:
-            return b""  # for an endpoint that takes none
+            return b""  # for an endpoint without a body
         if kind != b"application/json":
             raise RefusedError(415, "wrong_content_type", "send JSON, with the header Content-Type: application/json")
         body = b"".join(parts)
@@ -143,10 +144,10 @@ class RequestGuard:
 
 
 def known_hosts(settings: ServiceSettings) -> set[str] | None:
-    """Return the names under which the service may be asked for; None for any, which only a token allows.
+    """Return the host names that the service answers to; None for any, which is allowed only with a token.
 
     Args:
-        settings: where it listens, and what else it is called.
+        settings: the address and the allowed hosts.
     """
     named = {name.lower().rstrip(".") for name in settings.allowed_hosts}
     return named | {"localhost", settings.host.lower()} if settings.on_loopback or named else None
@@ -161,7 +162,7 @@ async def _answer(refusal: RefusedError, send: _Send) -> None:
 
 
 def _replayed(body: bytes, receive: _Receive) -> _Receive:
-    """Return what gives a body that was read already, once, and then what comes after it."""
+    """Return a receive function that gives a body already read, once, and then the messages after it."""
     left = [body]
 
     async def again() -> _Message:

@@ -1,4 +1,4 @@
-"""An index directory, searched by any searcher: a newer generation is searched as soon as it is published."""
+"""Serving an index directory with any searcher; a newer generation is searched as soon as it is published."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from nlp_retrieval.service.refusal import RefusedError
 __all__ = ["IndexService", "SearchBody", "SearchResults"]
 
 MOST_RESULTS = 20_000
-"""Of all queries of a request together."""
+"""Limit for all queries of a request together."""
 
 
 class SearchBody(RequestBody):
@@ -59,21 +59,21 @@ class SearchBody(RequestBody):
 
 
 class SearchResults(BaseModel):
-    """What was found: one list per query, best first, all in the same generation of the index."""
+    """Search results: one list per query, best first, all from the same generation of the index."""
 
     results: list[list[RetrievalResult]]
     notes: list[str] = Field(default=[], description="What was left out or found nothing, and what to do.")
 
 
 class RetrieverFigures(BaseModel):
-    """A retriever that is searched, and the size of its files."""
+    """A retriever in use, and the size of its files."""
 
     name: str
     bytes: int
 
 
 class IndexFigures(BaseModel):
-    """What the index holds."""
+    """Contents of the index."""
 
     n_items: int
     generation: int
@@ -92,20 +92,20 @@ class ItemSearchArguments(RequestBody):
 
 
 class ItemsFound(BaseModel):
-    """What was found, best first."""
+    """Search results, best first."""
 
     results: list[RetrievalResult]
     notes: list[str] = Field(default=[], description="What was left out or found nothing, and what to do.")
 
 
 class ItemArguments(RequestBody):
-    """An item to be read."""
+    """An item to read."""
 
     item_id: str = Field(min_length=1, max_length=10_000, description="As search gave it.")
 
 
 class IndexService(BaseService):
-    """An index that is searched.
+    """A served index.
 
     Args:
         searcher: with an opened index.
@@ -137,8 +137,8 @@ class IndexService(BaseService):
             path: the directory.
             retrievers: see :meth:`BaseService.from_path`.
             trust: see :meth:`BaseService.from_path`.
-            fusion: of the lists of several retrievers.
-            reranker: of what they find.
+            fusion: merges the lists of several retrievers.
+            reranker: reorders their results.
         """
         chosen = retrievers or retrievers_of(path, trust=trust)
         return cls(Searcher(chosen, fusion=fusion, reranker=reranker).open(path))
@@ -150,7 +150,7 @@ class IndexService(BaseService):
 
     @property
     def endpoints(self) -> list[Endpoint]:
-        """Search, and figures."""
+        """Search, and statistics."""
         return [
             Endpoint("/search", "Search the index.", self._search, SearchResults, SearchBody),
             Endpoint("/stats", "What the index holds.", self._stats, IndexFigures),
@@ -158,7 +158,7 @@ class IndexService(BaseService):
 
     @property
     def tools(self) -> list[McpTool]:
-        """Search, and one item whole."""
+        """Search, and reading one whole item."""
 
         def search(given: ItemSearchArguments) -> bytes:
             body = {"query": given.query, "k": given.k} | ({} if given.where is None else {"where": given.where})
@@ -183,17 +183,17 @@ class IndexService(BaseService):
         ]
 
     def is_ready(self) -> bool:
-        """Return whether there is an index still."""
+        """Return whether the index still exists."""
         return (self._path / MANIFEST_FILE).is_file()
 
     def read(self, item_id: str) -> bytes:
         """Return an item as JSON.
 
         Args:
-            item_id: of any item.
+            item_id: id of an item.
 
         Raises:
-            RefusedError: there is none.
+            RefusedError: there is no such item.
         """
         self._refresh()
         items = self.searcher.opened.items
@@ -230,7 +230,7 @@ class IndexService(BaseService):
         )
 
     def _refresh(self) -> None:
-        """Switch to a newer generation; while one thread opens it, the others search the one before."""
+        """Switch to a newer generation; while one thread opens it, the others search the old one."""
         if self._refreshing.try_acquire():
             try:
                 self.searcher.refresh()

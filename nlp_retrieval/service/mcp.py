@@ -1,4 +1,4 @@
-"""The Model Context Protocol: what is served, as tools of a language model's client."""
+"""The Model Context Protocol: a service as tools of a language model's client."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ if TYPE_CHECKING:
     from mcp_types import CallToolResult, Tool
     from starlette.routing import Route
 
-# The server of the protocol: it lists the tools and calls them in bounded threads, over whatever carries the messages.
+# The server of the protocol: it lists the tools and calls them in a limited number of threads, over any transport.
 #
-# An error of a tool is an answer with the same message as over HTTP, and nothing of the inside of this program.
+# An error of a tool is an answer with the same message as over HTTP, without internals of this program.
 
 MCP_PATH = "/mcp"
-"""Where the service answers the protocol over HTTP."""
+"""Path of the protocol over HTTP."""
 
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 def require_mcp() -> None:
-    """Refuse to go on where the protocol's package is not installed.
+    """Raise an error if the protocol's package is not installed.
 
     Raises:
         DependencyError: it is missing.
@@ -56,13 +56,13 @@ def require_mcp() -> None:
 
 
 def create_mcp_server(service: BaseService, body: int, reading: WorkPool, writing: WorkPool) -> Server[Any]:
-    """Return the server of the protocol for something that is served.
+    """Return the protocol server of a service.
 
     Args:
-        service: what is served.
-        body: bytes of the arguments of a call, at most.
-        reading: does the work of calls that change nothing.
-        writing: does the work of the others.
+        service: the service.
+        body: maximum size of the arguments of a call, in bytes.
+        reading: runs calls that change nothing.
+        writing: runs the other calls.
 
     Raises:
         DependencyError: the protocol's package is not installed.
@@ -136,11 +136,11 @@ def _called(tool: McpTool, arguments: Any) -> tuple[dict[str, Any], str]:
 
 
 def session_manager_of(server: Server[Any], settings: ServiceSettings) -> StreamableHTTPSessionManager:
-    """Return what carries the protocol over HTTP; without sessions, so that any process can answer any request.
+    """Return the HTTP transport of the protocol; without sessions, so that any process can answer any request.
 
     Args:
-        server: of the protocol.
-        settings: who may ask, and how much.
+        server: server of the protocol.
+        settings: access and limits.
     """
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
@@ -154,7 +154,7 @@ def session_manager_of(server: Server[Any], settings: ServiceSettings) -> Stream
 
 
 def _security(settings: ServiceSettings) -> TransportSecuritySettings:
-    """The hosts and origins from which the protocol is answered: the guard's, as the SDK writes them."""
+    """The hosts and origins that may use the protocol: the guard's, in the SDK's format."""
     from mcp.server.transport_security import TransportSecuritySettings
 
     named = known_hosts(settings)
@@ -170,10 +170,10 @@ def _with_ports(hosts: Sequence[str]) -> list[str]:
 
 
 def mcp_route(manager: StreamableHTTPSessionManager) -> Route:
-    """Return the route at which the protocol is answered; nothing is sent that was not asked for, so there is no GET.
+    """Return the route of the protocol; the server sends no unrequested messages, so there is no GET.
 
     Args:
-        manager: carries the protocol.
+        manager: the transport.
     """
     from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
     from starlette.routing import Route
@@ -185,22 +185,22 @@ def mcp_route(manager: StreamableHTTPSessionManager) -> Route:
 
 
 def serve_stdio(opening: Callable[[], BaseService], limits: ServiceLimits, told: Callable[[], None]) -> None:
-    """Answer the messages on standard input until it ends, or a signal ends the process.
+    """Answer messages on standard input until it ends, or until a signal ends the process.
 
     Args:
-        opening: opens what is served.
-        limits: how much a call may ask.
-        told: is called when it is open.
+        opening: opens the service.
+        limits: limits of a call.
+        told: called when it is open.
 
     Raises:
         DependencyError: the protocol's package is not installed.
-        RetrievalError: what is served cannot be opened.
+        RetrievalError: the service cannot be opened.
     """
     require_mcp()
     leave_notes_out()
     with _output_elsewhere():
         service = opening()
-    # whoever reads standard input in a thread cannot be interrupted; what is written is whole or not at all
+    # a thread reading standard input cannot be interrupted; output is written completely or not at all
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)
     told()
     try:
@@ -216,7 +216,7 @@ async def _answer(service: BaseService, limits: ServiceLimits) -> None:
     writing = WorkPool(1, limits.waiting, limits.writing_seconds)
     server = create_mcp_server(service, limits.body, reading, writing)
     try:
-        async with stdio_server() as (incoming, outgoing):  # what anything else writes meanwhile goes to standard error
+        async with stdio_server() as (incoming, outgoing):  # all other output meanwhile goes to standard error
             await server.run(incoming, outgoing, server.create_initialization_options())
     finally:
         for pool in (reading, writing):
@@ -226,7 +226,7 @@ async def _answer(service: BaseService, limits: ServiceLimits) -> None:
 
 @contextmanager
 def _output_elsewhere() -> Iterator[None]:
-    """Let what libraries print, in whatever language, go to standard error."""
+    """Redirect output of libraries, in any language, to standard error."""
     sys.stdout.flush()
     kept = os.dup(1)
     os.dup2(2, 1)

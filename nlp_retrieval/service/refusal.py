@@ -1,7 +1,7 @@
-"""What the service answers when it does not do what was asked: one shape, a status, and never a traceback.
+"""Error answers of the service: one format, a status, and never a traceback.
 
-The answer is ``{"error": {"type": ..., "message": ...}}``; programs read the type, people the message. It names no path of the
-server; the log has the whole message.
+The answer is ``{"error": {"type": ..., "message": ...}}``; programs read the type, people the message. It contains no server
+paths; the log has the whole message.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _RETRY = {"retry-after": "1"}
 
 
 class ErrorDetail(BaseModel):
-    """What went wrong.
+    """An error.
 
     Args:
-        type: for programs; stays the same from version to version.
-        message: for people: what was found, where, and what to do.
+        type: for programs; stable across versions.
+        message: for people: the problem, its location, and what to do.
     """
 
     type: str
@@ -44,7 +44,7 @@ class ErrorDetail(BaseModel):
 
 
 class ErrorAnswer(BaseModel):
-    """The answer to a request that was not carried out."""
+    """The answer to a refused request."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -56,13 +56,13 @@ class ErrorAnswer(BaseModel):
 
 
 class RefusedError(RetrievalError):
-    """A request is not carried out.
+    """Raised to refuse a request.
 
     Args:
-        status: of HTTP.
+        status: HTTP status.
         kind: the type of the error, for programs.
         message: for people.
-        headers: further ones of the answer.
+        headers: additional headers of the answer.
     """
 
     def __init__(self, status: int, kind: str, message: str, headers: Mapping[str, str] | None = None) -> None:
@@ -71,7 +71,7 @@ class RefusedError(RetrievalError):
 
     @property
     def message(self) -> str:
-        """For people: one text, without secrets."""
+        """The message for people: one text, without secrets."""
         return str(without_secrets(str(self)))[:_LONGEST].encode("utf-8", "replace").decode()
 
     def body(self) -> bytes:
@@ -89,7 +89,7 @@ _STATUSES: tuple[tuple[type[Exception], int, str, str], ...] = (
     (RetrievalError, 500, "failed", "the service could not do this; its log says why"),
     (MemoryError, 503, "out_of_memory", "there is not enough memory for this; ask for less at a time"),
 )
-"""For each kind of error its status, its type, and what is said of it; nothing where its own message may be sent."""
+"""Status, type and message for each kind of error; the message is empty if the error's own may be sent."""
 
 _PATH = re.compile(r"(?<![^\s'\"(\[=,;:])(?!https?://)[^\s'\"(),;]*[/\\][^'\"(),;:]*?(?=['\"(),;]|[:.]?(?:\s|\Z))")
 
@@ -98,7 +98,7 @@ def refusal_of(error: Exception) -> RefusedError:
     """Return the answer to an error.
 
     Args:
-        error: of this package; of any other nothing is told, because nobody wrote it for those who ask.
+        error: an error of this package; other errors reveal nothing, because their messages were not written for clients.
     """
     if isinstance(error, RefusedError):
         return error
@@ -112,7 +112,7 @@ def refusal_of(error: Exception) -> RefusedError:
 
 
 def faults_of(faults: Sequence[Mapping[str, Any]]) -> str:
-    """Return what is wrong with a request, and where; not what it holds, which may be anything.
+    """Return the faults of a request and their places; not its values, which may be anything.
 
     Args:
         faults: as pydantic lists them.

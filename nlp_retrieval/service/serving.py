@@ -1,6 +1,6 @@
-"""Listening: one process or several over one socket, until told to end; requests under way are answered before.
+"""Listening: one process or several on one socket, until stopped; requests in progress are finished first.
 
-Several processes are started afresh and not forked, and each opens the index for itself.
+Several processes are started fresh, not forked, and each opens the index itself.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _NOT_STARTED = 3
 
 @dataclass(frozen=True)
 class _Worker:
-    """Makes the application in a process of its own; sent there as it is, so it holds plain values."""
+    """Creates the application in a worker process; it is pickled, so it holds plain values."""
 
     opening: Callable[[], BaseService]
     settings: ServiceSettings
@@ -51,26 +51,26 @@ class _Worker:
             return create_app(self.opening(), self.settings)
         except RetrievalError as error:
             logging.getLogger("uvicorn.error").error("%s", without_secrets(str(error)))  # noqa: TRY400 -- no traceback
-            raise SystemExit(_NOT_STARTED) from None  # with any other code, it would be started again and again
+            raise SystemExit(_NOT_STARTED) from None  # with any other code, it would be restarted repeatedly
 
     def _end_with_parent(self) -> None:
-        """End where the process that started this one was killed: nobody would end this one."""
+        """Exit if the parent process was killed: nobody else would stop this one."""
         while os.getppid() == self.parent:
             time.sleep(_LOOKED_AFTER)
         signal.raise_signal(signal.SIGTERM)
 
 
 def listen(settings: ServiceSettings) -> socket.socket:
-    """Return a socket that listens where the settings say.
+    """Return a socket that listens on the configured address.
 
     Raises:
-        ConfigurationError: the address cannot be had.
+        ConfigurationError: the address is not available.
     """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             settings.host, settings.port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
         )[0]
-        # with the protocol named, asyncio sends small answers at once; otherwise each would wait 40 ms for the client's word
+        # with the protocol named, asyncio sends small answers at once; otherwise each would wait 40 ms for the client's reply
         listener = socket.socket(family, kind, protocol)
     except OSError as error:
         raise _taken(settings, error) from None
@@ -95,13 +95,13 @@ def serve(opening: Callable[[], BaseService], settings: ServiceSettings, told: C
     """Answer requests until SIGTERM or SIGINT.
 
     Args:
-        opening: opens what is served; with several workers it is called in each of them, and must be picklable.
-        settings: where to listen, who may ask, and how much.
-        told: is told the address.
+        opening: opens the service; with several workers it is called in each of them, and must be picklable.
+        settings: address, access and limits.
+        told: called with the address.
 
     Raises:
         DependencyError: FastAPI or uvicorn is not installed.
-        RetrievalError: what is served cannot be opened.
+        RetrievalError: the service cannot be opened.
     """
     require_packages()
     if settings.mcp:
@@ -109,7 +109,7 @@ def serve(opening: Callable[[], BaseService], settings: ServiceSettings, told: C
 
         require_mcp()
     leave_notes_out()
-    service = opening()  # also before other processes open it: an error is told once, and here
+    service = opening()  # before other processes open it, so that an error is reported once
     with listen(settings) as listener:
         if settings.workers > 1:
             service.close()
@@ -156,7 +156,7 @@ def _config(settings: ServiceSettings, app: Callable[..., object], *, factory: b
         http=BoundedConnection,
         limit_concurrency=most,
         timeout_keep_alive=max(1, min(_IDLE_SECONDS, int(settings.limits.seconds))),
-        backlog=min(_BACKLOG, most),  # so many are accepted at once
+        backlog=min(_BACKLOG, most),  # maximum accepted at once
         timeout_graceful_shutdown=int(longest) + _GRACE,
         timeout_worker_healthcheck=60,
     )
@@ -164,7 +164,7 @@ def _config(settings: ServiceSettings, app: Callable[..., object], *, factory: b
 
 @contextmanager
 def _ended_by_signals(server: Server) -> Iterator[None]:
-    """Let the signals that end the server end it only: it sends them to itself again afterwards."""
+    """Let the signals that stop the server stop only the server: it sends them to itself again afterwards."""
 
     def end(*_: object) -> None:
         server.should_exit = True

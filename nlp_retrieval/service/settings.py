@@ -1,6 +1,6 @@
-"""Where the service listens, who may ask, and how much: checked before anything is opened.
+"""Settings of the service: address, access and limits, checked before anything is opened.
 
-Whoever can reach the service can ask it. So it listens on this machine alone, unless a token is required.
+Anyone who can reach the service can use it, so it listens on this machine alone unless a token is required.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _SHORTEST_TOKEN, _LONGEST_TOKEN = 16, 4096
 
 @dataclass(frozen=True)
 class ServiceLimits:
-    """How much one request may ask, and how many may be under way in one process.
+    """Limits of one request, and of concurrent requests in one process.
 
     Args:
-        body: bytes of a request's body.
-        seconds: how long the body of a request may take to arrive, and how long the answer to one that adds no sources.
-        writing_seconds: how long the answer to a request that adds sources may take; the command line has no option for it.
-        threads: requests that are worked on at once.
-        waiting: requests that wait for a thread; those beyond are refused.
+        body: maximum bytes of a request's body.
+        seconds: time limit for receiving a request's body, and for answering a request that adds no sources.
+        writing_seconds: time limit for answering a request that adds sources; the command line has no option for it.
+        threads: number of concurrent requests.
+        waiting: number of requests that wait for a thread; more are refused.
     """
 
     body: int = 16 * 2**20
@@ -37,7 +37,7 @@ class ServiceLimits:
     waiting: int = 128
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be used."""
+        """Raise an error for invalid values."""
         for name, value, least in (("body", self.body, 1024), ("threads", self.threads, 1), ("waiting", self.waiting, 0)):
             if value < least:
                 raise ConfigurationError(f"{name}={value}; it must be at least {least}")
@@ -48,19 +48,19 @@ class ServiceLimits:
 
 @dataclass(frozen=True)
 class ServiceSettings:
-    """Where the service listens, and who may ask.
+    """Address and access.
 
     Args:
         host: address or name to listen on.
-        port: 0 for any that is free.
-        token: that every request must show; needed to listen elsewhere than on this machine.
-        allowed_hosts: further names under which the service may be asked for (of a proxy before it).
-        workers: processes.
-        limits: of one process.
-        mcp: whether the Model Context Protocol is answered too.
+        port: 0 for any free one.
+        token: required of every request; needed to listen on other addresses than this machine's.
+        allowed_hosts: additional host names to accept (of a proxy in front of the service).
+        workers: number of processes.
+        limits: limits of one process.
+        mcp: whether to serve the Model Context Protocol too.
 
     Raises:
-        ConfigurationError: one of them cannot be used.
+        ConfigurationError: one of them is invalid.
     """
 
     host: str = "127.0.0.1"
@@ -72,7 +72,7 @@ class ServiceSettings:
     mcp: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be used."""
+        """Raise an error for invalid values."""
         if not 0 <= self.port <= 65_535:
             raise ConfigurationError(f"port={self.port}; ports are 0 (any that is free) to 65,535")
         if not 1 <= self.workers <= 256:
@@ -90,10 +90,10 @@ class ServiceSettings:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether an address, or every address of a name, is one of this machine alone.
+    """Return whether an address, or every address of a name, belongs to this machine alone.
 
     Raises:
-        ConfigurationError: there is no such address.
+        ConfigurationError: the address does not exist.
     """
     if not host:
         raise ConfigurationError("host is empty, which would mean every address; name one, such as 127.0.0.1")
@@ -105,15 +105,15 @@ def is_loopback(host: str) -> bool:
 
 
 def read_token(variable: str, file: Path | None, *, required: bool = False) -> str | None:
-    """Return the token that requests must show, or None where there is none.
+    """Return the token that requests must have, or None if none is set.
 
     Args:
-        variable: environment variable that holds it.
-        file: that holds it, instead of the variable; white space around it does not count.
+        variable: environment variable with the token.
+        file: file with the token, used instead of the variable; white space around it is ignored.
         required: whether the variable must be set.
 
     Raises:
-        ConfigurationError: it cannot be read, is too short to be a secret, or cannot stand in a header.
+        ConfigurationError: it cannot be read, is too short to be a secret, or cannot be sent in a header.
     """
     if file is not None:
         try:

@@ -1,4 +1,4 @@
-"""Threads that do the work of requests: so many at once, so many waiting, each for so long."""
+"""Threads for requests, with limits on their number, the queue, and the time of each request."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass
 class _Waiting:
-    """Whether somebody waits still for what a thread does."""
+    """State of a thread's request: set when its client no longer waits."""
 
     still: bool = True
 
@@ -29,10 +29,10 @@ _waiting: ContextVar[_Waiting | None] = ContextVar("waiting", default=None)
 
 
 def stop_where_nobody_waits() -> None:
-    """End the work of this thread where its answer came too late already; for work of many steps, between two of them.
+    """Stop the work of this thread if its time is up; for work of many steps, called between two of them.
 
     Raises:
-        RefusedError: nobody waits for it.
+        RefusedError: nobody waits for the answer any more.
     """
     waiting = _waiting.get()
     if waiting is not None and not waiting.still:
@@ -40,12 +40,12 @@ def stop_where_nobody_waits() -> None:
 
 
 class WorkPool:
-    """Threads with a queue that has an end. To be used from one event loop.
+    """Threads with a bounded queue. To be used from one event loop.
 
     Args:
-        threads: how many.
-        waiting: how much work may wait for a thread.
-        seconds: how long to wait for an answer, the time in the queue included.
+        threads: number of threads.
+        waiting: maximum number of requests waiting for a thread.
+        seconds: time limit for an answer, including the time in the queue.
     """
 
     def __init__(self, threads: int, waiting: int, seconds: float) -> None:
@@ -54,16 +54,16 @@ class WorkPool:
         self._under_way: set[Future[Any]] = set()
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Do some work in a thread.
+        """Run a function in a thread.
 
-        What takes too long goes on, because nothing can stop a thread, and keeps its place until it ends, or until it calls
+        Work that takes too long continues, because a thread cannot be stopped, and keeps its thread until it ends or calls
         :func:`stop_where_nobody_waits`.
 
         Args:
             work: returns the answer.
 
         Raises:
-            RefusedError: too much is waiting, or it took too long.
+            RefusedError: the queue is full, or the time limit was exceeded.
         """
         self._under_way = {one for one in self._under_way if not one.done()}
         if len(self._under_way) >= self._most:
@@ -86,10 +86,10 @@ class WorkPool:
         return done.pop().result()
 
     def close(self) -> None:
-        """End the threads, after what they are doing."""
+        """Stop the threads after their current work."""
         self._threads.shutdown(cancel_futures=True)
 
 
 def leave_notes_out() -> None:
-    """Silence the notes about single queries: they go to the client, not to a log, and Python remembers each one."""
+    """Silence notes about single queries: they go to the client, not to a log, and Python stores each one."""
     warnings.simplefilter("ignore", RetrievalWarning)

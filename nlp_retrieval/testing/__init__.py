@@ -1,4 +1,4 @@
-"""The conformance kit: classes whose subclasses hold a component to every rule that the framework relies on.
+"""The conformance kit: test classes that check a component against every rule that the framework relies on.
 
 In a pytest file of the component's author::
 
@@ -7,7 +7,7 @@ In a pytest file of the component's author::
     class TestMyRetriever(RetrieverRules):
         component = MyRetriever
 
-One subclass checks one configuration; ``make`` says which, where it is not the default one. Always true: no rule skips itself,
+One subclass checks one configuration; ``make`` creates it, unless the default one is meant. No rule is skipped silently,
 and a failure names the rule, the component and the values that broke it. The kit needs pytest; the framework itself never
 imports it.
 """

@@ -1,4 +1,4 @@
-"""The rules of answerers: an answer per question, of that question alone, that cites what it was given."""
+"""The rules of answerers: one answer per question, from that question alone, citing only the passages given."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _HOSTILE = SearchableItem(
 
 
 class AnswererRules(ComponentRules):
-    """Rules of what answers questions from passages."""
+    """Rules of components that answer questions from passages."""
 
     component: ClassVar[type[BaseAnswerer]]
 
@@ -32,7 +32,7 @@ class AnswererRules(ComponentRules):
         return self.component()
 
     def extra_questions(self) -> Sequence[Asked]:
-        """Return questions with their passages that are answered beside the kit's own."""
+        """Return additional questions to answer, with their passages."""
         return ()
 
     @property
@@ -43,7 +43,7 @@ class AnswererRules(ComponentRules):
         return [*asked, *silent, ("What is owned?", [_HOSTILE]), ("Is there anything?", []), *self.extra_questions()]
 
     def answer(self, answerer: BaseAnswerer, asked: Sequence[Asked]) -> list[Answer]:
-        """Answer questions by the component's own method, and let warnings pass."""
+        """Answer questions by the component's own method, ignoring warnings."""
         with without_warnings():
             return answerer.answer_batch([question for question, _ in asked], [list(passages) for _, passages in asked])
 

@@ -1,4 +1,4 @@
-"""The rules that encoders of every kind share: what a text becomes is the same wherever the text stands."""
+"""The rules for encoders of every kind: a text is encoded in the same way whatever the texts around it."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from nlp_retrieval.testing.verdict import broken, in_threads
 Encoder = TypeVar("Encoder", bound=BaseEncoder | BaseTokenEncoder | BaseSparseEncoder)
 
 Encoded = Mapping[str, Sequence[Vectors]]
-"""By the method that encoded them, what each text became."""
+"""Encoded texts by the method that encoded them."""
 
 
 class AnyEncoderRules(ComponentRules, Generic[Encoder]):
-    """Rules of what turns a text into numbers; a subclass says how they are compared."""
+    """Rules of components that turn a text into numbers; a subclass defines how these are compared."""
 
     counts_cut: ClassVar[tuple[str, ...]] = ("cut_passages",)
-    """The methods that count the texts that are longer than what is read."""
+    """The methods that count the texts longer than the encoder's limit."""
 
     def make(self) -> Encoder:
         return cast(Encoder, self.component())
@@ -40,12 +40,12 @@ class AnyEncoderRules(ComponentRules, Generic[Encoder]):
 
     @property
     def texts(self) -> list[str]:
-        """Return what is encoded: the kit's passages and queries, an empty text among them."""
+        """Return the texts to encode: the kit's passages and queries, including an empty text."""
         return [*(item.text for item in ITEMS), *QUERIES]
 
     @abstractmethod
     def arrays(self, texts: list[str]) -> Encoded:
-        """Return what each text becomes, as a passage and as a query."""
+        """Return the encodings of each text, as a passage and as a query."""
 
     @property
     def whole(self) -> Encoded:
@@ -77,7 +77,7 @@ class AnyEncoderRules(ComponentRules, Generic[Encoder]):
                 self._compare(rule, how, parts[number], wanted[number][how], arrays, self.tolerance)
 
     def test_the_fingerprint_tells_the_model(self) -> None:
-        _ = self.whole  # what was named before a model was opened is what was opened
+        _ = self.whole  # the model named before opening must be the one opened
         prints = {encoder.model_fingerprint() for encoder in (self.make(), self.encoder)}
         if len(prints) != 1 or not all(isinstance(one, str) and one for one in prints):
             broken("model_fingerprint is a text, the same for the same model, open or not", self.encoder, f"{sorted(prints)}")

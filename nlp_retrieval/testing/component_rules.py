@@ -1,4 +1,4 @@
-"""What every component owes: a quick constructor, settings that are shown, and a config that builds it again."""
+"""Rules of every component: a quick constructor, visible settings, and a config that builds it again."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.testing.other_values import others_of
 from nlp_retrieval.testing.verdict import broken, shown
 
-# What a constructor does that may be slow: files that it opens, modules that it imports, programs and connections.
+# Possibly slow actions of a constructor: opening files, importing modules, starting programs, opening connections.
 #
-# Imports count where the import statement runs, whether or not the module is loaded already, so that the verdict does not
-# depend on what ran before. What an import itself reads does not count a second time.
+# Imports count where the import statement runs, whether or not the module is already loaded, so that the result does not
+# depend on what ran before. Files read by an import itself do not count again.
 
 _SLOW_EVENTS = {"open": "opened", "subprocess.Popen": "started", "socket.connect": "connected to", "os.scandir": "listed"}
 _LIGHT = frozenset({"nlp_retrieval", "numpy", "pydantic", "pydantic_core", "annotated_types", "typing_extensions"})
-"""Beside the standard library: what is loaded before any component exists."""
+"""Modules besides the standard library that are loaded before any component exists."""
 
 _watched: dict[int, list[str]] = {}
 _importing: set[int] = set()
@@ -39,11 +39,11 @@ MadeT = TypeVar("MadeT")
 
 
 def watched(make: Callable[[], MadeT], own_packages: frozenset[str] = frozenset()) -> tuple[MadeT, list[str]]:
-    """Call ``make``, and return what it made and what it did that may be slow.
+    """Call ``make``, and return its result and its possibly slow actions.
 
     Args:
         make: calls constructors.
-        own_packages: top-level packages that may be imported: where the component itself comes from.
+        own_packages: top-level packages that may be imported: those of the component itself.
     """
     _add_hook()
     thread, done = threading.get_ident(), []
@@ -92,7 +92,7 @@ def watched(make: Callable[[], MadeT], own_packages: frozenset[str] = frozenset(
 
 
 def _add_hook() -> None:
-    """Audit hooks cannot be removed, so there is one, and it looks away while nothing is watched."""
+    """Audit hooks cannot be removed, so there is one, and it does nothing while nothing is watched."""
     global _has_hook  # noqa: PLW0603
     with _hooked:
         if not _has_hook:
@@ -109,29 +109,29 @@ def _noted(event: str, arguments: tuple[object, ...]) -> None:
 
 
 class ComponentRules:
-    """Rules of every component; the classes for one kind of component build on it.
+    """Rules of every component; the classes for the kinds of components extend it.
 
-    A subclass says what is checked. It overrides no test: a rule that a component cannot keep yet is overridden with
-    ``@pytest.mark.xfail(reason=...)``, so that it is counted.
+    A subclass defines the component to check. It overrides no test: a rule that a component cannot keep yet is overridden with
+    ``@pytest.mark.xfail(reason=...)``, so that it is reported.
     """
 
     component: ClassVar[type[Component]]
-    """The class that is checked."""
+    """The class to check."""
 
     tolerance: ClassVar[float] = 0.0
-    """How far scores (of encoders, vectors) may be apart that should be equal: relative above 1, absolute below. The order of
+    """Tolerance for scores (for encoders, vectors) that should be equal: relative above 1, absolute below. The order of
     results may differ only where their scores are that close. Exactly equal by default; a neural model needs about 1e-5."""
 
     folder: Path
-    """An empty folder of this class's own, made before :meth:`prepare`."""
+    """An empty folder for this class, created before :meth:`prepare`."""
 
     kept: ClassVar[dict[str, object]]
-    """What tests of this class share because making it is slow."""
+    """Slow objects shared by the tests of this class."""
 
     @pytest.fixture(scope="class", autouse=True)
     @classmethod
     def prepared(cls, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-        """Make the folder, and have the author fill it; after the last test, let go of what was shared, and its open files."""
+        """Create the folder, and let the author fill it; after the last test, release shared objects and their open files."""
         own = request.cls
         own.folder = tmp_path_factory.mktemp(own.__name__)
         own.kept = {}
@@ -140,14 +140,14 @@ class ComponentRules:
         own.kept.clear()
 
     def prepare(self) -> None:
-        """Write into ``self.folder`` what :meth:`make` needs; called once for all tests of the class. By default nothing."""
+        """Write the files that :meth:`make` needs into ``self.folder``; called once per class. Does nothing by default."""
 
     def make(self) -> Component:
-        """Return a new component, of the same settings at every call; does nothing but call constructors."""
+        """Return a new component, with the same settings at every call; only constructors are called."""
         return self.component()
 
     def other_values(self) -> Mapping[str, object]:
-        """Return another valid value by parameter, where the type hint does not tell one: text, paths, components."""
+        """Return another valid value by parameter, if the type hint does not suggest one: text, paths, components."""
         return {}
 
     def test_a_constructor_opens_no_file_and_imports_nothing_heavy(self) -> None:
@@ -229,7 +229,7 @@ class ComponentRules:
             broken("search_only names parameters of the constructor", made, f"no parameter is called {unknown}")
 
     def test_no_rule_is_left_out(self) -> None:
-        """An override hides a rule as silently as a skipped test does; one that is expected to fail is counted."""
+        """An override hides a rule as silently as a skipped test does; an expected failure is reported."""
         rules = {
             name: rule
             for cls in reversed(type(self).__mro__)

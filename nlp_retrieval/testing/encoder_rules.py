@@ -14,7 +14,7 @@ _UNLIKE = 1e-3
 
 
 class EncoderRules(AnyEncoderRules[BaseEncoder]):
-    """Rules of what turns a text into one vector."""
+    """Rules of components that turn a text into one vector."""
 
     component: ClassVar[type[BaseEncoder]]
 

@@ -1,4 +1,4 @@
-"""The rules of fusions: every candidate of every retriever once, best first, by finite scores."""
+"""The rules of fusions: every candidate of every retriever once, best first, with finite scores."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ LISTS: Mapping[str, Mapping[str, Ranked]] = {
     "far apart": {"one": [(0, 1e300), (1, -1e300)], "other": [(1, 1e-300), (0, 0.0), (2, -5.0)]},
     "negative scores": {"one": [(7, -1.0), (3, -2.0)], "other": [(3, -10.0), (7, -20.0)]},
 }
-"""By what is special about a query, what two retrievers found for it: row and score."""
+"""Hits of two retrievers, as row and score, by the special property of the query."""
 
 
 class FusionRules(ComponentRules):
-    """Rules of what joins the lists of several retrievers."""
+    """Rules of components that merge the lists of several retrievers."""
 
     component: ClassVar[type[BaseFusion]]
 
@@ -38,7 +38,7 @@ class FusionRules(ComponentRules):
         return self.component()
 
     def fused(self, names: list[str]) -> list[Ranked]:
-        """Fuse the lists of queries; checks what holds of the batch."""
+        """Fuse the lists of queries, and check the resulting batch."""
         return _lists_of(self.make().fuse(_batches(names)))
 
     def test_every_candidate_comes_once(self) -> None:

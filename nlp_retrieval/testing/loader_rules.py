@@ -1,4 +1,4 @@
-"""The rules of loaders: a stream of items with ids of their own, the same every time, in bounded memory."""
+"""The rules of loaders: a stream of items with unique ids, the same every time, in bounded memory."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _FEW = 5
 
 
 class LoaderRules(ComponentRules):
-    """Rules of sources of items. An author writes a small source in ``prepare`` and returns its loader from ``make``.
+    """Rules of sources of items. The author writes a small source in ``prepare`` and returns its loader from ``make``.
 
-    A loader of queries too is held to :class:`QueryLoaderRules` as well.
+    A loader of queries must also follow :class:`QueryLoaderRules`.
     """
 
     component: ClassVar[type[BaseLoader]]
@@ -32,9 +32,9 @@ class LoaderRules(ComponentRules):
         return self.component()
 
     def make_big(self, items: Sequence[SearchableItem]) -> BaseLoader | None:
-        """Write items (4,000 of 4,000 characters) to a source, and return a loader of it; None where sources are never large.
+        """Write items (4,000 of 4,000 characters) to a source, and return a loader of it; None if sources are never large.
 
-        The kit then checks that streaming holds less than half of the source in memory.
+        The kit then checks that streaming needs less memory than half of the source.
         """
         del items
         return None
@@ -115,7 +115,7 @@ class LoaderRules(ComponentRules):
         loader = self.make_big(items)
         if loader is None:
             return
-        list(islice(loader.stream(), 1))  # what a first use imports and keeps is not a part of the source
+        list(islice(loader.stream(), 1))  # imports and caches of the first use are not part of the source
         for rule, wanted in (
             ("the first items come before the source is read whole", _FEW),
             ("streaming holds a bounded part of the source in memory", _BIG_ITEMS),
@@ -133,7 +133,7 @@ class LoaderRules(ComponentRules):
 
 
 class QueryLoaderRules(ComponentRules):
-    """Rules of sources of queries and of what they should find."""
+    """Rules of sources of queries and their gold."""
 
     component: ClassVar[type[BaseQueryLoader]]
 

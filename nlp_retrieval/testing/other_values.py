@@ -1,4 +1,4 @@
-"""Another valid value for a parameter of a component, taken from its type hint where that tells enough."""
+"""Other valid values for parameters of a component, derived from their type hints where possible."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ ComponentT = TypeVar("ComponentT", bound=Component)
 
 
 def others_of(component: ComponentT, given: Mapping[str, object]) -> Iterator[tuple[str, ComponentT | None]]:
-    """Yield every parameter with a component that differs in it alone; None where no other valid value is known.
+    """Yield every parameter with a component that differs in it alone; None if no other valid value is known.
 
     Args:
-        component: to vary.
-        given: another value by parameter, where the type hint does not tell one.
+        component: the component to vary.
+        given: another value by parameter, if the type hint does not suggest one.
     """
     hints = get_type_hints(type(component).__init__, include_extras=True)
     for parameter in parameters_of(type(component)):
@@ -29,7 +29,7 @@ def others_of(component: ComponentT, given: Mapping[str, object]) -> Iterator[tu
 
 
 def with_value(component: ComponentT, parameter: str, value: object) -> ComponentT:
-    """Return a component of the same parameters but one.
+    """Return a component with one parameter changed.
 
     Raises:
         ConfigurationError: the value is not valid.

@@ -1,4 +1,4 @@
-"""The rules of processors: one list of sub-queries per query, whatever else is in the batch."""
+"""The rules of processors: one list of sub-queries per query, independent of the other queries in the batch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nlp_retrieval.testing.verdict import broken, in_threads, shown, without_war
 
 
 class ProcessorRules(ComponentRules):
-    """Rules of what turns queries into sub-queries."""
+    """Rules of components that turn queries into sub-queries."""
 
     component: ClassVar[type[BaseUserQueryProcessor]]
 
@@ -22,11 +22,11 @@ class ProcessorRules(ComponentRules):
         return self.component()
 
     def extra_queries(self) -> Sequence[str]:
-        """Return queries that are processed beside the kit's own."""
+        """Return additional queries to process."""
         return ()
 
     def process(self, processor: BaseUserQueryProcessor, queries: list[str]) -> list[list[str]]:
-        """Process queries, and let warnings pass."""
+        """Process queries, ignoring warnings."""
         with without_warnings():
             return processor.process(queries)
 

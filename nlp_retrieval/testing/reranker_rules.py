@@ -1,4 +1,4 @@
-"""The rules of rerankers: they reorder and cut, and neither add nor lose anything on the way."""
+"""The rules of rerankers: they reorder and cut, without adding or losing anything else."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Lists = list[list[RetrievalResult]]
 
 
 class ListRerankerRules(ComponentRules):
-    """Rules of what reorders candidates against the query, also where a score depends on the whole list."""
+    """Rules of components that reorder candidates against the query, including those whose scores depend on the whole list."""
 
     component: ClassVar[type[BaseReranker]]
 
@@ -25,11 +25,11 @@ class ListRerankerRules(ComponentRules):
         return self.component()
 
     def extra_items(self) -> Sequence[SearchableItem]:
-        """Return candidates beside the kit's own."""
+        """Return additional candidates."""
         return ()
 
     def extra_queries(self) -> Sequence[str]:
-        """Return queries beside the kit's own."""
+        """Return additional queries."""
         return ()
 
     @property
@@ -46,7 +46,7 @@ class ListRerankerRules(ComponentRules):
 
     @property
     def candidates(self) -> Lists:
-        """Per query, its candidates as a retriever would give them: rotated, so that each query has another order."""
+        """The candidates of each query, as from a retriever: rotated, so that each query has another order."""
         items = [*ITEMS, *self.extra_items()]
         return [_ranked([*items[turn % len(items) :], *items[: turn % len(items)]]) for turn in range(len(self.queries))]
 
@@ -161,7 +161,7 @@ class ListRerankerRules(ComponentRules):
 
 
 class RerankerRules(ListRerankerRules):
-    """Rules of what scores each candidate against the query by itself."""
+    """Rules of components that score each candidate against the query by itself."""
 
     def test_items_that_are_alike_score_alike(self) -> None:
         name = f"{self.reranker.name}.score"
@@ -188,7 +188,7 @@ class RerankerRules(ListRerankerRules):
 
 
 def _ranked(items: list[SearchableItem]) -> list[RetrievalResult]:
-    """Results with the scores and the signals that a retriever gives; every third score is that of the one before."""
+    """Results with scores and signals as from a retriever; every third score equals the one before."""
     return [
         RetrievalResult(
             item=item,

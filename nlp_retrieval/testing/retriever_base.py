@@ -1,4 +1,4 @@
-"""What the rules of retrievers share: the corpus, an index of it that is built once for a class, and asking."""
+"""Shared base of the rules of retrievers: the corpus, an index of it built once per class, and searching."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Lists = list[list[RetrievalResult]]
 
 
 class RetrieverChecks(ComponentRules):
-    """What the rules of retrievers stand on. The kit brings a corpus and queries; the author may add some."""
+    """Base of the rules of retrievers. The kit has a corpus and queries; the author may add some."""
 
     component: ClassVar[type[BaseRetriever]]
 
@@ -27,17 +27,17 @@ class RetrieverChecks(ComponentRules):
         return self.component()
 
     def extra_items(self) -> Sequence[SearchableItem]:
-        """Return items that are indexed after the kit's own."""
+        """Return additional items, indexed after the kit's own."""
         return ()
 
     def extra_queries(self) -> Mapping[str, str | None]:
-        """Return queries beside the kit's own, and an item id that each has to find when all is asked for, or None."""
+        """Return additional queries, each with an item id that must be found if all items are requested, or None."""
         return {}
 
     def may_match(self, query: str, item: SearchableItem) -> bool:
-        """Whether an item may be found for a query at all; by default where they share a word (the first four letters count).
+        """Return whether an item may be found for a query; by default, if they share a word (the first four letters count).
 
-        Engines that rank everything, as dense ones do, return True. What may not match and is found is padding.
+        Engines that rank everything, like dense ones, return True. A hit that may not match is padding.
         """
         return shares_a_word(query, item)
 
@@ -48,7 +48,7 @@ class RetrieverChecks(ComponentRules):
 
     @property
     def queries(self) -> dict[str, str | None]:
-        """All queries, and what each has to find."""
+        """All queries, with the item that each must find."""
         return {**QUERIES, **self.extra_queries()}
 
     @property
@@ -57,7 +57,7 @@ class RetrieverChecks(ComponentRules):
         return {item.item_id: row for row, item in enumerate(self.items)}
 
     def index_into(self, name: str, items: Sequence[SearchableItem] | None = None) -> Path:
-        """Index items (by default all) into a folder of this name, once for the class."""
+        """Index items (by default all) into a folder of this name, once per class."""
         if name not in self.kept:
             path = self.folder / "indexes" / name
             with without_warnings():
@@ -67,7 +67,7 @@ class RetrieverChecks(ComponentRules):
 
     @property
     def opened(self) -> BaseRetriever:
-        """One retriever for all tests of the class, which keeps its index open."""
+        """One retriever for all tests of the class, with its index kept open."""
         if "retriever" not in self.kept:
             self.kept["retriever"] = self.make()
         return cast(BaseRetriever, self.kept["retriever"])
@@ -93,7 +93,7 @@ class RetrieverChecks(ComponentRules):
         return dict(zip(self.queries, self.ask([[query] for query in self.queries], k, where), strict=True))
 
     def ask_warned(self, processed: Sequence[Sequence[str]]) -> tuple[Lists, list[str]]:
-        """Search, and return the lists and what was warned of."""
+        """Search, and return the lists and the warnings."""
         path = self.index_into("main")
         self.ask([])  # opening may warn too
         with warnings.catch_warnings(record=True) as caught:
@@ -102,7 +102,7 @@ class RetrieverChecks(ComponentRules):
         return found, [str(one.message) for one in caught if issubclass(one.category, RetrievalWarning)]
 
     def searching(self) -> BaseRetriever:
-        """A copy of the retriever that has the index open: what :meth:`search_batch` is called on."""
+        """A copy of the retriever with the index open: the object for :meth:`search_batch`."""
         if "searching" not in self.kept:
             self.kept["searching"] = self.make().open(open_generation(self.index_into("main")))
         return cast(BaseRetriever, self.kept["searching"])

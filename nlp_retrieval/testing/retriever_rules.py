@@ -1,4 +1,4 @@
-"""All rules of a retriever: of its answers, of filters, of its index, and of live updates."""
+"""All rules of retrievers: for results, filters, the index, and live updates."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from nlp_retrieval.testing.samples import FILTERS, SILENT, STOP_WORDS_ALONE, TWI
 from nlp_retrieval.testing.update_rules import UpdateRules
 from nlp_retrieval.testing.verdict import broken, difference, ids_of, in_threads, pairs_of, shown, without_warnings
 
-# The rules of what a retriever answers: how many, in which order, to what, and always the same.
+# Rules for the results of a retriever: their number, order, and reproducibility.
 
 
 class AnswerRules(RetrieverChecks):
@@ -219,14 +219,14 @@ class AnswerRules(RetrieverChecks):
                     )
 
 
-# The rules of a retriever's index: built once, found again, plain files, and untouched by what only searching needs.
+# Rules for a retriever's index: built once, found again, plain files, and independent of search-only parameters.
 
 _CODE = (".pkl", ".pickle", ".joblib", ".dill", ".pt", ".pth")
 _PICKLE_PROTOCOLS = range(2, 6)
 
 
 class IndexRules(RetrieverChecks):
-    """Rules of building, keeping and opening an index."""
+    """Rules for building, keeping and opening an index."""
 
     def test_an_index_is_found_again_by_a_new_object(self) -> None:
         fresh = self.make()
@@ -279,7 +279,7 @@ class IndexRules(RetrieverChecks):
                 self._answers_from_either(other, parameter, path)
 
     def _answers_from_either(self, other: BaseRetriever, parameter: str, path: Path) -> None:
-        """A retriever that differs in what concerns searching alone answers from the index as from one of its own."""
+        """A retriever with other search-only parameters gives the same results from the index as from its own."""
         own = self.folder / "indexes" / f"of {parameter}"
         asked = [[query] for query in self.queries]
         with without_warnings():
@@ -346,13 +346,13 @@ class IndexRules(RetrieverChecks):
 
 
 def _state(path: Path) -> dict[str, tuple[int, int, int]]:
-    """Return what tells a file that was written again; the store's own lock may change."""
+    """Return a state that shows whether a file was rewritten; the store's own lock may change."""
     files = ((file, file.stat()) for file in path.rglob("*") if file.is_file() and not file.name.startswith(".lock"))
     return {str(file.relative_to(path)): (found.st_ino, found.st_size, found.st_mtime_ns) for file, found in files}
 
 
 def _runs_code(name: str, content: bytes) -> str | None:
-    """Why a file could run code when it is read, or None."""
+    """Return why a file could run code when it is read, or None."""
     if name.endswith(_CODE):
         return "is named as a pickle"
     if len(content) > 2 and content[0] == 0x80 and content[1] in _PICKLE_PROTOCOLS and content.endswith(b"."):
@@ -376,14 +376,14 @@ def _unzipped(content: bytes) -> Iterator[tuple[str, bytes]]:
             yield from ((name, archive.read(name)) for name in archive.namelist())
 
 
-# The rules of filters: no result ever fails one, and k results come back wherever k match.
+# Rules for filters: every result passes the filter, and k results are returned if k items match.
 
 
 class FilterRules(RetrieverChecks):
-    """Rules of filters and of the masks that an engine sees."""
+    """Rules for filters and for the masks that an engine receives."""
 
     order_depends_on_filter: ClassVar[bool] = False
-    """Whether a filter may change the order of what passes it: True where scores depend on the other candidates."""
+    """Return whether a filter may change the order of the items that pass it: True if scores depend on the other candidates."""
 
     def test_no_result_fails_the_filter(self) -> None:
         for where, passes in FILTERS:
@@ -444,15 +444,15 @@ class FilterRules(RetrieverChecks):
 
 
 def _lists(hits: Hits) -> list[list[int]]:
-    """The rows of each list, best first and ties by row: the order of rows within a list is the framework's to set."""
+    """The rows of each list, best first and ties by row: the order within a list is determined by the framework."""
     bounds = zip(hits.offsets[:-1].tolist(), hits.offsets[1:].tolist(), strict=True)
     return [hits.rows[a:b][np.lexsort((hits.rows[a:b], -hits.scores[a:b]))].tolist() for a, b in bounds]
 
 
 class RetrieverRules(AnswerRules, FilterRules, IndexRules, UpdateRules):
-    """Every rule of a retriever.
+    """All rules of retrievers.
 
-    An author names the class, and where they do not fit, overrides ``make`` (which configuration), ``may_match`` (what may be
-    found for a query), ``other_values`` (another value of parameters whose type hint tells none), ``tolerance`` and
-    ``order_depends_on_filter``; ``extra_items`` and ``extra_queries`` join the kit's own.
+    An author names the class, and overrides the defaults that do not fit: ``make`` (the configuration), ``may_match`` (possible
+    hits of a query), ``other_values`` (other values of parameters whose type hint suggests none), ``tolerance`` and
+    ``order_depends_on_filter``; ``extra_items`` and ``extra_queries`` add to the kit's own.
     """

@@ -1,7 +1,7 @@
-"""The kit's own corpus, queries and filters: small, and with what engines stumble over.
+"""The kit's own corpus, queries and filters: small, and with difficult cases for engines.
 
-Three passages are alike to the last letter, so that scores tie; three have no text (nothing, white space, punctuation) and one
-has a title alone; one is long; some are in other scripts. A word that names a passage stands in no other, so that a reader can
+Three passages are identical, so that scores tie; three have no text (nothing, white space, punctuation) and one
+has only a title; one is long; some are in other scripts. A word that names a passage occurs in no other, so that a reader can
 check every expectation by hand.
 """
 
@@ -62,22 +62,22 @@ QUERIES: Mapping[str, str | None] = {
     'title:"saffron" AND (pepper OR *) ~ \\ % -- \' {x} [1 TO 2]': "ids/../odd id",
     "lighthouse glacier copper mill": None,
 }
-"""What is asked, and an item that has to be among what is found when all is asked for."""
+"""Queries, each with an item that must be among the hits if all items are requested."""
 
 UNKNOWN = "zyzzyva qoxwhutl"
-"""A query of words that stand nowhere."""
+"""A query of words that occur nowhere."""
 
 SILENT = ("", "   ", "?! …", "___")
-"""Queries that say nothing: without a letter or a digit."""
+"""Queries without content: neither a letter nor a digit."""
 
 STOP_WORDS_ALONE = ("the", "Of the AND", "To be, or not to be?")
-"""Queries of words that some engines leave out."""
+"""Queries of words that some engines ignore."""
 
 WITHOUT_TEXT = ("empty", "blank", "marks")
 """Items that are never found."""
 
 TWINS = ("twin-c", "twin-a", "twin-b")
-"""Items that are alike but for their ids, in the order of their rows."""
+"""Items that differ only in their ids, in the order of their rows."""
 
 FILTERS: tuple[tuple[Mapping[str, Any], Predicate], ...] = (
     ({"country": "Norway"}, lambda of: of.get("country") == "Norway"),
@@ -93,11 +93,11 @@ FILTERS: tuple[tuple[Mapping[str, Any], Predicate], ...] = (
     ({"verified": {"exists": False}, "tags": {"exists": True}}, lambda of: "verified" not in of and "tags" in of),
     ({"year": {"gt": 9999}}, lambda _: False),
 )
-"""Filters, and what each means of an item's metadata."""
+"""Filters, and the equivalent test of an item's metadata."""
 
 
 def shares_a_word(query: str, item: SearchableItem) -> bool:
-    """Whether a query and an item share a word that is not a stop word; words that begin alike count as one, as stems do."""
+    """Return whether a query and an item share a word other than stop words; equal beginnings match, as with stemming."""
     return bool(_stems(query) & _stems(item.text))
 
 

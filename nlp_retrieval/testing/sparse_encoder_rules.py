@@ -15,7 +15,7 @@ from nlp_retrieval.testing.verdict import broken, without_warnings
 
 
 class SparseEncoderRules(AnyEncoderRules[BaseSparseEncoder]):
-    """Rules of what turns a text into weights of terms."""
+    """Rules of components that turn a text into weights of terms."""
 
     component: ClassVar[type[BaseSparseEncoder]]
 
@@ -28,7 +28,7 @@ class SparseEncoderRules(AnyEncoderRules[BaseSparseEncoder]):
             }
 
     def arrays(self, texts: list[str]) -> dict[str, list[Vectors]]:
-        """The same as a weight for every term, so that one of nearly 0 is near to none."""
+        """The same with a weight for every term, so that a weight of nearly 0 is close to a missing one."""
         matrices = {}
         for how, (offsets, terms, weights) in self.encoded(texts).items():
             matrix = np.zeros((len(texts), self.encoder.dimension), np.float32)

@@ -13,7 +13,7 @@ from nlp_retrieval.testing.verdict import broken, without_warnings
 
 
 class TokenEncoderRules(AnyEncoderRules[BaseTokenEncoder]):
-    """Rules of what turns a text into one vector per token."""
+    """Rules of components that turn a text into one vector per token."""
 
     component: ClassVar[type[BaseTokenEncoder]]
 

@@ -1,4 +1,4 @@
-"""The rules of live updates: what was deleted is gone, what was added is there, and compacting tidies up."""
+"""The rules of live updates: deleted items are gone, added ones are found, and compacting cleans up."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _ASKED = "trombone quartet"
 
 
 class UpdateRules(RetrieverChecks):
-    """Rules of adding to, updating and deleting from an index in place.
+    """Rules for adding to, updating and deleting from an index in place.
 
-    The index is made of the first items; the others are added, one is updated, two are deleted.
+    The index starts with the first items; the others are added, one is updated, two are deleted.
     """
 
     update_tolerance: ClassVar[float | None] = None
-    """How far scores in an index that was updated may be from those in one built at once; by default ``tolerance``."""
+    """Tolerance between scores in an updated index and in one built at once; by default ``tolerance``."""
 
     first_items: ClassVar[int] = 5
-    """How many items the index begins with; more for an engine that is trained on them once for all."""
+    """Number of items the index starts with; more for an engine that is trained on them only once."""
 
     @property
     def _apart(self) -> float:
@@ -38,7 +38,7 @@ class UpdateRules(RetrieverChecks):
 
     @property
     def left(self) -> list[SearchableItem]:
-        """The items that are there after all updates, in the order of their rows."""
+        """The items that remain after all updates, in the order of their rows."""
         gone = {*_DELETED, _UPDATED.item_id}
         return [*(item for item in self.items if item.item_id not in gone), _UPDATED]
 
@@ -55,7 +55,7 @@ class UpdateRules(RetrieverChecks):
         return cast(Searcher, self.kept["updated"])
 
     def copy_of_updated(self, name: str) -> Searcher:
-        """The same in a folder of its own, which a test may change."""
+        """The same in its own folder, which a test may change."""
         folder = self.folder / "indexes" / name
         shutil.copytree(self.updated().opened.path, folder)
         return Searcher([self.make()]).open(folder)
@@ -161,7 +161,7 @@ class UpdateRules(RetrieverChecks):
         found: dict[str, list[RetrievalResult]],
         tolerance: float,
     ) -> None:
-        """The same items of the same scores; the order may differ only where the tolerance lets it."""
+        """The same items with the same scores; the order may differ only within the tolerance."""
         for query, one in wanted.items():
             mine, its = dict(pairs_of(one)), dict(pairs_of(found[query]))
             if mine.keys() != its.keys() or not all(close(mine[key], its[key], tolerance) for key in mine):

@@ -1,4 +1,4 @@
-"""How a broken rule is told: the rule, the component, and the values that broke it; and what counts as the same answer."""
+"""Reports of a broken rule: the rule, the component, and the values that broke it; and the comparison of results."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class BrokenRuleError(AssertionError):
 
 
 def broken(rule: str, component: object, found: str) -> NoReturn:
-    """Say that a rule is broken.
+    """Report a broken rule.
 
     Args:
-        rule: what should have been, as one sentence.
-        component: that broke it.
-        found: what was, with the values.
+        rule: the expected behaviour, as one sentence.
+        component: the component that broke it.
+        found: the actual behaviour, with the values.
 
     Raises:
         BrokenRuleError: always.
@@ -39,7 +39,7 @@ def broken(rule: str, component: object, found: str) -> NoReturn:
 
 
 def shown(value: object) -> str:
-    """Return a value's ``repr``, cut where it is long."""
+    """Return a value's ``repr``, truncated if it is long."""
     text = repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text):,} characters)"
 
@@ -55,15 +55,15 @@ def pairs_of(results: Sequence[RetrievalResult]) -> list[tuple[str, float]]:
 
 
 def close(one: float, other: float, tolerance: float) -> bool:
-    """Return whether two scores are equal but for a tolerance: relative where they are above 1, absolute below."""
+    """Return whether two scores are equal within a tolerance: relative if they are above 1, absolute below."""
     return one == other or abs(one - other) <= tolerance * max(1.0, abs(one), abs(other))
 
 
 def difference(one: Sequence[RetrievalResult], other: Sequence[RetrievalResult], tolerance: float) -> str | None:
-    """Say how two lists differ; None where they do not.
+    """Return how two lists differ; None if they do not.
 
-    The items are the same, their scores no further apart than the tolerance, and the order differs only where scores do not by
-    more than it.
+    The items are the same, their scores differ by at most the tolerance, and the order differs only where scores are that
+    close.
     """
     mine, its = dict(pairs_of(one)), dict(pairs_of(other))
     if mine.keys() != its.keys() or len(one) != len(other):
@@ -79,9 +79,9 @@ def difference(one: Sequence[RetrievalResult], other: Sequence[RetrievalResult],
 
 @contextmanager
 def without_warnings() -> Iterator[None]:
-    """Let warnings of things left out pass: what is warned about has rules of its own.
+    """Ignore warnings about skipped texts and items: these have their own rules.
 
-    Filters of warnings are one for the process, so other threads than the main one leave them as they are.
+    Warning filters are global to the process, so threads other than the main one leave them unchanged.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -95,7 +95,7 @@ def in_threads(calls: Sequence[Callable[[], ResultT]]) -> Iterator[tuple[int, Re
     """Make different calls in eight threads that run at once, each call several times.
 
     Yields:
-        The number of a call, and what it returned.
+        The number of a call, and its result.
     """
     with without_warnings(), ThreadPoolExecutor(_THREADS) as pool:
         runs = [(number, pool.submit(call)) for _ in range(_ROUNDS) for number, call in enumerate(calls)]

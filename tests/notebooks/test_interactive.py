@@ -57,7 +57,7 @@ def test_help_of_a_component_says_what_each_parameter_does(shell):
         assert "Init docstring" not in told
         for parameter in parameters_of(shell.user_ns[name]):
             assert told.count(f"\n    {parameter}: ") == 2, "in the signature and in the documentation"
-    assert "trust: let the index decide" in help_of(shell, "Searcher.open")
+    assert "trust: let the index use" in help_of(shell, "Searcher.open")
     shell.run_cell("made = Searcher(['bm25s'])")
     assert "retrievers: at least one" in help_of(shell, "made")
     assert "k: at most this many" in help_of(shell, "made.asearch")

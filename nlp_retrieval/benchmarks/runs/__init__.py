@@ -1,1 +1,1 @@
-"""Finished runs: kept, read again, compared and repeated."""
+"""Finished runs: saving, reading, comparing and repeating them."""

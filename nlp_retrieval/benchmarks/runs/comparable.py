@@ -1,8 +1,8 @@
-"""Whether runs that were made apart may be set side by side: what is asked, what is expected, and the items.
+"""Checks that separate runs can be compared: the queries, the gold, and the items.
 
-Other query texts or other gold under equal ids are an error that names the first query. Another corpus is one too, unless it is
-the corpora that are compared. Families and groups decide no figure, only how figures are tested and shown: where they differ,
-those of the first folder are taken, and that is said. So is what a run does not tell.
+Other query texts or other gold under equal ids are an error that names the first query. So is another corpus, unless
+corpora are being compared. Families and groups affect no figure, only tests and display: if they differ,
+those of the first folder are used, with a note. Missing information is noted as well.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class RunCorpus:
     """The corpus that a configuration was run on.
 
     Args:
-        fingerprint: of its items, in order.
+        fingerprint: fingerprint of its items, in order.
         items: how many there are.
     """
 
@@ -39,7 +39,7 @@ class RunCorpus:
 
 
 def corpora_of(report: BenchmarkReport) -> dict[str, RunCorpus | None]:
-    """Return which corpus each configuration was run on; None where the manifest does not tell.
+    """Return the corpus that each configuration was run on; None if the manifest does not record it.
 
     Args:
         report: a finished benchmark, or runs that were compared.
@@ -50,14 +50,14 @@ def corpora_of(report: BenchmarkReport) -> dict[str, RunCorpus | None]:
         return {name: _corpus(told.get(name)) for name in names}
     if not isinstance(before, Mapping):
         return dict.fromkeys(names, _corpus(manifest.get("corpus")))
-    # runs that were compared before the corpus of each was told: those of folders have one where all folders have one
+    # runs compared before the corpus of each was recorded: folders have one corpus if all of them do
     found = {_corpus(one.get("corpus")) if isinstance(one, Mapping) else None for one in before.values()}
     common = found.pop() if len(found) == 1 else None
     return {result.name: common if result.fingerprint else None for result in report.configurations}
 
 
 def corpora_record(corpora: Mapping[str, RunCorpus | None]) -> Config:
-    """Return the corpora of compared runs as they stand in their manifest; the one that all have also as ``corpus``."""
+    """Return the corpora of compared runs for their manifest; a common one also as ``corpus``."""
     each = {name: None if one is None else asdict(one) for name, one in corpora.items()}
     first = next(iter(corpora.values()), None)
     common = first is not None and set(corpora.values()) == {first}
@@ -65,10 +65,10 @@ def corpora_record(corpora: Mapping[str, RunCorpus | None]) -> Config:
 
 
 def corpora_note(corpora: Mapping[str, RunCorpus | None]) -> str:
-    """Return what must be known of figures that were measured on different or unknown corpora; ``""`` where nothing must.
+    """Return a warning about figures measured on different or unknown corpora; ``""`` if none is needed.
 
     Args:
-        corpora: by configuration, of those that are shown.
+        corpora: by configuration, for those shown.
     """
     known: dict[RunCorpus, list[str]] = {}
     unknown = [name for name, one in corpora.items() if one is None]
@@ -88,10 +88,10 @@ def corpora_note(corpora: Mapping[str, RunCorpus | None]) -> str:
 
 
 def refuse_other_corpora(corpora: Mapping[str, RunCorpus | None]) -> None:
-    """Refuse configurations that were run on different corpora.
+    """Raise an error if configurations were run on different corpora.
 
     Raises:
-        SourceError: two are known to be.
+        SourceError: two corpora are known to differ.
     """
     known = {name: one for name, one in corpora.items() if one is not None}
     if len(set(known.values())) > 1:
@@ -104,7 +104,7 @@ def refuse_other_corpora(corpora: Mapping[str, RunCorpus | None]) -> None:
 
 
 def refuse_other_gold(golds: Sequence[tuple[str, Judgements]]) -> None:
-    """Refuse gold that is not that of the first source.
+    """Raise an error if the gold differs from that of the first source.
 
     Args:
         golds: sources by name, with their gold.
@@ -132,7 +132,7 @@ def refuse_other_gold(golds: Sequence[tuple[str, Judgements]]) -> None:
 
 
 def refuse_other_texts(saved: Sequence[SavedRun]) -> None:
-    """Refuse folders whose queries of equal ids ask something else than those of the first that holds texts.
+    """Raise an error if query texts with equal ids differ from those of the first folder that has texts.
 
     Raises:
         QueryError: a text differs.
@@ -150,12 +150,12 @@ def refuse_other_texts(saved: Sequence[SavedRun]) -> None:
 
 
 def holds_texts(saved: SavedRun) -> bool:
-    """Return whether a folder knows what was asked; a comparison of run files alone does not."""
+    """Return whether a folder has the query texts; a comparison of run files alone does not."""
     return any(saved.lists.texts)
 
 
 def cautions_of(saved: Sequence[SavedRun]) -> list[str]:
-    """Return, in sentences, what of the queries differs between folders, which hold no texts, and what they say themselves."""
+    """Return, in sentences, differences between the queries of folders, folders without texts, and the folders' cautions."""
     said = [f"{one.folder}: {caution}" for one in saved for caution in cautions_in(one.report)]
     for other in saved[1:]:
         first = saved[0]
@@ -180,7 +180,7 @@ def cautions_of(saved: Sequence[SavedRun]) -> list[str]:
 
 
 def cautions_in(report: BenchmarkReport) -> list[str]:
-    """Return what compared runs say of themselves, besides their corpora; empty for a benchmark."""
+    """Return the cautions of compared runs, except about corpora; empty for a benchmark."""
     told = report.manifest.get("cautions")
     return [str(caution) for caution in told] if isinstance(told, list) else []
 
@@ -197,7 +197,7 @@ def _by_query(saved: SavedRun, values: Sequence[Any]) -> dict[str, Any]:
 
 
 def _partition(saved: SavedRun) -> dict[str, str]:
-    """Each query with the first of its family, whatever the family is called."""
+    """Each query with the first of its family, independent of the family's name."""
     firsts: dict[str, str] = {}
     pairs = sorted(_by_query(saved, saved.lists.families).items())
     return {query_id: query_id if family is None else firsts.setdefault(family, query_id) for query_id, family in pairs}

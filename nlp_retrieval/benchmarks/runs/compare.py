@@ -1,4 +1,4 @@
-"""Runs that were made before, compared: judged again over the same queries, without an index and without searching."""
+"""Comparison of finished runs: judged again over the same queries, without an index and without searching."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ def compare_runs(
 ) -> BenchmarkRun:
     """Judge runs over the same queries.
 
-    Gold is looked up by item id. Costs are those that were measured when the runs were made; where that was on different
+    Gold is looked up by item id. Costs are those measured during the runs; if these used different
     machines, they are left out.
 
     Args:
         sources: the runs.
-        k_values: the cutoffs; by default those of the first folder, or 5, 10 and 20. Lists are as deep as they are: a cutoff
-            beyond a list's end finds what the list has.
+        k_values: the cutoffs; by default those of the first folder, or 5, 10 and 20. Lists are used as they are: a cutoff
+            beyond a list's end uses the whole list.
         baseline: by default the first run.
-        seed: of tests and intervals.
+        seed: seed of tests and intervals.
 
     Raises:
         ConfigurationError: fewer than two runs, or an unknown baseline.
@@ -89,7 +89,7 @@ def compare_runs(
 
 
 def _counted(sources: Sources) -> Counted:
-    """Return which queries figures are of; what the first folder says of its own queries holds here too."""
+    """Return the queries behind the figures; the first folder's own record is included."""
     lists = sources.judged
     hopeless = [query_id for query_id, grades in lists.qrels().items() if not grades]
     before = next((one.report.counted for one in sources.saved if one.report.counted is not None), Counted(0))
@@ -110,7 +110,7 @@ def _counted(sources: Sources) -> Counted:
 
 
 def _warn_of_other_gold(sources: Sources, means: Mapping[str, Measures]) -> None:
-    """Where gold names titles that several items carry, a benchmark counts each title once; here each item counts."""
+    """Warn if gold names titles that several items share: a benchmark counts each title once, here each item counts."""
     off = [
         name
         for name, own in sources.measured.items()
@@ -126,12 +126,12 @@ def _warn_of_other_gold(sources: Sources, means: Mapping[str, Measures]) -> None
 
 
 def judged_again(saved: SavedRun, only: Sequence[str] = (), baseline: str | None = None) -> BenchmarkRun:
-    """Judge a finished run against another baseline, or some of its configurations alone.
+    """Judge a finished run against another baseline, or only some of its configurations.
 
     Args:
         saved: the run.
-        only: configurations, in the order in which they are to be shown; all, where empty.
-        baseline: by default the run's own, or the first shown where that is left out.
+        only: configurations, in display order; all if empty.
+        baseline: by default the run's own, or the first one shown if that is left out.
 
     Raises:
         ConfigurationError: an unknown configuration.

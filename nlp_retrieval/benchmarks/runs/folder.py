@@ -1,8 +1,8 @@
-"""A finished benchmark on disk, and back: what is read is equal to what was written.
+"""Finished benchmarks on disk: reading one restores exactly what was written.
 
-``report.json`` holds the whole report, and the Parquet files beside it the lists and every query's measures, so that a page can
-be written again, and runs compared, without searching. It is written last, with the checksums of those files and its own: a
-run that was changed or cut off since is an error that names the file.
+``report.json`` holds the whole report, and the Parquet files next to it the lists and every query's measures, so a page can
+be rewritten, and runs compared, without searching. It is written last, with the checksums of those files and its own: a
+run that was changed or truncated since is an error that names the file.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class SavedRun:
     """A finished run, read from its folder.
 
     Args:
-        folder: where it is.
-        report: as it was written.
-        lists: what each configuration found.
+        folder: its path.
+        report: as written.
+        lists: the results of each configuration.
         evaluations: every measure of every query, by configuration.
         retrievers: the ranks of gold documents in the candidates of each retriever alone.
     """
@@ -61,8 +61,8 @@ def report_bytes(report: BenchmarkReport, folder: Path) -> bytes:
     """Return a report as the content of ``report.json``.
 
     Args:
-        report: of the run.
-        folder: where the files that are read back with it were written.
+        report: report of the run.
+        folder: the folder with the files that are read with it.
     """
     files = {name: FileRecord(bytes=(folder / name).stat().st_size, sha256=sha256_of(folder / name)) for name in _READ_BACK}
     told = {name: record.model_dump() for name, record in files.items()}
@@ -77,7 +77,7 @@ def read_run_folder(folder: str | Path) -> SavedRun:
         folder: the output folder of a benchmark.
 
     Raises:
-        SourceError: it is no such folder, or its files are damaged or of another version.
+        SourceError: it is not such a folder, or its files are damaged or of another version.
     """
     folder = Path(folder)
     report = _in_its_folder(_read_report(folder), folder)
@@ -95,14 +95,14 @@ def is_run_folder(folder: Path) -> bool:
 
 
 def _read_report(folder: Path) -> BenchmarkReport:
-    """The report, after the files that are read with it were compared with their checksums."""
+    """The report, after the files read with it have been compared with their checksums."""
     path = folder / REPORT
     try:
         content = read_json_file(path)
         number = content["format"] if isinstance(content, dict) else None
         if number == FORMAT:
             _check(path, content.pop("checksum") == _checksum(content))
-            for name in (name for name in _READ_BACK if name != PASSAGES or name in content["files"]):  # it came later
+            for name in (name for name in _READ_BACK if name != PASSAGES or name in content["files"]):  # newer
                 record, file = FileRecord.model_validate(content["files"][name]), folder / name
                 _check(file, file.stat().st_size == record.bytes and sha256_of(file) == record.sha256)
             return _ADAPTER.validate_python(content["report"])
@@ -117,13 +117,13 @@ def _read_report(folder: Path) -> BenchmarkReport:
 
 
 def _in_its_folder(report: BenchmarkReport, folder: Path) -> BenchmarkReport:
-    """Look for the files of a report beside it, wherever it says they are: it may have been moved, or be somebody else's."""
+    """Look for the files of a report next to it, ignoring recorded paths: it may have been moved, or come from someone else."""
     names = {kind: Path(place).name for kind, place in report.files.items()}
     return replace(report, files={kind: str(folder / name) for kind, name in names.items() if name not in ("", "..")})
 
 
 def _checksum(content: dict[str, Any]) -> str:
-    plain = json.loads(json.dumps(content))  # as it is read: tuples are lists, and keys are text
+    plain = json.loads(json.dumps(content))  # as read from a file: tuples become lists, and keys text
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 

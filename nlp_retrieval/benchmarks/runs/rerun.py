@@ -1,7 +1,7 @@
-"""A run repeated from its manifest, and what is different this time: versions, hardware, data, models, and results.
+"""Repeating a run from its manifest, and the differences: versions, hardware, data, models, and results.
 
-Quality is compared to the last bit: what is computed the same way on the same data gives the same number, and where it does
-not, the differences listed are where to look.
+Quality is compared to the last bit: the same computation on the same data gives the same number, and if it does
+not, the listed differences are where to look.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SHOWN = 5
 
 
 class _Maker(Protocol):
-    """Makes the component at a place of a manifest."""
+    """Creates the component at a place of a manifest."""
 
     def __call__(self, cls: type[ComponentT], place: str) -> ComponentT: ...
 
@@ -54,7 +54,7 @@ class _Configured(_ManifestPart):
 
 
 class _Manifest(_ManifestPart):
-    """What is needed of a manifest to repeat its run; what else stands in it is only compared."""
+    """The parts of a manifest needed to repeat its run; the rest is only compared."""
 
     corpus: _Corpus
     query_loader: str | dict[str, Any] | None
@@ -79,7 +79,7 @@ def read_manifest(path: str | Path) -> Config:
     """Read the manifest of a run.
 
     Args:
-        path: ``manifest.json``, or the output folder that it is in.
+        path: ``manifest.json``, or the output folder that contains it.
 
     Raises:
         SourceError: it is missing, damaged, or of another format.
@@ -113,19 +113,19 @@ def benchmark_of(
     trust: bool = False,
     source: str = "the manifest",
 ) -> BenchmarkSettings:
-    """Return the benchmark that a manifest describes; it keeps no results of stages, so that everything is computed.
+    """Return the benchmark that a manifest describes; it stores no results of stages, so everything is computed.
 
     Args:
-        manifest: of a run.
-        index: the index directory, in place of the manifest's own.
-        trust: let the manifest decide what :mod:`nlp_retrieval.core.components.trust` does not let a manifest decide; data is
-            read from files, so that it nearly always asks for some of that.
-        source: where the manifest is, for messages.
+        manifest: manifest of a run.
+        index: the index directory, overriding the manifest's own.
+        trust: let the manifest use settings that :mod:`nlp_retrieval.core.components.trust` does not allow; data is
+            read from files, so nearly every manifest needs this.
+        source: location of the manifest, for messages.
 
     Raises:
-        UntrustedError: it asks for that, and is not trusted.
+        UntrustedError: it asks for such settings, and is not trusted.
         ConfigurationError: the queries were not read by a loader, a setting is hidden, or a component does not exist here.
-        SourceError: the data is not where it was.
+        SourceError: the data is not at its original location.
     """
     loader = manifest["query_loader"]
     if loader is None:
@@ -159,13 +159,13 @@ def benchmark_of(
         answerer=make(BaseAnswerer, "answerer") if manifest.get("answerer") is not None else None,
         where=manifest.get("where"),
         gold_missing=manifest.get("gold_missing", "count"),
-        ignore_identical_ids=manifest.get("ignore_identical_ids", False),  # before there was this setting, all hits counted
+        ignore_identical_ids=manifest.get("ignore_identical_ids", False),  # before this setting existed, all hits counted
         where_from=manifest.get("where_from"),
     )
 
 
 def _maker(manifest: Config, index: str | Path | None, source: str, *, trust: bool) -> _Maker:
-    """Return what makes the components of a manifest, by their places in it; what they ask for is said before any is made."""
+    """Return the function that creates a manifest's components by their places; trust is checked before any is created."""
     described: dict[str, tuple[str, Any, type[Component]]] = {
         "query_loader": ("loaders", manifest["query_loader"], BaseQueryLoader),
         "corpus.loader": ("loaders", manifest["corpus"]["loader"], BaseLoader),
@@ -187,10 +187,10 @@ def _maker(manifest: Config, index: str | Path | None, source: str, *, trust: bo
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Return what the two runs of a manifest do not have in common, one sentence each.
+    """Return the differences between the two runs of a manifest, one sentence each.
 
     Args:
-        before: the manifest that was repeated.
+        before: the repeated manifest.
         now: that of the repetition.
     """
     sentences = []
@@ -227,7 +227,7 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
 
 def _other_queries(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Return what is asked and expected otherwise: texts, gold, families, groups, or the order of the queries alone."""
+    """Return the differences in queries and gold: texts, gold, families, groups, or only the order of the queries."""
     old, new = (_at(manifest, ("query_fingerprint",)) for manifest in (before, now))
     olds, news = ([_at(manifest, ("query_parts", part)) for part in QUERY_PARTS] for manifest in (before, now))
     if None in (*olds, *news):
@@ -239,11 +239,11 @@ def _other_queries(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[st
 
 
 def moved_results(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Return the measures that differ between two ``results.json``, one sentence each; empty where all are equal.
+    """Return the measures that differ between two ``results.json``, one sentence each; empty if all are equal.
 
     Args:
-        before: of the run that was repeated.
-        now: of the repetition.
+        before: results of the repeated run.
+        now: results of the repetition.
     """
     sentences = []
     for name, result in before["configurations"].items():
@@ -259,7 +259,7 @@ def moved_results(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str
         if moved:
             more = f", and {len(moved) - _SHOWN} more" if len(moved) > _SHOWN else ""
             sentences.append(f"{name}: {', '.join(moved[:_SHOWN])}{more}")
-    plain = json.loads(json.dumps(now))  # tuples are lists in a file
+    plain = json.loads(json.dumps(now))  # tuples become lists in a file
     rest = [key for key in before if key != "failed" and before[key] != plain.get(key)]
     if rest and not sentences:
         sentences.append(f"the means over all queries are the same, and these are not: {', '.join(rest)}")
@@ -273,7 +273,7 @@ def _at(value: Any, keys: tuple[str, ...]) -> str | None:
 
 
 def _hidden(value: Any, place: str) -> Iterator[str]:
-    """The places of what was hidden as a key."""
+    """The places of values hidden as keys."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from _hidden(inner, f"{place}.{key}")

@@ -1,7 +1,7 @@
-"""Runs as people name them: the output folder of a benchmark, one configuration of it, or a TREC run file of any tool.
+"""Runs as named by users: the output folder of a benchmark, one configuration of it, or a TREC run file of any tool.
 
-Whatever is compared answers the same queries over the same corpus: a text, gold or a corpus that differs between two sources is
-an error, not an average; see :mod:`nlp_retrieval.benchmarks.runs.comparable`.
+All compared runs must answer the same queries over the same corpus: a text, gold or corpus that differs between sources is
+an error and is not averaged; see :mod:`nlp_retrieval.benchmarks.runs.comparable`.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class Sources:
     """Runs that answer the same queries.
 
     Args:
-        lists: of all runs, in the order in which they were named.
-        entrants: what is known of each besides.
+        lists: lists of all runs, in the given order.
+        entrants: other facts about each.
         saved: the folders that runs came from, the first one first.
-        measured: of runs that came from a folder, the means that their own report gives.
-        corpora: the corpus of each run; None where it is not known.
-        cautions: what else must be known before figures are compared, in sentences.
-        unjudged: ids of queries of run files that have no judgements; their lists are the last of ``lists``.
+        measured: for runs from a folder, the means in their own report.
+        corpora: the corpus of each run; None if unknown.
+        cautions: other warnings about comparing the figures, in sentences.
+        unjudged: ids of queries in run files without judgements; their lists are the last of ``lists``.
         own: the hits that do not count, because they are the query itself; they are not in ``lists``.
     """
 
@@ -64,12 +64,12 @@ class Sources:
 
     @property
     def judged(self) -> RunLists:
-        """The lists of the queries that are judged."""
+        """The lists of the judged queries."""
         return self.lists.first(len(self.lists.query_ids) - len(self.unjudged))
 
     @property
     def notes(self) -> list[str]:
-        """All that must be known before figures are compared, in sentences."""
+        """All warnings about comparing the figures, in sentences."""
         return [note for note in (corpora_note(self.corpora), *self.cautions) if note]
 
 
@@ -94,17 +94,17 @@ def read_sources(
 
     Args:
         runs: each ``FOLDER`` (all configurations of a benchmark's output folder), ``FOLDER:CONFIGURATION``, or a TREC run file.
-            A file that a benchmark wrote into ``<folder>/trec`` is that configuration, with its signals.
-        qrels: the gold of TREC files that no benchmark wrote; by default ``qrels.txt`` beside the first of them.
-        across_corpora: corpora are what is compared, so they may differ.
-        ignore_identical_ids: whether a hit with the id of its query is the query itself and does not count; None: it is where
-            texts are equal or, without texts, where most queries that find such a hit find it first.
+            A file that a benchmark wrote into ``<folder>/trec`` counts as that configuration, with its signals.
+        qrels: the gold of TREC files not written by a benchmark; by default ``qrels.txt`` next to the first of them.
+        across_corpora: the comparison is between corpora, so they may differ.
+        ignore_identical_ids: whether a hit with the id of its query is the query itself and does not count; None: true if
+            texts are equal or, without texts, if most queries that find such a hit find it first.
 
     Raises:
         SourceError: a file or folder is missing or malformed, or two runs are known to be of different corpora.
-        ConfigurationError: a folder has no such configuration.
+        ConfigurationError: a folder does not have the configuration.
         GoldError: there is no gold, or two runs do not have the same queries and gold.
-        QueryError: queries of one id do not ask the same in two folders.
+        QueryError: queries with one id have different texts in two folders.
     """
     opened: dict[str, SavedRun] = {}
     named = [one for run in runs for one in _named(run, opened)]

@@ -1,1 +1,1 @@
-"""Stages that configurations share: computed once, kept, and timed."""
+"""Stages shared by configurations: computed once, stored, and timed."""

@@ -1,7 +1,7 @@
-"""Answering as a stage: what an answerer said to the same questions and passages is found again, by this and later runs.
+"""Answering as a stage: answers to the same questions and passages are reused, in this run and later ones.
 
-A result depends on the answerer, the questions, and the passages that it reads, with all that items say. Where it failed at a
-question the result serves this run alone, and is asked for again by the next one.
+A result depends on the answerer, the questions, and the passages that it reads, with everything in the items. If it failed on a
+question, the result is used in this run alone, and the next run asks again.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _GROUP = "answers"
 
 @dataclass(frozen=True)
 class Answered:
-    """The questions of a benchmark with their answers, and what these took.
+    """The questions of a benchmark with their answers, and the cost.
 
     Args:
         questions: in order.
-        cost: of answering them.
-        calls: what each language model was asked, as this run counts it.
+        cost: cost of answering them.
+        calls: usage of each language model, as counted by this run.
     """
 
     questions: list[AnsweredQuestion]
@@ -56,13 +56,13 @@ def answer_stage(
     results: Sequence[Sequence[RetrievalResult]],
     store: StageStore | None,
 ) -> Answered:
-    """Answer all questions, or find their answers.
+    """Answer all questions, or reuse stored answers.
 
     Args:
-        answerer: reads the first of the results.
-        questions: what is asked.
-        results: what was found for each.
-        store: where results of stages are kept; None: they are not.
+        answerer: reads the first results.
+        questions: the questions.
+        results: the results for each.
+        store: store for results of stages; None: do not store them.
     """
     read = [list(found[: answerer.passages]) for found in results]
     key = _key(answerer, questions, read) if store is not None else ""

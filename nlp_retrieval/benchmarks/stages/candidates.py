@@ -1,4 +1,4 @@
-"""Candidates as an entry of a store: without the label of their retriever, which is the searcher's, and without repeats."""
+"""Candidates as an entry of a store: without their retriever's label, which belongs to the searcher, and without repeats."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _SCORES, _RANKS = "scores", "ranks"
 
 
 def packed(batch: CandidateBatch, label: str, about: Config) -> Entry | None:
-    """Make an entry of candidates; None where a signal does not begin with the label, so that another could not have it.
+    """Create an entry of candidates; None if a signal does not begin with the label, so it could not be reused under another.
 
     Args:
-        batch: what a retriever gave.
-        label: that it gave it under.
+        batch: a retriever's output.
+        label: its label there.
         about: more about it.
     """
     signals: list[list[str]] = []

@@ -1,4 +1,4 @@
-"""What tells two stages apart: two of equal keys give equal results.
+"""Keys of stages: equal keys mean equal results.
 
 A key covers the complete configuration of a component and of its parts (search parameters, batch sizes and backends too:
 they may change the last bit), the files of their models, the corpus, the input, and the versions of the packages.
@@ -23,7 +23,7 @@ from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever, with_parts
 
 CANDIDATES = "candidates"
-"""The group of the store where the lists of retrievers are."""
+"""The group of the store for lists of retrievers."""
 
 _NO_PART_IN_RESULTS = ("wandb",)
 
@@ -32,8 +32,8 @@ def key_of(stage: str, content: Mapping[str, Any]) -> str:
     """Return the key of a stage, in hexadecimal.
 
     Args:
-        stage: what kind of stage it is.
-        content: plain values, as of JSON: all that decides the result.
+        stage: the kind of stage.
+        content: plain values, as in JSON: everything that determines the result.
     """
     whole = {"stage": stage, "format": FORMAT, "versions": versions(), "content": dict(content)}
     return hashlib.sha256(canonical_json(whole).encode("utf-8", "surrogatepass")).hexdigest()
@@ -42,7 +42,7 @@ def key_of(stage: str, content: Mapping[str, Any]) -> str:
 def candidates_key(
     retriever: BaseRetriever, processed: list[list[str]], depth: int, generation: Generation, allowed: Mask | None
 ) -> str:
-    """Return the key of what an opened retriever finds; the arguments are those of ``Stages.candidates``."""
+    """Return the key of an opened retriever's results; the arguments are those of ``Stages.candidates``."""
     content: Config = {"retriever": identity_of(retriever), "queries": processed, "depth": depth}
     if allowed is not None:
         content["allowed"] = hashlib.sha256(np.packbits(allowed).tobytes()).hexdigest()
@@ -50,7 +50,7 @@ def candidates_key(
 
 
 def scores_group(reranker: BaseReranker, generation: Generation) -> str:
-    """Return the group of the store where a reranker's scores of the items of an index are."""
+    """Return the group of the store for a reranker's scores of the items of an index."""
     identity = {"reranker": identity_of(reranker, without="blend"), "corpus": corpus_of(generation)}
     return f"scores/{key_of('scores', identity)}"
 
@@ -61,11 +61,11 @@ def pairs_key(queries: Sequence[str], rows: Rows) -> str:
 
 
 def identity_of(component: Component, without: str | None = None) -> Config:
-    """Return all that decides what a component computes.
+    """Return everything that determines a component's results.
 
     Args:
-        component: with its parts, whatever holds them.
-        without: a parameter of the component itself that does not count.
+        component: the component, with its parts at any depth.
+        without: a parameter of the component itself to ignore.
     """
     own = {key: value for key, value in component.config.items() if key != without}
     models = [part.identity for part in with_held(component)]
@@ -80,7 +80,7 @@ def corpus_of(generation: Generation) -> str:
 def index_of(generation: Generation, retriever: BaseRetriever) -> list[str]:
     """Return the checksums of the files that a retriever and its parts search.
 
-    Of the same items there may be several indexes: one whose segments were joined may keep what its first items trained.
+    There may be several indexes of the same items: one with joined segments may keep the training on its first items.
     """
     manifest = generation.manifest
     prints = {
@@ -91,7 +91,7 @@ def index_of(generation: Generation, retriever: BaseRetriever) -> list[str]:
 
 
 def hardware() -> Config:
-    """Return what times depend on besides configuration and versions."""
+    """Return what timings depend on besides configuration and versions."""
     return _environment()["hardware"]  # type: ignore[no-any-return]
 
 
@@ -101,6 +101,6 @@ def _environment() -> Config:
 
 
 def versions() -> Config:
-    """Return the versions of all that may change a result."""
+    """Return the versions of everything that may change a result."""
     known = {name: version for name, version in _environment()["versions"].items() if name not in _NO_PART_IN_RESULTS}
     return known | {"own code": own_code()}

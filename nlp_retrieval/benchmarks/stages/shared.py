@@ -1,9 +1,9 @@
-"""Stages that remember: what one configuration had computed, the next one and the next run find.
+"""Stages with a cache: results computed for one configuration are reused by the next one and the next run.
 
-Sub-queries are kept per processor and batch of queries, candidates per retriever, sub-queries and depth, scores per reranker
-and pair, vectors per encoder and query. Whatever a stage warned of, it warns of again when its result is read. What a language
-model was asked is counted again as answers from disk; where it left a question without a usable answer, the sub-queries
-serve the configurations of this run alone and are not written.
+Sub-queries are stored per processor and batch of queries, candidates per retriever, sub-queries and depth, scores per reranker
+and pair, vectors per encoder and query. Warnings of a stage are repeated when its result is read. Language model calls
+are counted again as answers from disk; if a question got no usable answer, the sub-queries
+are used for the configurations of this run alone and are not written.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ from nlp_retrieval.lm.counting import CallCounter, CallCounts, count, record_cal
 T = TypeVar("T")
 
 _PAIRS_AT_ONCE = 8192
-"""Scores are written whenever the queries so far have this many candidates: an interruption costs no more."""
+"""Scores are written whenever the queries so far have this many candidates: an interruption loses no more."""
 
 
 @dataclass
 class _Use:
-    """What a stage's result is made of: what entries tell, each with the share of it that is used."""
+    """Sources of a stage's result: the metadata of entries, each with the share that is used."""
 
     about: list[tuple[Config, float]] = field(default_factory=list)
     computed: bool = False
@@ -63,14 +63,14 @@ class SharedStages(Stages):
     """Computes each distinct stage once for all searches that share a store; one thread at a time.
 
     Args:
-        store: where results are kept.
-        beside: whether other stages are computed at the same time, so that what they take says little.
+        store: store for the results.
+        beside: whether other stages are computed at the same time, so that timings say little.
     """
 
     def __init__(self, store: StageStore, *, beside: bool = False) -> None:
         self.store, self._beside = store, beside
         self.refused: dict[tuple[str, str], RetrievalError] = {}
-        """By group and key, why a stage that is not there is not to be computed here."""
+        """Reasons, by group and key, why a missing stage must not be computed here."""
         self._pairs: dict[str, PairTable] = {}
         self._vectors: dict[str, VectorTable] = {}
         self._opened: dict[tuple[Path, str], BaseRetriever] = {}
@@ -80,7 +80,7 @@ class SharedStages(Stages):
 
     @contextmanager
     def recording(self) -> Iterator[SearchTrace]:
-        """Record what the searches inside the block pass through."""
+        """Record the stages of the searches inside the block."""
         before = self._trace, self._saved
         trace = self._trace = SearchTrace()
         self._saved = 0.0
@@ -91,7 +91,7 @@ class SharedStages(Stages):
             self._trace, self._saved = before
 
     def opened(self, retriever: BaseRetriever, generation: Generation) -> BaseRetriever:
-        """Return a copy that all equal retrievers share; what it needs of the index is in memory once."""
+        """Return a copy shared by all equal retrievers; its data is in memory only once."""
         searched = {"corpus": corpus_of(generation), "index": index_of(generation, retriever)}
         key = generation.path, key_of("opened", {"retriever": identity_of(retriever)} | searched)
         if key not in self._opened:
@@ -163,7 +163,7 @@ class SharedStages(Stages):
     def reranked(
         self, reranker: BaseReranker, nlqs: Sequence[str], batch: CandidateBatch, generation: Generation
     ) -> CandidateBatch:
-        if type(reranker).rerank_batch is not BaseReranker.rerank_batch:  # it may look at whole lists
+        if type(reranker).rerank_batch is not BaseReranker.rerank_batch:  # it may need whole lists
             return super().reranked(reranker, nlqs, batch, generation)
         group = scores_group(reranker, generation)
         table = self.pairs_of(group, generation)
@@ -177,13 +177,13 @@ class SharedStages(Stages):
         return reranker.reordered(batch, columns)
 
     def pairs_of(self, group: str, generation: Generation) -> PairTable:
-        """Return what is known of a reranker's scores, by their group."""
+        """Return the known scores of a reranker, by their group."""
         if group not in self._pairs:
             self._pairs[group] = PairTable(len(generation.items), self.store.entries(group))
         return self._pairs[group]
 
     def score(self, reranker: BaseReranker, queries: list[str], rows: Rows, generation: Generation) -> None:
-        """Score pairs ``[pairs]`` and keep their scores."""
+        """Score pairs ``[pairs]`` and store their scores."""
         with self._account(f"scores of {reranker.name}") as use:
             self._scored(use, scores_group(reranker, generation), reranker, queries, rows, generation)
 
@@ -214,12 +214,12 @@ class SharedStages(Stages):
             return
         self._warm.add(key)
         with using_stages(Stages()), warnings.catch_warnings():
-            warnings.simplefilter("ignore", RetrievalWarning)  # what it warns of, it warns of when it works on everything
+            warnings.simplefilter("ignore", RetrievalWarning)  # it warns again when it works on everything
             run()
 
     @contextmanager
     def _account(self, stage: str) -> Iterator[_Use]:
-        """Account for a stage. What one inside another saves or takes is part of the outer one."""
+        """Record a stage. Savings and costs of a stage inside another are part of the outer one."""
         outer, self._saved = self._saved, 0.0
         begin = time.perf_counter()
         use = _Use()
@@ -234,7 +234,7 @@ class SharedStages(Stages):
             warnings.warn(text, RetrievalWarning, stacklevel=4)
 
     def _computed(self, use: _Use, compute: Callable[[], T]) -> tuple[T, Config]:
-        """Compute a result, and return it with what is to be known of it: seconds, memory and warnings."""
+        """Compute a result, and return it with its metadata: seconds, memory and warnings."""
         use.computed = True
         saved = self._saved
         with PeakMemory() as peak, collected_warnings() as texts:
@@ -248,7 +248,7 @@ class SharedStages(Stages):
 
 @contextmanager
 def collected_warnings() -> Iterator[list[str]]:
-    """Collect the project's own warnings inside the block instead of giving them; others pass."""
+    """Collect the project's own warnings inside the block instead of showing them; others pass."""
     texts: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.filterwarnings("always", category=RetrievalWarning)
@@ -261,7 +261,7 @@ def collected_warnings() -> Iterator[list[str]]:
 
 
 def from_disk(calls: CallCounts) -> CallCounts:
-    """Return what was asked for once, as it counts when it is read."""
+    """Return recorded calls as they count when read again."""
     return CallCounts(
         cache_hits=calls.answers,
         degraded=calls.degraded,
@@ -282,10 +282,10 @@ def _summed(cuts: Iterator[Mapping[str, Sequence[int]]]) -> dict[str, tuple[int,
 def unknown_pairs(
     table: PairTable, keys: Rows, reranker: BaseReranker, nlqs: Sequence[str], batch: CandidateBatch
 ) -> Iterator[tuple[list[str], Rows]]:
-    """Yield the queries and rows of pairs that a table does not know, so many at once as are scored at once.
+    """Yield the queries and rows of pairs that are missing from a table, in batches as scored.
 
     Args:
-        table: what is known; may grow between two of them.
+        table: the known pairs; may grow between two batches.
         keys: ``[pairs]``, of the table.
         reranker: that scores them.
         nlqs: a query per list.

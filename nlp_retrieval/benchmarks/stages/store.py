@@ -1,10 +1,10 @@
-"""Results of stages on disk: one file each, named by what it is a result of, so that nothing is computed twice.
+"""Results of stages on disk: one file each, named by its key, so that nothing is computed twice.
 
-A file is an Arrow IPC stream of one row: what there is to know about the result, as JSON, and a list for each array, whose
-shape its field tells. The schema names the result and has a checksum of the whole file. A file is written aside, synced and
-renamed, so it is there whole or not at all: what is damaged, cut off, of another format or of another name, or could have
-been written by another user, is not there, and is computed again. Reading one runs no code, and takes no more memory than a
-few times its size. Files are never changed; the folder may be deleted at any time, at the price of computing again.
+A file is an Arrow IPC stream of one row: the metadata of the result, as JSON, and a list for each array, with
+its shape in the field's metadata. The schema names the result and has a checksum of the whole file. A file is written aside,
+synced and renamed, so it exists completely or not at all: a file that is damaged, truncated, of another format or name, or
+possibly written by another user counts as missing, and is computed again. Reading one runs no code, and needs at most a
+few times its size in memory. Files are never changed; deleting the folder only costs computing again.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SUFFIX = ".stage"
 _LISTS = {pa.large_list(pa.from_numpy_dtype(dtype)): np.dtype(dtype) for dtype in ("<i8", "<i4", "<f8", "<f4")}
 _SHAPE, _CHECKSUM = b"shape", b"sha256"
 _SCRATCH_AFTER = 3600.0
-"""Seconds after which a file that was never renamed belongs to a process that is gone."""
+"""Seconds after which an unrenamed file is assumed to belong to a dead process."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Entry:
 
     Args:
         about: plain values, as of JSON.
-        arrays: by name; int64, int32, float64 or float32. Those that were read cannot be written to.
+        arrays: by name; int64, int32, float64 or float32. Arrays read from disk are read-only.
     """
 
     about: Config
@@ -55,7 +55,7 @@ class Entry:
 
     @property
     def bytes(self) -> int:
-        """Roughly what it takes in memory."""
+        """Approximate size in memory."""
         return sum(array.nbytes for array in self.arrays.values()) + 1024 + 64 * sum(map(_length, self.about.values()))
 
 
@@ -63,8 +63,8 @@ class StageStore:
     """Entries by group and name.
 
     Args:
-        folder: made when the first entry is kept.
-        memory_bytes: entries that were used last stay in memory, up to this size.
+        folder: created when the first entry is stored.
+        memory_bytes: the most recently used entries stay in memory, up to this size.
     """
 
     def __init__(self, folder: str | Path, memory_bytes: int = 2**28) -> None:
@@ -76,7 +76,7 @@ class StageStore:
         self._clear_scratch()
 
     def find(self, group: str, name: str) -> Entry | None:
-        """Return an entry, or None where there is none that can be believed."""
+        """Return an entry, or None if there is no valid one."""
         held = self._held.get((group, name))
         if held is not None:
             self._held.move_to_end((group, name))
@@ -87,21 +87,21 @@ class StageStore:
         return entry
 
     def has(self, group: str, name: str) -> bool:
-        """Return whether there is a file for an entry; whether it can be believed shows when it is read."""
+        """Return whether there is a file for an entry; whether it is valid is only known when it is read."""
         path = self._path(group, name)
         try:
-            return path in path.parent.iterdir()  # a network file system reads it anew, unlike what was missing before
+            return path in path.parent.iterdir()  # unlike exists(), this is not cached on a network file system
         except FileNotFoundError:
             return False
 
     def entries(self, group: str) -> Iterator[Entry]:
-        """Yield the entries of a group that are on disk and can be believed, in the order of their names."""
+        """Yield the valid entries of a group on disk, in the order of their names."""
         for path in sorted((self.folder / group).glob(f"*{_SUFFIX}")):
             if not path.name.startswith(".") and (entry := _read(path)) is not None:
                 yield entry
 
     def remember(self, group: str, name: str, entry: Entry) -> None:
-        """Hold an entry in memory alone, at the expense of those that were not used for longest."""
+        """Keep an entry in memory alone, evicting the least recently used ones."""
         if (before := self._held.pop((group, name), None)) is not None:
             self._held_bytes -= before.bytes
         self._held[group, name] = entry
@@ -110,7 +110,7 @@ class StageStore:
             self._held_bytes -= self._held.popitem(last=False)[1].bytes
 
     def keep(self, group: str, name: str, entry: Entry) -> None:
-        """Write an entry; where the disk does not take it, the run goes on and one warning says so."""
+        """Write an entry; if the disk refuses it, the run continues with one warning."""
         path = self._path(group, name)
         try:
             make_folder(path.parent)
@@ -125,7 +125,7 @@ class StageStore:
                 )
 
     def bytes(self) -> int:
-        """Return what the files take on disk."""
+        """Return the size of the files on disk."""
         total = 0
         for path in self.folder.rglob(f"*{_SUFFIX}"):
             with suppress(OSError):
@@ -151,7 +151,7 @@ def _packed(name: str, entry: Entry) -> bytes:
 
 
 def _messages(name: str, about: str, arrays: Arrays) -> tuple[pa.Schema, bytes]:
-    """The schema of an entry, without its checksum, and the one batch behind it."""
+    """The schema of an entry, without its checksum, and its one batch."""
     columns = [pa.array([about], pa.large_string())]
     fields = [pa.field("about", columns[0].type, metadata={_SHAPE: json.dumps([len(about)])})]
     for key, array in arrays.items():
@@ -163,7 +163,7 @@ def _messages(name: str, about: str, arrays: Arrays) -> tuple[pa.Schema, bytes]:
 
 
 def _sealed(schema: pa.Schema, batch: bytes) -> bytes:
-    """The content of a file: the schema, with a checksum of itself without it and of the batch, and the batch."""
+    """The content of a file: the schema, including a checksum of schema and batch, and the batch."""
     checksum = hashlib.sha256(schema.serialize().to_pybytes())
     checksum.update(batch)
     head: bytes = schema.with_metadata(schema.metadata | {_CHECKSUM: checksum.hexdigest()}).serialize().to_pybytes()
@@ -171,7 +171,7 @@ def _sealed(schema: pa.Schema, batch: bytes) -> bytes:
 
 
 def _read(path: Path) -> Entry | None:
-    """The entry in a file; None where it is missing, or anything about it is not as it was written."""
+    """The entry in a file; None if it is missing or invalid."""
     try:
         return _unpacked(read_own(path), path.name.removesuffix(_SUFFIX))
     except (OSError, EOFError, ValueError, KeyError, TypeError, OverflowError, RecursionError, MemoryError, pa.ArrowException):
@@ -190,7 +190,7 @@ def _unpacked(content: bytes, name: str) -> Entry:
     shapes = [json.loads(column.metadata[_SHAPE]) for column in columns]
     if any(size < 0 for shape in shapes for size in shape):
         raise ValueError("there is no array of such a shape")
-    # a batch may ask for more memory than its file has: its head has to be what is written for arrays of these shapes
+    # a batch may claim more memory than its file has: its head must match what is written for arrays of these shapes
     alike = {
         column.name: np.frombuffer(content, _LISTS[column.type], math.prod(shape)).reshape(shape)
         for column, shape in zip(columns, shapes, strict=True)

@@ -1,7 +1,7 @@
-"""What is known of single pairs and single queries, gathered from the entries of a store.
+"""Known results for single pairs and single queries, collected from the entries of a store.
 
-Pools of different configurations overlap, so a reranker's scores are kept by pair and an encoder's vectors by query, and
-only what is not known yet is computed. Each value comes from one entry, the first that holds it.
+Pools of different configurations overlap, so a reranker's scores are stored by pair and an encoder's vectors by query, and
+only missing ones are computed. Each value comes from the first entry that has it.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class PairTable:
     """Scores of pairs of a query and an item row.
 
     Args:
-        n_items: of the index.
-        entries: of :func:`pairs_entry`.
+        n_items: number of items of the index.
+        entries: entries of :func:`pairs_entry`.
     """
 
     def __init__(self, n_items: int, entries: Iterable[Entry]) -> None:
@@ -48,21 +48,21 @@ class PairTable:
         return keys
 
     def add(self, entry: Entry) -> None:
-        """Take up the pairs of an entry that are not known yet."""
+        """Add the pairs of an entry that are not known yet."""
         self._pending.append(entry)
 
     def unknown(self, keys: Rows) -> Rows:
-        """Return the positions of pairs that are not known, each pair once, where it stands first."""
+        """Return the positions of unknown pairs, each pair once, at its first position."""
         self._settle()
         distinct, first = np.unique(keys, return_index=True)
         missing: Rows = np.sort(first[~np.isin(distinct, self._keys, assume_unique=True)])
         return missing
 
     def scores(self, keys: Rows) -> tuple[dict[str, Scores], list[tuple[Config, float]]]:
-        """Return the columns of known pairs, and what is known about the entries they are from.
+        """Return the columns of known pairs, and the metadata of their entries.
 
         Returns:
-            Columns ``[pairs]``, and per entry what it tells with the share of its pairs that is among these.
+            Columns ``[pairs]``, and per entry its metadata with the share of its pairs that are among these.
         """
         self._settle()
         positions = np.searchsorted(self._keys, keys)
@@ -95,7 +95,7 @@ class PairTable:
 
 
 def pairs_entry(queries: Sequence[str], rows: Rows, columns: dict[str, Scores], about: Config) -> Entry:
-    """Make an entry of scored pairs.
+    """Create an entry of scored pairs.
 
     Args:
         queries: ``[pairs]``.
@@ -114,7 +114,7 @@ class VectorTable:
     """Vectors of queries.
 
     Args:
-        entries: of :func:`vectors_entry`.
+        entries: entries of :func:`vectors_entry`.
     """
 
     def __init__(self, entries: Iterable[Entry]) -> None:
@@ -123,16 +123,16 @@ class VectorTable:
             self.add(entry)
 
     def add(self, entry: Entry) -> None:
-        """Take up the queries of an entry that are not known yet."""
+        """Add the queries of an entry that are not known yet."""
         for query, vector in zip(entry.about["queries"], entry.arrays["vectors"], strict=True):
             self._known.setdefault(query, (vector, entry.about))
 
     def unknown(self, queries: Sequence[str]) -> list[str]:
-        """Return the queries that are not known, each once."""
+        """Return the unknown queries, each once."""
         return [query for query in dict.fromkeys(queries) if query not in self._known]
 
     def vectors(self, queries: Sequence[str]) -> tuple[Vectors, list[tuple[Config, float]]]:
-        """Return ``[queries, dimension]``, and per entry what it tells with the share of its queries that is among these."""
+        """Return ``[queries, dimension]``, and per entry its metadata with the share of its queries that are among these."""
         known = [self._known[query] for query in queries]
         used: dict[int, tuple[Config, set[str]]] = {}
         for query, (_, about) in zip(queries, known, strict=True):
@@ -143,12 +143,12 @@ class VectorTable:
 
 
 def vectors_entry(queries: Sequence[str], vectors: Vectors, about: Config) -> Entry:
-    """Make an entry of the vectors of distinct queries, ``[queries, dimension]``."""
+    """Create an entry of the vectors of distinct queries, ``[queries, dimension]``."""
     return Entry({"queries": list(queries)} | about, {"vectors": vectors.astype(np.float32, copy=False)})
 
 
 def parts_between_lists(offsets: Rows, at_least: int) -> Iterator[tuple[int, int]]:
-    """Cut pairs between lists into parts of at least so many; yield where each begins and ends."""
+    """Split pairs at list boundaries into parts of a minimum size; yield the start and end of each."""
     first = 0
     for end in offsets[1:].tolist():
         if end - first >= at_least or (end == offsets[-1] and end > first):

@@ -1,10 +1,10 @@
-"""What configurations cost that share their stages: each distinct stage is timed once, and a configuration is the sum.
+"""Costs of configurations that share stages: each distinct stage is timed once, and a configuration's cost is the sum.
 
 A stage is timed with the component itself, one query of the sample at a time, on the input that the query has in the search
-over all queries, and never by reading its result. Seconds are kept beside the results, for this machine alone. What each
-configuration does by itself (fusing, blending, interleaving, making items) is timed for each, with its stages' results at
-hand. A processor is timed before it works on all queries: a language model is really asked then, unless an earlier run left
-its answers on disk; the counts that are kept with the seconds tell. A searcher that is not a composition of stages is timed as
+over all queries, and never by reading its result. Seconds are stored next to the results, for this machine alone. The work that
+each configuration does itself (fusing, blending, interleaving, creating items) is timed for each, with its stages' results
+available. A processor is timed before it runs on all queries: a language model is really called, unless an earlier run left
+its answers on disk; the counts stored with the seconds show it. A searcher that is not a composition of stages is timed as
 a whole.
 """
 
@@ -38,16 +38,16 @@ from nlp_retrieval.core.search.stages import Stages, using_stages
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.lm.counting import CallCounts, record_calls
 
-# Traces of searches for groups of queries, joined into that of one search for all of them, in the order of the queries.
+# Traces of searches for groups of queries, merged into that of one search for all of them, in the order of the queries.
 
 
 @dataclass(frozen=True)
 class GroupTrace:
-    """What the search for some of the queries passed through.
+    """Trace of the search for some of the queries.
 
     Args:
-        positions: of the queries.
-        trace: of their search.
+        positions: positions of the queries.
+        trace: the trace of their search.
     """
 
     positions: list[int]
@@ -55,12 +55,12 @@ class GroupTrace:
 
 
 def lists_of(searcher: Searcher, trace: SearchTrace, n_queries: int) -> Rows:
-    """Return where the lists of each query begin: one each, or one for each of its sub-queries.
+    """Return the start of each query's lists: one each, or one for each of its sub-queries.
 
     Args:
-        searcher: that searched.
-        trace: what its search passed through.
-        n_queries: how many queries it was for.
+        searcher: the searcher.
+        trace: the trace of its search.
+        n_queries: number of queries in the search.
     """
     if searcher.scope == "pooled" or trace.processed is None:
         return np.arange(n_queries + 1)
@@ -70,12 +70,12 @@ def lists_of(searcher: Searcher, trace: SearchTrace, n_queries: int) -> Rows:
 def joined_traces(searcher: Searcher, groups: Sequence[GroupTrace]) -> SearchTrace:
     """Return the trace of all queries.
 
-    A group of which a stage was never reached, since no item meets its filter, has empty lists there. What a part of a
-    retriever asked for itself is left out where there are several groups: it is not of one query.
+    A group that never reached a stage, because no item meets its filter, has empty lists there. Searches by a part of a
+    retriever itself are left out if there are several groups: they do not belong to one query.
 
     Args:
-        searcher: that searched.
-        groups: of queries, which are each in one of them.
+        searcher: the searcher.
+        groups: groups of queries; each query is in one group.
     """
     if len(groups) == 1:
         return groups[0].trace
@@ -109,7 +109,7 @@ def joined_traces(searcher: Searcher, groups: Sequence[GroupTrace]) -> SearchTra
 
 
 class _Joining:
-    """Puts what groups have, one after another, into the order of the queries."""
+    """Reorders the results of groups, one after another, into the order of the queries."""
 
     def __init__(self, searcher: Searcher, groups: Sequence[GroupTrace]) -> None:
         lists = [lists_of(searcher, group.trace, len(group.positions)) for group in groups]
@@ -121,18 +121,18 @@ class _Joining:
         self._entries = np.zeros(0, np.int64)
 
     def by_query(self, parts: Sequence[list[list[str]]]) -> list[list[str]] | None:
-        """Join what groups have for each query; None where they have nothing."""
+        """Merge the groups' values for each query; None if they have none."""
         values = [value for part in parts for value in part]
         return [values[place] for place in self._queries] if values else None
 
     def by_list(self, parts: Sequence[list[list[str]] | None]) -> list[list[str]]:
-        """Join what groups have for each list, empty where one has nothing."""
+        """Merge the groups' values for each list, empty if one has none."""
         empty: list[list[list[str]]] = [[[]] * count for count in self._n_lists]
         values = [value for part, none in zip(parts, empty, strict=True) for value in (none if part is None else part)]
         return [values[place] for place in self._lists.tolist()]
 
     def batch(self, parts: Sequence[CandidateBatch | None]) -> CandidateBatch | None:
-        """Join candidates; None where those of a group are not of its lists."""
+        """Merge candidates; None if a group's candidates do not match its lists."""
         batches = [part or CandidateBatch.empty(count) for part, count in zip(parts, self._n_lists, strict=True)]
         if [batch.n_lists for batch in batches] != self._n_lists:
             return None
@@ -148,7 +148,7 @@ class _Joining:
         return whole.take(self._entries, offsets_of(counts))
 
     def column(self, parts: Sequence[Scores]) -> Scores:
-        """Join a column of the candidates that were joined last."""
+        """Merge a column of the candidates merged last."""
         return np.concatenate(parts)[self._entries]
 
 
@@ -157,7 +157,7 @@ def _signal(batch: CandidateBatch, key: str) -> Scores:
 
 
 Timing = tuple[Scores, dict[str, Scores], CallCounts]
-"""Seconds ``[sample]``, the same by stage, and what language models were asked."""
+"""Seconds ``[sample]``, the same by stage, and the usage of language models."""
 
 _GROUP = "latency"
 COMPOSED = (Searcher, Unfiltered)
@@ -166,18 +166,18 @@ COMPOSED = (Searcher, Unfiltered)
 def measure_by_stages(
     searcher: Searching, stages: SharedStages, sample: Sample, k: int, others: OtherProcesses | None = None
 ) -> Measured:
-    """Search for all queries with stages that other configurations share, and sum up what the stages take.
+    """Search for all queries with stages shared with other configurations, and sum up their costs.
 
     Args:
         searcher: opened.
-        stages: what is shared.
+        stages: the shared stages.
         sample: the queries, and those of them that are timed one at a time.
         k: length of the lists.
         others: the other processes on this machine.
 
     Returns:
-        Throughput and memory as if each stage had been computed for this configuration alone; no throughput where workers
-        computed stages beside one another.
+        Throughput and memory as if each stage had been computed for this configuration alone; no throughput if workers
+        computed stages in parallel.
     """
     clock = StageClock(stages, sample, k, others)
     with PeakMemory() as peak:
@@ -192,7 +192,7 @@ def measure_by_stages(
         if timing is None:
             timing = clock.composed(composed, trace, processing) if composed else clock.whole(searcher)
     seconds, by_stage, sampled = timing
-    # a clock that is read twice cannot say less than nothing
+    # differences of two clock readings can be negative
     took = max(float(elapsed + sum(part.trace.saved_seconds for part in parts)), 1e-9)
     peak_bytes = max([peak.bytes, *(part.trace.peak_bytes for part in parts)])
     rate = None if any(part.trace.beside for part in parts) else len(sample.texts) / took
@@ -203,12 +203,12 @@ def measure_by_stages(
 
 
 class StageClock:
-    """Times stages, or finds that they were timed before."""
+    """Times stages, or reuses stored timings."""
 
     def __init__(self, stages: SharedStages, sample: Sample, k: int, others: OtherProcesses | None = None) -> None:
         self._others = others
         self.other_cores: float | None = None
-        """How many cores others kept busy while any of it was timed, in this run or in the one that timed it."""
+        """Number of cores kept busy by other processes during the timing, in this run or in the one that timed it."""
         self._store = stages.store
         self._sample = sample
         self._k = k
@@ -229,13 +229,13 @@ class StageClock:
         return self._kept(content, partial(self._timed, lambda position: partial(processor.process, [texts[position]])))
 
     def composed(self, searcher: Searcher, trace: SearchTrace, processing: Entry | None) -> Timing:
-        """Sum up what the stages of a search take, and time what is left."""
+        """Sum up the stages of a search, and time the rest."""
         if (
             searcher.reranker is not None
             and trace.reranked is None
             and any(len(own.batch.rows) for own in trace.retrieved.values())
         ):
-            return self.whole(searcher)  # a reranker that looks at whole lists is not a shared stage
+            return self.whole(searcher)  # a reranker of whole lists is not a shared stage
         generation = searcher.opened
         lists = lists_of(searcher, trace, len(self._sample.texts))
         shared = {"process": processing.arrays["seconds"]} if processing is not None else {}
@@ -273,7 +273,7 @@ class StageClock:
         return self._kept(content, partial(self._timed, prepared)).arrays["seconds"]
 
     def _scoring(self, reranked: Reranked, lists: Rows, generation: Generation) -> Scores:
-        """Time the scoring of pairs, each once; what their order is before does not matter."""
+        """Time the scoring of pairs, each once; their previous order does not matter."""
         offsets, rows = reranked.batch.offsets, reranked.batch.rows
 
         def pool(position: int) -> Rows:
@@ -296,7 +296,7 @@ class StageClock:
         return self._kept(content, partial(self._timed, prepared)).arrays["seconds"]
 
     def _left(self, searcher: Searcher, trace: SearchTrace, lists: Rows) -> Timing:
-        """Time a search whose stages are at hand."""
+        """Time a search whose stages are available."""
 
         def search(position: int) -> tuple[float, StageSeconds]:
             prepared = ReplayedStages(trace, position, int(lists[position]), int(lists[position + 1]))
@@ -314,10 +314,10 @@ class StageClock:
         return np.array([elapsed for elapsed, _ in timed]), by_stage, CallCounts()
 
     def _timed(self, prepared: Callable[[int], Callable[[], object]]) -> Entry:
-        """Run something for each query of the sample, after a warm-up; what prepares it is not timed."""
+        """Run a function for each query of the sample, after a warm-up; its preparation is not timed."""
         seconds = np.zeros(len(self._sample.positions))
         with using_stages(Stages()), warnings.catch_warnings():
-            warnings.simplefilter("ignore", RetrievalWarning)  # the search over all queries says it once
+            warnings.simplefilter("ignore", RetrievalWarning)  # the search over all queries warns once
             for position in self._sample.warm_up:
                 prepared(position)()
             with record_calls() as calls:
@@ -329,7 +329,7 @@ class StageClock:
         return Entry({"calls": asdict(calls.counts)}, {"seconds": seconds})
 
     def _kept_of(self, searcher: Searching, content: Mapping[str, Any], measure: Callable[[], Timing]) -> Timing:
-        """Return what is kept of a configuration, stage by stage."""
+        """Return the stored results of a configuration, stage by stage."""
 
         def entry_of() -> Entry:
             seconds, by_stage, calls = measure()
@@ -338,7 +338,7 @@ class StageClock:
 
         generation = generation_of(searcher)
         if generation is None:
-            return measure()  # what it searches is not known, so neither is what its times are of
+            return measure()  # its corpus is unknown, so its timings cannot be reused
         whose = {
             "searcher": searcher.fingerprint,
             "stages": searcher.stages,
@@ -357,7 +357,7 @@ class StageClock:
             cores = self._others.cores if self._others is not None else None
             entry = replace(entry, about=entry.about | {"other_cores": cores})
             self._store.remember(_GROUP, key, entry)
-            if not entry.about["calls"]["degraded"]:  # an endpoint that is down is fast
+            if not entry.about["calls"]["degraded"]:  # an endpoint that is down answers fast
                 self._store.keep(_GROUP, key, entry)
         busy = [cores for cores in (self.other_cores, entry.about.get("other_cores")) if cores is not None]
         self.other_cores = max(busy, default=None)
@@ -365,13 +365,13 @@ class StageClock:
 
 
 class ReplayedStages(Stages):
-    """The stages of one query, cut out of those of all: nothing is computed.
+    """The stages of one query, taken from those of all queries: nothing is computed.
 
     Args:
-        trace: of the search over all queries.
-        position: of the query.
+        trace: trace of the search over all queries.
+        position: position of the query.
         first: its first list.
-        last: where the lists of the next query begin.
+        last: start of the next query's lists.
     """
 
     def __init__(self, trace: SearchTrace, position: int, first: int, last: int) -> None:
@@ -408,7 +408,7 @@ class ReplayedStages(Stages):
 def _searched(
     searcher: Searching, stages: SharedStages, sample: Sample, k: int
 ) -> tuple[list[list[RetrievalResult]], list[GroupTrace]]:
-    """Search for all queries, those of one filter together."""
+    """Search for all queries, grouped by filter."""
     results: list[list[RetrievalResult]] = [[] for _ in sample.texts]
     groups = []
     for where, positions in grouped(sample.filters):

@@ -1,4 +1,4 @@
-"""What searches passed through: the input and output of every stage, and whether it was computed for them."""
+"""Traces of searches: the input and output of every stage, and whether it was computed for them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nlp_retrieval.core.search.retriever import BaseRetriever
 
 @dataclass(frozen=True)
 class Retrieved:
-    """A retriever's part in a search: what it was asked, and what it gave."""
+    """A retriever's part in a search: its input and output."""
 
     retriever: BaseRetriever
     processed: list[list[str]]
@@ -21,7 +21,7 @@ class Retrieved:
 
 @dataclass(frozen=True)
 class Reranked:
-    """A reranker's part in a search: the candidates that it was given, and its columns for them."""
+    """A reranker's part in a search: the candidates it received, and its columns for them."""
 
     reranker: BaseReranker
     batch: CandidateBatch
@@ -30,17 +30,17 @@ class Reranked:
 
 @dataclass
 class SearchTrace:
-    """What searches passed through while it was recorded.
+    """Stages of the searches while they were recorded.
 
     Args:
-        processed: the sub-queries, where there is a processor.
+        processed: the sub-queries, if there is a processor.
         retrieved: by label.
-        reranked: None where nothing was.
-        saved_seconds: how much longer the searches would have taken if each stage had been computed for them.
+        reranked: None without a reranker.
+        saved_seconds: additional time if each stage had been computed for these searches.
         peak_bytes: largest resident memory of the process while their stages were computed, now or before.
         computed: the stages that were computed now, at least in part, in order.
-        reused: the stages of which all was there.
-        beside: whether a stage was computed while others were, so that its seconds are not what it takes alone.
+        reused: the stages that were completely available.
+        beside: whether a stage was computed in parallel with others, so that its seconds are not those it takes alone.
     """
 
     processed: list[list[str]] | None = None

@@ -1,1 +1,1 @@
-"""What every component has in common: parameters, names, code, building from plain values, and what a manifest may ask for."""
+"""Base of all components: parameters, names, code, building from plain values, and limits on manifests."""

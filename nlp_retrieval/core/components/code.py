@@ -1,12 +1,12 @@
 """Fingerprints of the code of components that do not belong to this package.
 
-A component of this package changes its ``format_version`` when what it writes changes; other packages promise nothing, so
+A component of this package changes its ``format_version`` when its index format changes; other packages make no such promise,
 their code itself is compared. For a class defined in a file, that is the text of its module and of all that the module
 imports from its own package, as they were when the class was created. For a class defined in a notebook or a function, it
-is the compiled code of its functions, the functions, classes and constants that they name, and those that they close over.
+is the compiled code of its functions, the functions, classes and constants that they name or close over.
 
-Not seen are the contents of lists and mappings beside such a class (they may be counters), imports by names computed at run
-time, the code of other packages (their versions are compared where results are stored), what a class reads from files or
+Not covered are the contents of lists and mappings next to such a class (they may be counters), imports by names computed at run
+time, the code of other packages (their versions are compared where results are stored), whatever a class reads from files or
 the network, and changes to a class after its creation.
 """
 
@@ -28,7 +28,7 @@ from weakref import WeakKeyDictionary
 
 _OWN_PACKAGE = __name__.partition(".")[0]
 _SHARED_FOLDERS = {Path(path) for path in sysconfig.get_paths().values()}
-"""Folders in which unrelated packages lie side by side."""
+"""Folders that contain unrelated packages."""
 
 _PLAIN = (str, bytes, int, float, complex, bool, type(None))
 _CONSTANT = (*_PLAIN, tuple, frozenset)
@@ -47,7 +47,7 @@ def code_of(cls: type) -> dict[str, str] | None:
     """Return a fingerprint of the code of a class; None where all of it belongs to this package.
 
     Returns:
-        ``class`` (module and qualified name), ``package`` (and version, where a distribution of its name is installed) and
+        ``class`` (module and qualified name), ``package`` (and version, if a distribution of its name is installed) and
         ``checksum``.
     """
     foreign = [base for base in cls.__mro__ if not is_own(base) and not _is_standard(base)]
@@ -107,7 +107,7 @@ def _distribution_of(package: str) -> str | None:
 
 
 def _checksum_of_files(file: Path, module: str) -> str:
-    """The checksum of a module's file and of the files that it imports from its own package, with their names."""
+    """Checksum of a module's file and of the files it imports from its own package, including their names."""
     name = file.stem if module == "__main__" else module
     depth = len(name.split(".")) - (file.name != "__init__.py")
     root = file.parents[depth] if depth < len(file.parents) else file.parent
@@ -119,7 +119,7 @@ def _checksum_of_files(file: Path, module: str) -> str:
 
 
 def _reached(root: Path, name: str, file: Path) -> set[Path]:
-    """A module's file, those of its parent packages, and those of modules of the same package that they import."""
+    """A module's file, those of its parent packages, and those of the modules that it imports from the same package."""
     pending, reached = [(name, file)], set[Path]()
     while pending:
         module, current = pending.pop()
@@ -156,7 +156,7 @@ def _imported(file: Path, package: str) -> tuple[str, ...]:
 
 @cache
 def _parsed(file: Path, package: str, *state: int) -> tuple[str, ...]:
-    """Full names of everything that a file may import, at any place in it."""
+    """Full names of everything that a file may import, anywhere in it."""
     del state
     names: list[str] = []
     try:

@@ -1,4 +1,4 @@
-"""The base of all components: settings are declared once, in the signature of ``__init__``.
+"""The base of all components: parameters are declared once, in the signature of ``__init__``.
 
 The type hints of that signature drive validation (``Annotated[float, Field(ge=0)]``), its defaults and the ``Args:``
 section of the class's docstring drive help, and the arguments of a component are its ``config``. The author of a component
@@ -25,7 +25,7 @@ from nlp_retrieval.core.secrets import HIDDEN, without_secrets
 from nlp_retrieval.core.surrogates import find_lone_surrogate, lone_surrogate_message
 from nlp_retrieval.errors import ConfigurationError
 
-# The message about an argument that does not fit the declared type or range of a parameter.
+# The message about an argument that does not match the declared type or range of a parameter.
 
 _MEANT = {
     "dict_type": "Input should be a mapping",
@@ -36,13 +36,13 @@ _MEANT = {
 
 
 def wrong_parameter(parameter: str, value: object, adapter: TypeAdapter[Any], error: ValidationError) -> str:
-    """Return a message that says which part of an argument is wrong, and shows how to write a list or a single value.
+    """Return a message that names the wrong part of an argument and shows how to write a list or a single value.
 
     Args:
         parameter: name of the parameter.
         value: the argument.
         adapter: checks the declared type and range.
-        error: why the argument does not fit.
+        error: the validation error.
     """
     if not isinstance(value, list | tuple | Mapping) and _fits(adapter, [value]):
         shown = _shown(parameter, value)
@@ -104,30 +104,30 @@ class Component:
     """
 
     kind: ClassVar[str]
-    """Which part of a pipeline it is; the registry has one list of names per kind."""
+    """Kind of component; the registry has one list of names per kind."""
 
     name: ClassVar[str]
-    """The registry name, as configuration files write it."""
+    """The registry name, as used in configuration files."""
 
     format_version: ClassVar[int] = 1
-    """Increase it when what the component writes into an index changes, so that old indexes are refused, not misread."""
+    """Version of the component's index format. Increase it on changes, so that old indexes are refused instead of misread."""
 
     search_only: ClassVar[frozenset[str]] = frozenset()
     """Parameters that do not change the index (k1, nprobe, a batch size). All others belong to the index."""
 
     manifest_may_set: ClassVar[Mapping[str, Rule]] = {}
-    """A rule for each parameter that a manifest may decide without the user's trust; see
-    :mod:`nlp_retrieval.core.components.trust_rules`. It is not inherited, and heeded only in components of this package."""
+    """A rule for each parameter that a manifest may set without the user's trust; see
+    :mod:`nlp_retrieval.core.components.trust_rules`. It is not inherited and applies only to components of this package."""
 
     local_only: bool = False
-    """Whether models are looked for only in the hub's cache and in installed packages, not in folders or on the network.
+    """True to look for models only in the hub's cache and in installed packages, not in folders or on the network.
 
-    True for components that the manifest of an index or a run describes; see :mod:`nlp_retrieval.core.components.trust`."""
+    Set for components described by the manifest of an index or a run; see :mod:`nlp_retrieval.core.components.trust`."""
 
     _arguments: dict[str, Any]
 
     def __init__(self) -> None:
-        # no docstring: every class whose own constructor has none would show it as its help
+        # no docstring here: it would become the help of every class whose own constructor has none
         pass
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -135,7 +135,7 @@ class Component:
         remember_source(cls)
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Check the arguments against the signature of ``__init__`` and remember them.
+        """Check the arguments against the signature of ``__init__`` and store them.
 
         Raises:
             ConfigurationError: an argument has the wrong type or is out of range.
@@ -144,7 +144,7 @@ class Component:
         try:
             bound = inspect.signature(cls.__init__).bind_partial(self, *args, **kwargs)
         except TypeError:
-            return self  # __init__ is about to raise Python's own message
+            return self  # __init__ will raise Python's own message
         given = {key: check_parameter(cls, key, value) for key, value in list(bound.arguments.items())[1:]}
         bound.apply_defaults()
         self._arguments = {
@@ -159,45 +159,45 @@ class Component:
 
     @property
     def recorded_config(self) -> Config:
-        """The ``config`` as the manifest of an index records it, which may be read without this machine's files.
+        """The ``config`` as the manifest of an index records it, which must be readable without this machine's files.
 
-        A component whose index holds all that a file gave it names the content of that file here, and not the file.
+        A component whose index includes all data of a file records the file's content here instead of its path.
         """
         return {"name": self.name} | {key: _recorded(value) for key, value in self._arguments.items()}
 
     @property
     def identity(self) -> Config:
-        """What identifies an index of this component: :meth:`index_identity`, and its code if that is not this package's."""
+        """Identity of the component's indexes: :meth:`index_identity`, and the code if it is not this package's."""
         code = code_of(type(self))
         return self.index_identity() | ({} if code is None else {"code": code})
 
     def index_identity(self) -> Config:
-        """What determines the content of an index built by this component: its index parameters, and those of its parts."""
+        """All that determines the content of an index: the index parameters of this component and of its parts."""
         given = {key: _identity_of(value) for key, value in self._arguments.items() if key not in self.search_only}
         return {"name": self.name, "format": self.format_version} | given
 
     def identity_among(self, recorded: Sequence[Config]) -> Config:
-        """Return the identity in an index: what was left to a trial is taken from the identities that the index records."""
+        """Return the identity in an index; choices made by a trial run are taken from the identities that the index records."""
         for part in with_held(self):
             part.take_recorded(recorded)
         return self.identity
 
     def take_recorded(self, recorded: Sequence[Config]) -> None:
-        """Take from an index that is about to be opened what this component left to a trial on this machine.
+        """Take over from an index about to be opened the choices that this component makes by a trial run on this machine.
 
         Args:
             recorded: the identities of the retrievers in that index.
         """
 
     def provenance(self) -> dict[str, str]:
-        """Return where the models of this component and of its parts come from, by their names."""
+        """Return the sources of the models of this component and its parts, by model name."""
         sources: dict[str, str] = {}
         for part in held_components(self):
             sources |= part.provenance()
         return sources
 
     def check_ready(self) -> None:
-        """Raise what this component would raise at first use, as far as finding out costs nothing: packages, keys.
+        """Raise errors that would otherwise occur at first use, if they are cheap to detect: missing packages, missing keys.
 
         Raises:
             DependencyError: a package is not installed.
@@ -205,7 +205,7 @@ class Component:
         """
 
     def calls_per_query(self) -> int | None:
-        """How often language models are asked for one query at most, retries not counted; None where that is not known."""
+        """Most language model calls for one query, not counting retries; None if unknown."""
         return None if any(part.kind == "language_models" for part in with_held(self)) else 0
 
     def extra_state(self) -> dict[str, Any]:
@@ -247,7 +247,7 @@ class Component:
 
 
 def _identity_of(value: Any) -> Any:
-    """A parameter's value in identities: as in ``config``, but with each component in it replaced by its identity."""
+    """A parameter's value for identities: as in ``config``, but with each component replaced by its identity."""
     if isinstance(value, Component):
         return value.identity
     if isinstance(value, Mapping):
@@ -258,7 +258,7 @@ def _identity_of(value: Any) -> Any:
 
 
 def _recorded(value: Any) -> Any:
-    """A parameter's value as a manifest records it: as in ``config``, but for what components in it decide."""
+    """A parameter's value for a manifest: as in ``config``, except where a component in it records something else."""
     if isinstance(value, Component):
         return value.recorded_config
     if isinstance(value, Mapping):
@@ -278,8 +278,8 @@ def refuse_secrets(component: Component, done: str) -> None:
     """Raise a :class:`ConfigurationError` if an argument of a component, or of its parts, holds a secret.
 
     Args:
-        component: that would be written.
-        done: what is not done then, for the message.
+        component: the component to be written.
+        done: what the error prevents, for the message.
     """
     for part in held_components(component):
         refuse_secrets(part, done)
@@ -301,16 +301,16 @@ def held_components(component: Component) -> Iterator[Component]:
 
 
 def codes_in(component: Component) -> list[dict[str, str]]:
-    """Fingerprints of the code of a component and all its parts, as far as it does not belong to this package."""
+    """Fingerprints of the code of a component and all its parts, except for code of this package."""
     codes = (code_of(type(part)) for part in with_held(component))
     return [code for code in codes if code is not None]
 
 
 def require_distinct_names(components: Iterable[Component]) -> None:
-    """Refuse components if two of them or of their parts have the same name and different classes.
+    """Raise an error if two of the components or their parts have the same name and different classes.
 
     Raises:
-        ConfigurationError: there are two such classes.
+        ConfigurationError: two such classes exist.
     """
     require_one_class_each((part.kind, part.name, type(part)) for component in components for part in with_held(component))
 
@@ -341,7 +341,7 @@ def to_plain(value: Any) -> Any:
 
 
 def canonical_json(value: Any) -> str:
-    """Return the same text for equal values: sorted keys, no spaces, no NaN. Fingerprints are hashes of it."""
+    """Return canonical JSON, the same text for equal values: sorted keys, no spaces, no NaN. Fingerprints are hashes of it."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
@@ -361,7 +361,7 @@ def check_parameter(cls: type[Component], parameter: str, value: Any) -> Any:
     """Return the value of a parameter, with whole numbers as floats where its type is float: ``k1: 1`` and ``1.0`` are equal.
 
     Raises:
-        ConfigurationError: it does not fit the declared type and range of the parameter.
+        ConfigurationError: it does not match the declared type and range of the parameter.
     """
     adapter = _adapters(cls).get(parameter)
     if adapter is None:
@@ -376,7 +376,7 @@ def check_parameter(cls: type[Component], parameter: str, value: Any) -> Any:
 
 
 def _default(cls: type[Component], parameter: str, value: Any) -> Any:
-    """A default as it would be if it were given; one that its own type does not allow stays as it is."""
+    """A default converted like a given value; a default that its own type does not allow is left unchanged."""
     if isinstance(value, int | list | tuple | dict):
         with suppress(ConfigurationError):
             return check_parameter(cls, parameter, value)
@@ -384,7 +384,7 @@ def _default(cls: type[Component], parameter: str, value: Any) -> Any:
 
 
 def _as_declared(value: Any, checked: Any) -> Any:
-    """A value with those numbers as floats that are floats in what pydantic made of it; all else as it was given."""
+    """The value, with integers replaced by floats where pydantic made them floats."""
     if isinstance(checked, float) and isinstance(value, int | float) and value == checked:
         return checked + 0.0  # -0.0 and 0.0 are equal, too
     if type(value) in (list, tuple) and type(checked) is type(value) and len(value) == len(checked):
@@ -395,7 +395,7 @@ def _as_declared(value: Any, checked: Any) -> Any:
 
 
 def equal_settings(one: Any, other: Any) -> bool:
-    """Return whether two plain values are equal; 1 and 1.0 are, 1 and true are not."""
+    """Return whether two plain values are equal; 1 equals 1.0, but 1 does not equal true."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(equal_settings(value, other[key]) for key, value in one.items())
     if isinstance(one, list) and isinstance(other, list):

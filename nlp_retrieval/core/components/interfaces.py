@@ -1,7 +1,7 @@
 """The interfaces that components implement.
 
 A component needs one method or three: a loader ``stream``; a processor ``process``; a retriever ``build``, ``load`` and
-``search_batch``; a reranker ``score_pairs``. The public methods do for all engines what each would otherwise repeat: the
+``search_batch``; a reranker ``score_pairs``. The public methods of the base classes do what all engines need: the
 index directory, flattening and merging sub-queries, cutting, ties, signals.
 """
 
@@ -27,7 +27,7 @@ class BaseLoader(Component, ABC):
         """Yield the items in the order of the source; memory must not grow with its size.
 
         Raises:
-            SourceError: the source is missing or malformed; the message names the place.
+            SourceError: the source is missing or malformed; the message says where.
         """
 
     def load(self) -> list[SearchableItem]:
@@ -36,7 +36,7 @@ class BaseLoader(Component, ABC):
 
 
 class BaseQueryLoader(Component, ABC):
-    """A source of queries and of what they should find. A loader of both items and queries implements both interfaces."""
+    """A source of queries and their gold. A loader of both items and queries implements both interfaces."""
 
     kind: ClassVar[str] = "loaders"
 
@@ -58,14 +58,14 @@ class BaseQueryLoader(Component, ABC):
 
 
 class BaseUserQueryProcessor(Component, ABC):
-    """Turns what the user asked into the sub-queries to run."""
+    """Turns a user's query into the sub-queries to run."""
 
     kind: ClassVar[str] = "processors"
 
     @abstractmethod
     def process(self, nlqs: list[str]) -> list[list[str]]:
-        """Return, per query, its sub-queries in order; an empty list means that nothing is to be searched."""
+        """Return the sub-queries of each query, in order; an empty list means that nothing is searched."""
 
     def subqueries_per_query(self) -> int | None:
-        """Return how many sub-queries come of one query at most; None where that is not known."""
+        """Return the most sub-queries that one query can become; None if unknown."""
         return None

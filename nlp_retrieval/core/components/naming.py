@@ -27,7 +27,7 @@ _KINDS = (
 
 @cache
 def kinds() -> tuple[str, ...]:
-    """Return every kind of component that a registry name may have, those of installed packages included."""
+    """Return all kinds of components, including those of installed packages."""
     added = {entry.name for entry in entry_points(group="nlp_retrieval.kinds")} - set(_KINDS)
     return _KINDS + tuple(sorted(added))
 
@@ -37,7 +37,7 @@ def registered(kind: str) -> dict[str, EntryPoint]:
     """Return the entry points of a kind by their names.
 
     Raises:
-        ConfigurationError: there is no such kind, or two packages register the same name.
+        ConfigurationError: the kind does not exist, or two packages register the same name.
     """
     if kind not in kinds():
         raise ConfigurationError(f"there is no kind of component called {kind!r}; {nearest(kind, kinds())}")
@@ -53,13 +53,13 @@ def registered(kind: str) -> dict[str, EntryPoint]:
 
 
 def require_one_class_each(named: Iterable[tuple[str, str, type]]) -> None:
-    """Refuse two classes with the same registry name.
+    """Raise an error if two classes have the same registry name.
 
     Args:
         named: kind, registry name and class of each component of a composition, or of a benchmark.
 
     Raises:
-        ConfigurationError: there is such a class.
+        ConfigurationError: two such classes exist.
     """
     classes: dict[tuple[str, str], type] = {}
     for kind, name, cls in named:

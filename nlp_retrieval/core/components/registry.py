@@ -20,11 +20,11 @@ from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, nearest
 
 _NAMED_BY_MODEL = {"encoders": ("sentence-transformers", "colbert", "splade"), "language_models": ("dspy",)}
-"""Kinds whose components may be given as the name of a model, and the classes for it: the first that is a wanted class."""
+"""Kinds of components that may be given by the name of a model, with their classes: the first one that fits is used."""
 
 _BY_NAME = object()
 ByName = Annotated[str | Mapping[str, Any], _BY_NAME]
-"""What stands for a component where it is made in Python: its registry name, or a mapping with ``name`` and parameters."""
+"""A component given by description: its registry name, or a mapping with ``name`` and parameters."""
 
 ComponentT = TypeVar("ComponentT", bound=Component)
 
@@ -45,7 +45,7 @@ def component_class(kind: str, name: str) -> type[Component]:
     """Return the class that a registry name stands for.
 
     Raises:
-        ConfigurationError: there is no such name; the message lists similar ones.
+        ConfigurationError: the name is unknown; the message lists similar ones.
     """
     entry = _entry(kind, name)
     loaded = entry.load()
@@ -116,7 +116,7 @@ def build(kind: str, settings: str | Mapping[str, Any], where: str = "", wanted:
     Args:
         kind: one of :func:`~nlp_retrieval.core.components.naming.kinds`.
         settings: a registry name, or a mapping with ``name`` and parameters (of a loader also ``loader``; the name of an
-            encoder may be that of its model).
+            encoder may also be that of its model).
         where: path in a configuration, for messages.
         wanted: the expected class; it decides the class of a component given as the name of a model.
 
@@ -171,7 +171,7 @@ def plan(
 
 
 def _taken_name(kind: str, fields: dict[str, Any], place: str, wanted: type[Component]) -> str:
-    """Take the registry name out of the settings of a component; if they name a model instead, that becomes a parameter."""
+    """Take the registry name out of the settings of a component; if it names a model instead, make that a parameter."""
     other = "loader" if kind == "loaders" else "model" if kind in _NAMED_BY_MODEL else ""
     if "name" not in fields and other in fields:
         fields["name"] = fields.pop(other)
@@ -201,12 +201,12 @@ def build_as(cls: type[ComponentT], kind: str, settings: str | Mapping[str, Any]
 
 
 def resolve_components(component: Component, owner: type[Component], **given: Any) -> dict[str, Any]:
-    """Return arguments with the components that are :data:`ByName` in them created; the component's ``config`` holds these.
+    """Return arguments with :data:`ByName` descriptions replaced by components, which the component's ``config`` then holds.
 
     To be called by the ``__init__`` of a class whose type hints name :data:`ByName`.
 
     Args:
-        component: that is being created.
+        component: the component that is being created.
         owner: the class whose ``__init__`` it is.
         **given: its arguments of these parameters.
 
@@ -283,7 +283,7 @@ def describe_parameters(cls: type[Component]) -> Iterator[tuple[str, str, str, b
 
 
 def _described(cls: type[Component]) -> dict[str, str]:
-    """Return what the ``Args:`` section of a class docstring says of each parameter."""
+    """Return the description of each parameter from the ``Args:`` section of a class docstring."""
     _, _, section = inspect.cleandoc(cls.__doc__ or "").partition("Args:\n")
     described: dict[str, str] = {}
     key = ""

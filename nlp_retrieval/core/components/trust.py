@@ -1,9 +1,9 @@
-"""What a manifest may decide: the settings that components list, and nothing else without the user's consent.
+"""Limits on manifests: they may use the settings that components list, and nothing else without the user's consent.
 
-An index and a run are data that may come from anybody. Their manifests describe components, and so decide how texts are
+An index and a run are data from possibly unknown sources. Their manifests describe components, and so decide how texts are
 searched; they must not run code, import a package, read or write a file of their choice, or reach the network. Anything
-that is not in the ``manifest_may_set`` of a component of this package needs the user's trust, and a message first says what it
-would do.
+that is not in the ``manifest_may_set`` of a component of this package needs the user's trust, after a message that lists what
+it would do.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from nlp_retrieval.errors import RetrievalWarning, UntrustedError
 
 
 def asked_for(plan: PlannedComponent) -> Iterator[str]:
-    """Yield, as phrases, what a component in a manifest would do that a manifest may not decide.
+    """Yield, as phrases, what a component would do that its manifest is not allowed to ask for.
 
     Args:
         plan: plan of the component, by :func:`nlp_retrieval.core.components.registry.plan` with ``only_own``.
@@ -39,12 +39,12 @@ def asked_for(plan: PlannedComponent) -> Iterator[str]:
 
 
 def require_trust(asked: Iterable[str], source: str, cure: str, *, trust: bool) -> None:
-    """Raise an error if a manifest asks for more than it may decide, unless the user trusts it.
+    """Raise an error if a manifest asks for more than it is allowed, unless the user trusts it.
 
     Args:
-        asked: what it asks for beyond that; see :func:`asked_for`.
+        asked: the requests that are not allowed; see :func:`asked_for`.
         source: the manifest, for the message.
-        cure: what can be done instead of trusting it, for the message; may be empty.
+        cure: an alternative to trusting it, for the message; may be empty.
         trust: whether the user trusts it; then a warning lists what is asked for.
 
     Raises:

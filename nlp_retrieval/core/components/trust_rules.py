@@ -1,7 +1,7 @@
-"""Rules for the settings of a component that the manifest of an index or a run may decide.
+"""Rules for component settings in the manifest of an index or a run.
 
-A component lists them in ``manifest_may_set``, beside its parameters. A rule returns a phrase for a value that would do more
-than set a parameter: read a file, load code, reach a server. Manifests are held to the rules in
+A component lists them in ``manifest_may_set``, next to its parameters. A rule returns a phrase for a value that would do more
+than set a parameter: read a file, load code, reach a server. The rules are enforced in
 :mod:`nlp_retrieval.core.components.trust`.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 Rule = Callable[[Any], str | None]
-"""Returns what a value would do that a manifest may not decide, as a phrase; None if nothing."""
+"""Returns, as a phrase, what a value would do that a manifest is not allowed to ask for; None if nothing."""
 
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 _DEVICE = re.compile(r"(cpu|cuda|mps)(:\d{1,3})?")
@@ -32,7 +32,7 @@ def loads_pipeline(pipeline: Any) -> str | None:
 
 
 def one_of(pattern: re.Pattern[str], what: str) -> Rule:
-    """Return a rule that allows None and what fits a pattern."""
+    """Return a rule that allows None and values that match a pattern."""
 
     def rule(value: Any) -> str | None:
         return None if value is None or (isinstance(value, str) and pattern.fullmatch(value)) else f"{what} {value!r}"
@@ -41,12 +41,12 @@ def one_of(pattern: re.Pattern[str], what: str) -> Rule:
 
 
 def given(what: str) -> Rule:
-    """Return a rule that allows None alone."""
+    """Return a rule that allows only None."""
     return lambda value: None if value is None else f"{what} {value!r}"
 
 
 def runs_code(trusted: Any) -> str | None:
-    """Allow False alone."""
+    """Allow only False."""
     return None if trusted is False else "run the Python code that comes with the model"
 
 

@@ -1,1 +1,1 @@
-"""Files: written whole or not at all, checked when they are read, and never believed."""
+"""Files: written atomically, checked on reading, and never trusted."""

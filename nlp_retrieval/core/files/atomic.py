@@ -1,4 +1,4 @@
-"""Atomic writes: a reader sees all of a file or none, also after a crash. Write aside, sync, rename, sync the folder."""
+"""Atomic writes: readers see all of a file or none, even after a crash. Write aside, sync, rename, sync the folder."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class UnconfirmedError(OSError):
 
 @contextmanager
 def explained_writes(path: Path) -> Iterator[None]:
-    """Turn an ``OSError`` inside the block into an :class:`IndexWriteError` that says what to do.
+    """Turn an ``OSError`` inside the block into an :class:`IndexWriteError` that suggests a fix.
 
     Args:
         path: the directory being written; the message names it if the operating system names no file.
@@ -94,7 +94,7 @@ def sync_tree(folder: Path) -> None:
 def make_folder(path: Path) -> list[Path]:
     """Create a folder and its missing parents, and make their names durable; return those that were missing.
 
-    Otherwise a crash may remove a folder that was just created, with everything durable in it.
+    Otherwise a crash may remove a folder that was just created, including durable content.
     """
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     path.mkdir(parents=True, exist_ok=True)
@@ -144,7 +144,7 @@ def _replacing(path: Path) -> Iterator[BufferedWriter]:
 
 
 def clear_asides(path: Path, seconds: float = 3600.0) -> None:
-    """Remove temporary files that killed writers left beside a file.
+    """Remove temporary files that killed writers left next to a file.
 
     Args:
         path: the file.

@@ -1,7 +1,7 @@
-"""The cache folder, and which of its files are trusted: those that only this user, or root, can have written.
+"""The cache folder. A cached file is trusted only if nobody but this user or root can have written it.
 
-A cache is looked up by name, so whoever can put a file there decides what is found. Files that another user owns, or that
-every user may write to, count as missing.
+Files in a cache are found by name, so whoever can write there controls what is read. Files that another user owns, or that
+every user may write to, are treated as missing.
 """
 
 from __future__ import annotations

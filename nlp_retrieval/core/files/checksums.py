@@ -1,8 +1,8 @@
-"""SHA-256 of files, and a record of which files have been checked.
+"""SHA-256 of files, and a record of files already checked.
 
 Every file that native code will read is compared with its checksum once. The comparison is recorded in the user's own cache
-folder by device, inode, size and time of change, so that a large index is checked only once and a changed file again. The
-record is a convenience: if it cannot be read or written, files are checked each time.
+folder by device, inode, size and time of change, so a large index is checked once and a changed file is checked again. The
+record is optional: if it cannot be read or written, files are checked each time.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from nlp_retrieval.errors import IndexDamagedError
 _MEMORY = "checked.json"
 _REMEMBERED_AT_MOST = 4096
 _TICK = 100_000_000
-"""Nanoseconds within which two writes may leave the same time of change."""
+"""Nanoseconds within which two writes may get the same time of change."""
 
 _noting = Lock()
 
 
 class FileRecord(BaseModel):
-    """What a file must be.
+    """Expected size and checksum of a file.
 
     Args:
         bytes: its size.
@@ -53,12 +53,12 @@ def sha256_of(path: Path) -> str:
 
 
 def state_of(status: os.stat_result) -> tuple[int, ...]:
-    """Return what changes whenever a file is written: device, inode, size and times, of which nobody can set back the last."""
+    """Return a state that changes on every write: device, inode, size and times. The time of change cannot be set back."""
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def is_settled(*statuses: os.stat_result) -> bool:
-    """Return whether files were written so long ago that another write would give them another state."""
+    """Return whether all files were written long enough ago that another write would change their state."""
     return max((status.st_ctime_ns for status in statuses), default=0) < time.time_ns() - _TICK
 
 
@@ -72,7 +72,7 @@ def check_file(path: Path, record: FileRecord, *, trust_memory: bool = True) -> 
 
     Args:
         path: the file.
-        record: what it must be.
+        record: the expected size and checksum.
         trust_memory: whether to skip a file that was checked before and has not changed since.
 
     Raises:

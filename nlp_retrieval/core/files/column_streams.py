@@ -1,4 +1,4 @@
-"""Columns that are written row by row and read in blocks, so that memory holds a block and never the whole file."""
+"""Columns that are written row by row and read in blocks, so that only one block is in memory."""
 
 from __future__ import annotations
 

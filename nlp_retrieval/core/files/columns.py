@@ -1,4 +1,4 @@
-"""Columns in ``.npy`` files, memory-mapped, and the checks that a reader makes before it uses their numbers as indices.
+"""Columns in ``.npy`` files, memory-mapped, and checks of their numbers before they are used as indices.
 
 A file must be exactly as long as its header says, and hold no objects; nothing is unpickled. Any other file, and numbers
 out of range, are an error that names the file, even if the checksums match.
@@ -26,7 +26,7 @@ _FORM = re.compile(
 
 
 def damaged(path: Path, found: str) -> IndexDamagedError:
-    """Return the error to raise for a file that is not what was written."""
+    """Return the error for a file with unexpected content."""
     return IndexDamagedError(f"{path} is damaged: {found}; {CURE}")
 
 
@@ -63,7 +63,7 @@ def mapped(path: Path, dtype: type[np.generic], shape: tuple[int | None, ...] = 
 
 
 def _header(file: BinaryIO) -> tuple[str, tuple[int, ...], int]:
-    """Return the dtype and the shape in an array's file, and where its numbers begin.
+    """Return the dtype and shape in an array's file, and the offset of its numbers.
 
     Numpy's own reader lets Python parse the header; this one accepts only the form that numpy writes.
     """
@@ -78,7 +78,7 @@ def _header(file: BinaryIO) -> tuple[str, tuple[int, ...], int]:
 
 
 def check_offsets(path: Path, offsets: NDArray[np.integer], end: int) -> None:
-    """Check that offsets begin at 0, never fall, and stop at ``end``.
+    """Check that offsets begin at 0, never decrease, and stop at ``end``.
 
     Raises:
         IndexDamagedError: they do not; the message names ``path``.

@@ -1,11 +1,11 @@
-"""JSON of unknown origin: the reader for all files, records and answers that hold it.
+"""JSON from untrusted sources: the reader for all files, records and answers that contain it.
 
 Accepted is what the standard allows and a UTF-8 file can hold. Refused are NaN, infinities and numbers that overflow to
 them, integers of thousands of digits, half of a surrogate pair, a repeated key in an object, and text longer or values
-nested deeper than the limits. Depth is measured on the text, in one linear pass, before anything is parsed, because where
-Python's own parser stops depends on its version, on the stack, and on the recursion limit of the program.
+nested deeper than the limits. Depth is measured on the text, in one linear pass, before anything is parsed, because the depth
+at which Python's own parser stops depends on its version, on the stack, and on the recursion limit of the program.
 
-Any fault is a ValueError whose message describes it in half a sentence; the caller knows the file, and raises the package's
+Any fault is a ValueError with a short phrase as its message; the caller knows the file and raises the package's
 own error.
 """
 
@@ -32,16 +32,16 @@ __all__ = [
 ]
 
 MAX_DEPTH = 100
-"""The most lists and objects inside each other; people and programs need ten."""
+"""Maximum nesting of lists and objects; real data needs about ten."""
 
 MAX_BYTES = 2**30
-"""The most bytes of a file or text that is read as one JSON value."""
+"""Maximum number of bytes of a file or text that is read as one JSON value."""
 
 _AT_ONCE = 2**24
 _STRUCTURE = b'"[]{}'
 _ALL_BUT_STRUCTURE = bytes(set(range(256)) - set(_STRUCTURE))
 _STEPS = np.zeros(256, np.int8)
-"""How much each byte changes the depth."""
+"""Change of depth by each byte."""
 
 _STEPS[list(b"[{")], _STEPS[list(b"]}")] = 1, -1
 _MARK = re.compile(r'\\.|["\[\]{}]', re.DOTALL)
@@ -77,7 +77,7 @@ def parse_json(text: str | bytes, *, max_bytes: int = MAX_BYTES) -> Any:
 
 
 def read_json_file(path: Path, *, max_bytes: int = MAX_BYTES) -> Any:
-    """Return the value in a file; a file that is too large is not read to its end.
+    """Return the value in a file; a file that is too large is not read completely.
 
     Args:
         path: path of the file.
@@ -109,7 +109,7 @@ def decode_json(text: str, start: int = 0) -> tuple[Any, int]:
     """
     value, end = _DECODER.raw_decode(text, start)
     if _SURROGATE.search(text, start, end):
-        # a file of UTF-8 cannot hold half a pair, but an escape in it can: refused here, before an index chokes on it
+        # a file of UTF-8 cannot hold half a pair, but an escape in it can: refused here, before it can break an index
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
@@ -121,7 +121,7 @@ def decode_json(text: str, start: int = 0) -> tuple[Any, int]:
 def is_deeper(text: str) -> bool:
     """Return whether JSON, one value or several, is nested deeper than ``MAX_DEPTH``.
 
-    Linear in time and memory, without recursion. For a text that is not JSON either answer is possible, but a parser stops
+    Linear in time and memory, without recursion. For a text that is not JSON, the answer may be wrong, but a parser stops
     at the first error, and up to there the depth is right.
     """
     raw = text.encode("utf-8", "surrogatepass")
@@ -138,7 +138,7 @@ def is_deeper(text: str) -> bool:
 
 
 def value_is_deeper(text: str, start: int) -> bool:
-    """Whether the value that starts at a position is nested deeper; slower than :func:`is_deeper`, but reads only the value.
+    """Return whether the value at a position is nested too deep; slower than :func:`is_deeper`, but reads only the value.
 
     Args:
         text: the value, with other text before and after it.
@@ -163,7 +163,7 @@ def value_is_deeper(text: str, start: int) -> bool:
 
 
 def describe_json_error(error: Exception) -> str:
-    """Return in half a sentence what is wrong.
+    """Return the fault as a short phrase.
 
     Args:
         error: a ValueError or RecursionError of :func:`decode_json`.

@@ -16,7 +16,7 @@ _SAID = tuple(os.strerror(number) for number in sorted(_EXHAUSTED))
 
 @contextmanager
 def explain_file_limit(path: Path) -> Iterator[None]:
-    """Turn the error of reaching a limit, inside the block, into one that says what to do.
+    """Replace the error of reaching a limit, inside the block, by one that suggests a fix.
 
     Args:
         path: the file or folder that is opened.
@@ -36,7 +36,7 @@ _CURE = "raise the limit (ulimit -n), or compact() the index, which then has few
 
 
 def _exhausted(error: BaseException | None) -> str | None:
-    """Return what an error, or one that led to it, says of a limit; some libraries have no number of it."""
+    """Return the text of an error, or of one of its causes, that reports a limit; some libraries give no error number."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in _EXHAUSTED:
             return os.strerror(error.errno)

@@ -26,8 +26,8 @@ __all__ = ["ModelFiles"]
 
 # References in a model's settings, which may lead only to files in its own folder.
 #
-# Loaders take names of files, folders and other models from the settings of a model. Since these files determine what the
-# model computes, its fingerprint has to cover them, and a reference that leads elsewhere is refused. Code of another
+# Loaders take names of files, folders and other models from the settings of a model. Since these files determine the model's
+# output, its fingerprint has to cover them, and a reference that leads elsewhere is refused. Code of another
 # repository, if the user trusts it, is looked up and covered.
 
 PASSED_OVER = frozenset({".git", ".cache", "__pycache__"})
@@ -40,7 +40,7 @@ _ARGUMENTS = frozenset({"model_args", "model_kwargs", "tokenizer_args", "process
 
 
 def require_inside(folder: Path, files: Mapping[str, Path]) -> None:
-    """Refuse a model whose settings lead to files outside it.
+    """Raise an error if a model's settings refer to files outside it.
 
     Args:
         folder: folder of the model.
@@ -70,7 +70,7 @@ def require_inside(folder: Path, files: Mapping[str, Path]) -> None:
 
 
 def named_in_graphs(files: Mapping[str, Path], aside: Iterable[str]) -> set[str]:
-    """Return the files that an ONNX graph of the model may read as its data, because their names occur in it.
+    """Return the files that an ONNX graph of the model may read as data, because their names occur in it.
 
     Args:
         files: files of the model, by their relative paths.
@@ -158,7 +158,7 @@ def _is_other_file(folder: Path, own: PurePosixPath, value: str, files: Mapping[
 
 
 def _is_argument_inside(folder: Path, own: PurePosixPath, keys: tuple[str, ...], value: str, files: Mapping[str, Path]) -> bool:
-    """Return whether an argument that sentence-transformers passes to other loaders leads to no file, or to one that counts."""
+    """Return whether an argument passed by sentence-transformers to other loaders refers to no file, or to one that counts."""
     if keys == ("tokenizer_name_or_path",) or keys[-1] == "code_revision":
         return False
     if not value or not _ARGUMENTS & set(keys[:1]) or str(own / value) in files:
@@ -167,7 +167,7 @@ def _is_argument_inside(folder: Path, own: PurePosixPath, keys: tuple[str, ...],
 
 
 def _is_loaded(name: str, files: Mapping[str, Path]) -> bool:
-    """Whether loaders apply an adapter by themselves: it lies in a module's folder, not in one for the model's own code."""
+    """Return whether loaders apply an adapter by themselves: it is in a module's folder, not in one for model code."""
     where = PurePosixPath(name).parent
     return where.name == "" or str(where / "sentence_bert_config.json") in files
 
@@ -189,7 +189,7 @@ _MOST_FILES = 10_000
 
 @dataclass(frozen=True)
 class ModelFiles:
-    """The files of a model as they were when its fingerprint was taken.
+    """The files of a model at the time of its fingerprint.
 
     Args:
         folder: the folder that holds them.

@@ -1,6 +1,6 @@
-"""Opening files that nobody has checked yet: plain or gzip, with errors that say what else a file is.
+"""Opening unchecked files: plain or gzip, with errors that recognise other file types.
 
-Compression is recognised by the first bytes, not by the name. Anything wrong is a
+Compression is recognised by the first bytes, not by the name. Any fault is a
 :class:`~nlp_retrieval.errors.SourceError` that names the file.
 """
 
@@ -38,12 +38,12 @@ _UTF16 = "UTF-16 text; save it as UTF-8 (iconv -f UTF-16 -t UTF-8)"
 
 @contextmanager
 def open_bytes(path: str | Path, utf16: bool = False, any_encoding: bool = False) -> Iterator[io.BufferedReader]:
-    """Open a file for reading; gzip is unpacked on the way.
+    """Open a file for reading; gzip is decompressed.
 
     Args:
         path: a file; ``~`` is the home folder.
-        utf16: UTF-16 is what is expected, and no error.
-        any_encoding: the caller has a parameter ``encoding``, which an error may name.
+        utf16: whether UTF-16 is expected; otherwise it is an error.
+        any_encoding: the caller has a parameter ``encoding``, which errors may mention.
 
     Raises:
         SourceError: there is no such file, it cannot be read, or it is neither text nor gzip.
@@ -77,7 +77,7 @@ def open_bytes(path: str | Path, utf16: bool = False, any_encoding: bool = False
 
 
 def _hint(file: Path) -> str:
-    """Why the path of a missing file may be wrong, and what may have been meant."""
+    """Return likely reasons why a file is missing, and similar paths."""
     if not file.parent.is_dir():
         return f", nor a folder {str(file.parent)!r}; check the path (the current folder is {str(Path.cwd())!r})"
     try:
@@ -90,11 +90,11 @@ def _hint(file: Path) -> str:
 
 
 def read_error(place: str, error: Exception) -> SourceError:
-    """Return what to raise for one of ``READ_ERRORS``.
+    """Return the error to raise for one of ``READ_ERRORS``.
 
     Args:
         place: the file and how far it was read.
-        error: what reading raised.
+        error: the error raised while reading.
     """
     if isinstance(error, (EOFError, zlib.error, gzip.BadGzipFile)):
         return SourceError(f"{place}: the gzip data is cut off or damaged ({error}); fetch or compress the file again")

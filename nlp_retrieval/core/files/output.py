@@ -1,4 +1,4 @@
-"""Writing files of results: whole or not at all, with errors that name the file."""
+"""Writing result files: atomically, with errors that name the file."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECAS
 
 
 def check_folder_for_output(folder: Path) -> None:
-    """Refuse a folder that cannot be written to; it is not created, and nothing is left of the trial, also after a crash.
+    """Raise an error if a folder is not writable; it is not created, and the check leaves nothing behind, even after a crash.
 
     Raises:
-        OutputError: it is a file or lies in one, may not be written to, or its file system does not take files.
+        OutputError: it is a file or inside one, is not writable, or its file system does not accept files.
     """
     try:
         whole = folder.absolute()
@@ -40,10 +40,10 @@ def check_folder_for_output(folder: Path) -> None:
 
 
 def check_file_for_output(path: Path) -> None:
-    """Refuse a file that cannot be written.
+    """Raise an error if a file cannot be written.
 
     Raises:
-        OutputError: there is something else in its place, or its folder cannot be written to.
+        OutputError: the path is not a file, or its folder is not writable.
     """
     try:
         in_the_way = os.path.lexists(path) and not path.is_file()
@@ -71,7 +71,7 @@ def write_output(path: Path, content: bytes) -> None:
 
 
 def remove_output(path: Path) -> None:
-    """Remove a file if it exists, durably, so that it is not found beside files written later, also after a crash.
+    """Remove a file if it exists, durably, so that it does not remain next to newer files, even after a crash.
 
     Raises:
         OutputError: it cannot be removed.
@@ -88,7 +88,7 @@ def remove_output(path: Path) -> None:
 def file_names(names: Iterable[str]) -> list[str]:
     """The names of configurations as file names: characters other than letters, digits, ``.``, ``_`` and ``-`` become ``_``.
 
-    Names that become the same get a number, also if they differ only in case.
+    Names that become equal get a number, also if they differ only in case.
     """
     taken: set[str] = set()
     made = []

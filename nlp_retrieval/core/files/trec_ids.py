@@ -1,8 +1,8 @@
-"""Ids as columns of TREC files, which end at white space.
+"""Ids as columns of TREC files, which are separated by white space.
 
 An id that holds white space or a control character is written as ``%:`` and the id with these percent-encoded: ``Hong Kong``
 becomes ``%:Hong%20Kong``. Reading undoes it. All other ids are written as they are, also those with percent signs, such as
-URLs, which must match other people's qrels; an id that itself begins with ``%:`` is encoded too, so that every id comes back.
+URLs, which must match published qrels; an id that itself begins with ``%:`` is encoded too, so every id is restored exactly.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def encode_id(name: str) -> str:
 
 
 def decode_id(column: str) -> str:
-    """Return the id that a column stands for; empty where nothing is behind ``%:``, and as it stands where that is no text."""
+    """Return the id in a column; empty if nothing follows ``%:``, and unchanged if that does not decode to text."""
     if not column.startswith(ENCODED):
         return column
     try:

@@ -1,8 +1,8 @@
-"""Configuration files: YAML that holds registry names and values, and nothing that runs.
+"""Configuration files: YAML with registry names and values, and nothing executable.
 
-Accepted is what JSON could hold: texts, finite numbers, truth values, null, lists and mappings. Tags for anything else are
+It accepts what JSON can hold: texts, finite numbers, truth values, null, lists and mappings. Tags for anything else are
 refused, and a date is text. Aliases are allowed as long as the configuration, with its aliases written out, has a reasonable
-size; a larger one is refused before it is expanded.
+size; a larger one is refused before expansion.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _refused(_: _Loader, node: yaml.Node) -> NoReturn:
 
 
 def _checked(kind: str) -> Callable[[_Loader, yaml.Node], Any]:
-    """A constructor whose errors name the line."""
+    """A constructor whose errors give the line."""
     construct = yaml.SafeLoader.yaml_constructors[_STANDARD + kind]
 
     def checked(loader: _Loader, node: yaml.Node) -> Any:
@@ -135,7 +135,7 @@ def parse_yaml(text: str, where: str) -> Any:
 
     Args:
         text: a single document.
-        where: where it comes from, for messages.
+        where: its source, for messages.
 
     Raises:
         ConfigurationError: it is not YAML, too large, or has a repeated key or something other than plain values.

@@ -1,4 +1,4 @@
-"""Writing an index directory: what it already holds is kept, what is missing is built, and the result is published.
+"""Writing an index directory: existing parts are kept, missing ones are built, and the result is published.
 
 :mod:`nlp_retrieval.core.index.publishing` makes publishing survive a crash; :mod:`nlp_retrieval.core.index.update` updates
 an existing index.
@@ -52,18 +52,18 @@ __all__ = ["Builder", "IndexReport", "build_index"]
 
 @dataclass(frozen=True, repr=False)
 class IndexReport:
-    """What an indexing run did.
+    """Result of an indexing run.
 
     Args:
         path: the index directory.
         n_items: size of the corpus.
         built: names of the retrievers that were built.
         fingerprints: fingerprints of the indexes that were built.
-        found: names of the retrievers that were indexed already.
+        found: names of the retrievers that were already indexed.
         seconds: duration of the run.
         resumed: how many passages an interrupted run had encoded; counted once per encoder.
         shared: how many passages were not encoded again for a retriever, because another one of this run has the same encoder;
-            the cost of each counts the time all the same.
+            the cost of each retriever includes the time anyway.
     """
 
     path: Path
@@ -84,9 +84,9 @@ class IndexReport:
 def build_index(
     items: BaseLoader | Iterable[SearchableItem], path: str | Path, builders: Sequence[Builder], *, replace: bool = False
 ) -> IndexReport:
-    """Make an index directory hold these items and these retrievers; what it already holds is not built again.
+    """Make an index directory hold these items and these retrievers; parts that exist are not built again.
 
-    A directory that holds all of it already need not be writable.
+    A directory that is already complete may be read-only.
 
     Args:
         items: a loader, or items; streamed once.
@@ -160,7 +160,7 @@ def _found_whole(
     refused: OSError,
     begin: float,
 ) -> IndexReport:
-    """Report an index that cannot be written to but already holds all of this; otherwise raise why it cannot be written.
+    """Report an unwritable index that is already complete; otherwise raise an error that says why it cannot be written.
 
     The items are written into a temporary folder to compute their fingerprint.
     """
@@ -179,7 +179,7 @@ def _found_whole(
 def _build_one(
     builder: Builder, fingerprint: str, items: ItemTable, corpus: CorpusRecord, directory: Path
 ) -> tuple[RetrieverRecord, Written]:
-    """Build an index; returns its record, and what was written."""
+    """Build an index; return its record and its segment."""
     write = partial(_build_unchanged, builder, items)
     written = write_segment(directory, builder.name, fingerprint, corpus.fingerprint, corpus.segments[0], write)
     record = RetrieverRecord(
@@ -198,7 +198,7 @@ def _build_unchanged(builder: Builder, items: ItemTable, folder: Path) -> None:
 
 
 def _readable_manifest(directory: Path, replace: bool) -> Manifest | None:
-    """The manifest; a damaged one counts as missing if the index is to be replaced anyway."""
+    """The manifest; a damaged one is treated as missing if the index is to be replaced anyway."""
     try:
         return read_manifest(directory)
     except IndexDamagedError:
@@ -208,7 +208,7 @@ def _readable_manifest(directory: Path, replace: bool) -> Manifest | None:
 
 
 def _is_whole(builder: Builder, directory: Path, record: RetrieverRecord, replace: bool) -> bool:
-    """Whether what an engine keeps outside the directory is there; otherwise an error unless the index is to be replaced."""
+    """Return whether an engine's data outside the directory exists; raise an error if not, unless the index is replaced."""
     try:
         builder.require([SegmentFolder(directory / part.folder, part.first_row, part.end_row) for part in record.segments])
     except IndexDamagedError:
@@ -219,7 +219,7 @@ def _is_whole(builder: Builder, directory: Path, record: RetrieverRecord, replac
 
 
 def _usable(directory: Path, record: FolderRecord, replace: bool) -> bool:
-    """Return whether the files of a record are undamaged; damage is an error unless the index is to be replaced anyway."""
+    """Return whether the files of a record are undamaged; raise an error for damage unless the index is to be replaced."""
     try:
         check_folder(directory, record)
     except IndexDamagedError:

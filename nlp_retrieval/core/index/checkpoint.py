@@ -1,11 +1,11 @@
-"""Checkpoints of an encoding: what was encoded is read by whoever encodes the same again, batch by batch.
+"""Checkpoints of an encoding: batches that are already encoded are reused by the next encoding of the same texts.
 
-That is the next build, where one was killed, and the next retriever of a build that uses the same encoder. A checkpoint is a
-file beside the scratch folders of an index directory. It belongs to the items of one segment and to one encoder with its model
+That is the next build, if one was killed, or the next retriever of a build with the same encoder. A checkpoint is a
+file next to the scratch folders of an index directory. It belongs to the items of one segment and to one encoder with its model
 and all its settings; a build of other items drops it, and so does the build that publishes. Batches are appended as they are
 encoded. Each holds a checksum that includes the one before, and a digest of its texts, so that a batch is used only after the
-same batches, for the same texts in the same order. It need not reach the disk: what is missing or damaged is encoded again.
-Nothing in it is believed before the checksum was compared, and nothing is unpickled.
+same batches, for the same texts in the same order. It is not synced to disk: missing or damaged batches are encoded again.
+Nothing in it is used before the checksum has been compared, and nothing is unpickled.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PREFIX = ".encoding-"
 
 _MAGIC = b"nlp_retrieval encoding\n"
 _HEAD = struct.Struct("<IIIQQ")
-"""Of a batch: texts, dimension, texts that are longer than the encoder reads, rows, nanoseconds."""
+"""Header of a batch: texts, dimension, texts that are longer than the encoder reads, rows, nanoseconds."""
 _DIGEST = hashlib.sha256().digest_size
 _NAMED = 16
 _LARGEST_BATCH, _LARGEST_DIMENSION = 2**31, 2**20
@@ -48,17 +48,17 @@ _NO_FILE = (errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.EACCES)  # a link, a f
 
 @dataclass
 class CheckpointContext:
-    """Where the checkpoints of a segment lie while a retriever builds it, and what was taken from them.
+    """Location of the checkpoints of a segment while a retriever builds it, and statistics of their use.
 
     Args:
-        directory: the index directory, whose writer this process is.
+        directory: the index directory; this process is its writer.
         corpus: fingerprint of all items of the index.
         rows: first row of the segment and the row after its last.
-        ends: up to where each file was read or written in this run; other retrievers' files are in it too.
+        ends: position up to which each file was read or written in this run; other retrievers' files are included.
         resumed: how many texts an earlier run had encoded.
         shared: how many texts another retriever of this run had encoded, or taken from an earlier one.
-        kept: how many texts this retriever found in checkpoints or wrote there, but for those that one before it did.
-        seconds: how long it had taken to encode what was not encoded again.
+        kept: how many texts this retriever read from checkpoints or wrote there, excluding those of the retriever before it.
+        seconds: time that the reused texts had taken to encode.
     """
 
     directory: Path
@@ -76,7 +76,7 @@ _site: ContextVar[CheckpointContext | None] = ContextVar("nlp_retrieval_checkpoi
 
 @contextmanager
 def checkpoints_at(site: CheckpointContext) -> Iterator[None]:
-    """Keep checkpoints of what is encoded inside the block."""
+    """Keep checkpoints of everything encoded inside the block."""
     token = _site.set(site)
     try:
         yield
@@ -85,7 +85,7 @@ def checkpoints_at(site: CheckpointContext) -> Iterator[None]:
 
 
 def keep_checkpoints(directory: Path, corpus: str | None = None) -> None:
-    """Remove all checkpoints of an index directory but those of items with this fingerprint; for its only writer."""
+    """Remove all checkpoints of an index directory except those of items with this fingerprint; only for its writer."""
     kept = "" if corpus is None else corpus[:_NAMED]
     for left in directory.glob(f"{PREFIX}*"):
         if left.name[len(PREFIX) :].partition("-")[0] != kept:
@@ -93,7 +93,7 @@ def keep_checkpoints(directory: Path, corpus: str | None = None) -> None:
 
 
 EncodeAll = Callable[[Iterator[list[str]]], Generator[tuple[list[str], EncodedBatch], None, None]]
-"""Encodes batch after batch, here or elsewhere; the results come in the order of the batches, with their texts."""
+"""Encodes batch by batch, here or elsewhere; yields the results in the order of the batches, with their texts."""
 
 
 def resumed_batches(
@@ -104,17 +104,17 @@ def resumed_batches(
     dtype: DTypeLike,
     dimension: int | None = None,
 ) -> Iterator[EncodedBatch]:
-    """Yield what ``encode`` makes of each batch; what was encoded before, with the same settings, is not encoded again.
+    """Yield the result of ``encode`` for each batch; batches already encoded with the same settings are reused.
 
     Outside of :func:`checkpoints_at` everything is encoded, and no file is written.
 
     Args:
-        slot: names what is encoded within the segment, and by what.
-        settings: whatever else decides the result of ``encode``, apart from the texts.
-        batches: the texts; the same batches whenever this is built.
-        encode: encodes the batches that are left.
-        dtype: what rows are kept as; the caller must not need more precision.
-        dimension: what rows must have; None where that is not known before the first batch.
+        slot: name of the encoded data within the segment, including the encoder.
+        settings: everything else that determines the result of ``encode``, apart from the texts.
+        batches: the texts, in the same batches in every build.
+        encode: encodes the remaining batches.
+        dtype: type of the stored rows; it must be precise enough for the caller.
+        dimension: required dimension of the rows; None if unknown before the first batch.
     """
     site = _site.get()
     if site is None:
@@ -139,7 +139,7 @@ def resumed_batches(
 
 
 class _Checkpoint:
-    """One file: its batches are taken in order, and from the first one that does not fit it is written anew."""
+    """One file: its batches are read in order, and the file is rewritten from the first one that does not match."""
 
     def __init__(
         self, site: CheckpointContext, slot: Config, settings: Config, dtype: np.dtype[Any], dimension: int | None
@@ -152,7 +152,7 @@ class _Checkpoint:
         self._file: BinaryIO | None = None
         self._reading, self._taken = False, 0
         self._end = 0
-        """The file is as it should be up to here."""
+        """End of the valid part of the file."""
 
     def __enter__(self) -> _Checkpoint:
         try:
@@ -179,7 +179,7 @@ class _Checkpoint:
                 self._file.close()
 
     def take(self, texts: Sequence[str]) -> EncodedBatch | None:
-        """Return the next batch if it is one of these texts; None from the first time on that it is not."""
+        """Return the next batch if it is one of these texts; None from the first mismatch on."""
         if not self._reading or self._file is None:
             return None
         of_this_run = self._end < self._site.ends.get(self._path, 0)
@@ -200,7 +200,7 @@ class _Checkpoint:
         return batch
 
     def add(self, texts: Sequence[str], batch: EncodedBatch, nanoseconds: int) -> None:
-        """Append a batch; where that is not possible, the file is removed and the build goes on without."""
+        """Append a batch; if that fails, remove the file and continue without it."""
         if self._file is None:
             return
         rows = np.ascontiguousarray(batch.rows, self._dtype)
@@ -223,7 +223,7 @@ class _Checkpoint:
         """Read the next batch.
 
         Raises:
-            ValueError: it is not a batch of these texts; without a message if the file just ends.
+            ValueError: it is not a batch of these texts; the message is empty if the file just ends.
         """
         left = os.fstat(file.fileno()).st_size - self._end
         head = file.read(_HEAD.size + _DIGEST)
@@ -259,7 +259,7 @@ class _Checkpoint:
         )
 
     def _give_up(self, error: OSError | None) -> None:
-        """Go on without a checkpoint."""
+        """Continue without a checkpoint."""
         self.__exit__()
         self._file, self._reading = None, False
         _remove(self._path)
@@ -272,7 +272,7 @@ class _Checkpoint:
 
 
 def _opened(path: Path) -> BinaryIO:
-    """Open a checkpoint for reading and writing; whatever is there that this user did not write as a file is removed."""
+    """Open a checkpoint for reading and writing; anything at its path that is not this user's own file is removed."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         descriptor = os.open(path, flags, 0o600)
@@ -295,4 +295,4 @@ def _hashed(content: object) -> bytes:
 def _remove(path: Path) -> None:
     with suppress(OSError):
         path.unlink()
-    shutil.rmtree(path, ignore_errors=True)  # follows no link
+    shutil.rmtree(path, ignore_errors=True)  # does not follow links

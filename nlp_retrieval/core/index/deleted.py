@@ -1,4 +1,4 @@
-"""The rows of deleted items: one file of row numbers, which every change writes again."""
+"""The rows of deleted items: one file of row numbers, rewritten by every change."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Reading an index directory: a reader keeps the generation that it opened.
+"""Reading an index directory: a reader keeps the generation it opened.
 
-A generation is the state that one manifest describes. A reader holds a shared lock on each of its folders, so that a writer
-that removes old folders leaves these until the reader is gone.
+A generation is the state described by one manifest. A reader holds a shared lock on each of its folders, so that a writer
+that removes old folders keeps these until the reader has finished.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def fingerprint_of(corpus: str, identity: Config, records: Sequence[RetrieverRec
 
     Args:
         corpus: fingerprint of its items.
-        identity: of the retriever.
-        records: of the index. Where one of them has equal settings and another fingerprint, because earlier versions told 1
-            from 1.0, the index has that one.
+        identity: identity of the retriever.
+        records: records of the index. If one of them has equal settings and another fingerprint, because earlier versions
+            distinguished 1 from 1.0, that fingerprint is used.
     """
     own = _hash(corpus, identity)
     if any(record.fingerprint == own for record in records):
@@ -89,14 +89,14 @@ class Generation:
         return checked_segments(self.path, record.segments, self.items)
 
     def is_current(self) -> bool:
-        """Return whether nothing has been published since."""
+        """Return whether this is still the latest generation."""
         if manifest_state(self.path) == self._state:
             return True
         return read_manifest(self.path) == self.manifest
 
 
 _NO_LOCKS = {errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK, errno.ENOSYS, errno.EBADF, errno.EINVAL}
-"""Errors of file systems without locks; writers are refused there as well, so no folder is removed."""
+"""Errors of file systems without locks; writing is refused there as well, so no folder is removed."""
 
 
 def _hold(descriptor: int) -> None:

@@ -1,8 +1,8 @@
 """Writing the items of an index into one Arrow file, once; :mod:`nlp_retrieval.core.index.items` reads it.
 
 Metadata is stored in typed columns, one per key, for filters; a key whose values have no common simple type is stored as
-JSON text. What is read equals what was written. Writing takes two passes, because a column's type is known only after all
-values have been seen: the first writes untyped batches beside the file, the second types them. Memory holds one batch in
+JSON text. Items read equal items written. Writing takes two passes, because a column's type is known only after all
+values have been seen: the first writes untyped batches next to the file, the second types them. Memory holds one batch in
 both.
 """
 
@@ -37,7 +37,7 @@ TYPES: dict[str, pa.DataType] = {
 """Column types by the kind of their values."""
 
 WITHOUT_TEXT = b"without_text"
-"""In the metadata of the file: the rows of items that have neither a letter nor a digit, as a JSON list."""
+"""Metadata key of the file: the rows of items that have neither a letter nor a digit, as a JSON list."""
 
 _SPOOL_FILE = "spool.arrows"
 _BATCH = 8192
@@ -115,10 +115,10 @@ def write_items(items: Iterable[SearchableItem], folder: Path) -> tuple[int, str
         folder: receives ``items.arrow``.
 
     Returns:
-        How many there were, and their fingerprint (SHA-256 over ids, content and metadata, in order).
+        The number of items, and their fingerprint (SHA-256 over ids, content and metadata, in order).
 
     Raises:
-        ItemError: an empty or repeated id, text that is not valid Unicode, something that is not an item, or no items at all.
+        ItemError: an empty or repeated id, text that is not valid Unicode, an object that is not an item, or no items at all.
     """
     kinds: dict[str, str] = {}
     digest = ItemsDigest()
@@ -215,7 +215,7 @@ def _is_json(value: object) -> bool:
 
 
 def _same_numbers(item: SearchableItem, metadata: str) -> str:
-    """Metadata as text in which 3.0 is written 3, because a column with both returns only one form of equal numbers."""
+    """Metadata as text with 3.0 written as 3, because a column of both returns only one form of equal numbers."""
     whole = {key: int(value) for key, value in item.metadata.items() if isinstance(value, float) and value.is_integer()}
     return canonical_json({**item.metadata, **whole}) if whole else metadata
 

@@ -1,6 +1,6 @@
-"""The items of an index: memory-mapped Arrow files, one per segment, that are read by row.
+"""The items of an index: memory-mapped Arrow files, one per segment, read by row.
 
-:mod:`nlp_retrieval.core.index.item_writing` wrote them. Rows count through all files; a deleted item keeps its row until
+:mod:`nlp_retrieval.core.index.item_writing` writes them. Rows count through all files; a deleted item keeps its row until
 segments are joined, and no look-up, filter or search finds it.
 """
 
@@ -36,28 +36,28 @@ from nlp_retrieval.errors import IndexDamagedError, QueryError, nearest
 
 __all__ = ["ITEMS_FILE", "ItemTable", "write_items"]
 
-# Which items meet a filter: typed columns are compared by Arrow, columns of mixed values one value at a time.
+# Masks of the items that meet a filter: typed columns are compared by Arrow, mixed columns one value at a time.
 #
-# Both agree with `holds` on the values as they were indexed.
+# Both give the same result as `holds` on the indexed values.
 
 _KINDS = {"bool": "truth value", "int": "number", "float": "number", "str": "text", "strings": "text"}
 _ORDERED = {"gt": pc.greater, "gte": pc.greater_equal, "lt": pc.less, "lte": pc.less_equal}
 _INT64 = 2**63
 _TRUTH_VALUES = ("true", "false", "yes", "no", "1", "0")
 _MOST_VALUES, _MOST_COMPARED = 100_000, 1000
-"""Distinct values of a key that a note looks at, and those that it compares letter by letter."""
+"""Most distinct values of a key that a note reads, and that it compares letter by letter."""
 _MOST_REASONS, _LONGEST_SHOWN = 5, 80
 
 
 def check_filter(wanted: Filter, kinds: Mapping[str, str]) -> None:
-    """Refuse a filter that does not fit the metadata of this index.
+    """Raise an error if a filter does not match the metadata of this index.
 
     Args:
         wanted: the filter.
         kinds: kinds of the metadata columns, by key.
 
     Raises:
-        QueryError: a key that no item has, or a value of a different type than the key's.
+        QueryError: a key that no item has, or a value of a different type than the key's values.
     """
     if isinstance(wanted, Combination):
         for part in wanted.parts:
@@ -88,7 +88,7 @@ def _shown(value: object) -> str:
 
 
 def _cure(value: Any, kind: str) -> str:
-    """Return how a value is written as one of another kind, where it can be."""
+    """Return a value written as another kind, if possible."""
     if kind == "text":
         return f"; write it in quotation marks: {json.dumps(value)!r}"
     if kind == "truth value":
@@ -101,7 +101,7 @@ def _cure(value: Any, kind: str) -> str:
 
 
 def _holds(value: Any) -> str:
-    """The kind of any metadata value, as messages name it."""
+    """The kind of any metadata value, as used in messages."""
     if value is None:
         return "null"
     if isinstance(value, dict):
@@ -110,15 +110,15 @@ def _holds(value: Any) -> str:
 
 
 def note_of(wanted: Filter, columns: Columns, mask: Mask) -> str | None:
-    """Return what a user should know of a filter: why no item meets it, or which values it leaves out by their type.
+    """Return a note about a filter: why no item meets it, or which values it leaves out by their type.
 
     Args:
         wanted: a checked filter.
         columns: the metadata.
-        mask: which items meet it.
+        mask: the items that meet it.
 
     Raises:
-        QueryError: a key has no value at all of the type that a condition compares it with.
+        QueryError: a key has no value at all of the type that a condition uses.
     """
     is_met = mask.any()
     compared = [
@@ -136,7 +136,7 @@ def note_of(wanted: Filter, columns: Columns, mask: Mask) -> str | None:
 
 @dataclass(frozen=True)
 class _Compared:
-    """A condition, and the distinct values that its key has: how many items have each kind, and which can be compared."""
+    """A condition and the distinct values of its key: number of items per kind, and the comparable values."""
 
     condition: Condition
     counts: Mapping[str, int]
@@ -173,7 +173,7 @@ class _Compared:
         return cls(condition, counts, list(comparable))
 
     def left_out(self) -> str | None:
-        """Return which values of other kinds a comparison leaves out."""
+        """Return which values of other kinds a comparison skips."""
         kinds = set(map(kind_of, self.condition.values))
         others = {kind: count for kind, count in self.counts.items() if kind not in {*kinds, "null", "empty list"}}
         if not others or not kinds:
@@ -182,7 +182,7 @@ class _Compared:
         return f"{self.condition.key} is compared as a {' or '.join(sorted(kinds))}, which leaves out items: {listed}"
 
     def unmet(self) -> str:
-        """Why no item meets the condition."""
+        """Return why no item meets the condition."""
         key, (*wanted,) = self.condition.key, self.condition.values
         if not wanted:
             return f"{key}: in has an empty list of values"
@@ -206,7 +206,7 @@ class _Compared:
 
 
 Columns = Mapping[str, tuple[str, Sequence[tuple[str, pa.Array]]]]
-"""For each metadata key its kind in the whole index, and for each batch its kind there and its values."""
+"""For each metadata key, its kind in the whole index; for each batch, its kind there and its values."""
 
 
 def mask_of(wanted: Filter, columns: Columns, n_items: int) -> Mask:
@@ -278,7 +278,7 @@ def _stored(value: Any, kind: str) -> Any:
 
 
 def _bound(operator: str, value: Any, kind: str) -> tuple[str, Any]:
-    """An equivalent comparison with a bound that the column can hold; without a bound, all values pass, or none."""
+    """An equivalent comparison with a bound that fits the column; without a bound, all values pass, or none."""
     if kind == "int":
         value = math.floor(value) if operator in ("gt", "lte") else math.ceil(value)
         if not -_INT64 <= value < _INT64:
@@ -320,7 +320,7 @@ class _ItemFile:
         self.keys = [(key, kind == "json") for key, kind in self.kinds.items()]
 
     def read(self) -> Iterator[pa.RecordBatch]:
-        """Yield the batches, read, not mapped, so that a pass over all does not fill the memory of the process."""
+        """Yield the batches, read instead of mapped, so that reading all of them does not fill memory."""
         with explain_file_limit(self.path):
             source = pa.OSFile(str(self.path), "rb")
         with source:
@@ -329,7 +329,7 @@ class _ItemFile:
                 yield reader.get_batch(number)
 
     def titles_of(self, batch: pa.RecordBatch) -> list[str]:
-        """The titles of a batch of this file; empty where there is none."""
+        """The titles of a batch of this file; empty if there is none."""
         for number, (key, is_json) in enumerate(self.keys):
             if key == "title":
                 values = batch.column(number + 2).to_pylist()
@@ -353,7 +353,7 @@ class _ItemFile:
             yield from map(SearchableItem.trusted, part.column(0).to_pylist(), part.column(1).to_pylist(), metadata)
 
     def rows_without_text(self) -> Rows:
-        """The rows of this file's items that have neither a letter nor a digit; files of earlier versions are read for them."""
+        """The rows of items without a letter or a digit; for files of earlier versions, the items are read."""
         if self.without_text is None:
             texts = chain.from_iterable(map(self.texts_of, self.read()))
             return np.array([row for row, text in enumerate(texts) if has_no_words(text)], np.int64)
@@ -366,7 +366,7 @@ class _ItemFile:
         return rows
 
     def column(self, number: int, key: str, kind: str) -> tuple[str, pa.Array]:
-        """The metadata of a key in a batch, with its kind; all null where this file has none."""
+        """The metadata of a key in a batch, with its kind; all null if this file has none."""
         position = next((position for position, (known, _) in enumerate(self.keys) if known == key), None)
         batch = self.batches[number]
         return (kind, pa.nulls(len(batch), TYPES[kind])) if position is None else (self.kinds[key], batch.column(position + 2))
@@ -393,7 +393,7 @@ class ItemTable:
             for key, kind in file.kinds.items():
                 self._kinds[key] = joint_kind(self._kinds.get(key), kind)
         self.live: Mask | None = None
-        """``[rows]``, which items are not deleted; None if none is deleted."""
+        """``[rows]``, the items that are not deleted; None if none is deleted."""
         if deleted is not None and len(deleted):
             self.live = np.ones(len(self), np.bool_)
             self.live[deleted] = False
@@ -403,7 +403,7 @@ class ItemTable:
 
     @cached_property
     def findable(self) -> Mask | None:
-        """``[rows]``, which items are not deleted and have a letter or a digit; None if all are and have."""
+        """``[rows]``, the items that are not deleted and have a letter or a digit; None if that is true of all."""
         findable = np.ones(len(self), np.bool_) if self.live is None else self.live.copy()
         first = 0
         for file in self._files:
@@ -423,7 +423,7 @@ class ItemTable:
         )
 
     def titles(self) -> list[str]:
-        """All titles, by row; empty where there is none, and for a deleted item."""
+        """All titles, by row; empty if there is none, and for a deleted item."""
         return self._without_deleted([title for file in self._files for b in file.batches for title in file.titles_of(b)])
 
     def _without_deleted(self, values: list[str]) -> list[str]:
@@ -464,13 +464,13 @@ class ItemTable:
         return rows[[places[item_id] for item_id in item_ids]] if item_ids else rows
 
     def mask(self, where: Where | None) -> Mask | None:
-        """Return which items may be found: ``[rows]``, or None if all may; masks of the last few filters are cached.
+        """Return which items may be found: ``[rows]``, or None for all; masks of the last few filters are cached.
 
         Args:
             where: see :mod:`nlp_retrieval.core.filters`; None for all items that are not deleted.
 
         Raises:
-            QueryError: it is not a filter, or does not fit the metadata of these items.
+            QueryError: it is not a filter, or does not match the metadata of these items.
         """
         return self.live if where is None else self._filtered(where)[0]
 
@@ -485,7 +485,7 @@ class ItemTable:
         return self.mask(where)
 
     def filter_note(self, where: Where | None) -> str | None:
-        """Return what a user should know of a filter: why no item meets it, or which values it leaves out by their type.
+        """Return a note about a filter: why no item meets it, or which values it leaves out by their type.
 
         Args:
             where: as of :meth:`mask`.
@@ -518,7 +518,7 @@ class ItemTable:
     def texts(self, batch_size: int) -> Iterator[list[str]]:
         """Yield the texts (title, then content) of all rows in order, ``batch_size`` at a time, including deleted items.
 
-        They are read, not mapped, so that a pass over all of them does not fill the memory of the process with the file.
+        They are read, not mapped, so that reading all of them does not fill the memory of the process.
         """
         pending: list[str] = []
         for file in self._files:
@@ -532,7 +532,7 @@ class ItemTable:
             yield pending
 
     def stream(self, keys: Collection[str] | None = None) -> Iterator[SearchableItem]:
-        """Yield the items of all rows in order, read as by :meth:`texts`, including deleted ones.
+        """Yield the items of all rows in order, read as in :meth:`texts`, including deleted ones.
 
         Args:
             keys: the metadata to read ("title" is one of them); by default all of it.
@@ -542,7 +542,7 @@ class ItemTable:
                 yield from file.items_of(batch, keys)
 
     def stream_live(self, first_row: int = 0) -> Iterator[SearchableItem]:
-        """Yield the items that are not deleted, in order, from a row on at which a file begins."""
+        """Yield the items that are not deleted, in order, starting at a row where a file begins."""
         start = 0
         for file in self._files:
             for batch in file.read():

@@ -1,4 +1,4 @@
-"""``manifest.json``: what an index directory holds. It is the only file that is ever replaced; the files it names never change.
+"""``manifest.json``: the contents of an index directory. Only this file is ever replaced; the files it names never change.
 
 The manifest contains its own checksum, and only plain file names, so that neither a flipped bit nor a planted path can lead
 a reader elsewhere.
@@ -32,7 +32,7 @@ class _ManifestField(BaseModel):
 
 
 class FolderRecord(_ManifestField):
-    """A folder of the index, and what each of its files must be."""
+    """A folder of the index, and the expected state of each of its files."""
 
     folder: _PlainName
     files: dict[_PlainName, FileRecord]
@@ -77,7 +77,7 @@ class CorpusRecord(_ManifestField):
 
 
 class BuildCost(_ManifestField):
-    """The cost of a build: seconds, and the largest resident memory of the process meanwhile."""
+    """The cost of a build: seconds, and the peak resident memory of the process."""
 
     seconds: float
     peak_bytes: int
@@ -88,8 +88,8 @@ class RetrieverRecord(_ManifestField):
 
     Args:
         fingerprint: fingerprint of the items, the index parameters and the model's files.
-        identity: what the fingerprint covers, in readable form and without secrets; mismatch errors quote it.
-        config: configuration of its retriever without secrets; if there were none, an equal one can be built from it.
+        identity: what the fingerprint covers, in readable form and without secrets; shown in mismatch errors.
+        config: configuration of its retriever without secrets; unless it had secrets, an equal one can be built from it.
         segments: its data: one segment for each segment of the items, with the same rows.
         cost: cost of building and updating it.
     """
@@ -148,7 +148,7 @@ def write_manifest(directory: Path, manifest: Manifest) -> None:
 
 
 def manifest_state(directory: Path) -> tuple[int, int, int] | None:
-    """Return what changes whenever the manifest is replaced: inode, time of change and size; None without a manifest."""
+    """Return a state that changes whenever the manifest is replaced: inode, time of change, size; None without a manifest."""
     try:
         status = (directory / MANIFEST_FILE).stat()
     except OSError:
@@ -173,7 +173,7 @@ def read_manifest(directory: Path) -> Manifest | None:
     """Return the manifest of a directory, or None if there is none.
 
     Raises:
-        IndexDamagedError: it is not what :func:`write_manifest` wrote, or has another format.
+        IndexDamagedError: it was not written by :func:`write_manifest`, or has another format.
     """
     path = directory / MANIFEST_FILE
     try:

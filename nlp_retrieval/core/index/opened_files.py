@@ -1,7 +1,7 @@
-"""Notices before a search that somebody has changed the files of an opened index.
+"""Detection, before a search, of changes to the files of an opened index.
 
-Files of an index are memory-mapped. If one is truncated while it is read, the process dies (SIGBUS), and if one is
-overwritten, its content mixes with the old. This package does neither; changes by others show in inode, size and time. A
+Files of an index are memory-mapped. If one is truncated while being read, the process dies (SIGBUS), and if one is
+overwritten, its content mixes with the old. This package does neither; changes by others are visible in inode, size and time. A
 removed file stays readable for those who have it open.
 """
 
@@ -18,7 +18,7 @@ _State = tuple[int, int, int]
 
 
 class OpenedFiles:
-    """The files of some folders, as they were before they were opened.
+    """The files of some folders in their state before they were opened.
 
     Args:
         directory: the index directory.

@@ -40,7 +40,7 @@ from nlp_retrieval.core.measure import PeakMemory
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import IndexDamagedError, IndexLockedError, ItemError, RetrievalWarning, SourceError
 
-# Which process is writing to an index directory, for messages to others that want to write.
+# The process that is writing to an index directory, for messages to other writers.
 #
 # The lock itself belongs to the operating system and ends with its process; the file here only informs, and the name of a
 # process that no longer exists is ignored.
@@ -65,7 +65,7 @@ class Owner:
 
 @contextmanager
 def owning(directory: Path) -> Iterator[None]:
-    """Name the writer in a directory while the block runs; if the file cannot be written, there is none."""
+    """Record the writer in a directory while the block runs; if the file cannot be written, there is no record."""
     owner = Owner(os.getpid(), socket.gethostname(), datetime.now(UTC).isoformat(timespec="seconds"))
     path = directory / OWNER_FILE
     with suppress(OSError):
@@ -80,7 +80,7 @@ def owning(directory: Path) -> Iterator[None]:
 
 
 def owner_of(directory: Path) -> Owner | None:
-    """Return who is writing to a directory, or None if that is unknown."""
+    """Return the process writing to a directory, or None if unknown."""
     try:
         content = read_json_file(directory / OWNER_FILE)
         owner = Owner(int(content["pid"]), str(content["host"]), str(content["since"]))
@@ -100,23 +100,23 @@ def _lives(pid: int) -> bool:
 
 
 SCRATCH = ".scratch-"
-"""Names of folders that are not published yet begin with it."""
+"""Prefix of folders that are not published yet."""
 
 _LOCK_FILE = ".lock"
 _MARK = ".nlp_retrieval"
-"""An empty file in every folder that this package published; only such folders are ever removed."""
+"""An empty marker file in every published folder; only folders that have it are ever removed."""
 
 _sites: ContextVar[list[CheckpointContext]] = ContextVar("nlp_retrieval_sites")
-"""What the writer of this context has encoded."""
+"""Checkpoints of the current writer."""
 
 
 @contextmanager
 def writing(directory: Path) -> Iterator[None]:
-    """Be the only writer, and leave no scratch folders; if nothing was published, remove the folders created for it, too.
+    """Be the only writer, and clean up scratch folders; if nothing was published, also remove the folders created for it.
 
     Raises:
         IndexLockedError: another process is writing; the message names it if it is known.
-        KeyboardInterrupt: the user interrupted it; the message says what is there.
+        KeyboardInterrupt: the user interrupted it; the message says what remains.
     """
     created, lock = make_folder(directory), FileLock(directory / _LOCK_FILE, timeout=0)
     try:
@@ -150,7 +150,7 @@ def writing(directory: Path) -> Iterator[None]:
 
 
 def _what_is_there(directory: Path, before: tuple[int, int, int] | None, kept: int) -> str:
-    """Return what an interrupted writer leaves, for a message."""
+    """Return, for a message, what an interrupted writer leaves behind."""
     if (now := manifest_state(directory)) != before:
         return f"the index in {directory} was published before that, and is whole"
     state = f"the index in {directory} is as it was before" if now is not None else f"there is no index in {directory} yet"
@@ -159,7 +159,7 @@ def _what_is_there(directory: Path, before: tuple[int, int, int] | None, kept: i
 
 
 def _leave_nothing(directory: Path, created: list[Path]) -> None:
-    """Remove the lock file of a directory that holds nothing else, and the folders that were created for it.
+    """Remove the lock file of a directory that holds nothing else, and the folders created for it.
 
     The lock is still held: a process that opened the file meanwhile gets the lock, finds the file gone, and creates another.
     """
@@ -184,7 +184,7 @@ def _clear_scratch(directory: Path) -> None:
 
 
 def checked_items(items: BaseLoader | Iterable[SearchableItem]) -> Iterator[SearchableItem]:
-    """Yield the items of a source; its errors become SourceErrors, to tell them from errors of writing the index.
+    """Yield the items of a source; its errors become SourceErrors, to distinguish them from errors of writing the index.
 
     Raises:
         ItemError: it is not a source of items.
@@ -207,7 +207,7 @@ def checked_items(items: BaseLoader | Iterable[SearchableItem]) -> Iterator[Sear
 
 
 def publish(scratch: Path, directory: Path, name: str, fingerprint: str) -> FolderRecord:
-    """Publish a scratch folder under a name with its fingerprint; if the name is taken (a reader may hold it), add a suffix."""
+    """Publish a scratch folder under a name with its fingerprint; if the name is in use (by a reader, say), add a suffix."""
     files = record_folder(scratch)
     (scratch / _MARK).touch()
     folder = f"{name}-{fingerprint[:16]}"
@@ -218,7 +218,7 @@ def publish(scratch: Path, directory: Path, name: str, fingerprint: str) -> Fold
 
 
 class Written(NamedTuple):
-    """A segment that a retriever wrote, the cost as if it had encoded everything, and how many texts others had encoded."""
+    """A segment written by a retriever, its cost as if it had encoded everything, and how many texts others had encoded."""
 
     segment: Segment
     seconds: float
@@ -255,13 +255,13 @@ def write_segment(
 
 
 def tidy(directory: Path) -> None:
-    """Remove folders that an earlier update left for readers that are gone by now; a current writer does it itself."""
+    """Remove folders that an earlier update kept for readers that have finished; a current writer does this itself."""
     with suppress(IndexLockedError, OSError), writing(directory):
         remove_unused(directory)
 
 
 def remove_unused(directory: Path) -> None:
-    """Remove published folders that the manifest does not name and no reader holds; a later build removes those still held.
+    """Remove published folders that are not in the manifest and not held by a reader; a later build removes those still held.
 
     The manifest is read again, because an interrupted build may have published. If it cannot be read, nothing is removed.
     """
@@ -272,7 +272,7 @@ def remove_unused(directory: Path) -> None:
 
 
 def drop_orphans(directory: Path, builders: Sequence[Builder]) -> None:
-    """Let engines remove what they keep outside the directory and no folder of it names; the next writer tries again."""
+    """Let engines remove data outside the directory that none of its folders refers to; the next writer retries failures."""
     for settle in {builder.name: builder.settle for builder in builders}.values():
         try:
             settle(directory)

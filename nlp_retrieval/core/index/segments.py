@@ -1,4 +1,4 @@
-"""Segments, of which an index consists after updates, and what a retriever has to do for them.
+"""The segments of an updated index, and a retriever's tasks for them.
 
 A segment never changes. It holds the items of one indexing run; deleted items stay in it, but are left out of all results,
 until segments are joined. Rows count through all segments.
@@ -21,10 +21,10 @@ class SegmentFolder:
     """A segment of a retriever.
 
     Args:
-        folder: folder of its files, whose checksums have been compared.
+        folder: folder of its files; their checksums have been compared.
         first_row: row of its first item in the index.
         end_row: the row after its last.
-        live: ``[end_row - first_row]``, which of its items are not deleted; None for all.
+        live: ``[end_row - first_row]``, the items that are not deleted; None for all.
     """
 
     folder: Path
@@ -44,18 +44,18 @@ class SegmentFolder:
 
 @dataclass(frozen=True)
 class Builder:
-    """A retriever, from the index's point of view.
+    """A retriever as seen by the index.
 
     Args:
-        name: the names of its folders begin with it.
-        identity: what determines the content of its index, apart from the items.
+        name: prefix of the names of its folders.
+        identity: all that determines the content of its index, apart from the items.
         config: all its parameters.
         build: writes the index of these items into an empty folder.
-        extend: writes the index of items that join an index; see :meth:`BaseRetriever.extend`.
+        extend: writes the index of items added to an index; see :meth:`BaseRetriever.extend`.
         join: joins several segments into one; see :meth:`BaseRetriever.join`.
-        identified: returns the identity anew; what it names (a file, say) may be another one by then.
+        identified: returns the current identity; files that it names may have changed.
         settle: called with the index directory after every write to it; see :meth:`BaseRetriever.settle`.
-        require: raises where what segments keep elsewhere is missing; see :meth:`BaseRetriever.require_segments`.
+        require: raises an error if external data of segments is missing; see :meth:`BaseRetriever.require_segments`.
     """
 
     name: str
@@ -69,10 +69,10 @@ class Builder:
     require: Callable[[Sequence[SegmentFolder]], None] = lambda _: None
 
     def require_unchanged(self) -> None:
-        """Raise where what an index is known by (a file of knowledge, say) was another one when it was begun than it is now.
+        """Raise an error if an index's identity (a knowledge file, say) changed while it was being built.
 
         Raises:
-            SourceError: nobody knows what the index holds.
+            SourceError: the content of the index is undetermined.
         """
         now = self.identified()
         if now != self.identity:

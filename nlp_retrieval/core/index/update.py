@@ -1,8 +1,8 @@
-"""Updating an index in place: new items become a segment of their own, deleted ones are marked, and segments are joined.
+"""Updating an index in place: new items become a separate segment, deleted ones are marked, and segments are joined.
 
-Existing files are never written to. An update publishes new folders and then a manifest that names them beside the old ones,
-so that a reader sees all of it or none, and a crash leaves the state before or after. An updated item is deleted and added,
-so it moves to the end. :mod:`nlp_retrieval.core.index.update` writes the change, and decides when segments are joined.
+Existing files are never written to. An update publishes new folders and then a manifest that names them and the old ones,
+so that a reader sees all of it or none, and a crash leaves the old state or the new one. An updated item is deleted and added,
+so it moves to the end. This module also decides when segments are joined.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ from nlp_retrieval.core.index.segments import Builder
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import IndexMissingError, ItemError, RetrievalWarning
 
-# Changes of an index, one at a time: new folders, and then a manifest that names them beside the old ones.
+# Changes of an index, one at a time: new folders, and then a manifest that names them along with the old ones.
 #
 # Existing files are never written to.
 #
-# Segments are joined when those after one hold half as many rows as it does, so that an index of n items has about log n
-# segments and an item is copied about log n times; and all of them when a quarter of the rows belong to deleted items.
+# Segments are joined when the later ones hold half as many rows as an earlier one, so that an index of n items has about log n
+# segments and an item is copied about log n times. All are joined when a quarter of the rows belong to deleted items.
 
 _JOINED_AT = 0.5
 _DELETED_AT = 0.25
@@ -68,7 +68,7 @@ _Write = Callable[[Builder, RetrieverRecord, ItemTable, Path], None]
 
 
 class NewItems(NamedTuple):
-    """Items that join an index: where they were written, their fingerprint and their ids."""
+    """Items added to an index: their folder, fingerprint and ids."""
 
     scratch: Path
     fingerprint: str
@@ -86,7 +86,7 @@ class IndexChange:
         self.builders = builders
 
     def change(self, gone: Rows, joining: NewItems | None) -> None:
-        """Publish the index with some rows deleted and new items added at the end.
+        """Publish the index with some rows deleted and new items appended.
 
         Args:
             gone: rows to delete, ascending, not deleted yet.
@@ -115,7 +115,7 @@ class IndexChange:
         self._publish(changed, len(corpus.segments), written, items)
 
     def join(self, first: int) -> None:
-        """Publish the index with one segment in place of those from ``first`` on, without their deleted items."""
+        """Publish the index with the segments from ``first`` on replaced by one without deleted items."""
         corpus = self.manifest.corpus
         kept, tail = corpus.segments[:first], corpus.segments[first:]
         begin = tail[0].first_row
@@ -163,8 +163,8 @@ class IndexChange:
 
         Args:
             corpus: record of the items.
-            n_kept: how many of their segments the retrievers have already; there may be one more.
-            write: writes that one for a retriever.
+            n_kept: how many of their segments the retrievers already have; there may be one more.
+            write: writes that additional segment for a retriever.
             items: the opened items.
         """
         new = [(rows, ItemTable(self.directory / rows.folder / ITEMS_FILE)) for rows in corpus.segments[n_kept:]]
@@ -199,7 +199,7 @@ Resolve = Callable[[Path, Manifest], Sequence[Builder]]
 
 @dataclass(frozen=True)
 class UpdateReport:
-    """What an update did.
+    """Result of an update.
 
     Args:
         path: the index directory.
@@ -272,7 +272,7 @@ def delete_items(path: str | Path, item_ids: Iterable[str], resolve: Resolve, *,
 
     Raises:
         IndexMissingError: there is no index.
-        ItemError: there is no item with an id, or no item would be left; nothing is deleted then.
+        ItemError: an id does not exist, or no item would be left; nothing is deleted then.
         IndexLockedError: another process is writing to it.
         IndexWriteError: it cannot be written.
     """
@@ -316,7 +316,7 @@ def compact_index(path: str | Path, resolve: Resolve) -> UpdateReport:
 
 @contextmanager
 def _updating(path: str | Path, resolve: Resolve, auto_compact: bool) -> Iterator[IndexChange]:
-    """Be the only writer to an existing index; folders published by a failed update are removed again."""
+    """Be the only writer to an existing index; folders published by a failed update are removed."""
     directory = index_directory(path)
     with explained_writes(directory):
         _existing(directory)

@@ -1,4 +1,4 @@
-"""The life cycle of a searcher: it indexes, opens and refreshes, updates, and is copied to other processes."""
+"""The life cycle of a searcher: indexing, opening, refreshing, updating, and copying to other processes."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ from nlp_retrieval.core.search.retriever import BaseRetriever, with_parts
 from nlp_retrieval.core.search.stages import current_stages
 from nlp_retrieval.errors import IndexMissingError
 
-# Searching from an event loop: in a few threads of the process, so that the loop goes on meanwhile.
+# Searching from an event loop: in a few threads of the process, so that the loop is not blocked.
 
 T = TypeVar("T")
 
 AT_ONCE = min(8, max(2, usable_cores()))
-"""How many searches run at once; engines use more threads of their own. Further ones wait in order."""
+"""Maximum number of concurrent searches; engines use more threads of their own. Further searches wait in order."""
 
 
 async def in_thread(work: Callable[[], T]) -> T:
-    """Do some work in a thread of this process.
+    """Run a function in a thread of this process.
 
-    Where the caller is cancelled, work that waits is not begun; what runs goes on to its end, because nothing can stop a
-    thread, and keeps its place until then.
+    If the caller is cancelled, waiting work is not started; running work continues to its end, because a thread cannot be
+    stopped, and counts as running until then.
 
     Args:
-        work: returns the result; sees the context variables of the caller.
+        work: the function; it sees the context variables of the caller.
     """
     import asyncio
 
@@ -55,7 +55,7 @@ async def in_thread(work: Callable[[], T]) -> T:
 
 @cache
 def _threads(process: int) -> ThreadPoolExecutor:
-    """The threads of a process; a forked child has none of its parent's."""
+    """The threads of a process; a forked child does not inherit its parent's."""
     del process
     return ThreadPoolExecutor(AT_ONCE, "search")
 
@@ -81,7 +81,7 @@ class BaseSearcher(FromSettings, ABC):
     kind: ClassVar[str] = "searchers"
 
     retrievers: dict[str, BaseRetriever]
-    """By label; set by the subclass."""
+    """Retrievers by label; set by the subclass."""
 
     _opening: ClassVar[Lock] = Lock()
     _opened: OpenedRetrievers | None = None
@@ -104,14 +104,14 @@ class BaseSearcher(FromSettings, ABC):
     async def asearch(
         self, queries: str | Sequence[str], k: int | None = None, where: Where | None = None, **others: Any
     ) -> list[list[RetrievalResult]]:
-        """Search as :meth:`search` does, in a thread: an event loop goes on meanwhile.
+        """Search as :meth:`search` does, in a thread, without blocking the event loop.
 
-        A few searches of the process run at once, and further ones wait. A search that nobody waits for any more is not begun.
+        A few searches of the process run at once, and further ones wait. A cancelled search that has not started is dropped.
 
         Args:
             queries: a list of queries; a bare string counts as a list of one.
             k: at most this many results per query; by default as many as :meth:`search` gives.
-            where: only items whose metadata meet this are found.
+            where: only items whose metadata match this filter are found.
             **others: further arguments of :meth:`search`.
         """
         cut = {} if k is None else {"k": k}
@@ -120,7 +120,7 @@ class BaseSearcher(FromSettings, ABC):
     @property
     @abstractmethod
     def explains(self) -> bool:
-        """Return whether :meth:`explain` can say why an item was found."""
+        """Return whether :meth:`explain` can give reasons why an item was found."""
 
     @abstractmethod
     def explain(self, query: str, results: Sequence[RetrievalResult]) -> list[dict[str, Explanation]]:
@@ -135,23 +135,23 @@ class BaseSearcher(FromSettings, ABC):
         workers: int | None = None,
         ray: str | None = None,
     ) -> IndexReport:
-        """Index items for every retriever of this searcher, and open the index; what it already holds is not built again.
+        """Index items for every retriever of this searcher, and open the index; existing parts are not built again.
 
         Args:
             items: a loader, or items; streamed once.
             path: the index directory.
             replace: whether to replace an existing index of other items.
-            workers: how many processes encode passages, of one core each; by default this process does, with all its cores.
-            ray: the passages are encoded by a Ray cluster: its address, or ``auto`` for the one that this machine belongs to;
-                by as many workers as it has cores, or as ``workers`` says.
+            workers: number of processes that encode passages, of one core each; by default this process encodes on all cores.
+            ray: address of a Ray cluster that encodes the passages, or ``auto`` for the one that this machine belongs to;
+                it uses as many workers as it has cores, or ``workers`` of them.
 
         Raises:
             ItemError: the items cannot be indexed.
-            ConfigurationError: ``workers`` is no number from 1, or ``ray`` no address.
+            ConfigurationError: ``workers`` is below 1, or ``ray`` is not an address.
             DependencyError: a cluster is wanted, and ray is not installed.
             IndexConflictError: the directory holds other items, and ``replace`` is False.
             IndexWriteError: the directory cannot be written.
-            WorkerError: workers are lost again and again, or the cluster is gone, has no room, or has other versions or models.
+            WorkerError: workers fail repeatedly, or the cluster is unreachable, full, or has other versions or models.
         """
         with use_workers(Workers(workers, ray)):
             report = build_index(items, path, builders_of(self.retrievers.values()), replace=replace)
@@ -161,7 +161,7 @@ class BaseSearcher(FromSettings, ABC):
     def add(
         self, items: BaseLoader | Iterable[SearchableItem], *, auto_compact: bool = True, trust: bool = False
     ) -> UpdateReport:
-        """Add items to the opened index, without building it again, and search them from now on.
+        """Add items to the opened index, without rebuilding it, and search them from now on.
 
         All retrievers of the index are updated, also those of other searchers. Other readers see the new items after
         :meth:`refresh`.
@@ -169,12 +169,12 @@ class BaseSearcher(FromSettings, ABC):
         Args:
             items: a loader, or items; streamed once. Their ids must be new.
             auto_compact: whether to join segments when there are many; see :meth:`compact`.
-            trust: let the index decide how its other retrievers are built; see :mod:`nlp_retrieval.core.components.trust`.
+            trust: trust the index to configure its other retrievers; see :mod:`nlp_retrieval.core.components.trust`.
 
         Raises:
             IndexMissingError: no index was opened.
             ItemError: an id exists already, or the items cannot be indexed; nothing is added then.
-            UntrustedError: another retriever of the index asks for more than a manifest may decide.
+            UntrustedError: another retriever of the index asks for more than a manifest is allowed.
             IndexLockedError: another process is writing to the index.
             IndexWriteError: the directory cannot be written.
         """
@@ -183,17 +183,17 @@ class BaseSearcher(FromSettings, ABC):
     def update(
         self, items: BaseLoader | Iterable[SearchableItem], *, auto_compact: bool = True, trust: bool = False
     ) -> UpdateReport:
-        """Add items, as :meth:`add` does; an item replaces one with the same id, and comes last.
+        """Add items, as :meth:`add` does; an item replaces one with the same id and moves to the end.
 
         Args:
             items: a loader, or items; streamed once.
             auto_compact: whether to join segments when there are many; see :meth:`compact`.
-            trust: let the index decide how its other retrievers are built; see :mod:`nlp_retrieval.core.components.trust`.
+            trust: trust the index to configure its other retrievers; see :mod:`nlp_retrieval.core.components.trust`.
 
         Raises:
             IndexMissingError: no index was opened.
             ItemError: the items cannot be indexed; nothing is changed then.
-            UntrustedError: another retriever of the index asks for more than a manifest may decide.
+            UntrustedError: another retriever of the index asks for more than a manifest is allowed.
             IndexLockedError: another process is writing to the index.
             IndexWriteError: the directory cannot be written.
         """
@@ -205,12 +205,12 @@ class BaseSearcher(FromSettings, ABC):
         Args:
             item_ids: ids of the items.
             auto_compact: whether to join segments when a quarter of all rows belongs to deleted items; see :meth:`compact`.
-            trust: let the index decide how its other retrievers are built; see :mod:`nlp_retrieval.core.components.trust`.
+            trust: trust the index to configure its other retrievers; see :mod:`nlp_retrieval.core.components.trust`.
 
         Raises:
             IndexMissingError: no index was opened.
-            ItemError: there is no item with an id, or none would be left; nothing is deleted then.
-            UntrustedError: another retriever of the index asks for more than a manifest may decide.
+            ItemError: an id does not exist, or no item would be left; nothing is deleted then.
+            UntrustedError: another retriever of the index asks for more than a manifest is allowed.
             IndexLockedError: another process is writing to the index.
             IndexWriteError: the directory cannot be written.
         """
@@ -222,14 +222,14 @@ class BaseSearcher(FromSettings, ABC):
     def compact(self, *, trust: bool = False) -> UpdateReport:
         """Join all segments of the opened index and drop deleted items, as if it had been built at once.
 
-        Trained quantisers and centroids may be kept; the documentation of the retrievers says so.
+        Trained quantisers and centroids may be kept; see the documentation of the retrievers.
 
         Args:
-            trust: let the index decide how its other retrievers are built; see :mod:`nlp_retrieval.core.components.trust`.
+            trust: trust the index to configure its other retrievers; see :mod:`nlp_retrieval.core.components.trust`.
 
         Raises:
             IndexMissingError: no index was opened.
-            UntrustedError: another retriever of the index asks for more than a manifest may decide.
+            UntrustedError: another retriever of the index asks for more than a manifest is allowed.
             IndexLockedError: another process is writing to the index.
             IndexWriteError: the directory cannot be written.
         """
@@ -252,7 +252,7 @@ class BaseSearcher(FromSettings, ABC):
         Raises:
             IndexMissingError: there is none, or it lacks one of the retrievers.
             IndexMismatchError: it was built with another configuration.
-            IndexDamagedError: a file is not what its checksum says.
+            IndexDamagedError: a file does not match its checksum.
         """
         with self._opening:  # otherwise a slow refresh could replace a newer generation by an older one
             self._opened = self._opened_on(open_generation(path))
@@ -281,7 +281,7 @@ class BaseSearcher(FromSettings, ABC):
         return [record for record in manifest.retrievers if record.fingerprint in prints]
 
     def refresh(self) -> bool:
-        """Switch to a newer generation of the index, if there is one; return whether there was."""
+        """Switch to a newer generation of the index, if there is one; return whether there was one."""
         opened = self.open_retrievers()
         if opened.generation.is_current():
             return False
@@ -289,7 +289,7 @@ class BaseSearcher(FromSettings, ABC):
         return True
 
     def extra_state(self) -> dict[str, Any]:
-        """The opened index: a copy opens it at first use, and raises IndexConflictError if it has been replaced by another."""
+        """The opened index: a copy opens it at first use, and raises IndexConflictError if it has been replaced."""
         before = self._opened_before if self._opened is None else self._opened_index(self._opened.generation)
         return {"_opened_before": before}
 

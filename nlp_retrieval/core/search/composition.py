@@ -11,7 +11,7 @@ from nlp_retrieval.errors import ConfigurationError
 
 
 def labelled(retrievers: Sequence[BaseRetriever] | Mapping[str, BaseRetriever], where: str) -> dict[str, BaseRetriever]:
-    """Return retrievers by their labels: those given, or the registry names, with a number if several share a name.
+    """Return retrievers by label: the given labels, or the registry names, numbered if several share a name.
 
     Args:
         retrievers: at least one.
@@ -25,7 +25,7 @@ def labelled(retrievers: Sequence[BaseRetriever] | Mapping[str, BaseRetriever], 
     if isinstance(retrievers, Mapping):
         if wrong := [label for label in retrievers if not label or "." in label or "[" in label]:
             raise ConfigurationError(f"{where}: {wrong[0]!r} cannot be a label; leave out '.' and '['")
-        if "name" in retrievers:  # a file could not tell it from the settings of one retriever
+        if "name" in retrievers:  # in a file, it could not be distinguished from the settings of one retriever
             raise ConfigurationError(f"{where}: 'name' cannot be a label; choose another")
         return dict(retrievers)
     by_label: dict[str, BaseRetriever] = {}

@@ -1,4 +1,4 @@
-"""The index that a copied searcher had opened: in another process it opens the same index, and no other."""
+"""The index opened by a copied searcher: in another process it opens the same index, and no other."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nlp_retrieval.errors import IndexConflictError
 
 @dataclass(frozen=True)
 class OpenedIndex:
-    """An index, as far as a searcher reads it.
+    """An index, as far as a searcher uses it.
 
     Args:
         path: the index directory.
@@ -29,7 +29,7 @@ class OpenedIndex:
 
     @classmethod
     def of(cls, generation: Generation, records: Sequence[RetrieverRecord]) -> OpenedIndex:
-        """Describe an opened index.
+        """Return the description of an opened index.
 
         Args:
             generation: the opened generation.
@@ -41,7 +41,7 @@ class OpenedIndex:
         return cls(generation.path, hashlib.sha256(content.encode()).hexdigest(), generation.manifest.generation)
 
     def check_is(self, found: OpenedIndex) -> None:
-        """Compare with the index that is there now.
+        """Compare with the current index.
 
         Raises:
             IndexConflictError: it is another index.

@@ -1,4 +1,4 @@
-"""Queries are encoded once in a search, however many parts of a retriever search with their vectors."""
+"""Encoding of queries once per search, even if several parts of a retriever search with their vectors."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def encoding_once() -> Iterator[None]:
 
 
 def encoded_once(encoder: Component, queries: list[str], encode: Encode) -> NDArray[Any]:
-    """Return a vector per query, those of before where this encoder was given the same queries in the block around.
+    """Return a vector per query, reused if this encoder already encoded the same queries inside the block.
 
     Args:
         encoder: the encoder of the vectors.
-        queries: what to encode.
+        queries: the texts to encode.
         encode: encodes queries, ``[queries, dimension]``.
     """
     known = _encoded.get()

@@ -1,6 +1,6 @@
-"""How a searcher is made of plain values: from a configuration, or from what an index holds.
+"""Creating a searcher from plain values: from a configuration, or from the contents of an index.
 
-A configuration belongs to the user and may ask for what it likes; the manifest of an index may come from anybody and is held to
+A configuration belongs to the user and may use any setting; the manifest of an index may come from anyone and is restricted by
 :mod:`nlp_retrieval.core.components.trust`.
 """
 
@@ -42,10 +42,10 @@ class _Open:
 
 
 class FromSettings(Component):
-    """What all searchers have of it."""
+    """Ways to create any searcher."""
 
     open: ClassVar[_Open] = _Open()
-    """``searcher.open(path)`` opens an index; ``Searcher.open(path)`` makes a searcher of the retrievers that it holds."""
+    """``searcher.open(path)`` opens an index; ``Searcher.open(path)`` creates a searcher from its retrievers."""
 
     @abstractmethod
     def _open(self, path: str | Path) -> Self:
@@ -55,31 +55,31 @@ class FromSettings(Component):
     def _open_of_index(
         cls, path: str | Path, *, retrievers: Iterable[Any] | None = None, trust: bool = False, **settings: Any
     ) -> Self:
-        """Make a searcher of the retrievers that an index holds, and open the index.
+        """Create a searcher from the retrievers in an index, and open the index.
 
         Args:
             path: the index directory.
-            retrievers: those to search with; by default all that the index holds, without those that are only parts of others.
-            trust: let the index decide what a manifest may not; see :mod:`nlp_retrieval.core.components.trust`.
+            retrievers: those to search with; by default all in the index, without those that are only parts of others.
+            trust: let the index use settings that a manifest is not allowed; see :mod:`nlp_retrieval.core.components.trust`.
             **settings: further arguments of the class, such as ``fusion="rrf"`` or ``reranker="overlap"``.
 
         Raises:
             IndexMissingError: there is no index, or it lacks one of the retrievers.
-            IndexDamagedError: a file is not what its checksum says.
-            UntrustedError: a retriever asks for more than a manifest may decide.
-            ConfigurationError: a setting cannot be used, or a retriever not be made of what the manifest says of it.
+            IndexDamagedError: a file does not match its checksum.
+            UntrustedError: a retriever asks for more than a manifest is allowed.
+            ConfigurationError: a setting cannot be used, or a retriever cannot be created from the manifest.
         """
         found: Iterable[BaseRetriever | str] = retrievers_of(path, trust=trust) if retrievers is None else retrievers
         return cls(retrievers=found, **settings)._open(path)  # type: ignore[call-arg]  # all searchers have retrievers
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any] | str | PathLike[str], searcher: str | None = None) -> Self:
-        """Make a searcher of its settings, as they stand in the configuration of a benchmark.
+        """Create a searcher from its settings, in the form of a benchmark's configuration.
 
         Args:
-            config: the settings, or a YAML or JSON file of them: ``{retrievers: [bm25s, faiss], fusion: rrf}``. Where it has
-                ``searchers`` by name, as a benchmark's file has, one of these is made.
-            searcher: its name there; may be left out where there is only one.
+            config: the settings, or a YAML or JSON file of them: ``{retrievers: [bm25s, faiss], fusion: rrf}``. If it has
+                ``searchers`` by name, like a benchmark's file, one of these is created.
+            searcher: its name there; optional if there is only one.
 
         Raises:
             SourceError: the file does not exist or cannot be read.
@@ -100,17 +100,17 @@ class FromSettings(Component):
         return build_as(cls, "searchers", {"name": cls.name} | dict(settings), where)
 
     def to_config(self) -> Config:
-        """Return all settings as plain values, for YAML or JSON; :meth:`from_config` makes an equal searcher of them.
+        """Return all settings as plain values, for YAML or JSON; :meth:`from_config` creates an equal searcher from them.
 
         Raises:
-            ConfigurationError: one of them is a secret, which does not belong into a file.
+            ConfigurationError: one of them is a secret, which must not be written to a file.
         """
         refuse_secrets(self, "written into a configuration")
         return self.config
 
 
 def _read(file: Path) -> Config:
-    """The settings in a file; JSON is read as JSON, because YAML takes its ``1e-06`` for text."""
+    """The settings in a file; JSON is read as JSON, because YAML reads ``1e-06`` as text."""
     if file.suffix != ".json":
         return read_yaml(file)
     try:

@@ -1,4 +1,4 @@
-"""How several ranked lists become one: those of sub-queries, of retrievers, of one query's parts side by side."""
+"""Merging several ranked lists into one: those of sub-queries, of retrievers, or of the parts of one query."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from nlp_retrieval.core.notes import add_note, warns_of_empty
 from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.errors import ConfigurationError
 
-# Interleaving several ranked lists of a query: in turn, each document once, each list at most its quota.
+# Interleaving several ranked lists of a query: in turn, each document once, each list up to its quota.
 
 
 def interleave(batch: CandidateBatch, counts: list[int], k: int, quota: int | None) -> CandidateBatch:
     """Interleave the lists of every query by rank.
 
-    A document that is taken already gives its slot to the next of the same list. With a quota, each list gives at most
-    that many. Without, each gives its even share (k divided by the number of lists, rounded up), and what short lists
-    leave free is filled by the others, again in turn.
+    If a document was already used, the next one of the same list takes its slot. With a quota, each list gives at most
+    that many. Without one, each gives an even share (k divided by the number of lists, rounded up), and slots
+    left free by short lists are filled by the others, again in turn.
 
     Args:
         batch: the lists of all queries, one after another.
-        counts: per query, how many lists it has.
+        counts: number of lists per query.
         k: length of the result.
         quota: at most this many from each list; None for even shares.
 
     Returns:
-        One list per query. ``score`` is 1 / rank, so that it falls strictly; the scores that led there are signals.
+        One list per query. ``score`` is 1 / rank, which decreases strictly; the original scores are signals.
     """
     rows, bounds = batch.rows.tolist(), batch.offsets.tolist()
     taken_by_query: list[list[int]] = []
@@ -60,7 +60,7 @@ def interleave(batch: CandidateBatch, counts: list[int], k: int, quota: int | No
 
 
 def _take_in_turn(rows: list[int], lists: list[range], k: int, share: int, *, fill: bool) -> tuple[list[int], list[int]]:
-    """Positions taken, and the list that each came from."""
+    """Positions used, and the source list of each."""
     taken: list[int] = []
     owner: list[int] = []
     seen: set[int] = set()
@@ -84,9 +84,9 @@ def _take_in_turn(rows: list[int], lists: list[range], k: int, share: int, *, fi
     return taken, owner
 
 
-# How the hits of several sub-queries become one ranked list per query, without duplicates.
+# Merging the hits of several sub-queries into one ranked list per query, without duplicates.
 #
-# ``alternate``, the default, gives every other place to the first sub-query, which with most processors is the query itself,
+# ``alternate``, the default, gives every other rank to the first sub-query, which with most processors is the query itself,
 # and those between to the others in turn. ``round_robin`` takes the items of all lists in turn. ``max`` keeps an item's best
 # score: with scores that grow with the words of a query, such as BM25's, parts of a query then change nothing that the query
 # itself finds. ``rrf`` adds reciprocal ranks (Cormack et al., SIGIR 2009).
@@ -109,13 +109,13 @@ def merge_candidates(
     """Search for every distinct sub-query of a batch once, and merge those of each query.
 
     Args:
-        find: searches for distinct queries, each with a letter or a digit.
-        processed: for each query its sub-queries.
+        find: searches for distinct queries that have a letter or a digit.
+        processed: the sub-queries of each query.
         k: length of the lists after merging.
-        rule: see the module.
-        label: the names of the signals begin with it.
+        rule: see above.
+        label: prefix of the signal names.
         retriever: its registry name, for the warning if a query finds nothing.
-        ignored: why the index has none of a query's words, and which setting keeps them; None where it may have some.
+        ignored: returns why the index has none of a query's words, and which setting keeps them; None if it may have some.
     """
     unrepeated = [list(dict.fromkeys(subqueries)) for subqueries in processed]  # a repeated sub-query counts once
     flat = [subquery for subqueries in unrepeated for subquery in subqueries]
@@ -134,7 +134,7 @@ def merge_candidates(
 
 
 def _why_empty(processed: list[list[str]], ignored: Callable[[str], str | None]) -> str:
-    """Count why queries, each with its sub-queries, found nothing, with the first query of each reason."""
+    """Count the reasons why queries found nothing, with the first query for each reason."""
     counted: dict[str, tuple[int, str]] = {}
     for subqueries in processed:
         asked = [subquery for subquery in subqueries if not has_no_words(subquery)]
@@ -157,9 +157,9 @@ def merge_subqueries(
     Args:
         hits: one list per distinct sub-query.
         places: per sub-query of the batch, in order of queries, its list in ``hits``.
-        counts: per query, how many sub-queries it has.
-        rule: see the module.
-        label: of the retriever; begins its signals.
+        counts: number of sub-queries per query.
+        rule: see above.
+        label: label of the retriever; prefix of its signals.
         k: length of the lists.
     """
     lengths = np.diff(hits.offsets)[places]
@@ -197,7 +197,7 @@ def merge_subqueries(
 def _values(
     rule: MergeRule, scores: Scores, within: Rows, subquery: NDArray[np.int32], n_subqueries: NDArray[np.integer]
 ) -> Scores:
-    """What each hit counts, ``[hits]``, given its place in its list, from 0, its sub-query, and how many its query has."""
+    """Return each hit's contribution, ``[hits]``, given its rank from 0, its sub-query, and its query's sub-query count."""
     if rule == "max":
         return scores
     if rule == "rrf":
@@ -207,13 +207,13 @@ def _values(
         if rule == "alternate":
             turn = np.where(subquery == 0, 2 * within, 2 * (within * (n_subqueries - 1) + subquery - 1) + 1)
         value = np.reciprocal(1.0 + turn.astype(np.float64))
-    return np.where(n_subqueries == 1, scores, value)  # with one there is nothing to merge, whatever the other queries have
+    return np.where(n_subqueries == 1, scores, value)  # with one, there is nothing to merge
 
 
 def _subquery_signals(
     label: str, key: Rows, kept: Rows, subquery: NDArray[np.int32], scores: Scores, n_subqueries: int
 ) -> dict[str, Scores]:
-    """Per sub-query, the engine's own score of every candidate that it found (``kept`` is ascending)."""
+    """The engine's own score, per sub-query, of every candidate it found (``kept`` is ascending)."""
     columns = np.full((n_subqueries, len(kept)), np.nan)
     columns[subquery, np.searchsorted(kept, key)] = scores
     return {f"{label}[{number}].score": column for number, column in enumerate(columns)}
@@ -224,10 +224,10 @@ def _with_signals(batch: CandidateBatch, label: str) -> CandidateBatch:
     return CandidateBatch(batch.offsets, batch.rows, batch.scores, batch.subquery, signals)
 
 
-# Fusion: the lists of several retrievers become one, each item once.
+# Fusion: the lists of several retrievers become one, without duplicates.
 #
-# A fusion looks at a pool: per candidate, the score and the rank that each retriever gave it, NaN where it did not find it.
-# Scores of different engines do not compare, so all but `RawScore` work on ranks or on normalised scores.
+# A fusion works on a pool: per candidate, its score and rank from each retriever, NaN if the retriever did not find it.
+# Scores of different engines are not comparable, so all but `RawScore` use ranks or normalised scores.
 
 Normalization = Literal["minmax", "zscore", "rank"]
 Weights = (
@@ -238,13 +238,13 @@ Weights = (
 
 @dataclass(frozen=True)
 class FusionPool:
-    """The candidates of a batch of lists, each once per list, with their scores and ranks from every retriever.
+    """The candidates of a batch of lists, without duplicates within a list, with their scores and ranks from every retriever.
 
     Args:
         labels: labels of the retrievers.
         owner: ``[candidates]`` ascending, the list of each.
         n_lists: how many lists there are.
-        scores: ``[candidates, retrievers]``, NaN where a retriever did not find the candidate.
+        scores: ``[candidates, retrievers]``, NaN if a retriever did not find the candidate.
         ranks: the same, from 1.
     """
 
@@ -256,7 +256,7 @@ class FusionPool:
 
 
 class BaseFusion(Component, ABC):
-    """Joins the lists of several retrievers. A fusion writes one method, ``combine``."""
+    """Merges the lists of several retrievers. A fusion implements one method, ``combine``."""
 
     kind: ClassVar[str] = "fusions"
 
@@ -265,10 +265,10 @@ class BaseFusion(Component, ABC):
         """Return the fused score of every candidate, ``[candidates]``; higher is better."""
 
     def fuse(self, batches: Mapping[str, CandidateBatch]) -> CandidateBatch:
-        """Fuse the lists of retrievers; ``fusion.score`` joins their signals.
+        """Fuse the lists of retrievers; adds the signal ``fusion.score``.
 
         Args:
-            batches: one per retriever, by label; the lists of all line up.
+            batches: one per retriever, by label; all have the same number of lists.
         """
         labels = list(batches)
         n_lists = next(iter(batches.values())).n_lists
@@ -327,7 +327,7 @@ class ReciprocalRankFusion(BaseFusion):
     """Sum of ``weight / (k + rank)`` over the retrievers that found the item (Cormack et al., SIGIR 2009).
 
     Args:
-        k: how much the first ranks count: the larger, the flatter.
+        k: smoothing: the larger, the less the first ranks dominate.
         weights: per retriever, in their order or by label; equal by default.
     """
 
@@ -386,7 +386,7 @@ class CombMNZ(BaseFusion):
     """Sum of normalised scores times the number of retrievers that found the item (Fox and Shaw, TREC-2, 1994).
 
     Args:
-        normalization: ``minmax`` or ``rank``; z-scores can be negative, which the product would turn into a penalty.
+        normalization: ``minmax`` or ``rank``; z-scores can be negative, which the product would turn into penalties.
     """
 
     name = "combmnz"
@@ -402,7 +402,7 @@ class CombMNZ(BaseFusion):
 
 
 def normalized(pool: FusionPool, rule: Normalization) -> Scores:
-    """Scores made comparable, ``[candidates, retrievers]``, per list and retriever.
+    """Comparable scores, ``[candidates, retrievers]``, normalised per list and retriever.
 
     A list whose scores are all equal becomes 1 (``minmax``) or 0 (``zscore``). A candidate that a retriever did not find
     gets 0, or the lowest z-score of the list.

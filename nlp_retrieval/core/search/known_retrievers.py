@@ -1,6 +1,6 @@
-"""Which retrievers keep an index up to date: those at hand, and for the others equal ones built from the manifest.
+"""Builders of all retrievers of an index: given ones, and equal ones built from the manifest for the rest.
 
-The manifest comes from whoever built the index: :mod:`nlp_retrieval.core.components.trust` decides what it may do.
+The manifest comes from whoever built the index: :mod:`nlp_retrieval.core.components.trust` decides what it may ask for.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def resolver(retrievers: Iterable[BaseRetriever] = (), *, trust: bool = False) -
     """Return a function that returns builders for all retrievers of an index.
 
     Args:
-        retrievers: those at hand. The index may hold more, which other searchers use; they are kept up to date too.
-        trust: let the index decide what :mod:`nlp_retrieval.core.components.trust` does not let a manifest decide.
+        retrievers: those available. The index may hold more, used by other searchers; they are updated too.
+        trust: let the index use settings that :mod:`nlp_retrieval.core.components.trust` does not allow in a manifest.
     """
     at_hand = with_parts(retrievers)
 
@@ -59,11 +59,11 @@ def retrievers_of(index: str | Path, *, trust: bool = False) -> list[BaseRetriev
 
     Args:
         index: the index directory.
-        trust: let the index decide what :mod:`nlp_retrieval.core.components.trust` does not let a manifest decide.
+        trust: let the index use settings that :mod:`nlp_retrieval.core.components.trust` does not allow in a manifest.
 
     Raises:
-        UntrustedError: it asks for that, and is not trusted.
-        ConfigurationError: one cannot be built; settings that looked like secrets are not in a manifest.
+        UntrustedError: it asks for such settings, and is not trusted.
+        ConfigurationError: one cannot be built; settings that look like secrets are not in a manifest.
     """
     plans = [_plan_of(record, trust=trust) for record in open_generation(index).manifest.retrievers]
     _require_trust(plans, Path(index), _NAME_THEM, trust=trust)

@@ -1,4 +1,4 @@
-"""Rerankers that look at whole lists: what a candidate scores depends on those beside it."""
+"""Rerankers of whole lists: a candidate's score depends on the other candidates in its list."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nlp_retrieval.core.search.reranker import BaseReranker
 
 
 class BaseListReranker(BaseReranker):
-    """Reorders lists, each as a whole. It writes ``score_lists``; a pair by itself is a list of one."""
+    """Reorders lists, each as a whole. A subclass implements ``score_lists``; a single pair is a list of one."""
 
     @abstractmethod
     def score_lists(
@@ -29,7 +29,7 @@ class BaseListReranker(BaseReranker):
             items: ``[candidates]``.
 
         Returns:
-            Columns ``[candidates]``: ``"score"``, higher is better, and optionally the parts of it. Each becomes a signal,
+            Columns ``[candidates]``: ``"score"``, higher is better, and optionally its parts. Each becomes a signal,
             ``<label>.<column>``.
         """
 
@@ -44,7 +44,7 @@ class BaseListReranker(BaseReranker):
         """Reorder candidates; see the base.
 
         Raises:
-            EngineError: ``score_lists`` returned something else than a finite number for each candidate.
+            EngineError: ``score_lists`` did not return a finite number for each candidate.
         """
         if len(items) == 0:
             return batch

@@ -1,4 +1,4 @@
-"""What a search returns: lists of results, which are lists like any other, and tables where one wants a table."""
+"""Results of a search: lists of results, which behave like ordinary lists, and convert to tables."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RankedList(list[RetrievalResult], AsTable):
 
     Args:
         results: best first.
-        query: what was searched for.
+        query: the query text.
     """
 
     def __init__(self, results: Iterable[RetrievalResult] = (), query: str = "") -> None:
@@ -58,13 +58,13 @@ class RankedList(list[RetrievalResult], AsTable):
 
 
 class RankedLists(list[list[RetrievalResult]], AsTable):
-    """What a search found: a :class:`RankedList` per query.
+    """Results of a search: a :class:`RankedList` per query.
 
-    As a table: all their rows, with ``query_number``, the place of the query in the search, from 0.
+    As a table: all their rows, with ``query_number``, the number of the query in the search, from 0.
 
     Args:
-        queries: what was searched for.
-        lists: of each query its results, best first.
+        queries: the query texts.
+        lists: the results of each query, best first.
     """
 
     def __init__(self, queries: Sequence[str] = (), lists: Iterable[list[RetrievalResult]] = ()) -> None:

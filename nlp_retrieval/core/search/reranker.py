@@ -1,4 +1,4 @@
-"""The interface of rerankers, and everything that a pointwise one need not do itself.
+"""The interface of rerankers, and the shared parts of pointwise ones.
 
 A pointwise reranker implements ``score_pairs``. The base class turns candidates into distinct pairs, batches them by
 length, blends with the incoming ranking, and keeps the signals.
@@ -32,9 +32,9 @@ _LARGEST = float(np.finfo(np.float32).max)
 class BaseReranker(Component, ABC):
     """Reorders candidates against the original query.
 
-    ``blend`` says what happens to the incoming ranking: ``"replace"`` it, fuse with it by ``"rank"`` (reciprocal ranks) or
-    by ``"score"`` (min-max normalised, added); a reranker offers it by a parameter of that name. By ``"rank"``, candidates
-    that a reranker scores alike share the mean of their ranks (Kendall, Biometrika 1945): it has no preference among them,
+    ``blend`` says how the incoming ranking is used: ``"replace"`` it, fuse with it by ``"rank"`` (reciprocal ranks) or
+    by ``"score"`` (min-max normalised, added); a reranker offers it as a parameter of that name. By ``"rank"``, candidates
+    that a reranker scores equally share the mean of their ranks (Kendall, Biometrika 1945): it has no preference among them,
     and the incoming ranking decides.
     """
 
@@ -52,15 +52,15 @@ class BaseReranker(Component, ABC):
             items: ``[pairs]``.
 
         Returns:
-            Columns ``[pairs]``: ``"score"``, higher is better, and optionally the parts of it. Each becomes a signal,
+            Columns ``[pairs]``: ``"score"``, higher is better, and optionally its parts. Each becomes a signal,
             ``<label>.<column>``.
         """
 
     def cut_off(self, queries: list[str], items: list[SearchableItem]) -> dict[str, tuple[int, int]]:
-        """Return how many texts are longer than the model reads, and of how many, by their kind ("passages").
+        """Return how many texts exceed the model's limit, and of how many, by their kind ("passages").
 
         Args:
-            queries: ``[pairs]``, as they were scored.
+            queries: ``[pairs]``, as scored.
             items: ``[pairs]``.
         """
         del queries, items
@@ -113,10 +113,10 @@ class BaseReranker(Component, ABC):
             queries: one per list of the batch.
             batch: the candidates.
             items: ``[candidates]``, the items in the batch's rows.
-            label: begins the names of the signals; the registry name by default.
+            label: prefix of the signal names; the registry name by default.
 
         Raises:
-            EngineError: ``score_pairs`` returned something else than a finite number for each pair.
+            EngineError: ``score_pairs`` did not return a finite number for each pair.
         """
         if len(items) == 0:
             return batch
@@ -127,16 +127,16 @@ class BaseReranker(Component, ABC):
     def rerank_rows(
         self, queries: Sequence[str], batch: CandidateBatch, items: ItemTable, label: str | None = None
     ) -> CandidateBatch:
-        """Reorder candidates whose items are still in the index.
+        """Reorder candidates given by their rows in the index.
 
-        A reranker that remembers texts by row overrides this together with :meth:`rerank_batch`, so as not to read them anew
-        for every query; most need not.
+        A reranker that caches texts by row overrides this together with :meth:`rerank_batch`, to avoid reading them again
+        for every query; most do not need to.
 
         Args:
             queries: one per list of the batch.
             batch: the candidates.
             items: the items of the index.
-            label: begins the names of the signals; the registry name by default.
+            label: prefix of the signal names; the registry name by default.
 
         Raises:
             EngineError: see :meth:`rerank_batch`.
@@ -144,17 +144,17 @@ class BaseReranker(Component, ABC):
         return self.rerank_batch(queries, batch, items.items(batch.rows), label)
 
     def scored(self, queries: list[str], items: list[SearchableItem]) -> tuple[dict[str, Scores], dict[str, tuple[int, int]]]:
-        """Score pairs, one that stands several times once. Items are one where all of them is equal, metadata too.
+        """Score pairs, repeated ones once. Items are the same only if they are entirely equal, including metadata.
 
         Args:
             queries: ``[pairs]``.
             items: ``[pairs]``.
 
         Returns:
-            The columns of :meth:`score_pairs`, and what :meth:`cut_off` says of these pairs.
+            The columns of :meth:`score_pairs`, and the result of :meth:`cut_off` for these pairs.
 
         Raises:
-            EngineError: ``score_pairs`` returned something else than a finite number for each pair.
+            EngineError: ``score_pairs`` did not return a finite number for each pair.
         """
         use_one_thread_after_fork()
         first: list[int] = []
@@ -173,18 +173,18 @@ class BaseReranker(Component, ABC):
         return {key: column[numbers] for key, column in columns.items()}, self.cut_off(*distinct)
 
     def reordered(self, batch: CandidateBatch, columns: Mapping[str, Scores], label: str | None = None) -> CandidateBatch:
-        """Reorder candidates by scores that they were given.
+        """Reorder candidates by given scores.
 
         Args:
             batch: the candidates.
-            columns: ``[candidates]`` each, as :meth:`scored` gives them.
-            label: begins the names of the signals; the registry name by default.
+            columns: ``[candidates]`` each, as returned by :meth:`scored`.
+            label: prefix of the signal names; the registry name by default.
         """
         signals = {f"{label or self.name}.{key}": column for key, column in columns.items()}
         return batch.with_scores(self._blended(batch, columns["score"]), signals)
 
     def _score_by_length(self, queries: list[str], items: list[SearchableItem]) -> dict[str, Scores]:
-        """Score pairs of like length together: a model pads each batch to its longest."""
+        """Score pairs of similar length together: a model pads each batch to its longest."""
         order = sorted(range(len(items)), key=lambda pair: -len(items[pair].content))
         columns: dict[str, Scores] = {}
         for begin in range(0, len(order), self.batch_size):
@@ -195,10 +195,10 @@ class BaseReranker(Component, ABC):
         return columns
 
     def checked_columns(self, scored: object, n_pairs: int) -> dict[str, Scores]:
-        """Return what a reranker gave for so many pairs or candidates, as columns of finite numbers.
+        """Return a reranker's output for this many pairs or candidates, as columns of finite numbers.
 
         Raises:
-            EngineError: it is something else, or no ``"score"`` is among them.
+            EngineError: the output is not of this form, or has no ``"score"``.
         """
         if not isinstance(scored, Mapping):
             raise EngineError(f'{self!r} returned {type(scored).__name__} and no columns by name; return {{"score": scores}}')
@@ -208,7 +208,7 @@ class BaseReranker(Component, ABC):
         return columns
 
     def _checked(self, key: str, values: object, n_pairs: int) -> NDArray[np.floating]:
-        """The values of a column, if they are one real number for each pair, which 32 bits can hold."""
+        """The values of a column, if they are one real number per pair, within the range of 32 bits."""
         try:
             column = np.asarray(values)
         except ValueError:
@@ -227,7 +227,7 @@ class BaseReranker(Component, ABC):
         return column
 
     def warn_of_cut(self, cut: Mapping[str, tuple[int, int]]) -> None:
-        """Warn where texts are longer than what is read of them; takes what :meth:`cut_off` gives."""
+        """Warn if texts exceed the model's limit; takes the result of :meth:`cut_off`."""
         told = [f"{n_cut:,} of {n_all:,} {what}" for what, (n_cut, n_all) in cut.items() if n_cut]
         if told:
             warnings.warn(
@@ -254,7 +254,7 @@ class BaseReranker(Component, ABC):
 
 
 def _shared_ranks(batch: CandidateBatch, scores: Scores) -> Scores:
-    """``[candidates]``: the rank of each in its list by these scores, from 1; those of equal scores have the mean of theirs."""
+    """``[candidates]``: the rank of each in its list by these scores, from 1; equal scores share the mean of their ranks."""
     order = np.lexsort((-scores, batch.owner))
     owner, ordered = batch.owner[order], scores[order]
     new = np.concatenate([[True], (owner[1:] != owner[:-1]) | (ordered[1:] != ordered[:-1])])

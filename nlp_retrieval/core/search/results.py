@@ -1,6 +1,6 @@
 """Rows become results: the last step of a search, for the final k only.
 
-Each result has an item of its own, metadata and all: what is changed in one is changed in no other.
+Each result has its own item, including metadata: changing one changes no other.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def to_results(batch: CandidateBatch, items: ItemTable) -> list[list[RetrievalRe
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """Keep the cycle collector from walking the whole heap again and again while thousands of objects are made to stay."""
+    """Keep the garbage collector from scanning the whole heap repeatedly while thousands of long-lived objects are created."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -41,7 +41,7 @@ def no_collection() -> Iterator[None]:
 
 
 def _own(items: list[SearchableItem]) -> list[SearchableItem]:
-    """The same items, a copy where one stood before."""
+    """The same items, with a copy for each repetition."""
     met: set[int] = set()
     for place, item in enumerate(items):
         if id(item) in met:

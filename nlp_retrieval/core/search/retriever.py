@@ -1,8 +1,8 @@
-"""The interface of retrievers, and all that an engine does not have to do itself.
+"""The interface of retrievers, and the code that all engines share.
 
-An engine writes three methods: ``build`` puts its own index into an empty folder, ``load`` opens it, ``search_batch``
-finds rows. The base class does the index directory, flattens the sub-queries of a whole batch, drops repeats, merges
-the sub-queries of each query, and holds the engine to its contract. Most engines need nothing else.
+An engine implements three methods: ``build`` writes its own index into an empty folder, ``load`` opens it, ``search_batch``
+finds rows. The base class manages the index directory, flattens the sub-queries of a whole batch, drops repeats, merges
+the sub-queries of each query, and checks the engine's output. Most engines need nothing else.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from nlp_retrieval.core.search.results import to_results
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, EngineError, IndexMismatchError, IndexMissingError
 
-# The error about an index that was built with another configuration than the one to search with.
+# The error about an index that was built with another configuration than the searching one.
 
 
 def no_such_index(generation: Generation, name: str, wanted: Config) -> IndexMissingError | IndexMismatchError:
@@ -72,7 +72,7 @@ def _differences(found: Config, wanted: Config, prefix: str = "") -> list[tuple[
 
 
 def _paired(one: object, other: object) -> list[tuple[Config, Config]]:
-    """The components of two lists in pairs, if both hold components of the same names in the same order."""
+    """The components of two lists in pairs, if both lists hold components of the same names in the same order."""
     if not (isinstance(one, list) and isinstance(other, list) and len(one) == len(other)):
         return []
     pairs = list(zip(one, other, strict=True))
@@ -83,8 +83,8 @@ def _paired(one: object, other: object) -> list[tuple[Config, Config]]:
 class BaseRetriever(Component, ABC):
     """Finds items for queries.
 
-    ``merge`` says how the sub-queries of one query become one list (:mod:`nlp_retrieval.core.search.joining`); an engine
-    offers it by a parameter of that name.
+    ``merge`` says how the sub-queries of one query are merged (:mod:`nlp_retrieval.core.search.joining`); an engine
+    offers it as a parameter of that name.
     """
 
     kind: ClassVar[str] = "retrievers"
@@ -92,10 +92,10 @@ class BaseRetriever(Component, ABC):
     merge: MergeRule = "alternate"
 
     survives_fork: ClassVar[bool] = True
-    """Whether a child that this process forks can search what was opened: not with threads, connections, virtual machines."""
+    """True if an opened index can be searched in a forked child: not with threads, connections or virtual machines."""
 
     by_words: ClassVar[bool] = False
-    """Whether it finds an item only by words that the item has: it never finds one without text, and need not leave it out."""
+    """True if items are found only by their words: then items without text are never found and need no filter."""
 
     _process: int = 0
     _files: OpenedFiles | None = None
@@ -116,16 +116,16 @@ class BaseRetriever(Component, ABC):
 
     @abstractmethod
     def load(self, folder: Path) -> None:
-        """Open what ``build`` wrote, for searching. Called once, on a copy of this retriever that serves one index."""
+        """Open the output of ``build`` for searching. Called once, on a copy of this retriever that serves one index."""
 
     def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
-        """Write the index of items that join an index; rows count from 0. By default as :meth:`build` does.
+        """Write the index of added items; rows count from 0. Same as :meth:`build` by default.
 
         Args:
-            items: those that join.
+            items: the added items.
             folder: empty.
-            segments: what stands before it.
-            everything: the items of all segments and those that join, by their rows in the index.
+            segments: the existing segments before it.
+            everything: the items of all segments and the added ones, by their rows in the index.
         """
         del segments, everything
         if self.parts() and type(self).load_segments is BaseRetriever.load_segments:
@@ -136,26 +136,26 @@ class BaseRetriever(Component, ABC):
         self.build(items, folder)
 
     def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
-        """Write one index of what segments in a row hold. By default it is built anew from the items.
+        """Write one index of the items of consecutive segments. By default it is built again from the items.
 
         Args:
-            segments: of the same items and some deleted ones.
-            items: those that are there, in their order.
+            segments: segments of these items and some deleted ones.
+            items: the items that are not deleted, in order.
             folder: empty.
         """
         del segments
         self.build(items, folder)
 
     def settle(self, directory: Path) -> None:
-        """Remove what is kept elsewhere and no folder of an index names: see docs/PLUGINS.md. By default nothing is."""
+        """Remove external data that no folder of an index names: see docs/PLUGINS.md. Does nothing by default."""
 
     def require_segments(self, segments: Sequence[SegmentFolder]) -> None:
-        """Raise an IndexDamagedError where what segments keep elsewhere is missing. By default nothing is kept there."""
+        """Raise an IndexDamagedError if external data of segments is missing. Does nothing by default."""
 
     def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
-        """Open all segments of an index. By default each is opened by :meth:`load`, and their lists are joined by score.
+        """Open all segments of an index. By default each is opened by :meth:`load`, and their lists are merged by score.
 
-        Called once, on a copy of this retriever. Engines whose scores depend on the whole collection do it in their own way.
+        Called once, on a copy of this retriever. Engines whose scores depend on the whole collection override it.
         """
         if len(segments) == 1:
             self.load(segments[0].folder)
@@ -167,28 +167,28 @@ class BaseRetriever(Component, ABC):
 
     @abstractmethod
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
-        """Search for distinct queries, each with a letter or a digit; safe to call from several threads.
+        """Search for distinct queries that have a letter or a digit; safe to call from several threads.
 
         Args:
-            queries: what to search for. A query of stop words alone is one of them.
+            queries: the query texts. They may consist of stop words alone.
             k: at most this many hits per query. No padding with items that do not match; where scores tie at the cut,
                 the lowest rows stay.
             allowed: ``[items]``; only rows where it is True may be returned. None allows all.
         """
 
     def ignored(self, query: str) -> str | None:
-        """Return why an index has none of a query's words, and which setting keeps them; None where it may have some.
+        """Return why an index has none of a query's words, and which setting keeps them; None if it may have some.
 
-        By default that is so where all parts ignore the query.
+        By default, this is the case if all parts ignore the query.
 
         Args:
-            query: found nothing.
+            query: a query that found nothing.
         """
         notes = [part.ignored(query) for part in self.parts()]
         return None if None in notes or not notes else notes[0]
 
     def parts(self) -> Sequence[BaseRetriever]:
-        """The retrievers that this one searches with, each with an index that others share; opened in ``_opened_parts``."""
+        """The retrievers that this one searches with, each with its own, possibly shared index; opened in ``_opened_parts``."""
         return ()
 
     def find(self, queries: list[str], k: int, n_rows: int, allowed: Mask | None = None) -> Hits:
@@ -197,15 +197,15 @@ class BaseRetriever(Component, ABC):
         Items without a letter or a digit are not found either.
 
         Args:
-            queries: each with a letter or a digit.
+            queries: queries that have a letter or a digit.
             k: at most this many hits per query.
-            n_rows: of the index.
+            n_rows: number of rows of the index.
             allowed: ``[rows]``; None allows all.
 
         Raises:
-            EngineError: the engine does not keep to its contract.
+            EngineError: the engine returned invalid hits.
             ForkError: it was opened before a fork, which the engine does not survive.
-            IndexDamagedError: a file of the index was changed since it was opened.
+            IndexDamagedError: a file of the index has changed since it was opened.
         """
         self.check_opened()
         if self._live is not None:
@@ -220,11 +220,11 @@ class BaseRetriever(Component, ABC):
         return hits.checked(len(queries), n_rows, k, self, allowed)
 
     def check_opened(self) -> None:
-        """Make sure that what was opened can be searched now and in this process; done before every search.
+        """Check that the opened index can be searched now and in this process; called before every search.
 
         Raises:
             ForkError: it was opened before a fork, which the engine does not survive.
-            IndexDamagedError: a file was changed since.
+            IndexDamagedError: a file has changed since.
         """
         use_one_thread_after_fork()
         if not self.survives_fork and self._process != os.getpid():
@@ -234,11 +234,11 @@ class BaseRetriever(Component, ABC):
 
     @property
     def explains(self) -> bool:
-        """Return whether :meth:`explain` can say anything."""
+        """Return whether :meth:`explain` is available."""
         return type(self).explain is not BaseRetriever.explain
 
     def explain(self, query: str, rows: Rows, items: ItemTable) -> list[Explanation | None]:
-        """Say why an opened retriever ranks items where it does; None for an item that it has nothing to say of.
+        """Explain the ranks of items by an opened retriever; None for an item without an explanation.
 
         Args: ``rows`` of the items for one ``query``, and the ``items`` of the index.
         """
@@ -248,12 +248,12 @@ class BaseRetriever(Component, ABC):
     def index(
         self, items: BaseLoader | Iterable[SearchableItem], output_path: str | Path, *, replace: bool = False
     ) -> IndexReport:
-        """Index items into a directory; indexing the same again is free.
+        """Index items into a directory; indexing the same items again is free.
 
         Args:
-            items: a loader, or items; streamed once; their order gives them their rows.
+            items: a loader, or items; streamed once; their order determines their rows.
             output_path: the index directory. Other retrievers over the same items may share it.
-            replace: give up an index of other items that is there.
+            replace: overwrite an existing index of other items.
 
         Raises:
             ItemError: the items cannot be indexed.
@@ -273,19 +273,19 @@ class BaseRetriever(Component, ABC):
         """Search an index directory.
 
         Args:
-            processed_queries: per query, the sub-queries to run.
-            output_path: where :meth:`index` wrote.
+            processed_queries: the sub-queries of each query.
+            output_path: the directory written by :meth:`index`.
             k: at most this many results per query.
-            where: only items whose metadata fulfil this are found; see :mod:`nlp_retrieval.core.filters`.
+            where: only items whose metadata match this filter are found; see :mod:`nlp_retrieval.core.filters`.
 
         Returns:
             One list per query, best first.
 
         Raises:
-            QueryError: a query is not a string, k no positive integer, or the filter none that could be meant of these items.
+            QueryError: a query is not a string, k is not a positive integer, or the filter does not match these items.
             IndexMissingError: there is no index.
             IndexMismatchError: it was built with another configuration.
-            IndexDamagedError: a file is not what its checksum says, or was changed since it was opened.
+            IndexDamagedError: a file does not match its checksum, or has changed since it was opened.
             ForkError: the index was opened before a fork, which this engine does not survive.
         """
         processed, depth = check_processed(processed_queries), check_k(k)
@@ -296,7 +296,7 @@ class BaseRetriever(Component, ABC):
         return to_results(batch, generation.items)
 
     def builder(self) -> Builder:
-        """This retriever, as the index store sees it."""
+        """This retriever as seen by the index store."""
         calls = (self.build, self.extend, self.join, lambda: self.identity, self.settle, self.require_segments)
         return Builder(self.name, self.identity, self.recorded_config, *calls)
 
@@ -305,7 +305,7 @@ class BaseRetriever(Component, ABC):
 
         Raises:
             IndexMissingError, IndexMismatchError: the generation holds no index of this configuration.
-            IndexDamagedError: a file is not what its checksum says.
+            IndexDamagedError: a file does not match its checksum.
         """
         identity = self.identity_among([record.identity for record in generation.manifest.retrievers])
         manifest = generation.manifest
@@ -315,7 +315,7 @@ class BaseRetriever(Component, ABC):
         use_one_thread_after_fork()
         opened = copy.copy(self)
         opened._process = os.getpid()
-        opened._opened = None  # or each copy would hold the generation before it, and that the one before
+        opened._opened = None  # otherwise copies would keep all earlier generations open
         opened._opened_parts = tuple(part.open(generation) for part in self.parts())
         opened._live = generation.items.live if self.by_words else generation.items.findable
         opened._segments = ()
@@ -330,10 +330,10 @@ class BaseRetriever(Component, ABC):
         """Search with an opened copy, and merge the sub-queries of every query.
 
         Args:
-            processed: per query, its sub-queries.
+            processed: the sub-queries of each query.
             k: length of the lists after merging.
             n_items: rows of the index.
-            label: begins the names of the signals; the registry name by default.
+            label: prefix of the signal names; the registry name by default.
             allowed: see :meth:`search_batch`.
         """
         find = partial(self.find, k=min(k, n_items), n_rows=n_items, allowed=allowed)
@@ -352,7 +352,7 @@ class BaseRetriever(Component, ABC):
 
 
 def with_parts(retrievers: Iterable[BaseRetriever]) -> list[BaseRetriever]:
-    """These retrievers and all that they are made of, parts first, each index once."""
+    """These retrievers and all their parts, parts first, each index once."""
     found: dict[str, BaseRetriever] = {}
     for retriever in retrievers:
         for needed in [*with_parts(retriever.parts()), retriever]:

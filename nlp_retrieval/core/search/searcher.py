@@ -1,6 +1,6 @@
 """The composition: process, retrieve, fuse, rerank, cut.
 
-A searcher consists of parts and adds no scoring of its own. A call of ``search`` uses the same generation of the index
+A searcher consists of components and adds no scoring of its own. A call of ``search`` uses the same generation of the index
 throughout; ``refresh`` switches to a newer one.
 """
 
@@ -41,19 +41,19 @@ class Searcher(BaseSearcher):
     """Composes retrievers, and the stages before and after them, into one search.
 
     Args:
-        retrievers: at least one; a mapping gives each the label under which its signals appear (by default its registry
-            name, with a number where two share it). They and the other parts may be given by their registry names
+        retrievers: at least one; a mapping gives each a label for its signals (by default its registry
+            name, numbered if two share it). They and the other parts may be given by their registry names
             (``["bm25s", "faiss"]``), or as ``{"name": "bm25s", "k1": 1.2}``.
-        processor: turns each query into sub-queries; by default it is searched as it is.
-        fusion: joins the retrievers' lists; by default raw scores for one retriever, reciprocal ranks for several.
+        processor: turns each query into sub-queries; by default the query is searched unchanged.
+        fusion: merges the retrievers' lists; by default raw scores for one retriever, reciprocal ranks for several.
         reranker: reorders the fused candidates against the original query.
-        scope: ``pooled`` makes one pool per query. ``per_subquery`` keeps each sub-query's candidates apart: fused and
-            reranked on their own against the original query, then interleaved by rank.
+        scope: ``pooled`` makes one pool per query. ``per_subquery`` keeps each sub-query's candidates separate: fused and
+            reranked separately against the original query, then interleaved by rank.
         depth: candidates per retriever, after its sub-queries are merged (per sub-query with scope ``per_subquery``). By
-            default k for one retriever without a reranker, else max(k, 100). ``all``: every item that fulfils the filter and
-            that the retriever finds at all; a flat dense index finds every one.
+            default k for one retriever without a reranker, else max(k, 100). ``all``: every item that matches the filter and
+            that the retriever finds at all; a flat dense index finds all of them.
         quota: with scope ``per_subquery``, at most this many results from each sub-query; by default even shares of k,
-            and what short lists leave free is filled by the others.
+            with slots left free by short lists filled by the others.
     """
 
     name = "searcher"
@@ -124,18 +124,18 @@ class Searcher(BaseSearcher):
         Args:
             queries: a list of queries; a bare string counts as a list of one.
             k: at most this many results per query.
-            where: only items whose metadata meet this are found: ``{"country": "Japan", "year": {"gte": 2015}}``; see
+            where: only items whose metadata match this filter are found: ``{"country": "Japan", "year": {"gte": 2015}}``; see
                 :mod:`nlp_retrieval.core.filters`.
-            subqueries: for each query the sub-queries to search for, instead of those of the processor.
+            subqueries: the sub-queries to search for per query, instead of those of the processor.
 
         Returns:
-            One list per query, best first; lists like any other, with ``to_pandas()``, ``to_polars()`` and ``to_arrow()``.
+            One list per query, best first; ordinary lists that also have ``to_pandas()``, ``to_polars()`` and ``to_arrow()``.
 
         Raises:
-            QueryError: a query is not a string, k is not a positive integer, the filter does not fit these items, or there
-                are not as many lists of sub-queries as queries.
+            QueryError: a query is not a string, k is not a positive integer, the filter does not match these items, or the
+                numbers of queries and of lists of sub-queries differ.
             IndexMissingError: no index was opened.
-            IndexDamagedError: a file of the index was changed since it was opened.
+            IndexDamagedError: a file of the index has changed since it was opened.
             ForkError: it was opened before a fork, which one of the engines does not survive.
         """
         nlqs, cut = check_queries(queries), check_k(k)
@@ -163,15 +163,15 @@ class Searcher(BaseSearcher):
 
     @property
     def explains(self) -> bool:
-        """Return whether one of the retrievers can say why it found an item."""
+        """Return whether one of the retrievers can give reasons why it found an item."""
         return any(retriever.explains for retriever in self.retrievers.values())
 
     def explain(self, query: str, results: Sequence[RetrievalResult]) -> Explanations:
         """Explain why results were found: the chain of links that led there, by the label of each retriever that has one.
 
         Args:
-            query: what was searched for.
-            results: results of :meth:`search` for that query.
+            query: the query text.
+            results: results of :meth:`search` for this query.
 
         Returns:
             One mapping per result; empty if no retriever has an explanation.
@@ -208,7 +208,7 @@ class Searcher(BaseSearcher):
     def _ranked(
         self, opened: OpenedRetrievers, nlqs: list[str], processed: list[list[str]], k: int, allowed: Mask | None
     ) -> CandidateBatch:
-        """Retrieve, fuse and rerank: one list per entry of ``processed``, against the original query beside it."""
+        """Retrieve, fuse and rerank: one list per entry of ``processed``, reranked against its original query."""
         stages = current_stages()
         wanted = self.depth_for(k)
         depth = max(len(opened.generation.items), 1) if wanted == "all" else wanted

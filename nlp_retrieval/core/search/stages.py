@@ -1,7 +1,7 @@
 """The expensive steps of a search, which a caller can replace.
 
 The current stages open the retrievers of a searcher, process its queries, find candidates and score pairs, and encode the
-queries of a dense retriever. By default they simply do so. A caller who searches with many configurations replaces them by
+queries of a dense retriever. By default they just compute. A caller that searches with many configurations uses
 stages with a cache (:mod:`nlp_retrieval.benchmarks.stages.shared`). Cheap steps (fusing, interleaving, cutting, creating
 items) are not stages and are always done again.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Stages:
-    """Runs each step when it is asked for."""
+    """Runs each step on request."""
 
     def opened(self, retriever: BaseRetriever, generation: Generation) -> BaseRetriever:
         """Return a copy of a retriever that searches this generation."""
@@ -49,15 +49,15 @@ class Stages:
         label: str,
         allowed: Mask | None = None,
     ) -> CandidateBatch:
-        """Return what a retriever finds.
+        """Return the hits of a retriever.
 
         Args:
             retriever: opened on the generation.
-            processed: for each list its sub-queries.
+            processed: the sub-queries of each list.
             depth: length of the lists.
             generation: the index that is searched.
-            label: the names of the signals begin with it.
-            allowed: ``[items]``, which may be found; None for all.
+            label: prefix of the signal names.
+            allowed: ``[items]``, the items that may be found; None for all.
         """
         return retriever.candidates(processed, depth, len(generation.items), label, allowed)
 
@@ -66,7 +66,7 @@ class Stages:
 
         Args:
             encoder: the encoder of the vectors.
-            queries: what to encode.
+            queries: the texts to encode.
             encode: encodes queries, ``[queries, dimension]``.
         """
         return encoded_once(encoder, queries, encode)

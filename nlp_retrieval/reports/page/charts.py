@@ -1,9 +1,9 @@
 """Charts as inline SVG, without a plotting library.
 
 Colours come from the page's custom properties through classes (``series-0`` to ``series-7``), so that one SVG serves
-light and dark; without the page's style sheet everything is drawn in the text's colour. A series is told apart by
-marker and dash too, and what is on a Pareto front by a ring. What was not measured is left out. Where there are many series,
-the baseline, those on a front and the best five are named; the others are paler, and named when they are pointed at.
+light and dark; without the page's style sheet everything is drawn in the text's colour. Series also differ in
+marker and dash, and a ring marks the Pareto front. Values not measured are left out. With many series,
+the baseline, those on a front and the best five are labelled; the others are paler, and labelled on hover.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _DASHES = ("none", "7 3", "2 3", "9 3 2 3", "4 2")
 
 
 def recall_curves(report: BenchmarkReport, measure: str = "recall") -> str:
-    """Return one curve per configuration over the cutoffs, all queries; ``""`` where nothing was measured.
+    """Return one curve per configuration over the cutoffs, all queries; ``""`` if nothing was measured.
 
     Args:
         report: a finished benchmark.
@@ -83,12 +83,12 @@ def recall_curves(report: BenchmarkReport, measure: str = "recall") -> str:
 
 
 def stage_bar(stage_ms: Mapping[str, float], stages: Sequence[str], longest: float) -> Markup:
-    """Return one stacked bar of the stages, decorative beside the figures it shows.
+    """Return one stacked bar of the stages, which illustrates the figures next to it.
 
     Args:
         stage_ms: milliseconds by stage.
-        stages: all stages of the report; the place of a stage gives its colour.
-        longest: milliseconds that fill the whole width; bars of one report share it.
+        stages: all stages of the report; a stage's position determines its colour.
+        longest: milliseconds for the full width; shared by the bars of one report.
     """
     left, rects = 0.0, []
     for place, stage in enumerate(stages):
@@ -105,22 +105,22 @@ def _series_text(points: list[tuple[int, float]]) -> str:
 
 
 def stage_time(stage_ms: Mapping[str, float], stage: str) -> float:
-    """Return the milliseconds of a stage; 0 where it was not measured."""
+    """Return the milliseconds of a stage; 0 if it was not measured."""
     return max(0.0, finite(stage_ms.get(stage)) or 0.0)
 
 
 def interval_scale(compared: Sequence[Comparison]) -> tuple[float, float]:
-    """Return the lowest and the highest difference that intervals to be drawn beneath one another reach, 0 among them."""
+    """Return the lowest and the highest difference in a column of intervals, including 0."""
     ends = [bound for comparison in compared for bound in (0.0, *comparison.interval)]
     return min(ends, default=0.0), max(ends, default=0.0)
 
 
 def interval_course(comparison: Comparison, scale: tuple[float, float]) -> dict[str, str]:
-    """Return where 0, the ends of an interval and its difference are drawn, 280 wide.
+    """Return the drawing positions of 0, the ends of an interval and its difference, for a width of 280.
 
     Args:
         comparison: with its interval.
-        scale: of :func:`interval_scale`.
+        scale: from :func:`interval_scale`.
     """
     low, high = scale
     per = 268 / (high - low) if high > low else 0.0

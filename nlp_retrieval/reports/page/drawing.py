@@ -1,7 +1,7 @@
-"""What charts are drawn of: scales, markers, text, and labels that keep out of each other's way.
+"""Elements of charts: scales, markers, text, and labels that do not overlap.
 
-A drawing is 420 wide, in the units of an SVG; whatever is drawn in a series' colour says ``currentColor``. No coordinate is
-ever NaN: a scale always has an extent, and what lies outside it is drawn at its end.
+A drawing is 420 wide, in the units of an SVG; elements in a series' colour use ``currentColor``. No coordinate is
+ever NaN: a scale always has an extent, and values outside it are drawn at its end.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ class ChartAxis:
     """A scale from values to pixels.
 
     Args:
-        low: the lowest value; positive where the scale is logarithmic.
+        low: the lowest value; positive for a logarithmic scale.
         high: the highest value, more than ``low``.
-        start: where ``low`` is, in pixels.
-        end: where ``high`` is.
-        ticks: values that are labelled.
+        start: position of ``low``, in pixels.
+        end: position of ``high``.
+        ticks: values with labels.
         logarithmic: whether equal steps are equal ratios.
     """
 
@@ -62,7 +62,7 @@ class ChartAxis:
     logarithmic: bool = False
 
     def at(self, value: float) -> float:
-        """Return where a value is, in pixels."""
+        """Return the position of a value, in pixels."""
         low, high = self.low, self.high
         value = min(max(value, low), high)
         if self.logarithmic:
@@ -71,16 +71,16 @@ class ChartAxis:
 
 
 def finite(value: float | None) -> float | None:
-    """Return a value that can be drawn; None for one that is missing, infinite or no number."""
+    """Return a value that can be drawn; None if it is missing, infinite or not a number."""
     return value if value is not None and math.isfinite(value) else None
 
 
 def quality_axis(values: list[float], height: float) -> ChartAxis:
-    """Return a scale with round ticks, of a tenth or more: a small difference must not fill the chart.
+    """Return a scale with round ticks that spans a tenth or more: a small difference must not fill the chart.
 
     Args:
         values: between 0 and 1.
-        height: of the drawing.
+        height: height of the drawing.
     """
     low, high = min(values), max(values)
     step = next((step for step in (0.02, 0.05, 0.1, 0.2) if (max(high - low, _SMALLEST_SPAN)) / step <= 6), 0.2)
@@ -94,11 +94,11 @@ def quality_axis(values: list[float], height: float) -> ChartAxis:
 
 
 def cutoff_axis(k_values: list[int], right: float) -> ChartAxis:
-    """Return a scale with the cutoffs as ticks, logarithmic where the largest is more than ten times the smallest.
+    """Return a scale with the cutoffs as ticks, logarithmic if the largest is more than ten times the smallest.
 
     Args:
         k_values: the cutoffs.
-        right: where the largest is, in pixels.
+        right: position of the largest, in pixels.
     """
     low, high = min(k_values), max(k_values)
     if low == high:
@@ -106,18 +106,18 @@ def cutoff_axis(k_values: list[int], right: float) -> ChartAxis:
     logarithmic = high / low > 10
     axis = ChartAxis(low, high, LEFT + 8, right, k_values, logarithmic)
     ticks: list[float] = []
-    for k in sorted(k_values, reverse=True):  # the largest cutoff keeps its label where labels would touch
+    for k in sorted(k_values, reverse=True):  # if labels would touch, the largest cutoff keeps its own
         if not ticks or axis.at(ticks[-1]) - axis.at(k) > _DIGIT * (len(str(k)) + len(str(int(ticks[-1])))) / 2 + 6:
             ticks.append(k)
     return ChartAxis(low, high, LEFT + 8, right, ticks, logarithmic)
 
 
 def cost_axis(values: list[float], right: float) -> ChartAxis:
-    """Return a logarithmic scale of at least one decade; what costs 0 stands at the left end.
+    """Return a logarithmic scale of at least one decade; a cost of 0 is at the left end.
 
     Args:
         values: 0 or more.
-        right: where the scale ends, in pixels.
+        right: end of the scale, in pixels.
     """
     positive = [value for value in values if value > 0]
     low = min(positive, default=0.1) / (1.6 if len(positive) == len(values) else 10)
@@ -139,10 +139,10 @@ def grid(x: ChartAxis, y: ChartAxis, right: float, height: float, y_title: str, 
     Args:
         x: from left to right.
         y: from bottom to top.
-        right: where the lines end, in pixels.
-        height: of the drawing.
-        y_title: what the figures on the left are.
-        x_title: what those below are.
+        right: end of the lines, in pixels.
+        height: height of the drawing.
+        y_title: title of the vertical axis.
+        x_title: title of the horizontal axis.
     """
     bottom = height - BOTTOM
     cut = " (axis does not start at 0)" if y.low > 0 else ""
@@ -157,7 +157,7 @@ def grid(x: ChartAxis, y: ChartAxis, right: float, height: float, y_title: str, 
 
 
 def spread(wanted: list[float], gap: float, top: float, bottom: float) -> list[float]:
-    """Return ascending heights, moved as little as a pass down and a pass up need to be ``gap`` apart between two limits."""
+    """Return ascending heights, moved apart to a distance of ``gap`` between two limits, in one pass down and one up."""
     places: list[float] = []
     for height in wanted:
         places.append(max(height, places[-1] + gap) if places else max(height, top + gap / 2))
@@ -169,12 +169,12 @@ def spread(wanted: list[float], gap: float, top: float, bottom: float) -> list[f
 
 
 def placed_labels(marks: dict[int, Point], texts: dict[int, str], area: Box) -> dict[int, Point]:
-    """Find each label a free place near its point: left edge and middle. One that finds none is left to the title.
+    """Find a free place for each label near its point: left edge and middle. A label without one is shown only on hover.
 
     Args:
         marks: the points.
         texts: the labels.
-        area: left, top, right and bottom of where labels may stand.
+        area: left, top, right and bottom of the area for labels.
     """
     taken: list[Box] = [(x - RING, y - RING, x + RING, y + RING) for x, y in marks.values()]
     places = {}
@@ -204,7 +204,7 @@ def _overlap(one: Box, other: Box) -> bool:
 
 
 def text_width(text: str) -> float:
-    """Estimate pixels by the widest of the usual fonts: a label thought too wide is better than two that touch."""
+    """Estimate pixels by the widest common font: overestimating a label is better than two that touch."""
     return sum(_WIDTHS.get(char, _character_width(char)) for char in text)
 
 
@@ -219,8 +219,8 @@ def path(role: str, course: str, fill: str = "none", dash: str = "") -> Markup:
 
     Args:
         role: its class.
-        course: where it runs, as SVG has it.
-        fill: of what it encloses; empty for a line that encloses nothing.
+        course: its path, in SVG syntax.
+        fill: colour of the enclosed area; empty for an open line.
         dash: lengths of dashes and gaps.
     """
     styles = {"fill": fill, "stroke": "currentColor", "stroke-dasharray": dash, "d": course}
@@ -246,7 +246,7 @@ def whisker(left: float, right: float, y: float) -> Markup:
 
 
 def beside(px: float, left: float, middle: float, text: str) -> Markup:
-    """Return a label, set so that its edge towards the point is where it was planned, however wide the font turns out."""
+    """Return a label whose edge towards the point is at the planned position, whatever the width of the font."""
     width = text_width(text)
     if left > px:
         return text_at(left, middle, text, anchor="start")
@@ -261,7 +261,7 @@ def leader(x1: float, y1: float, x2: float, y2: float) -> Markup:
 
 
 def text_at(x: float, y: float, text: str, anchor: str = "end", role: str = "label") -> Markup:
-    """Return text at a point, centred upon its height; ``anchor`` is the end of it that is there."""
+    """Return text at a point, vertically centred; ``anchor`` is the end of the text at that point."""
     drawn = Markup('<text class="{}" x="{:.1f}" y="{:.1f}" dy="0.35em" text-anchor="{}">{}</text>')
     return drawn.format(role, x, y, anchor, text)
 
@@ -270,11 +270,11 @@ def svg(name: str, title: str, description: str, height: float, body: list[Marku
     """Return a drawing.
 
     Args:
-        name: makes its ids.
-        title: read out first.
-        description: what it shows, in words.
-        height: of the drawing.
-        body: what is drawn.
+        name: prefix of its ids.
+        title: read first by screen readers.
+        description: description of the content, in words.
+        height: height of the drawing.
+        body: the elements.
     """
     drawn = Markup(
         '<svg class="chart" role="img" viewBox="0 0 {:.0f} {:.0f}" aria-labelledby="{name}-title {name}-desc">'

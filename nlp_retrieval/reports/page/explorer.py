@@ -1,6 +1,6 @@
-"""The part of the page that shows why rankings differ: who finds the gold, and any two lists of any query side by side.
+"""The part of the page that shows why rankings differ: which configuration finds the gold, and any two lists of a query.
 
-The lists stand in a block of data that the page's own script opens. What the block holds is shown as text, never as markup.
+The lists are in a block of data that the page's own script opens. The content of the block is shown as text, never as markup.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from nlp_retrieval.reports.page.templating import rendered
 DATA = "explorer-data"
 
 _FOR_TEXTS = 800_000
-"""Characters that are kept free for texts, where there are any."""
+"""Characters reserved for texts, if there are any."""
 
 
 def explorer_section(
@@ -35,12 +35,12 @@ def explorer_section(
     """Return the section.
 
     Args:
-        lists: what the configurations found.
-        baseline: the configuration that the lists of the others are first set beside.
+        lists: the results of the configurations.
+        baseline: the configuration that the others are compared with first.
         k_values: the cutoffs, ascending.
-        per_query: ``[queries]`` by configuration and measure; None: measured from the lists, gold counted by items.
-        retrievers: the ranks of gold documents by retriever; empty where they are not known.
-        room: how many bytes the section may have.
+        per_query: ``[queries]`` by configuration and measure; None to compute it from the lists, with gold counted by items.
+        retrievers: the ranks of gold documents by retriever; empty if unknown.
+        room: maximum size of the section, in bytes.
     """
     configurations = {name: gold_ranks(lists, listing) for name, listing in lists.listings.items()}
     pools = {"configuration": pool_report(lists, configurations, k_values)}

@@ -1,11 +1,11 @@
-"""What the query explorer of the page shows, in one block: JSON, deflated, in base64, as a browser opens it by itself.
+"""Data of the page's query explorer, in one block: JSON, deflated, in base64, which browsers can open without libraries.
 
-Lists are cut to a depth, and scores and signals rounded to four significant digits; nothing else is lost. Where the block
-would be larger than the page may be, lists are cut shorter first, then signals are left out, and where not even that is
-enough, only the queries are kept in which configurations differ most.
+Lists are cut to a depth, and scores and signals rounded to four significant digits; nothing else is lost. If the block
+exceeds the size limit of the page, lists are shortened first, then signals are left out, and if that is not
+enough, only the queries on which configurations differ most are kept.
 
-``lists`` holds for each query and configuration its hits, as columns: places in ``ids``, scores, and the values of each
-signal that the configuration ``has``, null where the hit has none. ``gold`` holds for each query places and grades.
+``lists`` holds for each query and configuration its hits, as columns: positions in ``ids``, scores, and the values of each
+signal that the configuration ``has``, null if the hit has none. ``gold`` holds for each query positions and grades.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ __all__ = ["Block", "explorer_block", "explorer_depth", "explorer_measures", "pa
 _DIGITS = 4
 _SAMPLE = 200  # queries
 _FEWEST = 20  # queries
-_MARGIN = 0.7  # items and words that queries share weigh less among many
+_MARGIN = 0.7  # items and words shared by queries take relatively less space with many queries
 _DEPTH = 10
 _LEAST_DEPTH = 5
 
-_LARGEST = 1.797e308  # of four digits that float64 holds
+_LARGEST = 1.797e308  # largest float64 value with four digits
 _WHOLE = 2.0**53  # below it float64 holds every whole number
 _EXACT = 22  # 10 to this is the largest power that float64 holds exactly
 Values = Mapping[str, Mapping[str, Scores]]
 """``[queries]`` by configuration and measure."""
 
 _Columns = tuple[list[int], list[int], list[list[float | None]]]
-"""Where the hits of each query begin, and the items, scores and signals of all hits, cut to a depth."""
+"""Start of each query's hits, and the items, scores and signals of all hits, cut to a depth."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,10 @@ class Block:
 
     Args:
         text: base64 of the deflated JSON.
-        depth: how many hits of each list it holds.
+        depth: number of hits stored of each list.
         has_signals: whether it holds their signals.
-        queries: how many it holds.
-        items: the ids of the items that it names, in its order.
+        queries: number of queries stored.
+        items: the ids of the items in it, in its order.
     """
 
     text: str
@@ -62,7 +62,7 @@ class Block:
 
 
 def explorer_depth(k_values: Sequence[int]) -> int:
-    """Return how deep lists are shown: the smallest cutoff of at least 10, or the largest there is.
+    """Return the depth of the lists shown: the smallest cutoff of at least 10, or the largest there is.
 
     Args:
         k_values: the cutoffs of the run.
@@ -71,10 +71,10 @@ def explorer_depth(k_values: Sequence[int]) -> int:
 
 
 def explorer_measures(measures: Sequence[str]) -> list[str]:
-    """Return which measures are shown of every query: recall at each cutoff, and three more at the largest.
+    """Return the measures shown for every query: recall at each cutoff, and three more at the largest.
 
     Args:
-        measures: those there are, such as ``"recall@5"``.
+        measures: the measures available, such as ``"recall@5"``.
     """
     parsed = list(map(Measure.parse, measures))
     cuts = [measure.cutoff for measure in parsed if measure.cutoff is not None]
@@ -84,13 +84,13 @@ def explorer_measures(measures: Sequence[str]) -> list[str]:
 
 
 def explorer_block(lists: RunLists, values: Values, k_values: Sequence[int], limit: int) -> Block | None:
-    """Return the data, as much as fits; None where the lists of twenty queries do not.
+    """Return as much of the data as fits; None if the lists of twenty queries do not.
 
     Args:
-        lists: of a run.
+        lists: lists of a run.
         values: ``[queries]`` by configuration and measure.
         k_values: the cutoffs of the run.
-        limit: the most characters that the block may have.
+        limit: maximum characters of the block.
     """
     wanted, n_queries = explorer_depth(k_values), len(lists.query_ids)
     least = min(_LEAST_DEPTH, wanted)
@@ -99,7 +99,7 @@ def explorer_block(lists: RunLists, values: Values, k_values: Sequence[int], lim
     choices = [(depth, True) for depth in range(wanted, least - 1, -1)]
     choices += [(depth, False) for depth in sorted({wanted, least}, reverse=True)]
     for depth, signals in choices:
-        # what a sample of queries takes tells at once that all of them are far too many
+        # the size of a sample of queries shows at once whether all of them are far too many
         if len(few[0].query_ids) < n_queries and _size(few, k_values, depth, signals) * n_queries > limit / _MARGIN:
             continue
         text, items = _packed(lists, values, k_values, depth, signals=signals)
@@ -116,12 +116,12 @@ def explorer_block(lists: RunLists, values: Values, k_values: Sequence[int], lim
 
 
 def _size(few: tuple[RunLists, Values], k_values: Sequence[int], depth: int, signals: bool) -> float:
-    """Characters that one of a few queries takes."""
+    """Characters per query, for a few queries."""
     return len(_packed(*few, k_values, depth, signals=signals)[0]) / max(1, len(few[0].query_ids))
 
 
 def _most_different(values: Values, k_values: Sequence[int]) -> Rows:
-    """The numbers of the queries, those first in which recall at the largest cutoff differs most."""
+    """The numbers of the queries, sorted by how much recall at the largest cutoff differs."""
     recalls = np.stack([one[f"recall@{max(k_values)}"] for one in values.values()])
     return np.argsort(-np.nan_to_num(recalls.max(axis=0) - recalls.min(axis=0)), kind="stable")
 
@@ -149,7 +149,7 @@ def _only(lists: RunLists, values: Values, queries: Rows) -> tuple[RunLists, Val
 
 
 def rounded(values: Scores) -> list[float | None]:
-    """Return values to four significant digits, whole ones without a point; what is not finite becomes None.
+    """Return values to four significant digits, integers without a decimal point; values that are not finite become None.
 
     Args:
         values: ``[any]``.
@@ -159,7 +159,7 @@ def rounded(values: Scores) -> list[float | None]:
     size = np.abs(known)
     digits = _DIGITS - 1 - np.floor(np.log10(np.where(size > 0, size, 1.0)))
     power = 10.0 ** np.clip(np.abs(digits), 0, _EXACT)
-    with np.errstate(over="ignore"):  # in the branch that is not taken
+    with np.errstate(over="ignore"):  # in the branch not used
         short = np.where(digits >= 0, np.rint(known * power) / power, np.rint(known / power) * power)
     if (short == np.rint(short)).all() and (size < _WHOLE).all():
         short = short.astype(np.int64)

@@ -1,8 +1,8 @@
-"""Sweeps of two or three parameters, found in the configurations themselves: heat maps of the main measure.
+"""Sweeps of two or three parameters, detected in the configurations themselves: heat maps of the main measure.
 
-What is varied is whatever differs between configurations: a parameter of components that are otherwise alike, or a whole
-component. Configurations that do not fit the grid, such as a baseline beside it, are left out of its drawing, as long as they
-are few.
+The axes are the differences between configurations: a parameter of otherwise equal components, or a whole
+component. Configurations outside the grid, such as a separate baseline, are left out of the drawing if there are
+only a few.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _LEVELS = 8
 
 @dataclass(frozen=True)
 class GridAxis:
-    """What is varied.
+    """An axis.
 
     Args:
-        path: of the parameter, with dots.
-        keys: of the values, in the order in which they are shown.
-        labels: of the values.
+        path: dotted path of the parameter.
+        keys: keys of the values, in display order.
+        labels: labels of the values.
         is_number: whether all values are numbers.
     """
 
@@ -46,12 +46,12 @@ class GridAxis:
 
 @dataclass(frozen=True)
 class HeatCell:
-    """One combination.
+    """One cell of a grid.
 
     Args:
-        place: of its configuration in the report; -1 where it was not run.
-        name: of its configuration.
-        value: of the measure; None where it was not measured.
+        place: position of its configuration in the report; -1 if it was not run.
+        name: name of its configuration.
+        value: value of the measure; None if it was not measured.
         level: from 0, the lowest value of all, to 7, the highest.
         best: whether no other value is higher.
     """
@@ -68,12 +68,12 @@ class HeatMaps:
     """A grid of two parameters, or one for each value of a third.
 
     Args:
-        measure: what is shown.
+        measure: the measure shown.
         rows: from top to bottom.
         columns: from left to right.
-        third: what the single maps differ in; None where there is one.
+        third: the axis that distinguishes the maps; None if there is one map.
         maps: the cells of each, row by row.
-        outside: how many configurations do not fit.
+        outside: number of configurations outside the grid.
     """
 
     measure: str
@@ -85,7 +85,7 @@ class HeatMaps:
 
 
 def heat_maps(report: BenchmarkReport) -> HeatMaps | None:
-    """Return the main measure over the grid of a sweep; None where most configurations are not of a grid of two or three axes.
+    """Return the main measure over the grid of a sweep; None if most configurations do not form a grid of two or three axes.
 
     Args:
         report: a finished benchmark.
@@ -131,7 +131,7 @@ def heat_maps(report: BenchmarkReport) -> HeatMaps | None:
 def _grid(
     results: list[ConfigurationResult],
 ) -> tuple[list[ConfigurationResult], list[GridAxis], Mapping[str, Mapping[str, str]]]:
-    """The configurations that make up a grid, its axes, and the value of each on each; no axes where there is no grid."""
+    """The configurations of a grid, its axes, and the value of each on each; no axes if there is no grid."""
     inside = _alike(results)
     while len(inside) >= max(4, (1 - _OUTSIDE) * len(results)):
         varied = dict(_varied([one.config for one in inside], ""))
@@ -154,21 +154,21 @@ def _grid(
 
 
 def _alike(results: list[ConfigurationResult]) -> list[ConfigurationResult]:
-    """Those of the usual make, such as one retriever with a reranker, without the few of another."""
+    """The configurations with the most common structure, such as one retriever with a reranker, without the few others."""
     shapes = [json.dumps(_shape(one.config)) for one in results]
     counts = Counter(shapes)
     return [one for one, shape in zip(results, shapes, strict=True) if counts[shape] > _RARE * max(counts.values())]
 
 
 def _shape(value: Any) -> Any:
-    """A configuration without its values, but for the names of components."""
+    """A configuration without its values, except for the names of components."""
     if isinstance(value, dict):
         return {key: inner if key == "name" else _shape(inner) for key, inner in value.items()}
     return [_shape(inner) for inner in value] if isinstance(value, list) else isinstance(value, str)
 
 
 def _rarest(keys: Mapping[str, Sequence[str]]) -> tuple[str, str] | None:
-    """The value that stands furthest behind the others of its axis; None where none does."""
+    """The value with the fewest configurations compared with the others of its axis; None if there is none."""
     shares = []
     for path, own in keys.items():
         counts = Counter(own)
@@ -179,7 +179,7 @@ def _rarest(keys: Mapping[str, Sequence[str]]) -> tuple[str, str] | None:
 
 
 def _varied(values: Sequence[Any], path: str) -> Iterator[tuple[str, Sequence[Any]]]:
-    """Where plain values differ: the paths, with the value of each."""
+    """Paths where plain values differ, with the value of each."""
     if len(set(map(value_key, values))) == 1:
         return
     first = values[0]

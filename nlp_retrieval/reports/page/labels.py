@@ -1,6 +1,6 @@
-"""Short labels of configurations: two that have different names have different labels.
+"""Short, distinct labels of configurations.
 
-What a long name shares with the others gives way to middle dots, so that what tells it from them is left to read.
+Parts that a long name shares with the others are replaced by middle dots, so that its distinguishing parts remain readable.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from nlp_retrieval.text.printing import printable
 
 DOTS = "\N{MIDDLE DOT}" * 3
 LONGEST = 24
-"""Characters."""
+"""Maximum characters."""
 
 _PARTS = re.compile(r"\w+|\W+")
 
 
 def labels_of_names(names: Sequence[str]) -> list[str]:
-    """Return a label for each name, of 24 characters at most; a little more where only numbers tell labels apart.
+    """Return a label for each name, of at most 24 characters, or slightly more if only numbers distinguish labels.
 
     Args:
-        names: of configurations, no two equal.
+        names: distinct names of configurations.
     """
     names = list(map(printable, names))
     parts = [_PARTS.findall(name) for name in names]
@@ -38,7 +38,7 @@ def labels_of_names(names: Sequence[str]) -> list[str]:
 
 
 def _without(parts: Sequence[str], shared: set[str]) -> str:
-    """The name with runs of shared parts taken out, the longest first, until it is short enough; else cut in its middle."""
+    """The name with runs of shared parts removed, longest first, until it is short enough; otherwise cut in its middle."""
     parts = list(parts)
     while sum(map(len, parts)) > LONGEST:
         runs = [run for run in _runs(parts, shared) if sum(map(len, parts[slice(*run)])) > len(DOTS)]
@@ -50,7 +50,7 @@ def _without(parts: Sequence[str], shared: set[str]) -> str:
 
 
 def _runs(parts: Sequence[str], shared: set[str]) -> list[tuple[int, int]]:
-    """Return where runs of shared parts begin and end."""
+    """Return the start and end of runs of shared parts."""
     edges = [
         place for place in range(len(parts) + 1) if _is_shared(parts, place, shared) != _is_shared(parts, place - 1, shared)
     ]
@@ -67,7 +67,7 @@ def _cut(text: str) -> str:
 
 
 def _told_apart(names: Sequence[str]) -> list[str]:
-    """Return what is left of each name without the beginning and the end that all of them share."""
+    """Return each name without the beginning and the end that all of them share."""
     begin = _shared_start(names)
     rests = [name[begin:] for name in names]
     end = _shared_start([rest[::-1] for rest in rests])
@@ -82,6 +82,6 @@ def _told_apart(names: Sequence[str]) -> list[str]:
 
 
 def _shared_start(texts: Sequence[str]) -> int:
-    """Return how many characters all texts begin with."""
+    """Return the length of the texts' common prefix."""
     differing = (place for place, characters in enumerate(zip(*texts, strict=False)) if len(set(characters)) > 1)
     return next(differing, min(map(len, texts)))

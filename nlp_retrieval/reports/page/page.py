@@ -1,10 +1,10 @@
 """The report of a benchmark as one HTML page that needs no network, no account and no other file.
 
-Everything that a user named is escaped, and a content security policy allows exactly one style sheet and one script,
-by their hashes: should an escape ever be missed, the browser still runs nothing. The whole report stands in the HTML;
-the script only hides, sorts and shows, so the page is complete without it, but for the lists of every query: these stand in
-a block of data that the script opens. With them the page stays below :data:`LIMIT`; without them it is as large as its
-tables are.
+All user-supplied text is escaped, and a content security policy allows exactly one style sheet and one script,
+by their hashes: even if an escape is missed, the browser runs nothing. The whole report is in the HTML;
+the script only hides, sorts and shows, so the page is complete without it, except for the lists of every query: these are in
+a block of data that the script opens. With them the page stays below :data:`LIMIT`; without them its size depends on its
+tables.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ from nlp_retrieval.text.printing import printable
 
 # Charts of quality against a cost, with the Pareto front: one point for each configuration.
 #
-# A line through a point is the 95% interval of a median latency. Rings mark the front, broken rings what is tied with it.
+# A line through a point is the 95% interval of a median latency. Rings mark the front, broken rings points tied with it.
 
 _LEGEND = 20.0
 
 
 def quality_latency(report: BenchmarkReport) -> str:
-    """Return recall at the largest cutoff against median latency, with the Pareto front; ``""`` where nothing was measured.
+    """Return recall at the largest cutoff against median latency, with the Pareto front; ``""`` if nothing was measured.
 
     Args:
         report: a finished benchmark.
@@ -76,7 +76,7 @@ def quality_latency(report: BenchmarkReport) -> str:
 
 
 def quality_price(report: BenchmarkReport) -> str:
-    """Return recall at the largest cutoff against the price of 1,000 queries; ``""`` where no price is known.
+    """Return recall at the largest cutoff against the price of 1,000 queries; ``""`` if no price is known.
 
     Args:
         report: a finished benchmark.
@@ -90,7 +90,7 @@ def quality_price(report: BenchmarkReport) -> str:
 
 
 def _quality_against(report: BenchmarkReport, cost: Column, name: str, said: tuple[str, str, str]) -> str:
-    """One labelled point per configuration; those on the front are ringed, and a line steps from one to the next."""
+    """One labelled point per configuration; those on the front are ringed, and connected by a stepped line."""
     k = max(report.k_values, default=0)
     points = {
         place: (value, dear)
@@ -116,7 +116,7 @@ def _quality_against(report: BenchmarkReport, cost: Column, name: str, said: tup
             *_front_legend(height + _LEGEND / 2, ties=bool(ties & set(points))),
         ]
     labels = labels_of_names([result.name for result in report.configurations])
-    # what is named finds a place for its label in the order of its importance
+    # labels are placed in order of importance
     area = (LEFT + 2, TOP - 6, WIDTH, height - BOTTOM - 1)
     label_places = placed_labels({place: marks[place] for place in named}, dict(enumerate(labels)), area)
     told = {}
@@ -147,7 +147,7 @@ def _ties(report: BenchmarkReport, cost: Column) -> set[int]:
 
 
 def _label(mark: Point, text: str, place: Point | None) -> list[Markup]:
-    """A name at its place, with a line to its point where it is apart; without a place, for when it is pointed at."""
+    """A name at its place, with a line to its point if it is apart; without a place, it is shown on hover."""
     (px, py), width = mark, text_width(text)
     if place is None:
         is_left = px + RING + 4 + width > WIDTH
@@ -160,7 +160,7 @@ def _label(mark: Point, text: str, place: Point | None) -> list[Markup]:
 
 
 def _front(points: dict[int, tuple[float, float]]) -> list[int]:
-    """Return which points are on the front, the cheapest first; none where there is nothing to compare."""
+    """Return the points on the front, cheapest first; empty if there is nothing to compare."""
     if len(points) < 2:
         return []
     on_front = [place for place, on in zip(points, not_dominated(list(points.values())), strict=True) if on]
@@ -168,7 +168,7 @@ def _front(points: dict[int, tuple[float, float]]) -> list[int]:
 
 
 def _steps(marks: list[tuple[float, float]]) -> Markup:
-    """Return the best quality to be had for each cost: level from a point to the next, and then up."""
+    """Return the best quality available at each cost, as a step function."""
     (x, y), *others = marks
     return path("step", f"M{x:.1f},{y:.1f}" + "".join(f"H{px:.1f}V{py:.1f}" for px, py in others), dash="5 3")
 
@@ -181,7 +181,7 @@ def _front_legend(y: float, *, ties: bool) -> list[Markup]:
 
 
 LIMIT = 7_500_000
-"""Bytes."""
+"""Maximum size in bytes."""
 
 _DATE_KEY = "finished"
 _STYLES = ("report.css", "parts.css", "explorer.css")
@@ -189,7 +189,7 @@ _SCRIPTS = ("explorer/elements.js", "report.js", "tables.js", "charts.js")
 _H2 = re.compile(r'<h2 id="([a-z-]+)">(.{0,300}?)</h2>')
 
 _CONTENTS = 200
-"""Bytes of one more entry in the list of contents."""
+"""Bytes per entry in the list of contents."""
 
 _EXPLORER = [f"explorer/{name}.js" for name in ("data", "passages", "queries", "lists", "explorer")]
 
@@ -203,9 +203,9 @@ def render_page(
     """Return the page.
 
     Args:
-        report: a finished benchmark, or what is shown of it.
-        lists: what its configurations found; without them the page has no lists of queries and no pool.
-        per_query: ``[queries]`` by configuration and measure; None: measured from the lists, gold counted by items.
+        report: a finished benchmark, or a selection of it.
+        lists: the results of its configurations; without them the page has no lists of queries and no pool.
+        per_query: ``[queries]`` by configuration and measure; None to compute it from the lists, with gold counted by items.
         retrievers: the ranks of gold documents in the lists of each retriever alone; see
             :func:`~nlp_retrieval.evaluation.pool.gold_ranks`.
     """
@@ -249,11 +249,11 @@ def write_page(
     per_query: Mapping[str, Mapping[str, Scores]] | None = None,
     retrievers: Mapping[str, Ranks] | None = None,
 ) -> None:
-    """Write the page; whoever reads the path finds the old page or the whole new one, never a part.
+    """Write the page; readers of the path see the old page or the whole new one, never a part.
 
     Args:
-        report: a finished benchmark, or what is shown of it.
-        path: the file to write. Its folder is made where it is missing.
+        report: a finished benchmark, or a selection of it.
+        path: the file to write. Its folder is created if it is missing.
         lists: as in :func:`render_page`, as are the other arguments.
         per_query: measures of every query.
         retrievers: ranks of gold documents by retriever.
@@ -265,20 +265,20 @@ def write_page(
 
 
 def _header(view: ReportView, parts: Mapping[str, object], why: str = "") -> Markup:
-    """Return what the page is of, with a list of its contents."""
+    """Return the subject of the page, with a list of its contents."""
     sections = _H2.findall(f"{parts['figures']}{why}{parts['record']}")
     contents = [(target, Markup(title)) for target, title in sections]  # noqa: S704 - escaped as it was rendered
     return rendered("header.html", view=view, report=view.report, facts=_facts(view), dataset=view.dataset, contents=contents)
 
 
 def _longest(report: BenchmarkReport, stages: list[str]) -> float:
-    """The milliseconds of the slowest configuration, its stages together."""
+    """Total milliseconds of the stages of the slowest configuration."""
     costs = [result.cost for result in report.configurations if result.cost is not None]
     return max((sum(stage_time(cost.stage_ms, stage) for stage in stages) for cost in costs), default=0.0)
 
 
 def _facts(view: ReportView) -> list[str]:
-    """Return what the figures are of, in a few words each."""
+    """Return the basis of the figures, in a few words each."""
     report = view.report
     facts = [
         counted(len(report.configurations), "configuration"),
@@ -302,7 +302,7 @@ def _items(view: ReportView) -> str:
 
 
 def _charts(view: ReportView) -> list[tuple[str, str, Mapping[str, str]]]:
-    """Each drawing with what it shows, and whose answers of the language model came from disk."""
+    """Each drawing with its title, and the configurations whose language model answers came from disk."""
     report = view.report
     charts: list[tuple[str, str, Mapping[str, str]]] = [
         (recall_curves(report, "recall"), "Recall over the cutoff: the share of the gold items found.", {}),
@@ -318,7 +318,7 @@ def _charts(view: ReportView) -> list[tuple[str, str, Mapping[str, str]]]:
 
 
 def _stages(report: BenchmarkReport) -> list[str]:
-    """Merge the stages of all configurations: one that only some have stands before what follows it there."""
+    """Merge the stages of all configurations: a stage of only some comes before the stage that follows it there."""
     merged: list[str] = []
     for result in report.configurations:
         own = list(result.cost.stage_ms) if result.cost is not None else []

@@ -1,4 +1,4 @@
-"""The part of the page that compares every two configurations."""
+"""The part of the page that compares all pairs of configurations."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from nlp_retrieval.reports.page.templating import rendered
 
 
 def pairwise_section(pairwise: Pairwise | None) -> Markup:
-    """Return the section; empty where there are fewer than three configurations: two are compared above it.
+    """Return the section; empty for fewer than three configurations: two are already compared above it.
 
     Args:
-        pairwise: all pairs; None where there are none.
+        pairwise: all pairs; None if there are none.
     """
     if pairwise is None or len(pairwise.systems) < 3:
         return Markup()

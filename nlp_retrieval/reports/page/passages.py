@@ -1,7 +1,7 @@
-"""The texts of what the explorer of the page shows, in a block beside its lists: each once, and opened after them.
+"""The texts in the page's explorer, in a separate block next to its lists: each once, and opened after them.
 
-Where they would be larger than the page may be, all are cut to a shorter beginning; where not even short ones fit, only gold
-and what stands highest in a list have theirs.
+If they exceed the size limit of the page, all are cut to a shorter beginning; if even short ones do not fit, only gold
+and the highest-ranked hits keep theirs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from nlp_retrieval.reports.snippets import common_words
 from nlp_retrieval.text.printing import visible
 
 MOST = 2_500_000
-"""Characters of the block."""
+"""Maximum characters of the block."""
 
 _LENGTHS = (LONGEST_TEXT, 1200, 600, 300)
 
@@ -27,10 +27,10 @@ class PassageBlock:
     """The texts.
 
     Args:
-        text: base64 of the deflated JSON: texts in the order of the items, and words too common to be marked.
-        longest: how many characters of each text it holds at most.
-        kept: how many texts it holds.
-        known: how many there are.
+        text: base64 of the deflated JSON: texts in the order of the items, and words too common to highlight.
+        longest: maximum characters of each text.
+        kept: number of texts included.
+        known: number of texts available.
     """
 
     text: str
@@ -40,17 +40,17 @@ class PassageBlock:
 
     @property
     def is_cut(self) -> bool:
-        """Return whether texts are cut shorter than they were kept."""
+        """Return whether texts are shorter than they were stored."""
         return self.longest < LONGEST_TEXT
 
 
 def passages_block(lists: RunLists, items: Sequence[str], room: int) -> PassageBlock | None:
-    """Return the texts, as long as fits; None where none are known, or not one fits.
+    """Return the texts, as long as they fit; None if none are known, or not one fits.
 
     Args:
-        lists: of a run.
-        items: the ids of the items that are shown, in order.
-        room: how many characters the page has left.
+        lists: lists of a run.
+        items: the ids of the items shown, in order.
+        room: number of characters left on the page.
     """
     whole = [visible(lists.passages.get(item, "")).strip() for item in items]
     if not any(whole):
@@ -78,7 +78,7 @@ def _packed(whole: Sequence[str], kept: Sequence[int], common: Sequence[str], lo
 
 
 def _highest_first(lists: RunLists, items: Sequence[str]) -> list[int]:
-    """The places of the items whose texts are known, by the best rank in any list; gold before all."""
+    """The positions of the items with known texts, by the best rank in any list; gold first."""
     best = np.full(len(lists.item_ids), np.iinfo(np.int64).max)
     for one in lists.listings.values():
         rank = np.arange(len(one.items)) - np.repeat(one.offsets[:-1], np.diff(one.offsets))

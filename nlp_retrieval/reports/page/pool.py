@@ -1,4 +1,4 @@
-"""What the page says of the pool: who finds which gold, and what nobody finds."""
+"""The pool on the page: which sources find which gold, and the gold that none finds."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from nlp_retrieval.reports.page.templating import rendered
 
 
 def pool_tables(pools: Mapping[str, PoolReport], texts: Mapping[str, str]) -> Markup:
-    """Return a table for each kind of source, with examples of what nobody finds and of what only one does.
+    """Return a table for each kind of source, with examples of gold found by no source or by only one.
 
     Args:
-        pools: by what the sources are: ``"configuration"``, ``"retriever"``.
-        texts: of the queries, by id.
+        pools: by kind of source: ``"configuration"``, ``"retriever"``.
+        texts: texts of the queries, by id.
     """
     judged = {kind: pool for kind, pool in pools.items() if pool.gold}
     return rendered("pool.html", pools=judged, texts=texts) if judged else Markup()

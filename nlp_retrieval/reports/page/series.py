@@ -1,7 +1,7 @@
-"""What the series of a chart share: colours by their place, and which of many are named.
+"""Shared properties of the series of a chart: colours by position, and the choice of labelled series.
 
-Where there are more than a dozen series, only the baseline, those on a Pareto front and the best five have their names beside
-them. The others are paler, and named when they are pointed at.
+With more than a dozen series, only the baseline, those on a Pareto front and the best five are labelled next to
+them. The others are paler, and labelled on hover.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _FEW, _BEST = 12, 5
 
 
 def foremost(report: BenchmarkReport, values: Mapping[int, float], first: Sequence[int] = ()) -> list[int]:
-    """Return the places of the configurations that are named in a chart, the most important first.
+    """Return the positions of the configurations to label in a chart, the most important first.
 
     Args:
         report: a finished benchmark.
-        values: that are drawn, by place; more is better.
-        first: places that come next to the baseline; by default those on a front of the report.
+        values: the values drawn, by position; more is better.
+        first: positions that come right after the baseline; by default those on a front of the report.
     """
     names = [result.name for result in report.configurations]
     on_fronts = {name for front in fronts(report).values() for name in front.names}
@@ -38,24 +38,24 @@ def foremost(report: BenchmarkReport, values: Mapping[int, float], first: Sequen
 
 
 def named_last(places: Iterable[int], named: Collection[int]) -> list[int]:
-    """Return places in the order in which they are drawn: what is named is drawn over what is not."""
+    """Return positions in drawing order: labelled series are drawn over the others."""
     return sorted(places, key=lambda place: (place in named, place))
 
 
 def series(place: int, title: str, is_named: bool) -> Markup:
-    """Begin what is drawn in one colour.
+    """Begin a group of elements in one colour.
 
     Args:
-        place: of the configuration in the report.
-        title: what it is, with its figures.
-        is_named: whether it is drawn in full strength.
+        place: position of the configuration in the report.
+        title: its name and figures.
+        is_named: whether to draw it in full strength.
     """
     role = f"series-{place % _COLOURS}" + ("" if is_named else " rest")
     return Markup('<g class="{}" data-series="{}"><title>{}</title>').format(role, place, title)
 
 
 def series_class(place: int) -> str:
-    """Return the class that colours a series; where colours come round again they are paler."""
+    """Return the colour class of a series; repeated colours are paler."""
     return f"series-{place % _COLOURS}" + (" again" if place // _COLOURS % 2 else "")
 
 

@@ -1,6 +1,6 @@
-"""The templates of the page: every value that they print is escaped, and freed of what a browser or a terminal obeys.
+"""The templates of the page: every printed value is escaped and stripped of control characters for browsers and terminals.
 
-Only what these modules mark as markup themselves (drawings, rendered parts) goes into the page as it is.
+Only markup created by these modules (drawings, rendered parts) is inserted unescaped.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def rendered(template: str, folder: Path | None = None, /, **values: object) -> 
 
     Args:
         template: its file in ``templates``.
-        folder: has templates of another package; those that it lacks are the library's.
-        values: what it is made of, by name.
+        folder: templates of another package; missing ones are taken from the library.
+        values: the variables, by name.
     """
     return Markup(_environment(folder).get_template(template).render(**values))  # noqa: S704 - escaped as it was rendered
 
@@ -51,7 +51,7 @@ def asset(name: str, folder: Path | None = None) -> Markup:
 
     Args:
         name: its file.
-        folder: of another package; by default ``assets`` of this one.
+        folder: folder of another package; by default ``assets`` of this one.
     """
     return Markup(((folder or _ASSETS) / name).read_text("utf-8"))  # noqa: S704 - a file of an installed package
 
@@ -114,12 +114,12 @@ def _shown(value: object) -> object:
 
 
 def _digest(text: str) -> str:
-    """Return what a content security policy allows this text by."""
+    """Return the hash by which a content security policy allows this text."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _breakable(text: str) -> Markup:
-    """A name with the places where it may go on in the next line: behind what parts its words, never inside one."""
+    """A name with possible line breaks: after the separators of its words, never inside a word."""
     return Markup("<wbr>").join(re.split(r"(?<=[-_/=+.:,;])(?=\w)", printable(text)))
 
 

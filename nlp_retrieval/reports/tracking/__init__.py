@@ -1,1 +1,1 @@
-"""What trackers of experiments are told of a benchmark, the same for each, and those that are no Weights & Biases."""
+"""Logging of benchmarks to experiment trackers: the shared content, and all trackers except Weights & Biases."""

@@ -1,4 +1,4 @@
-"""What is logged of a benchmark, whatever the tracker: a run for each configuration, and one that sums up."""
+"""Content logged for a benchmark, for any tracker: a run for each configuration, and a summary run."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _FRONTS = {"latency_ms": "pareto", "price_per_1000_queries": "pareto_price"}
 
 @dataclass(frozen=True)
 class LoggedRun:
-    """One run as trackers are told of it.
+    """One run, as logged to trackers.
 
     Args:
-        name: of the configuration, or ``summary``.
+        name: name of the configuration, or ``summary``.
         job: ``configuration`` or ``summary``.
         config: flat; see :mod:`nlp_retrieval.reports.tracking.run_config`.
         tags: short words.
         curves: values by cutoff, by measure family (``recall``), and by group and family (``hops=3/recall``).
         figures: numbers and truth values by name.
-        headline: the names of those figures that are shown where there is room for few; higher is better.
+        headline: the names of the main figures, to be shown if space is limited; higher is better.
         words: texts by name, such as the fingerprint.
         files: that belong to it.
-        failed: why the configuration failed; empty where it did not.
+        failed: the error of the configuration; empty if it succeeded.
     """
 
     name: str
@@ -49,12 +49,12 @@ class LoggedRun:
 
     @property
     def key(self) -> str:
-        """Return what tells it from the others of its benchmark."""
+        """Return the key that distinguishes it from the others of its benchmark."""
         return f"{self.job}: {self.name}"
 
 
 def runs_of(report: BenchmarkReport | ReportView) -> list[LoggedRun]:
-    """Return the runs of a finished benchmark: its configurations, those that failed, and the summary.
+    """Return the runs of a finished benchmark: its configurations, including failed ones, and the summary.
 
     Args:
         report: with its files.
@@ -80,7 +80,7 @@ def runs_of(report: BenchmarkReport | ReportView) -> list[LoggedRun]:
 
 
 def sweep_of(report: BenchmarkReport) -> Config:
-    """Return what tells the results of a benchmark from those of another: what was found, and not what it cost.
+    """Return values that identify the results of a benchmark: quality, but not costs.
 
     Args:
         report: a finished benchmark.
@@ -99,10 +99,10 @@ def sweep_of(report: BenchmarkReport) -> Config:
 
 
 def cost_figures(row: Row) -> dict[str, float]:
-    """Return the single figures of a cost by name; those of language models only where one was asked.
+    """Return the single figures of a cost by name; those of language models only if one was used.
 
     Args:
-        row: of a configuration; its prices are among the figures where they are known.
+        row: row of a configuration; its prices are included if known.
     """
     if row.result.cost is None:
         return {}
@@ -115,13 +115,13 @@ def cost_figures(row: Row) -> dict[str, float]:
 
 
 def on_fronts(row: Row, view: ReportView) -> dict[str, bool]:
-    """Return whether a configuration is on each front that it has a place in."""
+    """Return, for each front that a configuration has values for, whether it is on it."""
     name = row.result.name
     return {_FRONTS[key]: name in front.names for key, front in view.fronts.items() if name in front.placed}
 
 
 def headline_of(view: ReportView) -> list[str]:
-    """Return the measures that are shown where there is little room."""
+    """Return the measures to show if space is limited."""
     return [column.key for column in view.summary if column.cost is None]
 
 
@@ -166,7 +166,7 @@ def _curves(result: ConfigurationResult, k_values: list[int]) -> dict[str, dict[
 
 
 def _lists(report: BenchmarkReport, name: str) -> list[Path]:
-    """The TREC run of a configuration, where it was written."""
+    """The TREC run of a configuration, if it was written."""
     if "trec" not in report.files:
         return []
     names = [result.name for result in report.configurations]
@@ -175,7 +175,7 @@ def _lists(report: BenchmarkReport, name: str) -> list[Path]:
 
 
 def _files(report: BenchmarkReport) -> list[Path]:
-    """Return what is needed to repeat and to check a benchmark: manifest, results and judgements."""
+    """Return the files needed to repeat and check a benchmark: manifest, results and judgements."""
     kept = [Path(report.files[kind]) for kind in ("manifest", "results") if kind in report.files]
     return _there(*kept, *([Path(report.files["trec"]) / "qrels.txt"] if "trec" in report.files else []))
 

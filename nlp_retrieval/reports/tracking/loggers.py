@@ -1,4 +1,4 @@
-"""Which trackers a benchmark is logged to: those that its file names, or those that are asked for by name."""
+"""Loggers of a benchmark: for the trackers named in its file, or those requested by name."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def loggers_of(config: BenchmarkConfig, names: Sequence[str] = ()) -> list[RunLo
     """Return the loggers of a benchmark.
 
     Args:
-        config: which says where each tracker keeps its runs.
-        names: of the trackers; empty: those that the configuration names.
+        config: the configuration, with the settings of each tracker.
+        names: names of the trackers; empty for those in the configuration.
     """
     named = {"wandb": config.wandb is not None, "mlflow": config.mlflow is not None, "tensorboard": config.tensorboard}
     loggers: dict[str, RunLogger] = {

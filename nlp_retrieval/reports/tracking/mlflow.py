@@ -1,6 +1,6 @@
-"""A benchmark as MLflow runs: the summary, and under it one for each configuration.
+"""A benchmark as MLflow runs: the summary, with a nested run for each configuration.
 
-Names are as for other trackers, but for the characters that MLflow does not take: ``recall@10`` is ``recall_at_10``, and
+Names are as for other trackers, except for characters that MLflow does not accept: ``recall@10`` is ``recall_at_10``, and
 ``hops=3/recall`` is ``hops:3/recall``. MLflow's own telemetry stays off.
 """
 
@@ -25,10 +25,10 @@ from nlp_retrieval.reports.tracking.logged_run import LoggedRun, runs_of, sweep_
 from nlp_retrieval.reports.tracking.run_logger import RunLogger, is_reachable, run_id, sweep_id
 
 ID_TAG = "nlp_retrieval.run"
-"""Tells a run that was logged before."""
+"""Tag that identifies a run that was logged before."""
 
 WHOLE_TAG = "nlp_retrieval.whole"
-"""Is set last."""
+"""Tag that is set last."""
 
 _MOST_AT_ONCE = 100
 _LONGEST_VALUE = 6000
@@ -39,14 +39,14 @@ class MlflowLogger(RunLogger):
     """Logs to MLflow.
 
     Args:
-        settings: where to.
+        settings: settings for MLflow.
     """
 
     def __init__(self, settings: MlflowSettings | None = None) -> None:
         self.settings = settings or MlflowSettings()
 
     def check(self, folder: Path) -> str:
-        """Say where the runs go; see :meth:`RunLogger.check`."""
+        """Report where the runs go; see :meth:`RunLogger.check`."""
         _mlflow()
         uri = self._uri(folder)
         shown = str(without_secrets(uri))
@@ -55,7 +55,7 @@ class MlflowLogger(RunLogger):
         return f"MLflow: runs go to experiment {self.settings.experiment!r} of {shown}"
 
     def log(self, report: BenchmarkReport, folder: Path) -> list[str]:
-        """Log a benchmark; see :meth:`RunLogger.log`. Runs that were begun and not finished are deleted and logged anew."""
+        """Log a benchmark; see :meth:`RunLogger.log`. Unfinished runs are deleted and logged again."""
         mlflow = _mlflow()
         uri = self._uri(folder)
         sweep, runs = sweep_id(sweep_of(report)), runs_of(report)
@@ -90,12 +90,12 @@ class MlflowLogger(RunLogger):
 
 
 def _own_uri(folder: Path) -> str:
-    """Of the file that is used where nobody names another store."""
+    """URI of the default store, a file."""
     return f"sqlite:///{folder.absolute() / 'mlflow.db'}"
 
 
 class _Logged:
-    """One run: begun, given its content, and ended; not touched where it was ended before."""
+    """One run: started, filled, and ended; unchanged if it was ended before."""
 
     def __init__(self, run: LoggedRun, identity: str, names: Mapping[str, str]) -> None:
         self.run = run
@@ -107,7 +107,7 @@ class _Logged:
         for before in client.search_runs([experiment], f"tags.`{ID_TAG}` = '{self.identity}'"):
             if before.data.tags.get(WHOLE_TAG):
                 self.is_finished = True
-                if parent:  # the one that it was logged under may have been deleted since
+                if parent:  # its parent run may have been deleted since
                     client.set_tag(before.info.run_id, "mlflow.parentRunId", parent)
                 return str(before.info.run_id)
             client.delete_run(before.info.run_id)
@@ -138,7 +138,7 @@ class _Logged:
 
 
 def _some(entities: list[Any]) -> Iterator[list[Any]]:
-    """As many at once as one request may hold."""
+    """Split entities into parts of at most one request's size."""
     yield from (entities[start : start + _MOST_AT_ONCE] for start in range(0, len(entities), _MOST_AT_ONCE))
 
 
@@ -154,7 +154,7 @@ def _mlflow() -> Any:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep MLflow from telling of the tables that it makes."""
+    """Keep MLflow from reporting the tables it creates."""
     logger = logging.getLogger("mlflow")
     before = logger.level
     logger.setLevel(logging.WARNING)
@@ -179,7 +179,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _names(texts: Iterable[str]) -> dict[str, str]:
-    """Names as MLflow takes them, by what they stand for; equal ones get a number, also if only case differs."""
+    """Names in MLflow's form, by original name; equal ones get a number, also if only case differs."""
     made: dict[str, str] = {}
     used: set[str] = set()
     for text in dict.fromkeys(texts):
@@ -194,6 +194,6 @@ def _names(texts: Iterable[str]) -> dict[str, str]:
 
 
 def _name(text: str) -> str:
-    """A name as MLflow takes it: a path without empty parts, of letters, digits and a few signs."""
+    """A name in MLflow's form: a path without empty parts, of letters, digits and a few symbols."""
     plain = re.sub(r"[^\w\-. :/]", "_", text.replace("@", "_at_").replace("=", ":"))
     return "/".join(part.strip(".") or "_" for part in plain.split("/"))[:_LONGEST_KEY]

@@ -1,9 +1,9 @@
-"""A configuration as flat values that a dashboard filters and groups by: each setting under one name, and once.
+"""A configuration as flat values for a dashboard to filter and group by: each setting under one name, and once.
 
-What an axis of a grid decides stands under ``grid/<axis>`` and nowhere else, so that two runs that differ in one parameter
-differ in one value. The parts of a searcher are told by short names (``retrievers``, ``encoder``, ``links``, ``processor``,
-``fusion``, ``reranker``), their parameters by their places (``bm25s/k1``); what is null is left out. A fingerprint, which would
-differ wherever anything does, is none of it.
+Settings on an axis of a grid are under ``grid/<axis>`` and nowhere else, so that two runs that differ in one parameter
+differ in one value. The parts of a searcher have short names (``retrievers``, ``encoder``, ``links``, ``processor``,
+``fusion``, ``reranker``), their parameters have paths (``bm25s/k1``); null values are left out. A fingerprint, which would
+differ on any change, is not included.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.reports.view import ReportView
 
 PARTS = ("retrievers", "encoder", "links", "processor", "fusion", "reranker")
-"""The short names that are columns of tables, and tags."""
+"""The short names used as columns of tables, and as tags."""
 
 _AT_ROOT = ("processor", "fusion", "reranker")
 _FILES_OF_ANY_SET = frozenset(
@@ -37,7 +37,7 @@ class _Setting:
 
 
 def configs_of(view: ReportView) -> dict[str, Config]:
-    """Return the flat configuration of each configuration that was run, by its name.
+    """Return the flat configuration of each configuration that was run, by name.
 
     Args:
         view: a finished benchmark.
@@ -72,7 +72,7 @@ def failed_config(report: BenchmarkReport, config: Config) -> Config:
 
 
 def shared_config(report: BenchmarkReport) -> Config:
-    """Return what all configurations of a benchmark have in common: data set, queries, cutoffs and baseline."""
+    """Return the settings common to all configurations of a benchmark: data set, queries, cutoffs and baseline."""
     queries = report.manifest.get("query_fingerprint")
     told = {
         "dataset": dataset_of(report.manifest),
@@ -85,11 +85,11 @@ def shared_config(report: BenchmarkReport) -> Config:
 
 
 def tags_of(config: Config, *, baseline: bool = False) -> list[str]:
-    """Return short words to find a run by: the data set, the parts of its searcher, and whether it is the baseline.
+    """Return tags for finding a run: the data set, the parts of its searcher, and whether it is the baseline.
 
     Args:
-        config: as :func:`configs_of` gives it.
-        baseline: whether it is.
+        config: as returned by :func:`configs_of`.
+        baseline: whether it is the baseline.
     """
     said = [str(config["dataset"])] if "dataset" in config else []
     for part in PARTS:
@@ -99,14 +99,14 @@ def tags_of(config: Config, *, baseline: bool = False) -> list[str]:
 
 
 def dataset_of(manifest: Config) -> str:
-    """Return a short name of the data set: the last part of its path or name that says anything; empty where none is known.
+    """Return a short name of the data set: the last informative part of its path or name; empty if none is known.
 
     Args:
-        manifest: of a run.
+        manifest: manifest of a run.
     """
     loader = (manifest.get("corpus") or {}).get("loader") or {}
     while isinstance(loader, dict) and isinstance(loader.get("loader"), dict):
-        loader = loader["loader"]  # cut into passages by another
+        loader = loader["loader"]  # wrapped by a loader that cuts passages
     source = next((loader[key] for key in ("dataset", "dataset_id", "path", "table", "url") if loader.get(key)), "")
     parts = [part.partition(".")[0] for part in PurePosixPath(str(source).replace("\\", "/")).parts]
     said = [part for part in parts if part and part.lower() not in _FILES_OF_ANY_SET and part != "/"]
@@ -114,7 +114,7 @@ def dataset_of(manifest: Config) -> str:
 
 
 def _grid(report: BenchmarkReport) -> tuple[dict[str, str], dict[str, dict[str, Any]]]:
-    """Paths of the axes by short name, and their values by configuration; empty where there was no grid."""
+    """Paths of the axes by short name, and their values by configuration; empty without a grid."""
     told = report.manifest.get("grid")
     if not isinstance(told, Mapping) or not isinstance(told.get("axes"), dict) or not isinstance(told.get("values"), dict):
         return {}, {}
@@ -123,13 +123,13 @@ def _grid(report: BenchmarkReport) -> tuple[dict[str, str], dict[str, dict[str, 
 
 
 def _decided(axes: Mapping[str, str], config: Config) -> list[Place]:
-    """The places in a configuration that axes decide."""
+    """The places in a configuration that are set by axes."""
     places = []
     for path in axes.values():
         try:
             places.append(with_value(config, str(path).split("."), None)[1])
         except ConfigurationError:
-            continue  # another axis took its place away here
+            continue  # removed here by another axis
     return places
 
 
@@ -138,7 +138,7 @@ def _has(settings: Sequence[_Setting], wanted: _Setting) -> bool:
 
 
 def _settings(config: Config) -> list[_Setting]:
-    """The parameters of a searcher, flat, each with the places in the configuration that it stands for."""
+    """The parameters of a searcher, flat, each with its places in the configuration."""
     found: list[_Setting] = []
     for key, value in config.items():
         if key == "retrievers" and isinstance(value, dict | list) and value:
@@ -202,7 +202,7 @@ def _name(part: Any) -> str:
 
 
 def _numbered(parts: Sequence[Any]) -> list[str]:
-    """The names of components, with a number where several share one."""
+    """The names of components, numbered if several share one."""
     names = [_name(part) for part in parts]
     return [f"{name}-{names[:place].count(name) + 1}" if names.count(name) > 1 else name for place, name in enumerate(names)]
 
@@ -212,7 +212,7 @@ def _joined(values: Sequence[str]) -> str:
 
 
 def _short_names(values: Sequence[str]) -> dict[str, str]:
-    """The last part of each model's name, or all of it where another model has the same."""
+    """The last part of each model's name, or all of it if another model has the same one."""
 
     def short(value: str) -> str:
         return "+".join(PurePosixPath(model).name or model for model in value.split("+"))

@@ -1,4 +1,4 @@
-"""The interface of trackers of experiments: asked before the work whether they can log, told of the results after it."""
+"""The interface of experiment trackers: checked before the run, and given the results after it."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ _PATIENCE_S = 3.0
 
 
 class RunLogger(ABC):
-    """Logs finished benchmarks to a tracker: a run for each configuration, and one that sums up, each once.
+    """Logs finished benchmarks to a tracker: a run for each configuration, and a summary, each once.
 
-    What is logged is what :func:`nlp_retrieval.reports.tracking.logged_run.runs_of` gives; a logger only hands it on.
+    The content comes from :func:`nlp_retrieval.reports.tracking.logged_run.runs_of`; a logger only passes it on.
     """
 
     @abstractmethod
     def check(self, folder: Path) -> str:
-        """Find out before the work whether runs can be logged, and say in one line where they will be.
+        """Check before the run whether it can be logged, and return in one line where it will be.
 
         Args:
-            folder: of the benchmark's files.
+            folder: folder of the benchmark's files.
 
         Raises:
             DependencyError: the tracker is not installed.
-            ConfigurationError: a name or an address that it does not take.
+            ConfigurationError: it does not accept a name or an address.
             OutputError: its server cannot be reached.
         """
 
     @abstractmethod
     def log(self, report: BenchmarkReport, folder: Path) -> list[str]:
-        """Log a benchmark; return in lines where the runs are, and how to look at them.
+        """Log a benchmark; return lines that say where the runs are, and how to view them.
 
         Args:
             report: with its files.
-            folder: of these files.
+            folder: folder of these files.
 
         Raises:
-            OutputError: the runs cannot be written, or are not taken; the benchmark's files are whole all the same.
+            OutputError: the runs cannot be written, or are not accepted; the benchmark's files are complete anyway.
         """
 
 
@@ -58,13 +58,13 @@ def run_id(sweep: str, key: str) -> str:
 
     Args:
         sweep: the id of its sweep.
-        key: what tells it from the others there.
+        key: the run's key within the sweep.
     """
     return hashlib.sha256(f"{sweep} {key}".encode()).hexdigest()[:_ID_LENGTH]
 
 
 def is_reachable(url: str) -> bool:
-    """Return whether a server takes connections; taken on trust behind a proxy.
+    """Return whether a server accepts connections; assumed to be so behind a proxy.
 
     Args:
         url: with http or https.

@@ -18,12 +18,12 @@ class TensorboardLogger(RunLogger):
     """Writes event files for TensorBoard; those of an earlier run in the same folder are replaced."""
 
     def check(self, folder: Path) -> str:
-        """Say where the files go; see :meth:`RunLogger.check`."""
+        """Report where the files go; see :meth:`RunLogger.check`."""
         _require()
         return f"TensorBoard: runs go to {folder / FOLDER}"
 
     def log(self, report: BenchmarkReport, folder: Path) -> list[str]:
-        """Log a benchmark; see :meth:`RunLogger.log`. A configuration that failed has nothing to draw, and no folder."""
+        """Log a benchmark; see :meth:`RunLogger.log`. A failed configuration has nothing to draw, and no folder."""
         _require()
         runs = [run for run in runs_of(report) if run.job != SUMMARY and not run.failed]
         metrics = list(

@@ -74,7 +74,7 @@ EVIDENCE = {
     "systems/evidence/reading/markup/page.py, raised": in_prose(
         "[pattern.search(one) for pattern in (raised._IN_TEXT, raised._NOTE_NAMES, raised._NOTE_PLACE) "
         "for one in (text, 'x[1' * 5_000, 'x[' + '1,' * 5_000)]",
-        "from nlp_retrieval.systems.evidence.reading.markup import raised",
+        "from nlp_retrieval.systems.evidence.reading.markup import page as raised",
     ),
     "systems/evidence/web_research/full_text/answers.py": in_prose(
         "[read(one, range(9)) for read in (read_numbers, read_stances) for one in (text, '[' + text, [text], '1 ' * N)]",
