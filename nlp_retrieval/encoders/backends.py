@@ -1,4 +1,4 @@
-"""What computes a model of sentence-transformers: torch, or onnxruntime with graphs that are exported here."""
+"""Backends of sentence-transformers models: torch, or onnxruntime with graphs that are exported here."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
 GRAPH_FILE, TOKENIZER_FILE, SETTINGS_FILE = "model.onnx", "tokenizer.json", "settings.json"
 OF_TOKENS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
-"""The inputs that a graph may have, by what a tokenizer calls them."""
+"""Inputs that a graph may have, by the tokenizer's names for them."""
 _NO_LIMIT = 1_000_000
 _AT_LEAST = 4
-"""Texts for a thread: fewer are not worth starting one."""
+"""Fewest texts per thread; for fewer, starting one does not pay."""
 
 
 class OnnxModel:
@@ -124,7 +124,7 @@ def open_session(file: Path) -> onnxruntime.InferenceSession:
 
 
 def session_options() -> onnxruntime.SessionOptions:
-    """Return how all graphs are run: each run in the thread that asks, without threads of its own, which spin while they wait.
+    """Return the session options of all graphs: each runs in the calling thread, without threads of its own, which spin.
 
     Without a number onnxruntime starts as many as the machine has cores, whatever OMP_NUM_THREADS says.
     """
@@ -137,7 +137,7 @@ def session_options() -> onnxruntime.SessionOptions:
 
 
 def in_threads(n_texts: int, work: Callable[[range], None]) -> None:
-    """Have texts done on all usable cores; a few by the thread that asks.
+    """Process texts on all usable cores; a few in the calling thread.
 
     Args:
         n_texts: how many there are.
@@ -152,7 +152,7 @@ def in_threads(n_texts: int, work: Callable[[range], None]) -> None:
 
 
 def texts_for_all_cores() -> int:
-    """Return how many texts at once have all usable cores work."""
+    """Return how many texts at once keep all usable cores busy."""
     return _AT_LEAST * usable_cores()
 
 
@@ -180,13 +180,13 @@ PROBES = (
     "  Spaces, TABS\tand lines\n\nstay as they were.  ",
     "In 1996 the novel was filmed twice: once by a man who had read it, and once by a man who had not. " * 4,
 )
-"""What an export and its model must agree about: scripts, case, spaces, short and long texts."""
+"""Probes for comparing an export with its model: scripts, case, spaces, short and long texts."""
 _AGREES = {"float32": 0.9999, "int8": 0.9}
-"""The lowest cosine between the vectors of an export and of its model."""
+"""Lowest cosine allowed between a vector of an export and that of its model."""
 
 
 def exported(files: ModelFiles, precision: ExportPrecision, load: Callable[[], SentenceTransformer]) -> Path:
-    """Return the folder of an export in the cache; make it where there is none.
+    """Return the folder of an export in the cache; create it if necessary.
 
     Args:
         files: of the model.
@@ -214,7 +214,7 @@ def exported(files: ModelFiles, precision: ExportPrecision, load: Callable[[], S
 
 
 def _export(model: SentenceTransformer, folder: Path) -> None:
-    """Write graph, tokenizer and settings of a model, and compare what they give with what the model gives."""
+    """Write graph, tokenizer and settings of a model, and compare the export's vectors with the model's."""
     tokenizer = getattr(model.tokenizer, "backend_tokenizer", None)
     if tokenizer is None:
         raise ModelError("the model has no tokenizer.json, which the ONNX backend reads; pass backend='torch'")
@@ -311,7 +311,7 @@ def write_quantized(whole: Path, file: Path) -> None:
 
 
 def _quantize(whole: Path, folder: Path) -> None:
-    """Write an export again, with 8-bit weights, and compare what it gives with what the export gives."""
+    """Write an export again with 8-bit weights, and compare its vectors with those of the original export."""
     write_quantized(whole / GRAPH_FILE, folder / GRAPH_FILE)
     for name in (TOKENIZER_FILE, SETTINGS_FILE):
         (folder / name).write_bytes((whole / name).read_bytes())
@@ -319,7 +319,7 @@ def _quantize(whole: Path, folder: Path) -> None:
 
 
 def require_agreement(wanted: Vectors, found: Vectors, precision: ExportPrecision) -> None:
-    """Compare the vectors of an export with those that it should give.
+    """Compare the vectors of an export with the expected ones.
 
     Args:
         wanted: ``[vectors, dimension]``, of texts or of their tokens.
@@ -352,7 +352,7 @@ _USED: tuple[Any, ...] = tuple(one for one in get_args(Precision) if one != "aut
 _CHOICE_FORMAT = 1
 _CHOICE_FILE = "choice.json"
 _SECONDS = 0.4
-"""Of the trial of one backend, apart from opening it."""
+"""Seconds of the trial of one backend, without opening it."""
 _SAMPLE = [
     "The novel was filmed twice, in 1956 and in 1987. " * 8,
     "A glacier is a body of dense ice that moves under its own weight. " * 5,
@@ -363,7 +363,7 @@ _SAMPLE = [
 
 @dataclass(frozen=True)
 class Chosen:
-    """What computes.
+    """Backend and precision that are used.
 
     Args:
         backend: ``torch`` or ``onnx``.
@@ -380,7 +380,7 @@ class Chosen:
 
 
 def check_choice(backend: Backend, precision: Precision, device: str | None) -> None:
-    """Refuse what does not go together.
+    """Refuse combinations that do not work.
 
     Raises:
         ConfigurationError: the backend does not compute in this precision, or not on this device.
@@ -396,7 +396,7 @@ def check_choice(backend: Backend, precision: Precision, device: str | None) -> 
 def choose(
     backend: Backend, precision: Precision, device: str | None, files: ModelFiles, encoder_of: Callable[[Chosen], BaseEncoder]
 ) -> Chosen:
-    """Return what is used for a backend and a precision that may both be ``auto``.
+    """Return the backend and precision to use; both may be given as ``auto``.
 
     Args:
         backend: as it was asked for.
@@ -426,7 +426,7 @@ def choose(
 
 
 def recorded_choice(recorded: Sequence[Config], wanted: Config, precision: Precision) -> Chosen | None:
-    """Return what an index says that an encoder was chosen to use; None where it holds none like it.
+    """Return the choice that an index recorded for such an encoder; None if it holds none.
 
     Args:
         recorded: the identities of the retrievers in the index.
@@ -442,7 +442,7 @@ def recorded_choice(recorded: Sequence[Config], wanted: Config, precision: Preci
 
 
 def resolved_precision(precision: str, device: str | None) -> str:
-    """Return what ``auto`` means on this machine, by torch."""
+    """Return the precision that ``auto`` means with torch on this machine."""
     if precision != "auto":
         return precision
     import torch
@@ -478,7 +478,7 @@ def require_device(device: str | None) -> None:
 
 
 def _candidates(backend: Backend, precision: Precision, device: str | None) -> list[Chosen]:
-    """Return what may be used: with ``backend="auto"`` also ONNX, on a CPU, in no lower precision than was allowed."""
+    """Return the candidates: with ``backend="auto"`` also ONNX, on a CPU, in no lower precision than was allowed."""
     by_onnx = Chosen("onnx", "int8" if precision == "auto" else precision)
     if backend == "onnx" or precision == "int8":
         return [by_onnx]
@@ -505,7 +505,7 @@ def _on_cpu(device: str | None) -> bool:
 
 
 def _seconds(encoder: BaseEncoder) -> float:
-    """The best time of several, for a few texts."""
+    """Best time of several runs over a few texts."""
     encoder.encode_passages(_SAMPLE)
     best, ends = float("inf"), time.perf_counter() + _SECONDS
     while True:
@@ -517,7 +517,7 @@ def _seconds(encoder: BaseEncoder) -> float:
 
 
 def _machine() -> dict[str, str]:
-    """Return what decides which backend is fastest here."""
+    """Return the settings that decide which backend is fastest here."""
     import onnxruntime  # its distribution has several names, onnxruntime-gpu among them
 
     packages = {package: version(package) for package in ("torch", "transformers")}
@@ -535,7 +535,7 @@ _TOKEN_EXPORT_FORMAT = 1
 
 
 def compute_by_graph(model: MultiVectorEncoder, files: ModelFiles, precision: ExportPrecision) -> None:
-    """Have onnxruntime compute what a model's transformer does, by an export that is made where there is none.
+    """Let onnxruntime compute a model's transformer, by an export that is created if necessary.
 
     Texts are computed one by one, in threads and without what fills up a batch, so a text's vectors do not depend on the
     others; the mask tokens that fill up a query count.
@@ -585,7 +585,7 @@ def _token_export_export(model: MultiVectorEncoder, file: Path) -> None:
 
 
 def _run(model: MultiVectorEncoder, file: Path) -> None:
-    """Put a graph in the place of what a model's transformer computes."""
+    """Replace a model's transformer by a graph."""
     import torch
 
     session = open_session(file)
@@ -626,7 +626,7 @@ def _span(counts: np.ndarray[Any, Any]) -> slice:
 
 
 def _probed(model: MultiVectorEncoder, file: Path | None = None) -> Vectors:
-    """The vectors of all tokens of the probes, as queries and as passages, by the model or by a graph in its place."""
+    """The vectors of all tokens of the probes, as queries and as passages, by the model or by its graph."""
     if file is not None:
         _run(model, file)
     try:

@@ -24,7 +24,7 @@ class BaseEncoder(Component, ABC):
     kind: ClassVar[str] = "encoders"
 
     in_workers: ClassVar[bool] = True
-    """Whether other processes may encode passages for it; where it asks a server, they would add nothing."""
+    """Allow other processes to encode passages; pointless for an encoder that asks a server."""
 
     @abstractmethod
     def encode_queries(self, queries: list[str]) -> Vectors:
@@ -79,7 +79,7 @@ def checked_vectors(vectors: Vectors, texts: list[str], encoder: BaseEncoder, di
 
 
 def scale_to_length_one(vectors: Vectors) -> None:
-    """Divide vectors by their lengths, in place; those of zeros stay, and those whose length overflows become NaN.
+    """Divide vectors by their lengths, in place; zero vectors stay, and those whose length overflows become NaN.
 
     Divided by infinity they would be zeros, which find nothing and say nothing.
     """
@@ -101,7 +101,7 @@ def _expected(n_texts: int, dimension: int | None) -> str:
 
 
 def more_exact(encoder: Component) -> str:
-    """Return what to do about vectors that are not finite."""
+    """Return advice about vectors that are not finite."""
     return "try precision='float32', or another model" if "precision" in parameters_of(type(encoder)) else "take another model"
 
 

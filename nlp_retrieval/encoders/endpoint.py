@@ -30,15 +30,15 @@ from nlp_retrieval.lm.endpoint import EndpointCalls, EndpointKey, ModelEndpoint,
 # Reading what an embeddings endpoint answered: bytes of anybody become vectors, or an error that says why not.
 
 LARGEST_PER_TEXT = 2**20
-"""Bytes of an answer for each text that was sent; 20,000 dimensions in full length take half of it."""
+"""Bytes of an answer allowed per text; 20,000 dimensions in full length take half of it."""
 LARGEST_BESIDE = 2**16
-"""Bytes that an answer may have besides."""
+"""Bytes allowed in addition."""
 
 _MOST_TOKENS = 2**40
 
 
 class EmbeddingAnswer(NamedTuple):
-    """``[texts, dimension]`` float32 in the order of the texts, and the tokens that they took; 0 where that is not said."""
+    """``[texts, dimension]`` float32 in the order of the texts, and the tokens used; 0 where the server does not say."""
 
     vectors: Vectors
     tokens: int
@@ -103,7 +103,7 @@ _DIGEST = hashlib.sha256().digest_size
 
 
 class KeptVector(NamedTuple):
-    """A vector as the server gave it, and how many tokens its text took; 0 where that is not known."""
+    """A vector as the server returned it, and the tokens its text took; 0 where unknown."""
 
     vector: Vectors
     tokens: int
@@ -172,7 +172,7 @@ class KeptVectors:
 
 
 class EndpointEncoder(BaseEncoder):
-    """What the encoders behind an endpoint share; :class:`HttpEncoder` describes the parameters."""
+    """Base of encoders behind an endpoint; :class:`HttpEncoder` describes the parameters."""
 
     search_only = frozenset(
         {"query_prompt", "batch_size", "calls_at_once", "calls_per_minute", "retries", "backoff", "timeout", "max_calls"}
@@ -213,7 +213,7 @@ class EndpointEncoder(BaseEncoder):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Return what a request says besides its texts."""
+        """Return the settings of a request besides its texts."""
         return {"model": self.model, "encoding_format": "float"}
 
     @property
@@ -239,7 +239,7 @@ class EndpointEncoder(BaseEncoder):
         return 0 if most is None else sum(len(passage) > most for passage in passages)
 
     def _prepare(self) -> None:
-        """Check what a type hint cannot, at the end of a constructor."""
+        """Check at the end of a constructor what type hints cannot."""
         self._counter = CallCounter(f"{self.name}/{self.model}")
         self._lock = Lock()
         self._learnt: tuple[int, str] | None = None if self.dimension is None else (self.dimension, "dimension= says")
@@ -273,7 +273,7 @@ class EndpointEncoder(BaseEncoder):
         return vectors
 
     def _asked(self, texts: list[str]) -> list[Vectors]:
-        """Ask the server, ``batch_size`` texts in a request; what came is kept, also where a later request fails."""
+        """Ask the server, ``batch_size`` texts per request; answers are stored even if a later request fails."""
         batches = [texts[first : first + self.batch_size] for first in range(0, len(texts), self.batch_size)]
 
         def ask(batch: list[str], go_on: Callable[[], bool]) -> list[Vectors]:

@@ -1,4 +1,4 @@
-"""Where a model's files are: a local folder, the hub's cache, an installed package that carries it, or the hub."""
+"""Locating a model's files: a local folder, the hub's cache, an installed package that carries it, or the hub."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def encoded_passages(
 
 
 class WrittenVectors(NamedTuple):
-    """The dimension of vectors that were written, None without any; and how many texts are longer than the encoder reads."""
+    """The dimension of written vectors, None without any; and how many texts are longer than the encoder reads."""
 
     dimension: int | None
     n_cut: int
@@ -141,7 +141,7 @@ def _resumed(
     n_passages: int,
     dtype: type[np.floating],
 ) -> Iterator[EncodedBatch]:
-    """A single batch is encoded here and without a checkpoint, which would not be written before it is done."""
+    """A single batch is encoded here without a checkpoint, which would be written only when it is done."""
     first = next(batches, [])
     whole = chain([first] if first else [], batches)
     if len(first) >= n_passages:

@@ -100,7 +100,7 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
 
     @property
     def chosen(self) -> Chosen:
-        """Backend and precision that are used; with ``backend="auto"`` found by a trial, once for this machine and model."""
+        """Backend and precision in use; with ``backend="auto"`` chosen by a trial, once per machine and model."""
         if self._chosen is None:
             others: Config = {key: value for key, value in self.config.items() if key not in {"name", "backend", "precision"}}
             self._chosen = choose(self.backend, self.precision, self.device, self.files, partial(self._alike, others))
@@ -157,7 +157,7 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
         return vectors
 
     def _prompt(self, model: SentenceTransformer | OnnxModel, prompt: str | None, task: Task) -> str | None:
-        """What is put before a text: the configured prompt, or the model's own; the library fails on an empty "document"."""
+        """The prefix of a text: the configured prompt, or the model's own; the library fails on an empty "document"."""
         if prompt is not None:
             return prompt
         names = ("query",) if task == "encode_query" else ("document", "passage", "corpus")
@@ -205,7 +205,7 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
         return model
 
     def _told(self) -> Config:
-        """What identities and manifests say of backend and precision: what is used, where that is not what is written."""
+        """The backend and precision for identities and manifests, where they differ from the settings."""
         if self.backend == "torch":
             return {}
         return {"backend": self.chosen.backend, "precision": self.chosen.precision}

@@ -40,7 +40,7 @@ class BaseSparseEncoder(Component, ABC):
     kind: ClassVar[str] = "encoders"
 
     in_workers: ClassVar[bool] = True
-    """Whether other processes may encode passages for it; where it asks a server, they would add nothing."""
+    """Allow other processes to encode passages; pointless for an encoder that asks a server."""
 
     @property
     @abstractmethod

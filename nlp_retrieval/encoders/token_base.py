@@ -24,7 +24,7 @@ class BaseTokenEncoder(Component, ABC):
     kind: ClassVar[str] = "encoders"
 
     in_workers: ClassVar[bool] = True
-    """Whether other processes may encode passages for it; where it asks a server, they would add nothing."""
+    """Allow other processes to encode passages; pointless for an encoder that asks a server."""
 
     @property
     @abstractmethod

@@ -327,7 +327,7 @@ def _sentences(texts: list[list[str]], longest: int = 5000) -> Iterator[list[str
 
 @dataclass(frozen=True)
 class VocabularyReport:
-    """How much of some texts a vocabulary knows.
+    """Coverage of some texts by a vocabulary.
 
     Args:
         words: of the texts, repeated ones too.

@@ -1,4 +1,4 @@
-"""How much of an answer is read from the wire: a server that does not stop sending cannot fill the memory.
+"""A limit on the size of an answer: a server that does not stop sending cannot fill the memory.
 
 A good answer has a few hundred words. Bytes are counted as they arrive, also in the bodies of errors, and the connection is
 closed at the limit.

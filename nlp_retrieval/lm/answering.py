@@ -63,7 +63,7 @@ class BaseAnswerer(Component, ABC):
     kind: ClassVar[str] = "answerers"
 
     passages: int
-    """How many of the passages found for a question it reads at most; set by the subclass."""
+    """Most passages per question that it reads; set by the subclass."""
 
     def answer(self, questions: Sequence[str], results: Sequence[Sequence[RetrievalResult]]) -> list[Answer]:
         """Answer each question from the first passages of the list beside it.
@@ -185,13 +185,13 @@ class ShownPassage:
     sentences: list[str]
 
     def fact(self, number: int) -> Fact | None:
-        """The sentence of a number from 1, as it is labelled; None where no such sentence is shown."""
+        """The sentence with a number from 1, as labelled; None if no such sentence is shown."""
         shown = 1 <= number <= len(self.sentences) and bool(self.sentences[number - 1])
         return (title_of(self.item), number - 1) if shown else None
 
 
 def shown_passage(item: SearchableItem, characters: int) -> ShownPassage:
-    """Return what is shown of an item.
+    """Return the part of an item that is shown.
 
     Args:
         item: the passage.
@@ -223,7 +223,7 @@ _MOST_WORDS, _MOST_REASONS, _LABELS_IN = 60, 200, 2_000
 
 @dataclass(frozen=True)
 class ReadAnswer:
-    """What was read.
+    """Result of reading an answer.
 
     Args:
         text: empty where the model says that there is no answer.
@@ -237,7 +237,7 @@ class ReadAnswer:
 
 
 def read_answer(fields: object) -> ReadAnswer | None:
-    """Return what can be used of a model's fields ``answer``, ``reasoning`` and ``citations``; None without an answer.
+    """Return the usable part of a model's fields ``answer``, ``reasoning`` and ``citations``; None without an answer.
 
     Citations may also stand in brackets behind the answer. An answer longer than 60 words is cut.
 
@@ -258,7 +258,7 @@ def read_answer(fields: object) -> ReadAnswer | None:
 
 
 def as_answer(read: ReadAnswer, passages: Sequence[ShownPassage]) -> Answer:
-    """Return an answer that cites what it was given by item ids and facts; other citations are dropped and counted.
+    """Return an answer that cites item ids and facts; citations of anything that was not shown are dropped and counted.
 
     Args:
         read: what the model wrote.
@@ -326,7 +326,7 @@ class LanguageModelAnswerer(BaseAnswerer):
         return 1
 
     def answer_batch(self, questions: list[str], passages: list[list[SearchableItem]]) -> list[Answer]:
-        """Ask about each question that says something and has passages.
+        """Ask about each question that has words and passages.
 
         Raises:
             DependencyError: DSPy is not installed.

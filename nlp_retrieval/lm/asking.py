@@ -207,7 +207,7 @@ def ask_all(
 
 
 class AskingLine:
-    """A batch of questions to one endpoint, which is given up after too many failures in a row.
+    """A batch of questions to one endpoint, which is abandoned after too many failures in a row.
 
     Args:
         give_up_after: so many.
@@ -221,11 +221,11 @@ class AskingLine:
 
     @property
     def given_up(self) -> str | None:
-        """Why the endpoint is not asked any more; None as long as it is."""
+        """The reason why the endpoint is not asked any more; None as long as it is."""
         return self._dead
 
     def ask(self, asking: Asking[T]) -> Outcome[T]:
-        """Ask; once the endpoint is given up, take answers from disk only."""
+        """Ask; once the endpoint is abandoned, take answers from disk only."""
         dead = self._dead
         outcome = asking(only_kept=dead is not None)
         if dead is not None:
@@ -258,7 +258,7 @@ def _value(prediction: Any, field: str | tuple[str, ...]) -> object:
 
 
 def _unparsed(text: str, field: str | tuple[str, ...], outputs: list[str]) -> object:
-    """Return what can be told of an answer that does not parse."""
+    """Return the reason why an answer does not parse, as far as it is known."""
     if isinstance(field, str):
         return _part(text, field, outputs)
     parts = {name: part for name in field if (part := _part(text, name, outputs)) is not None}

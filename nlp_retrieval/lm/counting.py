@@ -1,4 +1,4 @@
-"""How much a run used language models: calls, tokens, and failures.
+"""Use of language models during a run: calls, tokens, and failures.
 
 Every model keeps its own count. To count one run, record it: a recording holds all calls made inside the block, in total
 and by model, including those in the threads that :func:`nlp_retrieval.lm.asking.ask_all` starts. In a recording, models of

@@ -159,7 +159,7 @@ _inherited: list[httpx.Client] = []
 
 
 class RequestLimits(Protocol):
-    """The settings of requests; :class:`~nlp_retrieval.HttpEncoder` says what each means."""
+    """Settings of requests; :class:`~nlp_retrieval.HttpEncoder` describes each."""
 
     calls_at_once: int
     calls_per_minute: int | None
@@ -170,7 +170,7 @@ class RequestLimits(Protocol):
 
 
 class CountedAnswer(Protocol):
-    """An answer that says how many tokens it took; 0 where that is not known."""
+    """An answer that says how many tokens it took; 0 where unknown."""
 
     @property
     def tokens(self) -> int: ...
@@ -181,7 +181,7 @@ AnswerT = TypeVar("AnswerT", bound=CountedAnswer)
 
 @dataclass(frozen=True)
 class ModelEndpoint:
-    """Where to ask.
+    """Address of a model.
 
     Args:
         url: of the server.
@@ -224,7 +224,7 @@ class EndpointCalls:
         self._endpoint, self._limits, self._counter = endpoint, limits, counter
         self._lock = Lock()
         self._next = 0.0
-        """When the next request may begin, on the monotonic clock."""
+        """Start of the next request, on the monotonic clock."""
         self._client: httpx.Client | None = None
         self._process = 0
 
@@ -277,7 +277,7 @@ class EndpointCalls:
             _sleep(begin - now)
 
     def _put_off(self, asked: float | None, attempt: int) -> None:
-        """Let no request begin before the server wants one; without a word from it, this one waits alone."""
+        """Let no request begin before the server allows; without a time from it, only this one waits."""
         if asked is not None:
             with self._lock:
                 self._next = max(self._next, time.monotonic() + min(asked, _LONGEST_WAIT))
@@ -383,7 +383,7 @@ def _read(response: httpx.Response, most: int) -> bytes:
 
 
 def _first_bytes(response: httpx.Response) -> str:
-    """Return how the body of an error begins."""
+    """Return the beginning of the body of an error."""
     said = b""
     for part in response.iter_raw():
         said += part[:_READ_OF_AN_ERROR]

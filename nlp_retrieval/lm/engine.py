@@ -40,7 +40,7 @@ class NotAskedError(LMError):  # type: ignore[misc]  # DSPy has no types
 
 
 class OnlyThoughtsError(LMError):  # type: ignore[misc]  # DSPy has no types
-    """The answer holds what the model thought, and nothing after it."""
+    """The answer holds only the model's thoughts."""
 
 
 @dataclass
@@ -81,7 +81,7 @@ def answers_kept_if_good(program: str, *, only_kept: bool = False) -> Iterator[A
 
 
 class Engine:
-    """What DSPy calls with one request at a time, from any thread.
+    """DSPy's access to the model: one request at a time, from any thread.
 
     Args:
         wire: sends a request once.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _NEED_NO_KEY = frozenset({"ollama", "ollama_chat", "hosted_vllm"})
 _REASONING_MODEL = re.compile(r"(?:o[1-9]|gpt-5(?:\.\d+)*(?!-chat))(?:-.*)?", re.IGNORECASE)
 _LEAST_FOR_REASONING = 16_000
-"""What DSPy demands as ``max_tokens`` of OpenAI's reasoning models, whose thoughts count."""
+"""Smallest ``max_tokens`` that DSPy accepts for OpenAI's reasoning models, whose thoughts count."""
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 

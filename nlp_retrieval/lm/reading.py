@@ -1,4 +1,4 @@
-"""Reading phrases or a passage out of what a model wrote, and repairing what can be repaired.
+"""Reading phrases or a passage from a model's answer, and repairing what can be repaired.
 
 Models think aloud, number their lines, quote them, fence them, wrap them in JSON of their own design, begin with "Here are",
 repeat the question and do not stop. None of that is an error; an answer without a usable word is None.
@@ -26,7 +26,7 @@ _NOTHING = frozenset({"null", "none", "n/a"})
 _WORD = re.compile(r"\w+")
 _HALF_OF_A_PAIR = re.compile("[\ud800-\udfff]")
 LONGEST_ANSWER = 20_000
-"""How many characters of an answer are read; a model that does not stop is cut here."""
+"""Characters of an answer that are read; a model that does not stop is cut off here."""
 
 _DEEPEST = 5
 
@@ -42,7 +42,7 @@ _THOUGHT_MARK = re.compile(
     r"|(?:<\|channel>|<unused94>)\s?(?:thought|analysis)\b|(?P<channel_end><channel\|>|<unused95>)",
     re.IGNORECASE,
 )
-"""Marks around what a model thinks, such as ``<think>``, ``<seed:think>``, ``<|START_THINKING|>`` and ``[THINK]``."""
+"""Marks around a model's thoughts, such as ``<think>``, ``<seed:think>``, ``<|START_THINKING|>`` and ``[THINK]``."""
 
 _CHANNEL = re.compile(r"<\|(?:channel|message)\|>")
 _FINAL_CHANNEL = re.compile(r"(?:<\|channel\|>|\A)\s{0,9}final\b[^\n]{0,60}?<\|message\|>", re.IGNORECASE)
@@ -55,7 +55,7 @@ _SPOKEN = (
     ),
     (re.compile(r"\A\s{0,99}Thinking\.\.\.\s"), re.compile(r"\.\.\.done thinking\.")),
 )
-"""How thoughts begin and end without marks: a chat template's marks that were lost, and words that models were trained on."""
+"""Beginnings and ends of thoughts without marks: a chat template's lost marks, and words that models were trained on."""
 
 _ANSWER_MARK = re.compile(
     r"</?(?:final_?)?(?:answer|response|solution|output)>|<\|(?:begin|start|end)_(?:of_)?(?:solution|response)\|>"
@@ -71,7 +71,7 @@ class UnusableAnswerError(ValueError):
 
 
 def final_answer(text: str) -> str | None:
-    """Return an answer without what the model thought before it; None where it only thinks.
+    """Return an answer without the model's thoughts before it; None if it only thinks.
 
     An answer that breaks off within a thought is none, because it may be a draft. Thoughts whose opening mark is missing, as
     where a chat template wrote it, end at the last closing mark.
@@ -100,7 +100,7 @@ def final_answer(text: str) -> str | None:
 
 
 def _json_with_thoughts(text: str) -> object:
-    """Return what an answer that is JSON as a whole holds, if there are marks of thoughts in it; else None."""
+    """Return the content of an answer that is all JSON, if there are marks of thoughts in it; else None."""
     bare = _FENCE.sub("", text).strip()
     if bare[:1] not in ("{", "[") or _THOUGHT_MARK.search(bare) is None or is_deeper(bare):
         return None

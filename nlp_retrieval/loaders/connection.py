@@ -52,7 +52,7 @@ _PACKAGES = {
     "trino": "trino[sqlalchemy]",
     "databricks": "databricks-sqlalchemy",
 }
-"""What to install for a driver module or a dialect whose package has another name."""
+"""Package to install for a driver module or a dialect, where its name differs."""
 
 
 def hide_secrets(url: str) -> str:
@@ -169,7 +169,7 @@ def _reads(action: int, name: str | None, *_: str | None) -> int:
 
 
 def make_engine(url: str, shown: str, *, who: str = "DatabaseLoader", may_create: bool = False) -> Engine:
-    """Return what opens connections to a database, one for each transaction; none is opened yet.
+    """Return a function that opens connections to a database, one per transaction; none is opened yet.
 
     Args:
         url: a SQLAlchemy URL, as :func:`resolve` returns it.

@@ -132,7 +132,7 @@ class IrDatasetsLoader(RecordLoader, BaseQueryLoader):
 
 
 def _first_words(error: Exception) -> str:
-    """Return what an error of the library says itself: it puts the errors of all sources, unshortened, behind a sentence."""
+    """Return the library's own message for an error: it puts the errors of all sources, unshortened, behind a sentence."""
     said = error.args[0] if error.args else type(error).__name__
     while isinstance(said, tuple) and said:
         said = said[0]

@@ -64,7 +64,7 @@ def read_json_file_of_records(path: str | Path) -> Iterator[tuple[str, JsonObjec
 
 
 def read_json_list(path: str | Path, buffer_size: int = 2**20) -> Iterator[tuple[str, JsonValue]]:
-    """Yield the entries of a JSON list, whatever they are, each with its place.
+    """Yield the entries of a JSON list, of any type, each with its place.
 
     Args:
         path: a UTF-8 file, plain or gzip.

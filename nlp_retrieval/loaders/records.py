@@ -36,7 +36,7 @@ _SHOWN = 12
 
 
 def quoted(names: Collection[str]) -> str:
-    """List names for an error message, in their order, shortened where they are very many or very long."""
+    """List names for an error message, in their order, shortened if they are very many or very long."""
     shown = [f'"{name[:40]}"' for name in list(names)[:_SHOWN]]
     more = [f"and {len(names) - _SHOWN} more"] if len(names) > _SHOWN else []
     return ", ".join(shown + more) or "none"
@@ -94,7 +94,7 @@ def as_title(place: str, field: str, value: JsonValue) -> str:
 
 
 def metadata_of(place: str, row: JsonObject, taken: Collection[str]) -> JsonObject:
-    """Return the fields of a row that are not taken, joined by the fields of an object named ``metadata``.
+    """Return the unused fields of a row, joined by the fields of an object named ``metadata``.
 
     Args:
         place: where the row stands.

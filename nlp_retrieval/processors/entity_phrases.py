@@ -1,4 +1,4 @@
-"""Sub-queries without a language model: what a claim names, and what it describes without naming it.
+"""Sub-queries without a language model: the names in a claim, and the things it describes without naming.
 
 A phrase is cut out of the query in the query's own spelling. Mentions come from :mod:`nlp_retrieval.text.mentions`, by
 rules, or from a spaCy pipeline; this module decides which to search for, with which words beside them, and in which order.
@@ -36,7 +36,7 @@ class _Word:
     begin: int
     end: int
     after_break: bool
-    """Whether punctuation stands between the previous word and this one."""
+    """True if punctuation separates the previous word from this one."""
 
 
 class EntityPhrases(BaseUserQueryProcessor):
@@ -115,7 +115,7 @@ def _phrases(query: str, mentions: Mentions, context: int) -> list[str]:
 
 
 def _can_be_searched(phrase: str) -> bool:
-    """Return whether engines find a word in it: they skip function words and, most of them, single letters."""
+    """Return whether engines match any word in it: they skip function words and, most of them, single letters."""
     return any(len(word) > 1 and word not in FUNCTION_WORDS for word in normalize(phrase).split())
 
 
@@ -132,7 +132,7 @@ def _words(query: str) -> list[_Word]:
 
 
 def _located(words: list[_Word], names: set[str]) -> list[range]:
-    """Where names occur, as ranges of words; of overlapping names the first, of those with the same first word the longest."""
+    """Positions of names, as ranges of words; of overlapping names the first, of those with the same first word the longest."""
     lengths: dict[str, set[int]] = {}
     for name in names:
         parts = name.split()

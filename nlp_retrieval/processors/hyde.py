@@ -1,4 +1,4 @@
-"""Hypothetical document embeddings (HyDE): a language model writes a passage that would answer, which is then searched with.
+"""Hypothetical document embeddings (HyDE): a language model writes a passage that would answer, and the search uses it.
 
 Gao et al., "Precise Zero-Shot Dense Retrieval without Relevance Labels", ACL 2023: the passage need not be true; its vector
 lies near those of true passages.

@@ -29,7 +29,7 @@ _MOST_TOKENS = 2**40
 
 
 class RerankAnswer(NamedTuple):
-    """Scores in the order in which documents were sent, and the tokens that they took; 0 where that is not said."""
+    """Scores in the order of the documents sent, and the tokens used; 0 where the server does not say."""
 
     scores: Scores
     tokens: int
@@ -74,7 +74,7 @@ def read_scores(body: bytes, documents: list[str]) -> RerankAnswer:
 
 
 def _tokens(content: dict[str, Any]) -> int:
-    """As Jina counts (``usage.total_tokens``), or Cohere (``meta.tokens.input_tokens``)."""
+    """Token count of Jina (``usage.total_tokens``) or Cohere (``meta.tokens.input_tokens``)."""
     for path in (("usage", "total_tokens"), ("meta", "tokens", "input_tokens")):
         found: object = content
         for key in path:
@@ -88,7 +88,7 @@ def _tokens(content: dict[str, Any]) -> int:
 
 
 class _Request(NamedTuple):
-    """A query, and which pairs it is asked about."""
+    """A query, and the pairs to ask about."""
 
     query: str
     pairs: list[int]
@@ -171,7 +171,7 @@ class HttpReranker(BaseReranker):
         return self._counter.counts
 
     def calls_per_query(self) -> None:
-        """Not known: it depends on how many candidates come."""
+        """Unknown: it depends on the number of candidates."""
 
     def provenance(self) -> dict[str, str]:
         return {self.model: self.base_url}

@@ -1,4 +1,4 @@
-"""Reranking for diversity: what says again what was chosen before comes later."""
+"""Reranking for diversity: passages that repeat earlier choices move down."""
 
 from __future__ import annotations
 

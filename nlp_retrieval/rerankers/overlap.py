@@ -1,4 +1,4 @@
-"""The document scorer of multi-hop HoVer pipelines: how much a document shares with the original claim, word for word."""
+"""The document scorer of multi-hop HoVer pipelines: the words that a document shares with the original claim."""
 
 from __future__ import annotations
 

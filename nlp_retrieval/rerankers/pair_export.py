@@ -1,4 +1,4 @@
-"""Exporting a cross-encoder: its whole as one ONNX graph, in float32 or with 8-bit weights, checked against the model.
+"""Exporting a cross-encoder as one ONNX graph, in float32 or with 8-bit weights, checked against the model.
 
 The weights are turned as those of encoders are (:mod:`nlp_retrieval.encoders.backends`).
 """
@@ -35,7 +35,7 @@ PairPrecision = Literal["auto", "float32", "int8"]
 
 _FORMAT = 1
 _BESIDE = ("config.json", "tokenizer_config.json")
-"""Files of a model that say how long a pair may be, and what its outputs mean."""
+"""Files of a model with its greatest length of a pair, and the meaning of its outputs."""
 
 _PROBES: list[Pair] = [
     ("who wrote the novel that kubrick filmed", "The novel was written by Stephen King in 1977, and filmed three years later."),
@@ -45,10 +45,10 @@ _PROBES: list[Pair] = [
     ("red", ""),
     ("a red fox", "A red fox jumps over the lazy dog."),
 ]
-"""What an export and its model must agree about."""
+"""Probes for comparing an export with its model."""
 
 _APART = {"float32": 1e-3, "int8": 0.15}
-"""By how much of their spread over the probes the logits of an export may differ from those of its model."""
+"""Largest difference allowed between the logits of an export and its model, as a share of their spread over the probes."""
 _ALWAYS_ALIKE = 0.02
 
 
@@ -59,7 +59,7 @@ def require_precision(backend: str, precision: PairPrecision) -> None:
 
 
 def onnx_pairs(files: ModelFiles, precision: PairPrecision, max_length: int | None) -> OnnxPairs:
-    """Open a cross-encoder by onnxruntime: the export in its folder, or one that is made and kept in the cache.
+    """Open a cross-encoder by onnxruntime: the export in its folder, or one that is created and kept in the cache.
 
     Args:
         files: of the model.
@@ -100,7 +100,7 @@ def _exported(files: ModelFiles, precision: ExportPrecision) -> Path:
 
 
 def _export(source: Path, folder: Path) -> None:
-    """Write graph and tokenizer of a model, and compare what they give with what the model gives."""
+    """Write graph and tokenizer of a model, and compare the export's scores with the model's."""
     if not has_classifier(source):
         raise ModelError(
             f"{source} is no model for sequence classification, which is what can be exported; pass backend='torch'"

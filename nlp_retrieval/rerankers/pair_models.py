@@ -186,7 +186,7 @@ def onnx_file(folder: Path) -> Path | None:
 
 
 def _session(file: Path) -> onnxruntime.InferenceSession:
-    """Open a graph; weights in files beside it are mapped from copies that nobody else can write to."""
+    """Open a graph; weights in files beside it are mapped from private copies that nobody else can write to."""
     import onnxruntime
 
     graph, options, providers = file.read_bytes(), session_options(), ["CPUExecutionProvider"]
@@ -214,7 +214,7 @@ def _require_head(folder: Path) -> None:
 
 
 def has_classifier(folder: Path) -> bool:
-    """Whether the model in a folder scores pairs by a layer of its own, and not by the words that it would go on with."""
+    """Return whether the model in a folder scores pairs by a layer of its own, and not by the words that it would generate."""
     heads = _setting(folder / "config.json", "architectures")
     return isinstance(heads, list) and any(str(head).endswith(_CLASSIFIER) for head in heads)
 

@@ -16,11 +16,11 @@ from typing import Any
 from nlp_retrieval.encoders.workers.worker import Failure, WorkerSide
 
 _LOOKING = 0.5
-"""Seconds between two looks at whether there is still a process that asks."""
+"""Seconds between two checks that the parent process still exists."""
 
 
 def main() -> None:
-    """Do what is asked, until nobody is there to ask."""
+    """Do what is asked until the parent is gone."""
     parent = os.getppid()
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     connection: Connection[Any, Any] = Connection(int(sys.argv[1]))

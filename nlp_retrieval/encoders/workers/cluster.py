@@ -21,20 +21,20 @@ from nlp_retrieval.encoders.workers.worker import Confirmed, Failure, NoRoomErro
 from nlp_retrieval.errors import ConfigurationError, DependencyError, WorkerError, first_line, install
 
 ROOM_SECONDS = 60.0
-"""So long a worker waits for a free core, and for its process to start."""
+"""Seconds that a worker waits for a free core and for its process to start."""
 
 LOOK_SECONDS, MISSED_LOOKS = 3.0, 4
-"""Between two looks at whether the head is there, and how often it may be missed."""
+"""Seconds between two checks that the head is alive, and how often it may be missed."""
 
 _REACHED_SECONDS = 5.0
 _WAITED_SECONDS = 0.5
-"""So long a thread is inside of Ray at a time: where one still is when Ray is shut down, Ray ends the whole process."""
+"""Seconds that a thread stays inside Ray at a time: if one still is when Ray is shut down, Ray ends the whole process."""
 
 _ADVICE = "see 'ray status', and give the workers more memory or fewer at a time; the same call goes on from what was done"
 
 
 class ActorSide(WorkerSide):
-    """A worker, from inside of a cluster."""
+    """A worker, from inside the cluster."""
 
     def place(self) -> str:
         ray = _ray()
@@ -134,7 +134,7 @@ def cluster_pool(address: str, n_workers: int | None) -> WorkerPool:
 
 
 def _watch(head: str, pool: WorkerPool, gone: threading.Event, over: threading.Event) -> None:
-    """Have the call end with an error when the head of the cluster is gone: Ray ends the whole process after a minute."""
+    """End the call with an error when the head of the cluster is gone: Ray ends the whole process after a minute."""
     missed = 0
     while not over.wait(LOOK_SECONDS) and missed < MISSED_LOOKS:
         missed = 0 if _answers(head) is None else missed + 1
@@ -149,7 +149,7 @@ def _watch(head: str, pool: WorkerPool, gone: threading.Event, over: threading.E
 
 
 def _answers(where: str) -> OSError | None:
-    """Return what keeps a connection from being made; None where it was made."""
+    """Return the reason why no connection can be made; None if it was made."""
     host, _, port = where.rpartition(":")
     try:
         socket.create_connection((host, int(port)), _REACHED_SECONDS).close()
@@ -213,7 +213,7 @@ def _room(ray: Any) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Return what Ray says of an end, in one line: the sentence that gives the reason, where there is one."""
+    """Return Ray's explanation of an end, in one line: the sentence that gives the reason, if there is one."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     because = [line for line in lines if "because" in line or "memory" in line]
     return " ".join((because or lines or [type(error).__name__])[:2])[:300]

@@ -28,7 +28,7 @@ _ADVICE = (
 )
 _LIMITS = "use fewer workers, or allow this user more processes, open files and memory (see ulimit -a)"
 _GRACE = 5.0
-"""Seconds that a process may take to end by itself, once nothing reaches it any more."""
+"""Seconds that a process may take to end by itself after its connection is closed."""
 
 
 def local_pool(n_workers: int) -> WorkerPool:

@@ -42,7 +42,7 @@ Judgements = dict[str, dict[str, int]]
 FileFormat = Literal["trec", "csv", "tsv", "jsonl", "json"]
 
 Judgement = tuple[str, str, str, object, str]
-"""Where it is, the ids of query and item, the grade as it was written, and the subtopic; empty where there is none."""
+"""Location, ids of query and item, the grade as written, and the subtopic; empty if there is none."""
 
 _SUFFIXES: dict[str, FileFormat] = {
     ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json",
@@ -63,7 +63,7 @@ _NO_SUBTOPIC = ("0", "Q0")
 
 
 def format_of(path: str | Path, given: FileFormat | None) -> FileFormat:
-    """Return the form of a file of queries or gold: the given one, or what its suffix says, TREC's by default.
+    """Return the form of a file of queries or gold: the given one, or the one of its suffix, TREC's by default.
 
     Raises:
         SourceError: its suffix is that of a form that is not read here.
@@ -201,7 +201,7 @@ def _cells(path: str | Path, form: FileFormat) -> Iterator[Judgement]:
 
 
 def _has_names(cells: Sequence[str]) -> bool:
-    """Return whether a first line names columns: none of its cells can be a grade, or one of them is a name that is known."""
+    """Return whether a first line names columns: none of its cells can be a grade, or one of them is a known name."""
     known = {alias for aliases in _NAMES.values() for alias in aliases}
     return any(cell.lower() in known for cell in cells) or not any(_GRADE.fullmatch(cell) for cell in cells)
 
@@ -219,7 +219,7 @@ def _named(place: str, found: list[str]) -> list[str]:
 
 
 def match_numbers(wanted: Iterable[str], known: Iterable[str]) -> dict[str, str]:
-    """Return which known id each wanted one is with other zeros in front, such as "51" for "051".
+    """Return the known id for each wanted one that differs only in leading zeros, such as "51" for "051".
 
     Only numbers are matched, and only where both sides have the number once; ids that are equal need no match.
 
@@ -233,7 +233,7 @@ def match_numbers(wanted: Iterable[str], known: Iterable[str]) -> dict[str, str]
 
 
 def with_matched_numbers(rankings: dict[str, T], query_ids: Iterable[str], source: str | Path) -> dict[str, T]:
-    """Return what belongs to queries under the ids that these have here, where a number only has other zeros in front.
+    """Return rankings under the query ids in use here, where a number differs only in leading zeros.
 
     A warning counts these.
 
@@ -327,7 +327,7 @@ def _renamed(
     source: str | Path,
     judged_in: str | Path,
 ) -> list[Query]:
-    """Give the queries whose numbers have other zeros than in the judgements the ids that they have there."""
+    """Give queries whose numbers differ from the judgements in leading zeros the ids of the judgements."""
     ids = {name: other for name, other in match_numbers(places, judgements).items() if name in numbered}
     for name, other in ids.items():
         places[other] = places[name]

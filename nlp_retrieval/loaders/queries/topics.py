@@ -58,7 +58,7 @@ _LABELS = {
     "fac": re.compile(r"Factors?(?:\(s\))?:", re.IGNORECASE),
     "def": re.compile(r"Definitions?(?:\(s\))?:", re.IGNORECASE),
 }
-"""What a text of TREC's classic form begins with, by its tag."""
+"""Labels at the beginning of a text in TREC's classic form, by tag."""
 
 _TOPICS = ("top", "topic", "inex_topic", "doc", "query", "question")
 """Tags around one topic; the first that a file has is that of all its topics."""
@@ -183,7 +183,7 @@ class TopicsLoader(BaseQueryLoader):
             yield place, make_query(place, query_id, text, known, metadata)
 
     def _form(self) -> FileFormat:
-        """The form of the file of queries: given, or by its suffix, or TSV where a file of another suffix begins like that."""
+        """The form of the file of queries: given, by its suffix, or TSV if a file with another suffix begins like that."""
         form = format_of(self.path, self.format)
         if form == "trec" and self.format is None:
             first = next((line for _, line in read_lines(self.path) if line.strip()), "")
@@ -238,7 +238,7 @@ class TopicsLoader(BaseQueryLoader):
 
 
 def _by_line(path: str | Path, lines: Sequence[str]) -> Iterator[tuple[str, JsonObject]]:
-    """Yield topics of a line each, where all lines have one of two forms.
+    """Yield one-line topics, if all lines have one of two forms.
 
     ``12:text`` (TREC's million queries), or a path of headings that is both id and text (TREC CAR's ``enwiki:A/B%20c``).
     """
@@ -291,7 +291,7 @@ def _topics(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
 
 class _Token(NamedTuple):
     kind: Literal["tag", "end", "text", "nothing"]
-    """The beginning of an element, its end, text as it is (CDATA), or what is passed over (comments, declarations)."""
+    """The beginning of an element, its end, literal text (CDATA), or what is skipped (comments, declarations)."""
     name: str
     """In lower case."""
     content: str
@@ -379,7 +379,7 @@ def _xml(text: str, wanted: str) -> list[tuple[int, _Fields]]:
 
 
 def _lenient(path: str | Path, text: str, tokens: Sequence[_Token], wanted: str) -> Iterator[tuple[int, _Fields]]:
-    """The topics of a text that is no XML: each from its tag to its end, or to the next such tag.
+    """The topics of a text that is not XML: each from its tag to its end, or to the next such tag.
 
     Raises:
         SourceError: the number of a topic is outside of all topics.
@@ -401,7 +401,7 @@ def _lenient(path: str | Path, text: str, tokens: Sequence[_Token], wanted: str)
 
 
 def _fields_of(text: str, tokens: Sequence[_Token], opening: _Token, stop: int) -> _Fields:
-    """The fields of one topic: a field ends with its own end, or, where it has none, where the next field begins."""
+    """The fields of one topic: a field ends at its end tag, or, without one, where the next field begins."""
     given = {match[1].lower(): match[2] or match[3] or match[4] or "" for match in _ATTRIBUTE.finditer(opening.content)}
     ends = _ends_of(tokens)
     own: list[str] = []
@@ -436,7 +436,7 @@ def _fields_of(text: str, tokens: Sequence[_Token], opening: _Token, stop: int) 
 
 
 def _ends_of(tokens: Sequence[_Token]) -> list[int]:
-    """For each tag the position of its end, before which no other tag of its name begins; -1 where it has none."""
+    """For each tag the position of its end tag, before which no other tag of its name begins; -1 if it has none."""
     ends = [-1] * len(tokens)
     following: dict[str, int] = {}
     for number in reversed(range(len(tokens))):
@@ -469,7 +469,7 @@ def _decoded(text: str) -> str:
 
 
 def _labelled(fields: _Fields) -> Iterator[tuple[str, JsonValue]]:
-    """The fields of a topic without labels and with single spaces; empty ones are left out, but for those of the text."""
+    """The fields of a topic without labels and with single spaces; empty ones are left out, except those of the text."""
     for name, texts in fields.items():
         label = _LABELS.get("title" if name.endswith("-title") else name)
         read = []

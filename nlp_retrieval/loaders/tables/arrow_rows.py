@@ -1,4 +1,4 @@
-"""Batches of an Arrow table as records: checked for damage, and turned into JSON values where Python's are none."""
+"""Batches of an Arrow table as records: checked for damage, with values converted to JSON."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _is_no_text(kind: pa.DataType) -> bool:
 
 
 def _type_of(schema: pa.Schema, field: str) -> Any:
-    """The type of a column, or of a field in a struct; None where it is not there."""
+    """The type of a column, or of a field in a struct; None if it does not exist."""
     if field in schema.names:
         return schema.field(field).type
     name, *inner = field.split(".")
@@ -99,7 +99,7 @@ def _converted(place: str, part: pa.RecordBatch) -> list[dict[str, Any]]:
 
 
 def _in_microseconds(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with times in microseconds, the finest that Python knows; so they are the same with pandas and without."""
+    """The batch with times in microseconds, the finest that Python knows; so they are the same with and without pandas."""
     for place, field in enumerate(batch.schema):
         if pa.types.is_timestamp(field.type) and field.type.unit == "ns":
             coarser = batch.column(place).cast(pa.timestamp("us", field.type.tz), safe=False)
@@ -112,7 +112,7 @@ def _in_microseconds(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """A batch, or, where it is very long, its rows one by one."""
+    """A batch, or, if it is very long, its rows one by one."""
     if batch.nbytes <= MAX_ENTRY:
         yield batch
     else:
@@ -120,7 +120,7 @@ def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def _parsed(kind: pa.DataType, value: Any) -> Any:
-    """A value in which the texts of columns of JSON are read; ``datasets`` keeps columns of mixed types so."""
+    """A value with JSON texts decoded; ``datasets`` stores columns of mixed types as JSON."""
     if value is None or not _holds_json(kind):
         return value
     if _is_json(kind):

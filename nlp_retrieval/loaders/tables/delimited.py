@@ -1,4 +1,4 @@
-"""CSV and TSV, as people have them: any delimiter, any encoding, checked line by line.
+"""CSV and TSV files of any kind: any delimiter, any encoding, checked line by line.
 
 A row that has not as many cells as the header, an unclosed quotation mark and a zero byte are errors that name the line;
 nothing is padded, cut or skipped but blank lines.
@@ -34,7 +34,7 @@ _MOST_NAMED = 12
 
 Character = Annotated[str, Field(min_length=1, max_length=1)]
 Quote = Character | Literal["auto"] | None
-"""What stands around cells; ``auto``: what the suffix of the file says."""
+"""Quotation mark of cells; ``auto``: by the suffix of the file."""
 
 
 class CsvLoader(RecordLoader):
@@ -134,7 +134,7 @@ def _is_tsv(path: str | Path) -> bool:
 
 
 def check_encoding(encoding: str) -> None:
-    """Refuse an encoding that is unknown, or none of text.
+    """Refuse an encoding that is unknown, or not one of text.
 
     Raises:
         ConfigurationError: it is so.
@@ -190,7 +190,7 @@ def read_rows(
 def read_cells(
     path: str | Path, delimiter: str | None, quote: str | None, encoding: str, offers: Collection[str] = ()
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a CSV file as they are, but for blank ones, each with the number of the line on which it begins.
+    """Yield the rows of a CSV file as they are, except blank ones, each with the number of the line on which it begins.
 
     Args:
         path: a file, plain or gzip.
@@ -269,7 +269,7 @@ def _lines(path: str | Path, encoding: str, offers: Collection[str]) -> Iterator
 
 
 def _sniffed(header: str, quote: str | None) -> str:
-    """The delimiter that the first line has most of, outside of quotation marks; a comma where it has none."""
+    """The most frequent delimiter of the first line, outside quotation marks; a comma if it has none."""
     bare = "".join(header.split(quote)[::2]) if quote else header
     counts = Counter(bare)
     return max(_DELIMITERS, key=lambda character: counts[character])

@@ -150,7 +150,7 @@ class HuggingFaceLoader(RecordLoader):
 
 
 class _CsvOfFolder(CsvLoader):
-    """A CSV file of a folder of data files: how it is read, the folder says."""
+    """A CSV file in a folder of data files, read as the folder's settings say."""
 
     offers = ()
 
@@ -181,7 +181,7 @@ def _clear_errors(source: str) -> Iterator[None]:
 
 
 def _say_what_was_guessed(name: str, found: Any) -> None:
-    """Warn where ``datasets`` made numbers or times of the texts of a file, because they cannot be had back."""
+    """Warn if ``datasets`` turned texts of a file into numbers or times, because the texts cannot be restored."""
     form = found.info.builder_name
     guessed = {"csv": ("int", "float", "bool", "timestamp", "date"), "json": ("timestamp",)}.get(form, ())
     changed = [column for column, feature in found.features.items() if getattr(feature, "dtype", "").startswith(guessed)]

@@ -1,4 +1,4 @@
-"""The signal of patterns: how much of what a query asks for, by keywords, patterns and numbers, stands in a passage."""
+"""The signal of patterns: the share of a query's keywords, patterns and numbers that a passage has."""
 
 from __future__ import annotations
 

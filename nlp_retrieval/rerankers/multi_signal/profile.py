@@ -1,4 +1,4 @@
-"""A profile: the questions of a domain, its keywords and patterns, and how signals are weighed; read from YAML.
+"""A profile: the questions of a domain, its keywords and patterns, and the weights of signals; read from YAML.
 
 A profile is data. It holds texts, numbers and RE2 patterns, and no other kind of pattern, so that none of it can run code or
 take more than linear time.
@@ -28,7 +28,7 @@ _FROZEN = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 class SignalWeights(BaseModel):
-    """How much each signal counts. Only their proportions matter; not all of them are 0.
+    """Weights of the signals. Only their proportions matter; not all of them are 0.
 
     Args:
         transformer: of the likeness of sentence vectors.
@@ -56,7 +56,7 @@ class SignalWeights(BaseModel):
 
 
 class ProfileQuestion(BaseModel):
-    """One question that is put to every subject.
+    """One question that is asked of every subject.
 
     Args:
         number: from 1, distinct.
@@ -80,7 +80,7 @@ class ProfileQuestion(BaseModel):
 
 
 class Profile(BaseModel):
-    """What a domain asks and looks for. Profiles are made by :func:`load_profile` or :meth:`from_mapping`.
+    """Questions and features of a domain. Create profiles by :func:`load_profile` or :meth:`from_mapping`.
 
     Args:
         name: of the profile.
@@ -212,7 +212,7 @@ def load_profile(name_or_path: str | Path) -> Profile:
 
 
 def profile_path(name_or_path: str | Path) -> Path:
-    """Return where a profile is, without reading it.
+    """Return the path of a profile, without reading it.
 
     Args:
         name_or_path: the name of one that comes with the package, or the path of a YAML file; a text is a path if it ends in

@@ -1,4 +1,4 @@
-"""Numbers with units, and years: which of those that a query names a passage has too, whatever unit it writes them in."""
+"""Numbers with units, and years: those of a query that a passage has too, in whatever unit."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class AskedNumbers:
 
     @classmethod
     def of(cls, query: str) -> AskedNumbers:
-        """Read them from a query."""
+        """Read the numbers of a query."""
         years = frozenset(str(end) for year in years_of(query) for end in (year.first, year.last))
         return cls(years, tuple(quantities_of(query)))
 
@@ -40,7 +40,7 @@ class AskedNumbers:
         return bool(self.years or self.quantities)
 
     def matches(self, text: str) -> list[PatternMatch]:
-        """Return where numbers that are asked for stand in a text."""
+        """Return the positions of the wanted numbers in a text."""
         found = [
             PatternMatch(QUANTITIES, other.begin, other.end, text[other.begin : other.end])
             for other in (quantities_of(text) if self.quantities else [])

@@ -1,4 +1,4 @@
-"""Passages scored by several signals: sentence vectors, word vectors, patterns, and words that are alike."""
+"""Reranking by several signals: sentence vectors, word vectors, patterns, and similar words."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class FuzzyWords:
         return scores
 
     def _alike(self, term: str, texts: AnalysedTexts) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The words of the vocabulary that are like a term, and how much; what was compared before is remembered."""
+        """The words of the vocabulary that resemble a term, with their likeness; earlier comparisons are remembered."""
         if self._epoch != texts.epoch:
             self._known.clear()
             self._epoch = texts.epoch
@@ -268,7 +268,7 @@ class SignalScoring:
         return len(self._texts)
 
     def columns(self, queries: Sequence[str], offsets: Rows, dense: Scores, source: PassageSource) -> dict[str, Scores]:
-        """Return ``[candidates]`` by signal, 0 to 1, NaN where it cannot be computed.
+        """Return ``[candidates]`` by signal, 0 to 1; NaN if it cannot be computed.
 
         Args:
             queries: one per list of candidates.
@@ -295,7 +295,7 @@ class SignalScoring:
         return columns
 
     def matches(self, query: str, text: str) -> list[PatternMatch]:
-        """Return where keywords, patterns and numbers that count for a query stand in a text, in order."""
+        """Return the positions of keywords, patterns and numbers that count for a query in a text, in order."""
         found = set(AskedNumbers.of(query).matches(text))
         if self.features is not None:
             found.update(self.features.matches(self.features.focus(query), text))
@@ -310,7 +310,7 @@ class SignalScoring:
         source: PassageSource,
         asked: Mapping[str, Mapping[str, Vectors]],
     ) -> None:
-        """Compute what is missing in the columns of one query's candidates; each text once, in the order of the slots."""
+        """Compute the missing signals of one query's candidates; each text once, in the order of the slots."""
         distinct, first, copies = np.unique(slots, return_index=True, return_inverse=True)
         for name, vectors in asked.items():
             missing = np.flatnonzero(np.isnan(columns[name]))
@@ -340,7 +340,7 @@ DENSE_SIGNALS = ("faiss.score", "pgvector.score")
 
 
 def dense_scores(batch: CandidateBatch, names: Iterable[str]) -> Scores:
-    """Return the cosine that came with each candidate, within 0 and 1: what points away is not alike.
+    """Return the cosine that came with each candidate, clipped to 0 and 1: vectors that point apart are not alike.
 
     Args:
         batch: the candidates.
@@ -434,7 +434,7 @@ class MultiSignalReranker(BaseReranker):
         self.blend: Blend = blend
         self._opening = Lock()
         self.told: set[str] = set()
-        """Signals that were missing and were warned of, or whose absence is expected."""
+        """Missing signals that were warned of, or whose absence is expected."""
 
     @cached_property
     def profile(self) -> Profile:
@@ -477,7 +477,7 @@ class MultiSignalReranker(BaseReranker):
 
     @property
     def scoring(self) -> SignalScoring:
-        """Return what computes the signals, with all that it has computed; opened at first use."""
+        """Return the object that computes the signals, with all earlier results; opened at first use."""
         with self._opening:
             return self._scoring
 
@@ -486,7 +486,7 @@ class MultiSignalReranker(BaseReranker):
         return super().index_identity() | {"profile": hashlib.sha256(content.encode()).hexdigest()}
 
     def matches(self, query: str, text: str) -> list[PatternMatch]:
-        """Return where keywords, patterns and numbers that count for a query stand in a text, to mark them there.
+        """Return the positions of keywords, patterns and numbers that count for a query in a text, to highlight them.
 
         Args:
             query: what was asked.
@@ -495,7 +495,7 @@ class MultiSignalReranker(BaseReranker):
         return self.scoring.matches(query, text)
 
     def score_pairs(self, queries: list[str], items: list[SearchableItem]) -> Mapping[str, NDArray[np.floating]]:
-        """Score pairs without what came with them: the transformer signal is the encoder's, if there is one."""
+        """Score pairs without signals of a retriever: the transformer signal is the encoder's, if there is one."""
         batch = CandidateBatch(
             offsets_of([1] * len(items)), np.arange(len(items)), np.zeros(len(items)), np.zeros(len(items), np.int32)
         )
@@ -511,7 +511,7 @@ class MultiSignalReranker(BaseReranker):
     def rerank_rows(
         self, queries: Sequence[str], batch: CandidateBatch, items: ItemTable, label: str | None = None
     ) -> CandidateBatch:
-        """Reorder candidates in rows of an index, as :meth:`rerank_batch`; only texts that are new are read."""
+        """Reorder candidates in rows of an index, as :meth:`rerank_batch`; only new texts are read."""
         return self._reranked(queries, batch, TablePassages(items, batch.rows), label)
 
     def _reranked(
@@ -541,12 +541,12 @@ class MultiSignalReranker(BaseReranker):
         return ranked.take(np.flatnonzero(kept), offsets_of(counts))
 
     def _columns(self, queries: Sequence[str], batch: CandidateBatch, source: PassageSource) -> dict[str, Scores]:
-        """``[candidates]`` by signal, of those whose weight is above 0; NaN where there is none."""
+        """``[candidates]`` by signal, for weights above 0; NaN if it is missing."""
         names = DENSE_SIGNALS if self.transformer_signal is None else (self.transformer_signal,)
         return self.scoring.columns(queries, batch.offsets, dense_scores(batch, names), source)
 
     def _tell(self, columns: Mapping[str, Scores], mean: Scores) -> None:
-        """Warn of signals that are missing, of each once."""
+        """Warn of missing signals, of each once."""
         missing = {name: int(np.isnan(column).sum()) for name, column in columns.items()}
         new = [name for name, count in missing.items() if count and name not in self.told]
         if not new:
@@ -583,7 +583,7 @@ _PLACE = "multi_signal place"
 def _first_of_document(
     documents: list[object], order: Rows, owner: Rows, kept: NDArray[np.bool_], most: int
 ) -> NDArray[np.bool_]:
-    """``[candidates]``, which of those kept are among the first so many of their document in their list."""
+    """``[candidates]``, True for kept ones among the first ``n_per_document`` of their document in their list."""
     counts: dict[tuple[int, object], int] = {}
     chosen = kept.copy()
     lists = owner.tolist()

@@ -1,4 +1,4 @@
-"""The names of the signals, and how they are joined."""
+"""Names of the signals, and their weighted mean."""
 
 from __future__ import annotations
 

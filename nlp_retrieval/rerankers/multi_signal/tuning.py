@@ -1,4 +1,4 @@
-"""Fitting the weights of several signals to judged queries, and saying what each signal is worth.
+"""Fitting the weights of several signals to judged queries, and measuring the contribution of each signal.
 
 Weights are shares of 1 on a grid of tenths, with the present ones beside it; the best on average is taken. What is reported is
 out of fold: the queries of a group (a country) are ranked by weights that no query of that group had a part in. What a signal
@@ -36,7 +36,7 @@ _PARTS = 10
 
 @dataclass(frozen=True)
 class SignalTuningReport:
-    """What fitting the weights of signals gave.
+    """Result of fitting the weights of signals.
 
     Args:
         measure: what was raised.
@@ -65,11 +65,11 @@ class SignalTuningReport:
     unreachable: int
 
     def gain(self, measure: str) -> tuple[float, float, float]:
-        """Return how much a measure rose out of fold, and the interval over groups of that difference."""
+        """Return the gain of a measure out of fold, and its interval over groups."""
         return self._difference(self.out_of_fold, self.before, measure)
 
     def worth(self, signal: str, measure: str) -> tuple[float, float, float]:
-        """Return how much a measure falls where a signal is left out, and the interval over groups of that difference."""
+        """Return the loss of a measure without a signal, and its interval over groups."""
         return self._difference(self.out_of_fold, self.without[signal], measure)
 
     def _difference(self, one: Evaluation, other: Evaluation, measure: str) -> tuple[float, float, float]:
@@ -165,7 +165,7 @@ class _Pool:
 
 
 class _Recording(Stages):
-    """Keeps the signals of every candidate, and hands nothing on."""
+    """Keeps the signals of every candidate, and passes nothing on."""
 
     def __init__(self) -> None:
         self.pools: list[_Pool] = []
@@ -208,7 +208,7 @@ def _pools(
 
 
 def _grid(present: Sequence[str], given: Mapping[str, float]) -> Iterator[dict[str, float]]:
-    """The weights that are tried: all shares of 1 in tenths, and those given."""
+    """The weights to try: all shares of 1 in tenths, and the given ones."""
     n_signals = len(present)
     for bars in combinations(range(_PARTS + n_signals - 1), n_signals - 1):
         ends = [-1, *bars, _PARTS + n_signals - 1]
@@ -232,7 +232,7 @@ def _evaluated(evaluator: RetrievalEvaluator, pools: Sequence[_Pool], weights: M
 
 
 def _best(table: Scores, allowed: NDArray[np.bool_]) -> int:
-    """The point of the grid of the highest mean; of equal ones the first."""
+    """The point of the grid with the highest mean; of equal ones the first."""
     return int(np.argmax(np.where(allowed, table.mean(axis=1), -1.0)))
 
 
