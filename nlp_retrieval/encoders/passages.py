@@ -153,7 +153,7 @@ def _resumed(
 
 
 def _settings_of(encoder: AnyEncoder) -> Config:
-    """What decides the vectors besides the model: all settings, also those that matter only in rounding, and what computes."""
+    """All settings that decide the vectors besides the model, even those that affect only rounding, and the backend."""
     kinds = {BaseTokenEncoder: "tokens", BaseSparseEncoder: "terms"}
     kind = next((kind for cls, kind in kinds.items() if isinstance(encoder, cls)), "vectors")
     return {"kind": kind, "config": encoder.config, "computed_by": computed_by()}

@@ -83,7 +83,7 @@ class CallCounter:
 
     @property
     def failure(self) -> str | None:
-        """Why no question to a language model got an answer, usable or not; None where one did, or nothing was asked."""
+        """The reason why no question to a language model got any answer; None if one did, or nothing was asked."""
         asked = [counts for counts in self.by_model.values() if counts.degraded]
         return self._failure if asked and not any(counts.answers for counts in asked) else None
 

@@ -1,4 +1,4 @@
-"""Pseudo-relevance feedback: what the first hits of a query have in common finds further ones."""
+"""Pseudo-relevance feedback: common features of a query's first hits find further ones."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class PassagePlaces:
         return cls(tuple(known), np.concatenate(subjects), ordered, document[ordered], place)
 
     def neighbours(self, rows: Rows, distance: int) -> Rows:
-        """Return the passage so many places further on in the same document, ``[rows]``; -1 where there is none.
+        """Return the passage at a distance in the same document, ``[rows]``; -1 if there is none.
 
         Args:
             rows: of passages.
@@ -162,7 +162,7 @@ def _names_in(path: Path) -> list[str]:
 # passages a filter leaves.
 
 SAMPLED = 2048
-"""So many passages, evenly spaced, stand for the index where similarities are standardised."""
+"""Size of the sample of passages, evenly spaced, over which similarities are standardised."""
 
 _OF_A_SUBJECT = 256
 _AT_ONCE = 4096
@@ -175,7 +175,7 @@ def evenly(rows: Rows, n: int) -> Rows:
 
 @dataclass(frozen=True, eq=False)
 class Feedback:
-    """What is fed back for one query.
+    """The feedback of one query.
 
     Args:
         rows: of the passages, best first.
@@ -191,7 +191,7 @@ class Feedback:
 
 
 class Similarities:
-    """Compares the passages of an index with queries and with what is fed back.
+    """Compares the passages of an index with queries and with feedback.
 
     Args:
         vectors_of: returns the vectors of rows, ``[rows, dimension]``.
@@ -225,7 +225,7 @@ class Similarities:
         self._sampled_owners = np.repeat(np.arange(len(self._sample)), counts)[order]
 
     def fed_back(self, rows: Rows, n_terms: int) -> Feedback:
-        """Return what some passages have in common.
+        """Return the common features of some passages.
 
         Args:
             rows: of the passages, best first.
@@ -249,16 +249,16 @@ class Similarities:
         return _standardised(_products(vector, self._vectors_of, rows), _row_by_row(self._sampled_vectors, vector))
 
     def with_vector(self, feedback: Feedback, rows: Rows) -> Scores:
-        """Return the standardised similarities of passages to the mean vector that is fed back, ``[rows]``."""
+        """Return the standardised similarities of passages to the mean vector of the feedback, ``[rows]``."""
         return _standardised(_products(feedback.vector, self._own, rows), _row_by_row(self._sampled_own, feedback.vector))
 
     def with_terms(self, feedback: Feedback, rows: Rows) -> Scores:
-        """Return the standardised similarities of passages to the terms that are fed back, ``[rows]``."""
+        """Return the standardised similarities of passages to the terms of the feedback, ``[rows]``."""
         by_terms = self._by_terms(feedback.terms, feedback.shares, rows)
         return _standardised(by_terms, self._sampled_by_terms(feedback.terms, feedback.shares))
 
     def nearest(self, feedback: Feedback, rows: Rows) -> tuple[Rows, Scores]:
-        """Return for each passage the one fed back that is most like it, and their similarity; itself does not count."""
+        """Return for each passage the most similar one of the feedback, other than itself, and their similarity."""
         products = self._own(rows) @ self._own(feedback.rows).T
         products[rows[:, None] == feedback.rows[None, :]] = -np.inf
         best = products.argmax(axis=1)
@@ -271,7 +271,7 @@ class Similarities:
         return np.asarray(own / np.maximum(lengths, np.float32(1e-9))[:, None], np.float32)
 
     def _by_terms(self, terms: Terms, shares: Scores, rows: Rows) -> Scores:
-        """The cosine of each passage's terms and those fed back, ``[rows]``.
+        """The cosine of each passage's terms and those of the feedback, ``[rows]``.
 
         Args:
             terms: that are fed back, ascending.
@@ -289,7 +289,7 @@ class Similarities:
         return scores / np.maximum(self._lengths_of(rows), np.finfo(np.float64).tiny)
 
     def _sampled_by_terms(self, terms: Terms, shares: Scores) -> Scores:
-        """The same of the sample, whose passages are kept by term."""
+        """The same for the sample, whose passages are kept by term."""
         begins = np.searchsorted(self._sampled_terms, terms)
         counts = np.searchsorted(self._sampled_terms, terms, side="right") - begins
         entries = np.repeat(begins - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
@@ -297,7 +297,7 @@ class Similarities:
         return scores / np.maximum(self._lengths_of(self._sample), np.finfo(np.float64).tiny)
 
     def _lengths_of(self, rows: Rows) -> Scores:
-        """The length of each passage's vector of terms; computed once for each."""
+        """The length of each passage's vector of terms; computed once."""
         missing = np.unique(rows[np.isnan(self._lengths[rows])])
         for begin in range(0, len(missing), _AT_ONCE):
             part = missing[begin : begin + _AT_ONCE]
@@ -313,7 +313,7 @@ def _products(vector: Vectors, vectors_of: Callable[[Rows], Vectors], rows: Rows
 
 
 def _row_by_row(vectors: Vectors, vector: Vectors) -> Scores:
-    """Inner products, each summed by itself: not BLAS, whose threads wait for one another longer than this takes."""
+    """Inner products, each summed by itself: not by BLAS, whose threads wait for one another longer than this takes."""
     products: Scores = np.einsum("ij,j->i", vectors, vector).astype(np.float64)
     return products
 
@@ -383,7 +383,7 @@ Weight = Annotated[float, Field(ge=0, le=1000)]
 
 
 class FeedbackRetriever(BaseRetriever):
-    """Finds passages that are like the query, and like the best first hits for it in the whole index.
+    """Finds passages that resemble the query and its best first hits in the whole index.
 
     The score of a passage is its similarity to the query's vector, plus ``vector_weight`` times that to the mean vector of
     the passages fed back (Rocchio, 1971; with dense vectors Li et al., 2023, https://arxiv.org/abs/2108.11044), plus
@@ -532,7 +532,7 @@ class FeedbackRetriever(BaseRetriever):
         return [_Asked(vectors[text], feedback[text], named, seeds[text]) for text, named in read]
 
     def _candidates(self, asked: _Asked, k: int, allowed: Mask | None) -> Rows:
-        """Rows to compare, ascending: all that may be found where they are few."""
+        """Rows to compare, ascending: all allowed rows if they are few."""
         rows = self._rows if allowed is None else np.flatnonzero(allowed)
         most = max(self.pool, k)
         if len(rows) <= most:
@@ -568,7 +568,7 @@ class FeedbackRetriever(BaseRetriever):
 
 @dataclass(frozen=True, eq=False)
 class _Asked:
-    """A query: its vector, what is fed back for it, the subjects that it names, and the hits of each seed."""
+    """A query: its vector, its feedback, the subjects that it names, and the hits of each seed."""
 
     vector: Vectors
     feedback: Feedback

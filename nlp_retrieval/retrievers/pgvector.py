@@ -67,7 +67,7 @@ def filled_from(path: Path, ids: list[str], *, half: bool) -> Fill:
 
 
 def _blocks(path: Path, ids: list[str], half: bool) -> Iterator[bytes]:
-    """The rows as binary COPY has them: the number of fields, and each with its length."""
+    """The rows in the form of binary COPY: the number of fields, and each with its length."""
     first = 0
     for vectors in read_blocks(path, _AT_ONCE):
         if half and np.abs(vectors).max(initial=0) > _LARGEST_HALF:
@@ -114,9 +114,9 @@ _CANDIDATES = (
     "CROSS JOIN LATERAL (SELECT row, -(embedding <#> q.vector) AS score FROM {rows} ORDER BY {order} LIMIT %(k)s) AS hit"
 )
 _ALONE = "SELECT 1, row, -(embedding <#> (%(queries)s::{vectors})[1]) AS score FROM {rows} ORDER BY score DESC, row LIMIT %(k)s"
-"""For one query: what is joined to the queries of a batch cannot be scanned by several processes of the server."""
+"""For one query: several processes of the server cannot scan what is joined to the queries of a batch."""
 _MANY_ROWS = 10_000
-"""Scanning more takes longer than a round trip for each query."""
+"""Most rows to scan; beyond them, a round trip for each query takes less time."""
 _NEAREST, _EXACT = "embedding <#> q.vector", "-(embedding <#> q.vector) DESC, row"
 
 
@@ -161,7 +161,7 @@ def nearest_hits(
     ef_search: int,
     version: tuple[int, ...],
 ) -> Hits:
-    """Search along the HNSW index; exactly where few rows may be found, the extension is too old to filter, or k are not found.
+    """Search along the HNSW index, or exactly: for few allowed rows, an extension too old to filter, or fewer than k hits.
 
     Args:
         connection: to the server.
@@ -229,7 +229,7 @@ def stored_vectors(connection: PostgresConnection, record: TableRecord, rows: Ro
 
 
 def _widen(connection: PostgresConnection, ef_search: int, iterative: bool) -> None:
-    """Set how widely this session searches from now on, where it does not yet."""
+    """Set the search width of this session, if it differs."""
     wanted = {"hnsw.ef_search": str(ef_search)} | ({"hnsw.iterative_scan": "strict_order"} if iterative else {})
     if _widened.get(connection) != wanted:
         for name, value in wanted.items():
@@ -361,7 +361,7 @@ class PgvectorRetriever(PostgresRetriever, VectorRetriever):
         return self.index_type == "hnsw" or (self.index_type == "auto" and n_items >= EXACT_BELOW)
 
     def _encode_into(self, items: ItemTable, folder: Path, dimension: int | None, *, approximate: bool) -> None:
-        """Encode items, and make a table of their vectors."""
+        """Encode items, and create a table of their vectors."""
         path = folder / _VECTORS
         dimension = write_vectors(self, items, path, dimension)
         fill = filled_from(path, items.ids(), half=self.precision == "halfvec")
@@ -388,7 +388,7 @@ class PgvectorRetriever(PostgresRetriever, VectorRetriever):
         )
 
     def _settings(self) -> dict[str, str]:
-        """For building a graph: in memory, and on one core where the memory that processes share has no room for it."""
+        """Settings for building a graph: in memory, and on one core if the memory that processes share has no room for it."""
         settings = {"maintenance_work_mem": f"{self.build_memory}MB"}
         if self.url is None and (shared := Path("/dev/shm")).exists():  # noqa: S108 - only measured
             free = os.statvfs(shared)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 1000
 _MOST_CHARACTERS = 200_000
-"""Of a text; the server's list of the words of one text has at most a megabyte."""
+"""Most characters of a text; the server's list of the words of one text has at most a megabyte."""
 
 _LIMIT = f"the {_MOST_CHARACTERS:,} characters of which the server keeps words"
 
@@ -144,7 +144,7 @@ class PostgresTextRetriever(PostgresRetriever):
             )
 
     def ignored(self, query: str) -> str | None:
-        """Return that a query has stop words alone, and how they are kept."""
+        """Return that a query consists of stop words, and how to index them."""
 
         def has_words(connection: PostgresConnection) -> bool:
             (row,) = connection.execute(_HAS_WORDS, {"language": self.language, "query": _storable(query)})
@@ -173,5 +173,5 @@ class PostgresTextRetriever(PostgresRetriever):
 
 
 def _storable(text: str) -> str:
-    """Return what PostgreSQL can hold of a text: no NUL, and no more words than fit into one value."""
+    """Return a text as PostgreSQL can hold it: no NUL, and no more words than fit into one value."""
     return text[:_MOST_CHARACTERS].replace("\0", " ")

@@ -1,4 +1,4 @@
-"""Entities of texts, by rules or by a spaCy pipeline: one choice for everything that links or activates by entities."""
+"""Entities of texts, by rules or by a spaCy pipeline: one choice for all components that link or activate by entities."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RULES = "rules"
 """Runs of capitalised words and quoted titles, without any model."""
 
 EntityRule = Annotated[str, Field(min_length=1)]
-"""How entities are found: :data:`RULES`, or the name or folder of a spaCy pipeline."""
+"""Method of finding entities: :data:`RULES`, or the name or folder of a spaCy pipeline."""
 
 
 class EntityFinder:

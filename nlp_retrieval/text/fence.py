@@ -1,4 +1,4 @@
-"""How a text from outside is shown to a language model: on one line, in which nothing can be a mark of a prompt."""
+"""Fencing texts from outside for a language model: on one line, in which nothing can be a mark of a prompt."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _JOINERS = "\u200c\u200d"
 
 
 def fenced(text: str) -> str:
-    """Return a text on one line, without brackets, tags, characters that nobody sees and more than one space in a row.
+    """Return a text on one line, without brackets, tags, invisible characters and more than one space in a row.
 
     Args:
         text: of a source, a claim or a question.
@@ -27,7 +27,7 @@ def fenced(text: str) -> str:
 
 
 def is_unseen(char: str) -> bool:
-    """Return whether a character is read by models alone: it has no width, or only chooses the form of the one before it.
+    """Return whether only models read a character: it has no width, or only chooses the form of the one before it.
 
     Args:
         char: one character. Joiners count as seen, because scripts and signs are written with them.

@@ -1,4 +1,4 @@
-"""Quantities of a text: numbers with their units, the year for which they hold, and what they are measured against.
+"""Quantities of a text: numbers with their units, the year for which they hold, and their baseline.
 
 "cut emissions by about 45% below 2010 levels by 2030" is one quantity: 45 %, approximate, for 2030, against 2010. Numbers are
 read as :mod:`nlp_retrieval.text.measures.numbers` reads them. Units are scaled to one base
@@ -147,7 +147,7 @@ def same_value(one: Quantity, other: Quantity) -> bool:
 
 
 def changed_quantities(earlier: str, later: str) -> list[tuple[Quantity, Quantity]]:
-    """Return quantities of a text whose value is another in a later wording of it, as pairs, in the order of the earlier.
+    """Return quantities of a text whose value differs in a later version of it, as pairs, in the order of the earlier.
 
     Quantities of one measure are compared in their order; what stands in one of the texts alone makes no pair.
 
@@ -233,7 +233,7 @@ def _year_of(begin: int, end: int, years: list[Year]) -> int | None:
 
 
 def _baseline_of(begin: int, end: int, years: list[Year], scenarios: list[tuple[int, int]]) -> str:
-    """Return what a quantity is measured against: the nearest baseline of its sentence, one after it rather than before."""
+    """Return the baseline of a quantity: the nearest one in its sentence, one after it rather than before."""
     named = [(year.begin, year.end, str(year.first)) for year in years if year.role == "baseline"]
     named += [(one, other, "BAU") for one, other in scenarios]
     if not named:

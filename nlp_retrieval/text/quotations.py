@@ -1,4 +1,4 @@
-"""Finding a quotation in a text: what is returned is what stands there, or nothing.
+"""Finding a quotation in a text: the result is the text's own wording, or nothing.
 
 Only white space, the shape of brackets, quotation marks and dashes, and characters that nobody sees may differ: what a fence
 changes, and what people and models write their own way.
@@ -21,7 +21,7 @@ __all__ = ["FoldedText", "fold", "located", "places_of", "sentences_around"]
 Span = tuple[int, int]
 
 SHORTEST = 12
-"""Characters of a quotation that is no whole sentence; a shorter one says nothing."""
+"""Shortest quotation, in characters, that is not a whole sentence; shorter ones say nothing."""
 
 _QUOTES = '\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u00ab\u00bb\u2039\u203a\u300c\u300d\u300e\u300f\uff02\uff07"'
 _MARKS = " '`"
@@ -31,7 +31,7 @@ _SHAPES = str.maketrans("\uff3b\uff3d\uff1c\uff1e" + _QUOTES + _DASHES, "[]<>" +
 
 
 class FoldedText(NamedTuple):
-    """A text, the same as quotations are compared, and where each character of it is in the text."""
+    """A text, its form for comparing quotations, and the position of each character of that form in the text."""
 
     text: str
     folded: str
@@ -40,7 +40,7 @@ class FoldedText(NamedTuple):
 
 @lru_cache(maxsize=4)
 def fold(text: str) -> FoldedText:
-    """Return a text as quotations are compared with it.
+    """Return a text prepared for comparing quotations with it.
 
     Args:
         text: the whole text.
@@ -74,7 +74,7 @@ def places_of(
 
 
 def located(quote: str, text: str, begin: int = 0, end: int | None = None, shortest: int = SHORTEST) -> Span | None:
-    """Return where a quotation stands in a text: its first place where it begins and ends with whole words and numbers.
+    """Return the span of a quotation in a text: the first place where it begins and ends with whole words and numbers.
 
     Args:
         quote: as somebody wrote it; quotation marks and dots around it need not stand in the text.
@@ -110,7 +110,7 @@ def sentences_around(span: Span, text: str) -> Span:
 
 
 def _folded(text: str) -> tuple[str, list[int]]:
-    """A text with one space for each run of white space and without unseen characters, and where each character stands."""
+    """A text without invisible characters, with single spaces, and the position of each of its characters."""
     chars: list[str] = []
     places: list[int] = []
     for place, char in enumerate(text.translate(_SHAPES)):
@@ -125,7 +125,7 @@ def _folded(text: str) -> tuple[str, list[int]]:
 
 
 def _cuts(text: str, place: int) -> bool:
-    """Whether a word or a number is cut at a place; "2.4" is one number, and scripts without spaces have no such places."""
+    """Return whether a place cuts a word or a number; "2.4" is one number, and scripts without spaces have no such places."""
     if not 0 < place < len(text):
         return False
     before, after = text[place - 1], text[place]

@@ -25,7 +25,7 @@ _STEP = 256
 
 @dataclass(frozen=True, slots=True)
 class PassageEntities:
-    """What one passage names.
+    """Entities of one passage.
 
     Args:
         about: the entities of its title.
@@ -44,7 +44,7 @@ class PassageEntities:
 
 
 def entities_by_sentence(items: Iterable[SearchableItem], finder: EntityFinder) -> Iterator[PassageEntities]:
-    """Yield what each item names, in time linear in its text.
+    """Yield the entities of each item, in time linear in its text.
 
     Args:
         items: with the metadata of :data:`READ_KEYS`.
@@ -61,7 +61,7 @@ def entities_by_sentence(items: Iterable[SearchableItem], finder: EntityFinder) 
 
 
 def _spans(item: SearchableItem) -> list[tuple[int, int]]:
-    """Return where each sentence begins and ends, but for those of white space."""
+    """Return where each sentence begins and ends, except those of white space."""
     return [(start, end) for start, end in item_sentence_spans(item) if item.content[start:end].strip()]
 
 

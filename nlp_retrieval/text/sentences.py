@@ -1,4 +1,4 @@
-"""Where sentences end.
+"""Boundaries of sentences.
 
 A full stop ends a sentence unless it belongs to an abbreviation, an initial or a number. What is uncertain is left together:
 half a sentence misleads whoever reads it, two sentences do not. The work is linear in the length of the text.

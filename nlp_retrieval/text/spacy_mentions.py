@@ -1,4 +1,4 @@
-"""What a text talks about, by a spaCy pipeline instead of rules."""
+"""The subjects of a text, by a spaCy pipeline instead of rules."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class SpacyMentions:
 
     @property
     def files(self) -> ModelFiles:
-        """The pipeline's files, as they were when they were first asked for."""
+        """The pipeline's files at the time of first use."""
         if self._files is None:
             with _reading:  # threads that ask at the same time get the same fingerprint
                 self._files = self._files or ModelFiles.of(_folder_of(self._pipeline))

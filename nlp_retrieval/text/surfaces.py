@@ -1,4 +1,4 @@
-"""Surfaces: titles as a text would write them, and where texts and queries mention them.
+"""Surfaces: titles as a text would write them, and their mentions in texts and queries.
 
 When two titles count as the same in gold and corpus, :mod:`nlp_retrieval.text.titles` decides.
 
@@ -74,7 +74,7 @@ def _separators() -> re.Pattern[str]:
 
 @lru_cache(maxsize=2**16)
 def plain_part(part: str) -> str:
-    """Return a part of a text with its case, without accents, and with a space for whatever separates words."""
+    """Return a part of a text with its case, without accents, and with spaces between words."""
     return unaccented(_separators().sub(" ", part))
 
 
@@ -88,7 +88,7 @@ def _compared(word: str) -> str:
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """Return the words of a text as they are compared."""
+    """Return the words of a text in their compared form."""
     return tuple(map(_compared, _pattern(text).findall(text)))
 
 

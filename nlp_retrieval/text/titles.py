@@ -1,4 +1,4 @@
-"""When two titles are the same title; :mod:`nlp_retrieval.text.surfaces` says when a text mentions one.
+"""Equality of titles; :mod:`nlp_retrieval.text.surfaces` decides when a text mentions one.
 
 Gold that names titles (HoVer, HotpotQA) and the corpus seldom come from one file, so titles differ in case, in white
 space (Wikipedia's underscores), in the kind of dash or quotation mark, in punctuation that a file name cannot hold, in

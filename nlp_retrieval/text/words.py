@@ -1,4 +1,4 @@
-"""The words of texts in any language: which characters make one, how they are normalised, stemmed and left out."""
+"""The words of texts in any language: their characters, normalisation, stems and stop words."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ HANGUL = "\u1100-\u11ff\ua960-\ua97f\uac00-\ud7ff"
 """Korean, which puts spaces between phrases: a particle is written together with its word."""
 
 ACCENTS = "\u0300-\u036f"
-"""The marks that accents are, on Latin, Greek and Cyrillic letters."""
+"""Accents, as combining marks on Latin, Greek and Cyrillic letters."""
 
 POINTS = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0640\u064b-\u0652\u0670"
-"""Hebrew points, Arabic short vowels and the stroke that stretches a word: one text has them, another leaves them out."""
+"""Hebrew points, Arabic short vowels and the stroke that stretches a word: some texts have them, others leave them out."""
 
 _ACCENT_OR_POINT = re.compile(f"[{ACCENTS}{POINTS}]")
 
@@ -172,7 +172,7 @@ _PACKAGES = {"jieba": "rjieba"}
 
 
 def segmenter_fingerprint(name: Segmenter) -> dict[str, str]:
-    """Return what the words of a segmenter depend on: the package, whose dictionary is built into it, and its version.
+    """Return everything that the words of a segmenter depend on: the package, whose dictionary is built in, and its version.
 
     Raises:
         DependencyError: the package is not installed.
@@ -184,7 +184,7 @@ def segmenter_fingerprint(name: Segmenter) -> dict[str, str]:
 
 
 def segmenting(name: Segmenter) -> Callable[[str], list[str]]:
-    """Return what splits Chinese into words, with the words within long ones.
+    """Return a function that splits Chinese into words, including the words within long ones.
 
     Raises:
         DependencyError: the package is not installed.
@@ -281,7 +281,7 @@ TURKIC = frozenset(["tr", "az"])
 
 
 class Language(NamedTuple):
-    """What a language brings.
+    """Words settings of a language.
 
     Args:
         stemmer: of PyStemmer, or "none".
@@ -355,10 +355,10 @@ _JOINED = r"(?:'(?:\w\b|(?=\w\w)))?"
 _WORD = re.compile(rf"\w+{_JOINED}")
 _ASCII_WORD = re.compile(_WORD.pattern, re.ASCII)
 _HAS_NAME = re.compile(r"\.[^\W\d_]|[&#/]|\+[+\W]|\+\Z")
-"""What a name with punctuation has; few texts have it but for the first."""
+"""Marks of a name with punctuation; apart from the first, few texts have any."""
 
 _SPACED = "".join(c if c.isalnum() or c == "_" else " " for c in map(chr, range(128)))
-"""For each ASCII character itself, or the space that a word does not hold: three times as fast as a pattern."""
+"""For each ASCII character the character itself, or a space if no word holds it: three times as fast as a pattern."""
 _LEFT_OUT = re.compile(f"[\u00ad\u034f{POINTS}\u200d-\u200f\u2060\ufe00-\ufe0f\ufeff]")
 _PAIRED = re.compile(f"[{UNSPACED}{HANGUL}]")
 _HAN_OR_NOT = re.compile(f"([{HAN}]+)")
@@ -367,7 +367,7 @@ _OF_NAMES = frozenset("+#&./")
 """Punctuation of names, which are not stemmed."""
 
 _NEVER_STEMMED = 2
-"""Words of so many characters are left as they are, as Lucene's Porter stemmer does, or "us" would be "u"."""
+"""Length up to which words are not stemmed, as in Lucene's Porter stemmer; "us" would become "u"."""
 
 _ACCENT = re.compile(f"[{ACCENTS}]")
 
@@ -402,7 +402,7 @@ _ASCII_NAMES = re.compile(_NAMES.pattern, re.ASCII)
 
 @cache
 def _patterns() -> _Patterns:
-    """Slow, and not needed for ASCII."""
+    """Slow, and unnecessary for ASCII."""
     mark, unspaced = marks(), UNSPACED + HANGUL
     character = rf"(?=\w)[{unspaced}][{mark}]*"
     return _Patterns(
@@ -415,7 +415,7 @@ def _patterns() -> _Patterns:
 
 
 def language_of(language: str, stemmer: str, stopwords: str | None) -> Language:
-    """Return the stemmer and the stop words that are meant; ``"auto"`` means those of the language.
+    """Return the stemmer and the stop words; ``"auto"`` means those of the language.
 
     Raises:
         ConfigurationError: there is no such language.
@@ -427,7 +427,7 @@ def language_of(language: str, stemmer: str, stopwords: str | None) -> Language:
 
 
 class Words:
-    """Splits texts into words, and says which term of an index a word is.
+    """Splits texts into words, and maps words to the terms of an index.
 
     Args:
         language: decides stemmer and stop words, and the case of Turkish; see
@@ -469,7 +469,7 @@ class Words:
         self._matched = None if pattern is None else _matcher(LinearPattern.compiled(pattern, "pattern"))
 
     def normalized(self, text: str) -> str:
-        """Return a text as words are compared in it."""
+        """Return a text in the form in which words are compared."""
         if self._turkic:
             text = normalize("NFC", text).replace("I", "\u0131").replace("\u0130", "i")
         if text.isascii():
@@ -524,7 +524,7 @@ class Words:
         return words
 
     def term(self, word: str) -> str | None:
-        """Return the term that a word is; None for a stop word, and for a letter joined to a word by an apostrophe."""
+        """Return the term of a word; None for a stop word, and for a letter joined to a word by an apostrophe."""
         if self._matched is None:
             word, apostrophe, letter = word.partition("'")
             if apostrophe and not letter and len(word) == 1:
@@ -537,7 +537,7 @@ class Words:
 
 
 def _matcher(pattern: LinearPattern) -> Callable[[str], list[str]]:
-    """Return what finds the matches in at most 256 characters: before each, RE2 may read all of them, and no more."""
+    """Return a function that finds the matches in at most 256 characters: before each match, RE2 may read all of them."""
 
     @lru_cache(maxsize=2**16)
     def matched(part: str) -> list[str]:

@@ -283,7 +283,7 @@ class _Call:
             self._changed.notify_all()
 
     def _leave_to_others(self, why: str) -> None:
-        """Go without a worker; in one step with the look at who is left, or the last two would each rely on the other."""
+        """Continue without a worker, and check for others in the same step, or the last two would each rely on the other."""
         with self._changed:
             self._alive -= 1
             if self._alive < 1:

@@ -33,7 +33,7 @@ _POSTINGS_AT_ONCE = 2**20
 
 
 class PostingColumn(Protocol):
-    """Numbers that are read a slice at a time."""
+    """Numbers read at a time."""
 
     def __getitem__(self, part: slice, /) -> NDArray[Any]: ...
 

@@ -29,7 +29,7 @@ _IN_DOCUMENTS = 2  # Bo1 adds a term that at least so many of the documents fed 
 
 
 class Expansion(NamedTuple):
-    """How queries are expanded.
+    """Settings of query expansion.
 
     Args:
         rule: ``rm3`` or ``bo1``.
@@ -45,7 +45,7 @@ class Expansion(NamedTuple):
 
 
 class Weighted(NamedTuple):
-    """Distinct terms of a query, the weight of each, and how much of it comes from the passages fed back."""
+    """Distinct terms of a query, the weight of each, and the part of it that comes from feedback."""
 
     terms: NDArray[np.int32]
     weights: Scores

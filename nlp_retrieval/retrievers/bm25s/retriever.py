@@ -35,7 +35,7 @@ from nlp_retrieval.text.words import Accents, Segmenter, Words, language_of, seg
 # Texts as the numbers of their terms.
 
 _WORDS_REMEMBERED = 1_000_000
-"""How many distinct words of users a long-lived process caches at most."""
+"""Distinct words of users that a long-lived process caches at most."""
 
 _NO_TERM = -1
 
@@ -69,7 +69,7 @@ class Analyzer:
 
 
 class _NumberOfWord(dict[str, int]):
-    """The number of the term that each word is, found when the word first occurs; -1 for a stop word or unknown term."""
+    """The number of the term of each word, looked up when the word first occurs; -1 for a stop word or unknown term."""
 
     def __init__(self, words: Words, vocabulary: dict[str, int], *, grow: bool) -> None:
         super().__init__()
@@ -165,7 +165,7 @@ class Bm25sRetriever(BaseRetriever):
         self.backend: Backend = backend
 
     def index_identity(self) -> Config:
-        """What determines the content of the index: a stemmer and stop words count the same, given or by the language."""
+        """Settings that determine the index: a stemmer and stop words count the same, given or by the language."""
         identity = super().index_identity() | {"stemmer": self.stemmer, "stopwords": self.stopwords}
         del identity["segmenter"]
         return identity if self.segmenter is None else identity | {"segmenter": segmenter_fingerprint(self.segmenter)}
@@ -194,7 +194,7 @@ class Bm25sRetriever(BaseRetriever):
             self._expander = QueryExpander(segments, self._scorer, self.feedback)
 
     def ignored(self, query: str) -> str | None:
-        """Return that a query has stop words alone, and how they are kept."""
+        """Return that a query consists of stop words, and how to index them."""
         words = self._words()
         if self.stopwords is None or any(words.term(word) is not None for word in words.split(query)):
             return None
@@ -212,11 +212,11 @@ class Bm25sRetriever(BaseRetriever):
 
     @property
     def explains(self) -> bool:
-        """Return whether there is more to tell than which words of the query a passage has."""
+        """Return whether an explanation has more than the query words of a passage."""
         return self.feedback is not None
 
     def explain(self, query: str, rows: Rows, items: ItemTable) -> list[Explanation | None]:
-        """Say which terms feedback added to a query, with what weight, and what each adds to the score of an item."""
+        """Explain which terms feedback added to a query, with what weight, and what each adds to the score of an item."""
         if self._expander is None or self.feedback is None:
             return [None] * len(rows)
         ((terms, weights, fed_back),) = self._expanded(self._expander, self.feedback, *self._analyzer.analyze([query]))

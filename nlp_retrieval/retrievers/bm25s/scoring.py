@@ -93,7 +93,7 @@ class Scorer:
             )
 
     def weights_in(self, row: int, terms: NDArray[np.int32]) -> Scores:
-        """Return what each term adds to the score of an item, 0 for those that it lacks."""
+        """Return each term's part of the score of an item, 0 for terms that it lacks."""
         held = np.zeros(len(terms))
         for place, term in enumerate(terms.tolist()):
             begin, end = self._indptr[term : term + 2].tolist()
@@ -151,7 +151,7 @@ def inverse_frequencies(n_containing: NDArray[np.integer], n_items: int) -> NDAr
 
 
 def length_norms(lengths: NDArray[np.integer], mean: float, k1: float, b: float) -> NDArray[np.float32]:
-    """Return what the divisor adds to the frequency of a term, per item, with exact lengths.
+    """Return, per item, the sum that the divisor adds to the frequency of a term, with exact lengths.
 
     Args:
         lengths: lengths of the items.
@@ -164,7 +164,7 @@ def length_norms(lengths: NDArray[np.integer], mean: float, k1: float, b: float)
 
 
 def found_in(rows: NDArray[np.int32], indptr: NDArray[np.int64], live: Mask | None) -> NDArray[np.int64]:
-    """In how many items each term occurs, not counting deleted ones.
+    """The number of items in which each term occurs, not counting deleted ones.
 
     Args:
         rows: see :class:`Postings`.
@@ -180,7 +180,7 @@ def found_in(rows: NDArray[np.int32], indptr: NDArray[np.int64], live: Mask | No
 
 
 def term_cuts(indptr: NDArray[np.int64], n_postings: int) -> list[int]:
-    """Return where to cut the terms, from 0 to their number, so that a part has fewer than ``n_postings`` before its last term.
+    """Return cuts of the terms, from 0 to their number, so that a part has fewer than ``n_postings`` before its last term.
 
     Args:
         indptr: see :class:`Postings`.

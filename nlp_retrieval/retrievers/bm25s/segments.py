@@ -88,6 +88,6 @@ class SegmentedScorer:
         return search_parts(parts, len(counts), k, allowed)
 
     def weights_in(self, row: int, terms: NDArray[np.int32]) -> Scores:
-        """Return what each term adds to the score of an item, 0 for those that it lacks."""
+        """Return each term's part of the score of an item, 0 for terms that it lacks."""
         scorer, rows, numbers = next(part for part in self._parts if row < part.rows.stop)
         return scorer.weights_in(row - rows.start, terms if numbers is None else numbers[terms])

@@ -165,7 +165,7 @@ def packed_size(dimension: int, bits: int) -> int:
 
 
 def code_type(n_centroids: int) -> type[np.uint16] | type[np.uint32]:
-    """The narrowest type for the numbers of so many centroids."""
+    """The narrowest type for the numbers of this many centroids."""
     return np.uint16 if n_centroids <= 2**16 else np.uint32
 
 
@@ -190,7 +190,7 @@ class Codec:
         return int(self.centroids.shape[1])
 
     def equals(self, other: Codec) -> bool:
-        """Return whether both codecs give the same codes the same meaning."""
+        """Return whether both codecs decode equal codes to equal vectors."""
         return np.array_equal(self.centroids, other.centroids) and np.array_equal(self.weights, other.weights)
 
     def table(self) -> Vectors:
@@ -202,7 +202,7 @@ class Codec:
 
 @dataclass(frozen=True)
 class Compressor:
-    """A codec together with what compressing needs, which an index does not store.
+    """A codec with the parts for compressing, which an index does not store.
 
     Args:
         codec: the codec.

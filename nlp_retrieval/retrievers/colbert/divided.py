@@ -1,4 +1,4 @@
-"""The steps of one query, each divided among threads by how many tokens it reads; what is found does not depend on that."""
+"""The steps of one query, divided among threads by the number of tokens they read; results do not depend on the division."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Steps(Protocol):
 
 
 class DividedSteps:
-    """Runs steps, each in as many threads as are worth it.
+    """Runs steps, each in as many threads as pay off.
 
     Args:
         steps: the inner loops.

@@ -136,7 +136,7 @@ def _maxsim(
 
 @njit(nogil=True)
 def _spread(pairs: NDArray[np.uint64], residuals: NDArray[np.uint8], spread: NDArray[np.uint64]) -> None:
-    """The residuals of tokens, in units. Two numbers are copied as one; all tokens before any is read, which does not wait."""
+    """The residuals of tokens, in units. Two numbers are copied at once; all tokens before any is read, which avoids a wait."""
     for number in range(len(residuals)):
         if pairs.shape[1] == 2:
             for place in range(residuals.shape[1]):

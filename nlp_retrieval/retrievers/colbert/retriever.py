@@ -87,7 +87,7 @@ _PRUNED_TO = 4  # times the number of passages that are scored exactly, as in PL
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """How widely a search looks; see :class:`~nlp_retrieval.retrievers.colbert.retriever.ColbertRetriever`."""
+    """Width of a search; see :class:`~nlp_retrieval.retrievers.colbert.retriever.ColbertRetriever`."""
 
     nprobe: int
     rescored: int
@@ -311,7 +311,7 @@ def _live_blocks(segment: SegmentFolder, files: ColbertFiles, name: str) -> Iter
 
 
 def _tokens_of(live: Mask, offsets: Rows, first: int, count: int) -> Mask:
-    """Return which of ``count`` tokens from ``first`` on belong to passages that are not deleted."""
+    """Return a mask of ``count`` tokens from ``first`` on: those of passages that are not deleted."""
     passages = np.searchsorted(offsets, np.arange(first, first + count), side="right") - 1
     is_live: Mask = live[passages]
     return is_live

@@ -37,10 +37,10 @@ from nlp_retrieval.retrievers.faiss.ivfpq import add_to_ivfpq, train_ivfpq
 
 _AT_ONCE = 16_384
 _TRAINED = "trained_at.npy"
-"""How many items an index had when its quantiser was trained."""
+"""Stores the number of items that an index had when its quantiser was trained."""
 _OUTGROWN = 4
 _MOST_UNLIKE = 8
-"""How many times as long as the shortest vector the longest may be, for a graph to be linked in whole units."""
+"""Largest ratio of the longest vector to the shortest at which a graph is linked in whole units."""
 _adding = Lock()
 """FAISS's choice of instructions holds for the whole process; searches that run meanwhile are right with any."""
 
@@ -145,7 +145,7 @@ def _add(index: Any, vectors: Vectors, scale: float | None = None) -> None:
 
 
 def _scale_of(path: Path, dimension: int) -> float | None:
-    """How many units a length of 1 has, where the links of a graph are found in whole units, which all CPUs add up alike.
+    """Return the number of units in a length of 1 for linking a graph in whole units, which all CPUs add up alike.
 
     None where one vector is much shorter than another, and would have few units left.
     """
@@ -166,7 +166,7 @@ def _put_back(index: Any, path: Path) -> None:
 
 
 def _live_vectors(segment: SegmentFolder) -> Iterator[Vectors]:
-    """Yield the vectors of a segment's items that are not deleted, in order, a block at a time; it stores whole vectors."""
+    """Yield the vectors of a segment's items that are not deleted, in order, in blocks; the segment stores whole vectors."""
     if (segment.folder / ANN_FILE).exists():
         index = read_ann(segment.folder, len(segment))
         whole = whole_vectors(index)

@@ -25,7 +25,7 @@ _PRODUCT_AT_ONCE = 16 * 2**20  # scores, 64 MB of them
 _QUERIES_AT_ONCE = 512
 _ROWS_AT_ONCE = 4096
 _multiplying = Lock()
-"""One product at a time: each uses all cores, and several at once only wait for one another."""
+"""One product at a time: each uses all cores, and parallel ones would only wait for one another."""
 
 _SORTING_COSTS = 60  # sorting one remaining score costs about as much as selecting among this many
 
@@ -71,7 +71,7 @@ class Stack:
 
 
 class Rowwise(Protocol):
-    """Vectors that are searched: a :class:`Stack`, or what else has its pieces."""
+    """Vectors to search: a :class:`Stack`, or anything with its methods."""
 
     @property
     def longest(self) -> float:
@@ -154,7 +154,7 @@ def products_of(queries: Vectors, vectors_of: Callable[[Rows], Vectors], owner: 
 
 
 def rounding(queries: Vectors, longest: float) -> NDArray[np.float32]:
-    """Return how far apart two scores must be to have the same order however inner products are rounded, ``[queries]``.
+    """Return the difference of two scores above which no rounding of inner products changes their order, ``[queries]``.
 
     Args:
         queries: ``[queries, dimension]``.

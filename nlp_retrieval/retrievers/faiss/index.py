@@ -189,7 +189,7 @@ def whole_vectors(index: Any) -> Vectors | None:
 
 
 def _longest_decoded(index: Any) -> float:
-    """An upper bound on the length of the vectors that the codes of an ivfpq index stand for."""
+    """An upper bound on the length of the vectors decoded from the codes of an ivfpq index."""
     parts = faiss.vector_to_array(index.pq.centroids).reshape(index.pq.M, index.pq.ksub, index.pq.dsub)
     residual = math.sqrt(np.square(parts, dtype=np.float64).sum(axis=2).max(axis=1).sum())
     lists = np.square(index.quantizer.reconstruct_n(0, index.nlist), dtype=np.float64).sum(axis=1)

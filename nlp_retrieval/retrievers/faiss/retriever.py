@@ -186,7 +186,7 @@ class FaissRetriever(VectorRetriever):
 
 
 def _drop_zero_vectors(hits: Hits, vectors: Vectors) -> Hits:
-    """The hits of queries that have a vector: one of zeros, from an encoder that knows no word of a query, is like nothing."""
+    """The hits of queries that have a vector: a zero vector, from an encoder that knows no word of a query, finds nothing."""
     speaks = vectors.any(axis=1)
     if speaks.all():
         return hits

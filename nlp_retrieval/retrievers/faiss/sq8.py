@@ -81,7 +81,7 @@ class Sq8Index:
 
 
 class _Decoded:
-    """The vectors that codes stand for, the same on every CPU; FAISS's own decoder rounds differently on some."""
+    """The vectors decoded from codes, the same on every CPU; FAISS's own decoder rounds differently on some."""
 
     def __init__(self, index: Any) -> None:
         self._index = index  # which owns the codes

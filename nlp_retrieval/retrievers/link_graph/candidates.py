@@ -1,4 +1,4 @@
-"""What the link graph retriever computes for one query.
+"""The computations of the link graph retriever for one query.
 
 That is where its walk restarts, and the candidates that the walk reaches, with the evidence for each.
 """
@@ -18,7 +18,7 @@ _RANK = 60  # as reciprocal rank fusion has it (Cormack et al., SIGIR 2009)
 
 @dataclass(frozen=True)
 class Seeded:
-    """Where the walk of a query restarts.
+    """Restarts of a query's walk.
 
     Args:
         rows: item rows, ascending.
@@ -81,7 +81,7 @@ def scores_below(lowest: float, count: int) -> Scores:
 
 
 def fused_ranks(wanted: Rows, seeded: Seeded) -> Scores:
-    """Return the reciprocal rank fusion of the seeds' hits: 1 is the first place with all seeds, 0 what none found.
+    """Return the reciprocal rank fusion of the seeds' hits: 1 for the first place with all seeds, 0 for rows that none found.
 
     Hits of one score share the first of their places.
     """

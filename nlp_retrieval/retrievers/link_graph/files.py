@@ -1,4 +1,4 @@
-"""The files of a link graph: how the segments are written, joined, and opened as one.
+"""The files of a link graph: written for each segment, joined, and opened as one.
 
 The first segment holds a graph, every later one the links that touch its items; each holds its titles, its terms, and the
 tables of the extractors. Deleted items are left out when segments are opened.
@@ -122,5 +122,5 @@ def _write_tables(folder: Path, by_kind: Mapping[str, Extracted]) -> None:
 
 
 def _prefix(number: int) -> str:
-    """Return how the names of an extractor's tables begin, by its number."""
+    """Return the prefix of the names of an extractor's tables, by its number."""
     return f"links_{number}_"

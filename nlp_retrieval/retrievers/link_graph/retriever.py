@@ -69,7 +69,7 @@ def explanation_of(
 
 
 def _origin(row: int, seeded: Seeded) -> str:
-    """Why the walk restarts at a row, in words."""
+    """The reason why the walk restarts at a row, in words."""
     reasons = []
     for label, (rows, scores) in seeded.scores.items():
         positions = np.flatnonzero(rows == row)
@@ -107,7 +107,7 @@ _FLOOR = 0.05  # of what speaks for a passage that carries a title: one without 
 
 
 def titled_by(query: str, titles: TitleTable, terms: PassageTerms, max_shared: int) -> tuple[Rows, Scores]:
-    """Return the rows whose titles a query names, ascending, and how certainly it names each, above 0 and at most 1.
+    """Return the rows whose titles a query names, ascending, and the certainty of each, above 0 and at most 1.
 
     A title that several passages carry is shared out among them: more to those that say their own name, and that have other
     words of the query. Passages with exactly the same title count by the likeliest of them, and share evenly.
@@ -286,7 +286,7 @@ class LinkGraphRetriever(BaseRetriever):
         return next((extractor for extractor in self.links if isinstance(extractor, TitleMentions)), None) or TitleMentions()
 
     def _seeded(self, queries: list[str], allowed: Mask | None = None) -> tuple[Vectors | None, list[Seeded]]:
-        """Run the seeds, under a filter twice: what it leaves is rarely among the first hits of the whole index."""
+        """Run the seeds, twice under a filter: its items are rarely among the first hits of the whole index."""
         vectors = None if self._open_dense is None else self._open_dense.encode(queries)
         hits_of = [self._hits_of(queries, vectors, self._live)]
         if allowed is not None and np.count_nonzero(allowed) < self._n_live:
@@ -322,7 +322,7 @@ class LinkGraphRetriever(BaseRetriever):
         return Seeded(rows, weights / (weights.sum() or 1.0), scores, titled_rows, titled)
 
     def _walks(self, seeded: list[Seeded]) -> Iterator[tuple[Rows, Scores]]:
-        """For each query, the nodes that its walk reaches, ascending, and how often it is at each."""
+        """For each query, the nodes that its walk reaches, ascending, and their shares of the walk."""
         if self.pagerank == "exact":
             for query in seeded:  # one at a time, because a row is as long as the graph
                 restarts = Restarts(offsets_of([len(query.rows)]), query.rows, query.shares)
@@ -375,7 +375,7 @@ class LinkGraphRetriever(BaseRetriever):
 
 
 def default_links() -> list[BaseLinkExtractor]:
-    """The extractors of a retriever that names none."""
+    """The default extractors."""
     return [TitleMentions(), SharedEntities(weight=0.1)]
 
 

@@ -1,4 +1,4 @@
-"""Fitting the weights of a link graph's evidence to judged queries, and saying honestly what that brings.
+"""Fitting the weights of a link graph's evidence to judged queries, and measuring the gain.
 
 The loss is listwise: minus the log-probability that a gold passage stands before all candidates that are not gold
 (a softmax over one gold and all others, as in ListNet, Cao et al., ICML 2007). It is convex, so there is one optimum, and
@@ -35,7 +35,7 @@ _PULL = 1.0  # of the weights that the retriever has, in queries
 
 @dataclass(frozen=True)
 class TuningReport:
-    """What tuning gave.
+    """Result of tuning.
 
     Args:
         weights: fitted to all queries; to be used on others.
@@ -56,7 +56,7 @@ class TuningReport:
     unreachable: int
 
     def gain(self, measure: str) -> tuple[float, float, float]:
-        """Return how much a measure rose out of fold, and the interval over families of that difference."""
+        """Return the gain of a measure out of fold, and its interval over families."""
         difference = self.out_of_fold.per_query[measure] - self.before.per_query[measure]
         return float(difference.mean()), *bootstrap_interval(difference, self.families, bounds=(-1, 1))
 

@@ -1,4 +1,4 @@
-"""The client of a Milvus server: opened when it is needed, once more where it is lost, and no secret in messages.
+"""The client of a Milvus server: opened on demand, reopened after a loss, and without secrets in messages.
 
 A URL is ``http://host:19530`` or ``https://...``, with the name of a database behind a slash, or ``env:NAME``, the name of an
 environment variable that holds it. A token comes from the environment alone.
@@ -55,7 +55,7 @@ def require_driver() -> None:
 
 
 def _is_wanted(record: logging.LogRecord) -> bool:
-    """Return whether pymilvus may log an error: of a request of ours it is raised, and said once."""
+    """Return whether pymilvus may log an error; errors of our requests are raised, so they are reported only once."""
     del record
     return not _quiet.get()
 
@@ -78,7 +78,7 @@ _CLOSED = ("closed channel", "should create connection first")
 
 _CONNECTED_WITHIN = 10.0
 _BACK_WITHIN = 30.0
-"""A killed server of our own is taken for running until its keeper has ended."""
+"""Seconds to wait for a server to return: a killed embedded one counts as running until its keeper has ended."""
 _POLL = 0.02
 _LONGEST_WAIT = 2.0
 _LITE = "milvus_lite"
@@ -134,7 +134,7 @@ class MilvusConnections:
         return "" if self._url is None else self._url.partition("://")[2].partition("/")[2].strip("/")
 
     def read(self, work: Callable[[MilvusClient], T]) -> T:
-        """Do something that only reads, again where the server is away meanwhile.
+        """Run a read, again if the server is temporarily away.
 
         Raises:
             ServerError: the server cannot be reached, takes too long, or refuses.
@@ -157,7 +157,7 @@ class MilvusConnections:
         raise AssertionError("the last attempt returns or raises")
 
     def write(self, work: Callable[[MilvusClient], T]) -> T:
-        """Do something that writes, once.
+        """Run a write, once.
 
         Raises:
             ServerError, IndexWriteError: the message says why; what was written is named by no index.
@@ -169,7 +169,7 @@ class MilvusConnections:
             raise self.explained(error, "; nothing of it is used: run it again") from None
 
     def patiently(self, work: Callable[[], T]) -> T:
-        """Send one request of a write, again where the server asks for patience."""
+        """Send one request of a write, again if the server asks for patience."""
         for attempt in range(self.retries + 5):
             try:
                 return work()
@@ -210,7 +210,7 @@ class MilvusConnections:
             raise ServerError(f"{self.shown}: Milvus {self.version} is too old; upgrade the server to {needed}, or newer")
 
     def explained(self, error: Exception, and_so: str = "") -> Exception:
-        """Turn a driver's error into one that says what to do."""
+        """Turn a driver's error into one with advice."""
         text = str(getattr(error, "message", "") or _details(error) or error)
         for secret in filter(None, (self._token, *self._token.split(":"))):
             text = text.replace(secret, "***")
@@ -264,7 +264,7 @@ class MilvusConnections:
             time.sleep(_POLL)
 
     def _deadlines(self) -> str:
-        """The time-out of requests that read, as gRPC has it.
+        """The time-out of requests that read, in gRPC's form.
 
         As an argument, pymilvus would repeat a lost request until it is over, and notice a killed server a minute late.
         """
@@ -280,7 +280,7 @@ def _errors() -> tuple[type[Exception], ...]:
 
 
 def _status(error: Exception) -> str:
-    """The name of gRPC's status, of the error or of what led to it; empty where the server itself answered."""
+    """The name of gRPC's status, from the error or its cause; empty if the server itself answered."""
     from grpc import RpcError
 
     if isinstance(error.__cause__, RpcError) and error.__cause__ is not error:
@@ -301,12 +301,12 @@ def _details(error: Exception) -> str:
 
 
 def _is_lost(error: Exception) -> bool:
-    """Return whether the connection is gone, and not only the request refused."""
+    """Return whether the connection is lost, and not only the request refused."""
     return _status(error) in _AWAY or "Fail connecting to server" in str(error) or _is_closed(error)
 
 
 def _is_passing(error: Exception) -> bool:
-    """Return whether the same request may succeed soon; who could not connect has waited already."""
+    """Return whether the same request may succeed soon; a failed connection has waited already."""
     return _status(error) in _AWAY or _code(error) == _RATE_LIMIT or _is_closed(error)
 
 
@@ -316,7 +316,7 @@ def _is_closed(error: Exception) -> bool:
 
 
 def let_go(error: BaseException | None) -> None:
-    """Let go of all that the stack of an error held.
+    """Release everything that the stack of an error holds.
 
     pymilvus raises errors from themselves: such a circle would hold a searcher, and the embedded server that it uses, until it
     is collected.
@@ -327,5 +327,5 @@ def let_go(error: BaseException | None) -> None:
 
 
 def is_not_loaded(error: Exception) -> bool:
-    """Return whether a server was started again and has yet to load a collection."""
+    """Return whether a restarted server has yet to load a collection."""
     return _code(error) == _NOT_LOADED

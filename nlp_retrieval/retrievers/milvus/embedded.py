@@ -23,7 +23,7 @@ EMBEDDED = ".milvus"
 _SOCKET = "milvus.sock"
 _STATUS = "status"
 _UNDIVIDED = {"MILVUS_LITE_MEMTABLE_MEMORY_LIMIT_BYTES": str(2**30), "MILVUS_LITE_WAL_SIZE_LIMIT_BYTES": str(2**31)}
-"""A collection of up to a gigabyte stays one piece: Milvus Lite weighs words piece by piece."""
+"""Settings that keep a collection of up to a gigabyte in one piece: Milvus Lite weighs words piece by piece."""
 
 
 class MilvusLiteServer(KeptServer):
@@ -36,7 +36,7 @@ class MilvusLiteServer(KeptServer):
     socket = _SOCKET
 
     def uri(self) -> str:
-        """Start the server where it is not running, and return where it is (``unix:``).
+        """Start the server if it is not running, and return its address (``unix:``).
 
         Raises:
             DependencyError: Milvus Lite is not installed.
@@ -70,7 +70,7 @@ class MilvusLiteServer(KeptServer):
             )
 
     def sync(self, collection: str) -> None:
-        """Have what a collection holds survive a loss of power; Milvus Lite itself writes files and does not sync them."""
+        """Make a collection survive a loss of power; Milvus Lite itself writes files and does not sync them."""
         folder = self.folder / DATA / "collections"
         sync_tree(folder / collection)
         sync_folder(folder)

@@ -37,7 +37,7 @@ def serve(data: str, socket: str, status: Path) -> None:
     alone = threading.RLock()
 
     class OneAtATime(MilvusLite):  # type: ignore[misc]
-        """Two requests for a collection that is not open yet would open it twice, and each see another state."""
+        """Opens collections one at a time: two requests for the same one would open it twice, and each see another state."""
 
         def get_collection(self, *args: Any, **options: Any) -> Any:
             with alone:
@@ -48,7 +48,7 @@ def serve(data: str, socket: str, status: Path) -> None:
                 return super().drop_collection(*args, **options)
 
     class Servicer(MilvusServicer):  # type: ignore[misc]
-        """With the answer to a question of every build, whose absence pymilvus takes as an error first."""
+        """Answers a question of every build; without an answer, pymilvus first takes an error."""
 
         def AllocTimestamp(self, request: Any, context: Any) -> Any:  # noqa: N802 - the protocol's name
             del request, context

@@ -57,7 +57,7 @@ class CollectionRecord(ServerRecord):
 
     @property
     def shown(self) -> str:
-        """Return what messages call it."""
+        """Return its name in messages."""
         return f"collection {self.collection!r}"
 
 
@@ -67,7 +67,7 @@ def new_name(directory: Path, token: str) -> str:
 
 
 def orphans(directory: Path, names: list[str], *, embedded: bool) -> list[str]:
-    """Those of a server's collections that are an index directory's own, and that none of its folders names.
+    """The collections of a server that are an index directory's own, and that none of its folders names.
 
     Args:
         directory: of the index.

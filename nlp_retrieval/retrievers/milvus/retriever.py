@@ -144,7 +144,7 @@ class MilvusRetriever(ServerRetriever[CollectionRecord, MilvusConnections], Vect
         return {"name": self.name, "format": self.format_version} | {key: self._arguments[key] for key in of_words}
 
     def ignored(self, query: str) -> str | None:
-        """Return that a query has stop words alone, and how they are kept."""
+        """Return that a query consists of stop words, and how to index them."""
         if self.mode != "bm25" or self.analyzer == "standard" or not has_only_stop_words(query):
             return None
         return f"stop words alone, which analyzer={self.analyzer!r} leaves out, and an index with analyzer=standard keeps"
@@ -175,7 +175,7 @@ class MilvusRetriever(ServerRetriever[CollectionRecord, MilvusConnections], Vect
         self._make(items, folder, vectors() if dimension else None, dimension, making)
 
     def _making(self, n_items: int | None) -> Making:
-        """Return how a collection of so many items is made; None for one that joins others, and is compared exactly."""
+        """Return the settings for a collection of this size; None for one that joins others, and is compared exactly."""
         index_type: IndexType = "flat" if n_items is None or self.mode == "bm25" else self.index_type
         clusters = self.nlist or min(65_536, 4 * math.ceil(math.sqrt(n_items or 1)))
         params = {"ivf": {"nlist": clusters}, "rabitq": {"nlist": clusters}}
@@ -271,7 +271,7 @@ class MilvusRetriever(ServerRetriever[CollectionRecord, MilvusConnections], Vect
         return vectors
 
     def _params_of(self, record: CollectionRecord) -> Callable[[int], dict[str, int]]:
-        """The parameters of a search for so many rows."""
+        """The parameters of a search for this many rows."""
         found: dict[str, Callable[[int], dict[str, int]]] = {
             "hnsw": lambda depth: {"ef": max(self.ef_search, depth)},
             "diskann": lambda depth: {"search_list": max(self.ef_search, depth)},

@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from pymilvus import MilvusClient
 
 MOST_AT_ONCE = 16_384
-"""The longest list that a server gives at once."""
+"""Longest list that a server returns at once."""
 
 ROUNDING = 1e-6
-"""Of scores, as a share of those above 1."""
+"""Tolerance of scores, as a share of those above 1."""
 
 _COMPARED_AT_ONCE = 16_384
 
 
 @dataclass(frozen=True)
 class Search:
-    """How one collection is searched.
+    """Search of one collection.
 
     Args:
         connections: to the server.
@@ -65,7 +65,7 @@ class Search:
         return Hits.from_lists(lists)
 
     def matching(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
-        """Search for words by BM25; what shares none with a query is not found."""
+        """Search for words by BM25; rows that share no word with a query are not found."""
         return self._hits(WORDS, queries, k, allowed)
 
     def _hits(self, field: str, queries: Any, k: int, allowed: Mask | None) -> Hits:
@@ -83,7 +83,7 @@ class Search:
         return search_past_ties(search, len(queries), k, n_found, past_the_cut=1)
 
     def _paged(self, field: str, query: Any, depth: int, allowed: Mask | None) -> tuple[Rows, Any]:
-        """A list that is longer than a server gives at once: what was found is left out of the next page."""
+        """A list longer than a server's limit: each page leaves out the rows found before."""
         left = np.ones(self.record.rows, np.bool_) if allowed is None else allowed.copy()
         found: list[tuple[Rows, Any]] = []
         missing = depth
@@ -134,7 +134,7 @@ class Search:
 
 
 def first_of_level(scores: Scores) -> Rows:
-    """The place of each score in its list, best first, or of the first that rounding alone keeps apart from it.
+    """The place of each score in its list, best first; scores that differ only by rounding share the first of their places.
 
     A server rounds the products of equal vectors differently.
 
@@ -147,7 +147,7 @@ def first_of_level(scores: Scores) -> Rows:
 
 
 def best_levelled(rows: Rows, scores: Scores, k: int) -> tuple[Rows, Scores]:
-    """The k best of some rows and their scores, best first; the lowest rows where rounding alone keeps scores apart."""
+    """The k best of some rows and their scores, best first; the lowest rows if scores differ only by rounding."""
     order = np.argsort(-scores, kind="stable")
     rows, scores = rows[order], scores[order]
     scores = scores[first_of_level(scores)]

@@ -1,4 +1,4 @@
-"""Reading the collections of an index as a whole, and comparing them with what its records say."""
+"""Reading whole collections of an index, and comparing them with its records."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nlp_retrieval.retrievers.milvus.embedded import EMBEDDED, MilvusLiteServer
 from nlp_retrieval.retrievers.milvus.record import CollectionRecord
 
 _MOST_SECONDS = 3600.0
-"""That one request may take."""
+"""Time limit of one request."""
 
 
 def verify_collections(directory: Path, url: str | None = None, token: str | None = None) -> list[str]:

@@ -34,7 +34,7 @@ class EmbeddedServer(KeptServer):
         self._programs = None if programs is None else Path(programs)
 
     def url(self) -> str:
-        """Start the server where it is not running, and return its URL (``postgresql://``), for libpq and SQLAlchemy.
+        """Start the server if it is not running, and return its URL (``postgresql://``), for libpq and SQLAlchemy.
 
         Raises:
             DependencyError: PostgreSQL is not installed.

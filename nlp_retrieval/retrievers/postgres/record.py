@@ -38,10 +38,10 @@ class TableRecord(ServerRecord):
 
     @property
     def dimension(self) -> int:
-        """Of the vectors; 0 where there are none."""
+        """Dimension of the vectors; 0 without."""
         return int("".join(char for char in self.type if char.isdigit()) or 0)
 
     @property
     def shown(self) -> str:
-        """Return what messages call it."""
+        """Return its name in messages."""
         return f'table "{self.schema_name}"."{self.table}"'

@@ -119,7 +119,7 @@ def apply_to_one(values: Java, function: Java) -> Java:
 
 
 def listed(function: Java, returns: str) -> Java:
-    """Return a handle like ``function``, which returns what is named, whose result is a list of that alone."""
+    """Return a handle like ``function``, whose result, of type ``returns``, comes as a list of that alone."""
     single = static("java.util.Collections", "singletonList", "java.util.List", _OBJECT)
     return chain(function, single.asType(signature("java.util.List", returns)))
 

@@ -70,7 +70,7 @@ class Rm3:
 
 
 _Finder = tuple[float, float, int, Rm3 | None, bytes | None, bool]
-"""k1, b, depth, feedback, the bits of the rows that a search is restricted to, and whether hits come as a list of one array."""
+"""k1, b, depth, feedback, the bits of the allowed rows, and whether hits come as a list of one array."""
 
 
 class LuceneIndex:
@@ -269,7 +269,7 @@ def _with_feedback(search: Java, searcher: Java, analyzer: Java, k: int, rm3: Rm
 
 
 def _top_lists(lists: Java, most: int | None = None) -> list[_List]:
-    """Copy a Java list of ``ScoreDoc[]`` to Python; of one list it may be said how many it holds at most."""
+    """Copy a Java list of ``ScoreDoc[]`` to Python; for a single list, the most hits it holds may be given."""
     if most is not None:
         rows, scores = calls.columns(lists, most, _row_and_score())
         return [(rows, scores.view("<f4"))]

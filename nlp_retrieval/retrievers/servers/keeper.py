@@ -36,7 +36,7 @@ _CAP_DAC_OVERRIDE, _CAPABILITY_VERSION_3 = 1, 0x20080522
 
 
 def become(uid: int) -> None:
-    """Give up root for good, as PostgreSQL asks for, and keep but one right: to enter folders that only root may enter.
+    """Drop root for good, as PostgreSQL requires, and keep one right: to enter folders that only root may enter.
 
     So neither the folder of an index nor one above it has to be opened to other users.
     """
@@ -53,7 +53,7 @@ def become(uid: int) -> None:
 
 
 def become_or_say(uid: int) -> None:
-    """As :func:`become`; ends this process with a sentence where the system does not allow it."""
+    """Call :func:`become`; end this process with a message if the system does not allow it."""
     try:
         become(uid)
     except OSError as error:
@@ -66,7 +66,7 @@ def _checked(status: int) -> None:
 
 
 def _prepared(uid: int | None) -> Any:
-    """Return what the server's process does before it begins: it is another user, and ends when its keeper is killed."""
+    """Return the function that the server's process runs first: it changes the user, and ends the process with its keeper."""
 
     def prepare() -> None:
         if uid is not None:
@@ -125,7 +125,7 @@ def keep(folder: Path, uid: int | None, status: Path, sockets: Path, command: li
 
 
 class _ServerEndedError(Exception):
-    """The server has ended by itself."""
+    """The server ended by itself."""
 
 
 def _ended(number: int, frame: object) -> None:
@@ -157,7 +157,7 @@ def _wait_until_unused(folder: Path, users: int, server: subprocess.Popen[bytes]
 
 
 def _say(word: str) -> None:
-    """Tell who started this, who may be gone, and let go of the pipe."""
+    """Report to the parent, which may be gone, and close the pipe."""
     with suppress(OSError):
         os.write(1, f"{word}\n".encode())
     nothing = os.open(os.devnull, os.O_RDWR)

@@ -21,7 +21,7 @@ from nlp_retrieval.errors import IndexDamagedError
 
 
 class ServerRecord(BaseModel):
-    """What a segment keeps on a server.
+    """Data of a segment on a server.
 
     Args:
         token: of the index directory that it was built for; random.
@@ -65,7 +65,7 @@ class ServerRecord(BaseModel):
 
     @classmethod
     def named(cls, directory: Path) -> list[Self]:
-        """The records in the published folders of an index directory; of damaged ones none, which their reader says."""
+        """The records in the published folders of an index directory, without damaged ones, which their reader reports."""
         records = []
         for path in sorted(directory.glob(f"*/{cls.file}")):
             if not path.parent.name.startswith(SCRATCH):
@@ -77,7 +77,7 @@ class ServerRecord(BaseModel):
 
     @classmethod
     def of_index(cls, directory: Path) -> list[Self]:
-        """The records of the segments to which the manifest of an index leads.
+        """The records of the segments that the manifest of an index names.
 
         Raises:
             IndexDamagedError: the manifest is damaged, or one of them.
@@ -99,5 +99,5 @@ def place_of(directory: Path) -> str:
 
 
 def inode_of(directory: Path) -> str:
-    """Return what tells an index directory from its copies: a moved one keeps it."""
+    """Return the identity of an index directory: a moved one keeps it, a copy gets another."""
     return str(directory.stat().st_ino)

@@ -1,4 +1,4 @@
-"""The base of engines whose data lives in a server: what they keep of segments, how these are opened and searched.
+"""The base of engines whose data lives in a server: storing, opening and searching their segments.
 
 A segment's folder holds one small file alone (:mod:`nlp_retrieval.retrievers.servers.records`). What it names is on the server
 before the folder is published, so a killed build leaves something that no folder names, and never a folder without what it
@@ -47,7 +47,7 @@ Connections = TypeVar("Connections", bound=Pool)
 
 
 class ServerRetriever(BaseRetriever, Generic[Record, Connections]):
-    """What engines whose data lives in a server share; their constructors pass on these parameters.
+    """Base of engines whose data lives in a server; their constructors pass on these parameters.
 
     Args:
         url: of the server; None for the embedded one, in the index directory.
@@ -57,7 +57,7 @@ class ServerRetriever(BaseRetriever, Generic[Record, Connections]):
     survives_fork: ClassVar[bool] = False
     record: ClassVar[type[ServerRecord]]
     at_once: ClassVar[int] = 16
-    """Queries in one request: fewer round trips, and not so many that the time-out of one is no measure of a search."""
+    """Queries in one request: few round trips, but so few queries that the time-out of a request still limits a search."""
 
     def __init__(self, url: str | None, shown: str | None) -> None:
         # config, repr and fingerprints use these arguments, and are written to disk and to W&B
@@ -81,15 +81,15 @@ class ServerRetriever(BaseRetriever, Generic[Record, Connections]):
 
     @abstractmethod
     def reading(self, work: Callable[[Any], T]) -> T:
-        """Give work a connection to read what the opened index keeps, again where that is lost meanwhile."""
+        """Run work with a connection for reading the opened index, again if it is lost."""
 
     @abstractmethod
     def check(self, connections: Connections, record: Record) -> None:
-        """Raise an IndexDamagedError where the server does not hold what a record says."""
+        """Raise an IndexDamagedError if the server does not hold what a record says."""
 
     @abstractmethod
     def search_table(self, connection: Any, record: Record, queries: Any, k: int, allowed: Mask | None) -> Hits:
-        """Search what one segment keeps on the server.
+        """Search the data of one segment on the server.
 
         Args:
             connection: to the server.
@@ -100,7 +100,7 @@ class ServerRetriever(BaseRetriever, Generic[Record, Connections]):
         """
 
     def prepared(self, queries: list[str]) -> Any:
-        """Return what :meth:`search_table` needs of queries; by default they themselves."""
+        """Return the form of queries that :meth:`search_table` needs; by default the queries themselves."""
         return queries
 
     def joined(self, parts: list[Hits], n_queries: int, k: int) -> Hits:
@@ -126,7 +126,7 @@ class ServerRetriever(BaseRetriever, Generic[Record, Connections]):
         return self.search_prepared(self.prepared(queries) if queries else [], k, allowed)
 
     def search_prepared(self, prepared: Any, k: int, allowed: Mask | None) -> Hits:
-        """Search for what :meth:`prepared` returned, as :meth:`search_batch` does."""
+        """Search for the result of :meth:`prepared`, as :meth:`search_batch` does."""
         if len(prepared) == 0:
             return Hits.from_lists([])
 

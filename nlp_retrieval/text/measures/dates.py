@@ -1,4 +1,4 @@
-"""Dates of a text, however they are written: "12 March 2019", "March 12", "Mar. 2019", "2019-03-12", "12.03.2019".
+"""Dates of a text, in any common form: "12 March 2019", "March 12", "Mar. 2019", "2019-03-12", "12.03.2019".
 
 Two dates agree where nothing that both say differs: "12 March 2019" and "in March" agree, "12 March" and "11 March" do not.
 """
@@ -34,7 +34,7 @@ _PARTS = re.compile(rf"({_TO})?({_DAY})")
 
 @dataclass(frozen=True)
 class Reading:
-    """What a date may mean.
+    """Possible meaning of a date.
 
     Args:
         year: None where it does not say.
@@ -47,7 +47,7 @@ class Reading:
     days: frozenset[int]
 
     def agrees(self, other: Reading) -> bool:
-        """Return whether nothing that both say differs.
+        """Return whether nothing differs that both give.
 
         Args:
             other: another reading.

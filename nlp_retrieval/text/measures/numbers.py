@@ -1,4 +1,4 @@
-"""Numbers of a text, with their units, as people write them in reports: "1.2 million people", "30%", "-5 °C", "$38.4B", "3½".
+"""Numbers of a text, with their units, as they appear in reports: "1.2 million people", "30%", "-5 °C", "$38.4B", "3½".
 
 Read are signs ("-5", "minus 5", "$(5)"), thousands parted by a comma, point, space or apostrophe, Indian groups, decimal commas
 and points, exponents ("3.2e-5", "1.5 x 10^6"), fractions, ratios, ranges ("3-5 million" are 3 and 5 million), scales and shares
@@ -116,7 +116,7 @@ _LEVEL = re.compile(
     r"\b(?:to|at|below|under|above|over|than|auf|unter|über|bis|à|hasta|fino a|до|ниже|выше)\s(?:[^\w\s]|US\$){0,4}\Z",
     re.IGNORECASE,
 )
-"""In front of a number that says where something fell to, and not by how much."""
+"""Words before a number that gives the level reached by a decrease, and not its amount."""
 _OPENING = frozenset(" \t\n\r\u00a0([{=:;,<>~≈/|\"'“„«*_`+±≤≥$€£¥₹")
 _AFTER_OPENING = re.compile(r"(?:\b(?:of|was|were|is|to|at|by|from)\s|[$€£¥₹]\s?)\(\Z|(?:^|[|\t\n])[ ]?\(\Z")
 _CLOSED_CELL = re.compile(r"\)[ ]?(?:[|\t\n]|\Z)")
@@ -172,7 +172,7 @@ class Number:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Return what decides with which numbers it agrees."""
+        """Return the key that decides which numbers it agrees with."""
         unreadable = self.written if math.isnan(self.value) or self.others else ""
         value = 0.0 if math.isnan(self.value) else self.value
         parts = tuple(one.value for one in self.parts)
@@ -282,7 +282,7 @@ def _equal(one: Number, other: Number, size: float = 1.0, other_size: float = 1.
 
 
 class _Digits(NamedTuple):
-    """A value of digits: how exact it is, where it ends, what else it may be, and whether it is a plain count."""
+    """A value of digits: its exactness, its end, other possible values, and whether it is a plain count."""
 
     value: float
     exact: float
@@ -324,7 +324,7 @@ def read_numbers(text: str, language: str | None = None) -> Iterator[Number]:
 
 
 def _ranged(plain: str, first: Number, second: Number, factor: float) -> Number:
-    """The first number, with what a range says only after its second number."""
+    """The first number, completed by the parts that a range gives only after its second number."""
     if second.begin - first.until > _BEFORE + 6 or second.begin < first.until or second.unit == _DATE:
         return first
     between = plain[first.until : second.begin + 1 if plain[second.begin] in "$€£" else second.begin]
@@ -490,7 +490,7 @@ def _scaled(plain: str, digits: _Digits, money: bool, rules: Convention, *, nume
 
 
 def _han_scaled(plain: str, digits: _Digits, match: re.Match[str]) -> _Scaled:
-    """A value with 万, 億, 만 and the like after it, and what follows of the same number: "1億2000万"."""
+    """A value with 万, 億, 만 and the like after it, and the rest of the same number: "1億2000万"."""
     factor = math.prod(_HAN_SCALES[char] for char in match[1])
     value, exact, end, least = digits.value * factor, (digits.exact or 0.5) * factor, match.end(), factor
     for _ in range(6):
@@ -702,7 +702,7 @@ def _is_together(char: str) -> bool:
 
 
 def _part_of_name(before: str, after: str) -> bool:
-    """Whether digits belong to a name: a letter stands before them, or a hyphen after a letter, or letters and digits after."""
+    """Return whether digits belong to a name: after a letter, a hyphen after a letter, or letters and digits."""
     last = before[-1:]
     if CURRENCY_BEFORE.search(before):
         return False

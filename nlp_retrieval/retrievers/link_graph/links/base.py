@@ -1,4 +1,4 @@
-"""What a kind of link is: how its links are found in a corpus, and how one of them is shown to a reader.
+"""The base of all kinds of links: finding the links in a corpus, and showing one of them to a reader.
 
 An extractor decides which passages point at which, and how strongly; how links are kept and walked is not its business.
 """
@@ -21,7 +21,7 @@ from nlp_retrieval.retrievers.link_graph.store.links import Links
 from nlp_retrieval.retrievers.link_graph.store.passage_terms import PassageTerms
 
 WalkWeight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-"""How readily links of one kind are walked in one direction, relative to the others; 0 for never."""
+"""Weight of walking links of one kind in one direction, relative to the others; 0 for never."""
 
 _CAP = 300  # characters of a sentence that are shown
 _SENTENCE_END = re.compile('(?<![.!?…])[.!?…]++["\'”’)\\]»]*+(?=\\s)|[。！？]["”’」』)]*|\n')  # noqa: RUF001
@@ -35,7 +35,7 @@ _ABBREVIATIONS = frozenset(
 
 @dataclass(frozen=True)
 class LinkSentence:
-    """Why one passage links to another.
+    """The reason why one passage links to another.
 
     Args:
         text: the sentence that says so, of about 300 characters at most; "…" stands where it was cut.
@@ -58,10 +58,10 @@ class BaseLinkExtractor(Component, ABC):
     kind = "links"
 
     directed: ClassVar[bool] = True
-    """Whether the text of the source says something of the target; links without a direction are given once."""
+    """True if the text of the source says something of the target; links without a direction are given once."""
 
     tables: ClassVar[tuple[str, ...]] = ()
-    """Names of the tables that it keeps beside its links."""
+    """Names of the tables that it stores with its links."""
 
     along: float
     """Weight of walking a link of this kind from its source to its target; at least 0."""

@@ -1,4 +1,4 @@
-"""Which passages already in an index mention the titles of items that join it, found without reading every passage.
+"""Finding earlier passages of an index that mention the titles of joining items, without reading every passage.
 
 The stored terms of a passage say whether it can contain the words of a new title. Only such passages are read: first to
 see whether the words stand in a row, and if they do, to find every title that the passage mentions. A title whose words
@@ -82,7 +82,7 @@ class Phrase:
 
 
 def _joined(words: Sequence[str]) -> Iterator[str]:
-    """The pattern of each word with what stands before it, which may be nothing beside a character without spaces."""
+    """The pattern of each word with its separator, which may be empty beside a character of a script without spaces."""
     for place, word in enumerate(words):
         if place:
             yield r"(?:[\W_]s)?[\W_]" + ("*" if is_unspaced(word) or is_unspaced(words[place - 1]) else "+")

@@ -161,7 +161,7 @@ class Hyperlinks(BaseLinkExtractor):
 
 
 def _names(items: Iterable[SearchableItem]) -> Iterator[tuple[str, int]]:
-    """Each name that an item may be called by, prefixed with how it is read, and the item's row."""
+    """Each name of an item, prefixed with the way it is read, and the item's row."""
     for row, item in enumerate(items):
         yield f"id {item.item_id}", row
         parent = item.metadata.get(_PARENT)
@@ -173,7 +173,7 @@ def _names(items: Iterable[SearchableItem]) -> Iterator[tuple[str, int]]:
 
 
 def _called(item: SearchableItem) -> list[str]:
-    """The names that an item may be called by."""
+    """The names of an item."""
     parent = item.metadata.get(_PARENT)
     return [name for name in (item.item_id, parent, item.title) if isinstance(name, str) and name]
 

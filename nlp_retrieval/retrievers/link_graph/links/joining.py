@@ -1,4 +1,4 @@
-"""What an extractor gets when items join an index: the items, and what the earlier segments have stored."""
+"""Input of an extractor when items join an index: the items, and the stored data of the earlier segments."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from nlp_retrieval.retrievers.link_graph.store.title_table import TitleTable
 
 
 class Extracted(NamedTuple):
-    """What an extractor found.
+    """Result of an extractor.
 
     Args:
         links: those of its kind.
@@ -73,7 +73,7 @@ class JoiningItems:
 
     @cached_property
     def all_terms(self) -> PassageTerms:
-        """The terms of all passages; those of the items that join stand in the scratch folder, which is their segment's."""
+        """The terms of all passages; those of the joining items are in the scratch folder, which is their segment's."""
         joined = SegmentFolder(self.scratch, self.first_row, len(self.everything))
         return PassageTerms.open_all([*self.segments, joined])
 
@@ -90,7 +90,7 @@ class JoiningItems:
         return HashedRows.joined(kept_tables(self.segments, self.prefix + name), hashes)
 
     def with_new(self, known: HashedRows, new: HashedRows) -> HashedRows:
-        """Join what :meth:`known` returned and a table of the items that join."""
+        """Join the result of :meth:`known` and a table of the joining items."""
         return HashedRows.joined([Placed(known, 0), Placed(new, self.first_row)])
 
     def of_all(self, extract: Callable[[ItemTable], Links]) -> Links:

@@ -15,7 +15,7 @@ from nlp_retrieval.retrievers.link_graph.store.links import Links
 
 @dataclass(frozen=True)
 class Meant:
-    """What tells the rows that carry a name apart.
+    """Likelihoods that tell the rows with the same name apart.
 
     Args:
         likely: gives for sources, and for rows that carry a name they mention, how likely it is that they mean these rows;
@@ -44,7 +44,7 @@ class NamedRows(Protocol):
 
 
 def names_itself(table: NamedRows, sources: Rows, names: NDArray[np.int64], n_items: int) -> NDArray[np.bool_]:
-    """Whether each source is among the rows that carry the name beside it, so that the name may mean the source itself."""
+    """Return whether each source carries the name beside it, so that the name may mean the source itself."""
     carried = np.repeat(np.arange(len(table.offsets) - 1), np.diff(table.offsets)) * n_items + table.rows
     wanted = names * n_items + sources
     places = np.searchsorted(carried, wanted)
@@ -103,7 +103,7 @@ def _carried(table: NamedRows, sources: Rows, names: NDArray[np.int64], meant: M
 
 
 def of_bearers(mention: Rows, bearers: Rows, likely: Scores) -> tuple[Scores, Rows]:
-    """Return for each row of each mention how likely the likeliest part of what it belongs to is, and how many parts that has.
+    """Return for each row of each mention the greatest likelihood among its bearer's parts, and the number of these parts.
 
     Args:
         mention: numbers of the mentions.

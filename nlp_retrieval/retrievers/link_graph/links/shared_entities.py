@@ -1,4 +1,4 @@
-"""Links between passages that talk about the same entity."""
+"""Links between passages that name the same entity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A directed graph over passages in memory-mapped files: which links there are, and the steps a walk may take.
+"""A directed graph over passages in memory-mapped files, and the steps that a walk may take.
 
 Nodes are item rows. Links come in kinds, and each is stored twice: along, at its source, and against, at its target. The
 links of a node are contiguous, so a walk from a few nodes reads their stretches and nothing else. The weight of a kind is
@@ -209,7 +209,7 @@ class WeightedGraph:
     graph: LinkGraph
     type_weights: Scores
     _workspaces: list[Workspace] = field(default_factory=list, init=False, repr=False)
-    """Those that no local walk uses at the moment."""
+    """Workspaces that no local walk uses at the moment."""
 
     _pulls: list[Pulls] = field(default_factory=list, init=False, repr=False)
     _pulling: ClassVar[Lock] = Lock()
@@ -247,7 +247,7 @@ class WeightedGraph:
 
     @contextmanager
     def workspace(self) -> Iterator[Workspace]:
-        """Lend what a local walk writes to, all 0 where it has to be; taking memory anew costs more than a short walk.
+        """Lend the memory of a local walk, all 0 where it must be; allocating it anew costs more than a short walk.
 
         Who lets an error through does not give it back: it may not be 0 any more.
         """

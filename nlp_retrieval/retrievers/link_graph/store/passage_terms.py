@@ -1,4 +1,4 @@
-"""Which terms the passages of an index have, from which follows how much of a query one passage, or several together, cover."""
+"""The terms of the passages of an index, for the share of a query that one passage, or several together, cover."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class PassageTerms:
         return self._gathered(rows, "hashes", "offsets")
 
     def named(self, rows: Rows) -> Scores:
-        """Return for each passage how much it is about what its title names: 0 to 1, and 1 without a title.
+        """Return for each passage the extent to which it is about its title: 0 to 1, and 1 without a title.
 
         That is twice the share of the title's terms that its content has, at most 1 (of the parts of a document with one
         title, that of the part that has most).
@@ -115,13 +115,13 @@ class PassageTerms:
 
     @cached_property
     def bearers(self) -> Rows:
-        """``[rows]``: equal for passages that have the same title; what has none stands for itself, below 0."""
+        """``[rows]``: equal for passages with the same title; each passage without one has a number of its own, below 0."""
         keys = np.concatenate([np.zeros(0, np.int64), *(files.title_keys for files in self._files)])
         return np.where(keys > 0, keys, -1 - np.arange(len(keys)))
 
     @cached_property
     def _named(self) -> NDArray[np.float32]:
-        """``[rows]``: which share of the title's terms a passage has, or the most of those that have the same title."""
+        """``[rows]``: the share of the title's terms in a passage, or the greatest of all passages with the same title."""
         named = np.concatenate([np.zeros(0, np.float32), *(files.named for files in self._files)])
         for segment in self._segments:
             if segment.live is not None:
@@ -135,7 +135,7 @@ class PassageTerms:
         return named
 
     def title_shares(self, query: str, rows: Rows) -> Scores:
-        """Return for each passage which share of its title's terms a query has; 0 without a title."""
+        """Return for each passage the share of its title's terms in a query; 0 without a title."""
         wanted = np.array([term_of(word) for word in words_of(query)], np.uint32)
         terms, counts = self._gathered(rows, "title_hashes", "title_offsets")
         owner = np.repeat(np.arange(len(rows)), counts)

@@ -1,4 +1,4 @@
-"""The titles of an index in flat files, to find them in queries and texts.
+"""The titles of an index in flat files, for finding them in queries and texts.
 
 The table is mapped, not loaded. Beside the titles it stores their beginnings, so that the search for a title at a word of
 a text stops as soon as no title goes on this way.
@@ -25,7 +25,7 @@ _TABLE, _PREFIXES = "title", "title_prefixes.npy"
 
 @dataclass(frozen=True, eq=False)
 class TitleMention:
-    """Where a query names a title.
+    """Mention of a title in a query.
 
     Args:
         rows: the items that carry the title or alias.

@@ -1,4 +1,4 @@
-"""Personalized PageRank: how often a walk that keeps returning to the restart nodes is at each node.
+"""Personalized PageRank: the share of time that a walk which keeps returning to the restart nodes spends at each node.
 
 The walk follows a link with probability ``damping`` and restarts otherwise, or where no link leads on (Page et al. 1999,
 The PageRank Citation Ranking; Haveliwala 2002, Topic-Sensitive PageRank). Let x solve ``x = (1 - d) s + d P' x``, in
@@ -30,7 +30,7 @@ _loops = CompiledLoops(compiling_seconds=1.5)
 
 @dataclass(frozen=True)
 class Restarts:
-    """Where the walk of each query restarts.
+    """Restarts of each query's walk.
 
     Args:
         offsets: ``[queries + 1]``; query i owns ``offsets[i]:offsets[i + 1]`` of the columns.
@@ -70,7 +70,7 @@ class Restarts:
 
 @dataclass(frozen=True)
 class LocalRanks:
-    """What forward push found per query: the nodes near its restarts, with ranks that are never too high.
+    """Result of forward push per query: the nodes near its restarts, with ranks that are never too high.
 
     Let x be the solution before it is divided by its sum (see the module), p the part of it that was found, and e a bound on
     the mass that was not followed to its end: ``p <= x`` at every node, and ``sum(x) <= sum(p) + e``. The ranks are
@@ -139,7 +139,7 @@ def pagerank(
 def local_pagerank(
     graph: WeightedGraph, restarts: Restarts, damping: float, epsilon: float = 1e-6, backend: Backend = "auto"
 ) -> LocalRanks:
-    """Compute Personalized PageRank near the restart nodes by forward push, and say how far it is off.
+    """Compute Personalized PageRank near the restart nodes by forward push, with a bound on its error.
 
     Mass waits at nodes; a node where more than ``epsilon`` per stored link waits keeps ``1 - damping`` of it and sends the
     rest on, until there is no such node (Andersen, Chung, Lang, FOCS 2006, Local Graph Partitioning using PageRank
