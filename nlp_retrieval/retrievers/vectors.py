@@ -66,8 +66,8 @@ def write_vectors(retriever: VectorRetriever, items: ItemTable, path: Path, dime
     Args:
         retriever: whose encoder it is.
         items: to encode.
-        path: of the file; a killed build goes on where it stopped.
-        dimension: what the vectors must have; None where any will do.
+        path: of the file; a killed build is resumed.
+        dimension: required of the vectors; None for any.
     """
     batches = tracked(f"{retriever.name}: encoding", items.texts(_BATCH), len(items))
     written, n_cut = write_passages(retriever.encoder, batches, len(items), path, dimension)

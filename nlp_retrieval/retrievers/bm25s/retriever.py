@@ -194,7 +194,7 @@ class Bm25sRetriever(BaseRetriever):
             self._expander = QueryExpander(segments, self._scorer, self.feedback)
 
     def ignored(self, query: str) -> str | None:
-        """Return that a query consists of stop words, and how to index them."""
+        """Return the reason why a query of stop words is ignored, and how to index them; None for other queries."""
         words = self._words()
         if self.stopwords is None or any(words.term(word) is not None for word in words.split(query)):
             return None

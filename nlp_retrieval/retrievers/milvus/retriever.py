@@ -144,7 +144,7 @@ class MilvusRetriever(ServerRetriever[CollectionRecord, MilvusConnections], Vect
         return {"name": self.name, "format": self.format_version} | {key: self._arguments[key] for key in of_words}
 
     def ignored(self, query: str) -> str | None:
-        """Return that a query consists of stop words, and how to index them."""
+        """Return the reason why a query of stop words is ignored, and how to index them; None for other queries."""
         if self.mode != "bm25" or self.analyzer == "standard" or not has_only_stop_words(query):
             return None
         return f"stop words alone, which analyzer={self.analyzer!r} leaves out, and an index with analyzer=standard keeps"

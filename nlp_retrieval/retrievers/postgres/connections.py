@@ -1,7 +1,7 @@
 """Connections to a PostgreSQL server: a pool without threads, a second try after a loss, and no secrets in messages.
 
 A URL is libpq's own (``postgresql://user@host/name`` or ``host=... dbname=...``) or ``env:NAME``, the name of an environment
-variable that holds it. What a driver says is shown without the secrets of the URL, and without the values of parameters.
+variable that holds it. A driver's messages are shown without the secrets of the URL, and without the values of parameters.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ class Connections:
 
     Args:
         url: see the module; None for the embedded server.
-        embedded: is started whenever it does not run; where ``url`` is None.
-        statement_timeout: seconds that a statement that reads may take.
-        most: connections at once; further users wait for one.
+        embedded: the server to start whenever it is not running, if ``url`` is None.
+        statement_timeout: seconds that a reading statement may take.
+        most: most connections at once; further users wait for one.
         prepare: is called with every new connection.
 
     Raises:
@@ -115,11 +115,11 @@ class Connections:
         """Run one transaction, without a time-out: all of it is kept, or nothing.
 
         Raises:
-            ServerError, IndexWriteError: nothing was written; the message says why.
+            ServerError, IndexWriteError: nothing was written; the message gives the reason.
         """
         import psycopg
 
-        self._drop_idle()  # one that was lost meanwhile would be found out too late
+        self._drop_idle()  # a lost connection would be noticed too late
         try:
             with self._connection() as connection, connection.transaction():
                 connection.execute("SET LOCAL statement_timeout = 0")
@@ -190,7 +190,7 @@ class Connections:
                 connection = psycopg.connect(
                     url,
                     autocommit=True,
-                    prepare_threshold=None,  # which poolers between may not know of
+                    prepare_threshold=None,  # connection poolers may not know of prepared statements
                     connect_timeout=_CONNECTED_WITHIN,
                     application_name="nlp_retrieval",
                     client_encoding="utf8",

@@ -38,7 +38,7 @@ class PostgresRetriever(ServerRetriever[TableRecord, Connections]):
 
     Args:
         url: of the server; see :mod:`nlp_retrieval.retrievers.postgres.connections`. None for the embedded one.
-        schema: where tables are made.
+        schema: of the tables.
         statement_timeout: seconds a search may take.
         connections: how many at once.
     """

@@ -57,12 +57,12 @@ def make_table(
         directory: of the index.
         items: of the segment.
         engine: registry name.
-        schema: made where it is not there.
+        schema: created if it does not exist.
         column: name and type of the searched column.
         more: further columns, as SQL.
         fill: writes the rows.
-        indexed: what is indexed when all rows are there, as SQL (``USING gin (words)``).
-        approximate: whether that is an index of nearest neighbours.
+        indexed: the index to create after all rows, as SQL (``USING gin (words)``).
+        approximate: whether that index finds nearest neighbours approximately.
         settings: of the server, for this transaction.
 
     Raises:
@@ -147,7 +147,7 @@ def check_table(connection: PostgresConnection, record: TableRecord, shown: str,
         connection: to the server.
         record: of the segment.
         shown: the server, for messages.
-        whole: read all of it, however large.
+        whole: read all of it, even if it is large.
 
     Raises:
         IndexDamagedError: it is missing or holds something else.
@@ -185,7 +185,7 @@ def extension_of(connection: PostgresConnection, name: str) -> tuple[str, tuple[
     """Return the schema and version of an extension, which is created if that is allowed.
 
     Raises:
-        ServerError: it is not there; the message says what to do.
+        ServerError: it is not installed; the message gives advice.
     """
     import psycopg
     from psycopg.sql import SQL, Identifier

@@ -22,7 +22,7 @@ _MOST_SECONDS = 3600.0
 
 
 def verify_tables(directory: Path, url: str | None = None) -> list[str]:
-    """Compare every row of every table that the manifest of an index leads to with the checksums in their records.
+    """Compare every row of every table that the manifest of an index names with the checksums in the records.
 
     Args:
         directory: of the index.

@@ -225,7 +225,7 @@ _BRIDGES = {
 
 @cache
 def _bridge(name: str) -> Java:
-    """Return a handle of a method that needs a functional interface, which takes a method handle instead."""
+    """Return a handle of a method that needs a functional interface, and takes a method handle instead."""
     owner, method_name, returns, interface = _BRIDGES[name]
     convert = static("java.lang.invoke.MethodHandleProxies", "asInterfaceInstance", _OBJECT, "java.lang.Class", _HANDLE)
     convert = convert.bindTo(type_of(interface)).asType(signature(interface, _HANDLE))

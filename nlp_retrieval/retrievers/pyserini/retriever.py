@@ -154,7 +154,7 @@ class PyseriniRetriever(BaseRetriever):
         )
 
     def ignored(self, query: str) -> str | None:
-        """Return that a query consists of stop words, and how to index them."""
+        """Return the reason why a query of stop words is ignored, and how to index them; None for other queries."""
         if self._index is None or self._index.has_terms(query):
             return None
         if self.language == "en":

@@ -1,7 +1,8 @@
 """Checksums of rows, computed here and by the server alike, so that neither has to trust the other.
 
-Of each row, 64 bits of the MD5 of its number and its value, as a signed integer; the checksum is their sum, which needs no
-order and no memory. It tells accidents and mix-ups, not a forger: who may write to the server decides what is found.
+A row's part is 64 bits of the MD5 of its number and its value, as a signed integer; the checksum is the sum of these, which
+needs no order and no memory. It detects accidents and mix-ups, but not a forger: anyone who may write to the server decides
+what is found.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """An embedded server in a folder: started at first use, shared by processes, stopped with its last user.
 
-Who uses it holds a lock that the kernel takes back when a process dies (:mod:`nlp_retrieval.retrievers.servers.keeper`), so
-that a killed user keeps no server alive; a killed server is started again by the next call of :meth:`KeptServer.use`.
+A user holds a lock that the kernel releases when a process dies (:mod:`nlp_retrieval.retrievers.servers.keeper`), so that a
+killed user keeps no server alive; a killed server is started again by the next call of :meth:`KeptServer.use`.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ class KeptServer(ABC):
     """A user of the server of a folder; several, in any number of processes, share it.
 
     Args:
-        folder: holds data, socket and log; made at first use, for this user alone.
+        folder: holds data, socket and log; created at first use, for this user alone.
     """
 
     socket: ClassVar[str]
     """The name of the server's socket."""
     failed_with: ClassVar[str] = ""
-    """Pattern of a line of the log that explains more than the last one, if there is one."""
+    """Part of a log line that explains a failure better than the last line, if there is one."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder).absolute()
@@ -69,8 +69,8 @@ class KeptServer(ABC):
         """Start the server if it is not running, and use it from now on.
 
         Raises:
-            UntrustedError: the folder was made elsewhere.
-            ServerError: the server does not start; the message holds what it said.
+            UntrustedError: the folder was created elsewhere.
+            ServerError: the server does not start; the message holds its output.
             IndexWriteError: the folder cannot be written.
         """
         try:
@@ -97,13 +97,13 @@ class KeptServer(ABC):
         """Start a server under a keeper, and return when it is ready.
 
         Args:
-            status: a file whose last line the server makes ``ready``.
+            status: a file to whose last line the server writes ``ready``.
             command: starts the server.
-            uid: the user that it runs as; None for this one.
-            environment: what it sees beside paths and the time zone.
+            uid: the user that it runs as; None for the current one.
+            environment: variables for it, besides paths and the time zone.
 
         Returns:
-            What it said where it did not become ready; None where it did.
+            The server's output if it did not become ready; None if it did.
         """
         log_file = self.folder / LOG
         with log_file.open("ab") as log:

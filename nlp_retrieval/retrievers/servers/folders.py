@@ -1,7 +1,7 @@
 """The folders of embedded servers: private ones, sockets in them, and trust in their data.
 
-The data of a server can hold programs, or files that native code reads. So a folder that was made on another machine, or by
-another user, is not run before it is trusted.
+The data of a server can hold programs, or files that native code reads. So a folder that was created on another machine, or by
+another user, is used only once it is trusted.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def make_private(folder: Path) -> None:
     """Create a folder that only this user may enter.
 
     Raises:
-        OSError: it is there, and is none.
+        OSError: it exists, and is not such a folder.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):
@@ -75,11 +75,11 @@ def require_trust(folder: Path, kind: str, server: str) -> None:
 
     Args:
         folder: of the server.
-        kind: of server, as :func:`remember` was told.
-        server: what messages call it.
+        kind: of server, as passed to :func:`remember`.
+        server: its name in messages.
 
     Raises:
-        UntrustedError: as said.
+        UntrustedError: the data are not trusted.
     """
     if not (folder / DATA).exists():
         return

@@ -1,14 +1,14 @@
 """The process that keeps one embedded server: it starts the server, and stops it when nobody uses its folder any more.
 
-Run as a script by :mod:`nlp_retrieval.retrievers.servers.embedded`, with the standard library alone. All is decided by locks
-that the kernel lets go of when a process dies, however it dies:
+Run as a script by :mod:`nlp_retrieval.retrievers.servers.embedded`, with the standard library alone. Everything depends on
+locks that the kernel releases when a process dies, however it dies:
 
 ``users``
-    Held, shared, by every user. The keeper waits for it alone.
+    Held, shared, by every user. The keeper waits only for it.
 ``server``
-    Held by the keeper and inherited by the server and all its processes: where it is free, none of them is alive.
+    Held by the keeper and inherited by the server and all its processes: if it is free, none of them is alive.
 ``starting``
-    Held alone by who starts or stops a server.
+    Held exclusively by a process that starts or stops a server.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _CAP_DAC_OVERRIDE, _CAPABILITY_VERSION_3 = 1, 0x20080522
 def become(uid: int) -> None:
     """Drop root for good, as PostgreSQL requires, and keep one right: to enter folders that only root may enter.
 
-    So neither the folder of an index nor one above it has to be opened to other users.
+    So neither the folder of an index nor one above it must be opened to other users.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     _checked(libc.prctl(_PR_SET_KEEPCAPS, 1, 0, 0, 0))
@@ -90,10 +90,10 @@ def keep(folder: Path, uid: int | None, status: Path, sockets: Path, command: li
 
     Args:
         folder: of the embedded server.
-        uid: the user that the server runs as; None for this one.
-        status: a file whose last line the server makes ``ready``, as PostgreSQL's ``postmaster.pid``.
-        sockets: the folder of its socket; removed with the server where it is another one, and empty.
-        command: starts the server, which stops in order at an interrupt.
+        uid: the user that the server runs as; None for the current one.
+        status: a file to whose last line the server writes ``ready``, such as PostgreSQL's ``postmaster.pid``.
+        sockets: the folder of its socket; removed with the server if it is another folder, and empty.
+        command: starts the server, which shuts down cleanly at an interrupt.
     """
     held = os.open(folder / SERVER, os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(held, fcntl.LOCK_EX)
@@ -142,15 +142,15 @@ def _wait_until_unused(folder: Path, users: int, server: subprocess.Popen[bytes]
             fcntl.flock(starting, fcntl.LOCK_EX)
             try:
                 fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:  # somebody came
+            except BlockingIOError:  # a new user came
                 continue
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            server.send_signal(signal.SIGINT)  # in order, and without waiting for clients
+            server.send_signal(signal.SIGINT)  # a clean shutdown that does not wait for clients
             server.wait()
             if sockets != folder:
                 with suppress(OSError):
                     sockets.rmdir()
-            os.close(held)  # before others may start it, who look whether it is held
+            os.close(held)  # before other processes, which check whether it is held, may start it
             return
         finally:
             os.close(starting)
@@ -169,7 +169,7 @@ def main(what: str, user: str, arguments: list[str]) -> None:
     """Keep a server, or run a program as its user."""
     uid = None if user == "-" else int(user)
     if what == KEEP:
-        if os.fork():  # who started this waits for the first process alone
+        if os.fork():  # the parent waits for the first process only
             os._exit(0)
         folder, status, sockets, *command = arguments
         keep(Path(folder), uid, Path(status), Path(sockets), command)

@@ -1,6 +1,6 @@
-"""Records: all that the folder of a segment keeps of an index whose data lives in a server, as one small JSON file.
+"""Records: one small JSON file in the folder of each segment, for an index whose data lives in a server.
 
-A record says what must be on the server. It holds no URL and no credentials: where the server is, its user says.
+A record says what must be on the server. It holds no URL and no credentials: the user gives the address of the server.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class ServerRecord(BaseModel):
     """Data of a segment on a server.
 
     Args:
-        token: of the index directory that it was built for; random.
-        rows: how many rows it has, numbered from 0.
+        token: random token of the index directory that it was built for.
+        rows: number of rows, counted from 0.
         ids: checksum of the items' ids and their rows; see :mod:`nlp_retrieval.retrievers.servers.checksums`.
     """
 
@@ -48,10 +48,10 @@ class ServerRecord(BaseModel):
 
         Args:
             folder: of the segment.
-            rows: how many the segment has; None where that is not known.
+            rows: number of rows of the segment; None if unknown.
 
         Raises:
-            IndexDamagedError: it is none, or not of this segment.
+            IndexDamagedError: it is not a record, or not of this segment.
         """
         path = folder / cls.file
         try:
@@ -80,7 +80,7 @@ class ServerRecord(BaseModel):
         """The records of the segments that the manifest of an index names.
 
         Raises:
-            IndexDamagedError: the manifest is damaged, or one of them.
+            IndexDamagedError: the manifest or a record is damaged.
         """
         manifest = read_manifest(directory)
         segments = [segment for record in manifest.retrievers for segment in record.segments] if manifest else []

@@ -1,9 +1,9 @@
 """The base of engines whose data lives in a server: storing, opening and searching their segments.
 
-A segment's folder holds one small file alone (:mod:`nlp_retrieval.retrievers.servers.records`). What it names is on the server
-before the folder is published, so a killed build leaves something that no folder names, and never a folder without what it
-names; the next write to the directory drops it. What is on the server never changes. If it is missing, or is anything else than
-its record says, that is an error and never an answer.
+A segment's folder holds only one small file (:mod:`nlp_retrieval.retrievers.servers.records`). The data that it names is on the
+server before the folder is published. So a killed build leaves data that no folder names, and never a folder without its data;
+the next write to the directory drops such data. Data on the server never changes. If it is missing, or differs from its record,
+that is an error and never an answer.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Pool(Protocol):
     """Connections to one server.
 
     Args:
-        process: that made them; after a fork they are of no use.
+        process: that opened them; they cannot be used after a fork.
         shown: the server, for messages.
     """
 
@@ -67,16 +67,16 @@ class ServerRetriever(BaseRetriever, Generic[Record, Connections]):
         self._pooling = Lock()
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
-        return copy.copy(self)  # keeps the URL with its password, which the arguments do not hold
+        return copy.copy(self)  # keeps the URL with its password, which the arguments lack
 
-    # what an engine says
+    # set by each engine
 
     @abstractmethod
     def connect(self, place: Path | None) -> Connections:
         """Return new connections to the server.
 
         Args:
-            place: the index directory whose embedded server is meant; None where there is a URL.
+            place: the index directory of the embedded server; None if there is a URL.
         """
 
     @abstractmethod
@@ -94,8 +94,8 @@ class ServerRetriever(BaseRetriever, Generic[Record, Connections]):
         Args:
             connection: to the server.
             record: of the segment.
-            queries: distinct, as :meth:`prepared` made them.
-            k: at most as many rows per query, no more than there are.
+            queries: distinct, as returned by :meth:`prepared`.
+            k: most rows per query, at most the number of rows.
             allowed: ``[rows of the segment]``, or None.
         """
 
@@ -107,7 +107,7 @@ class ServerRetriever(BaseRetriever, Generic[Record, Connections]):
         """Join the lists of segments, each of at most k rows per query; by default by score, ties by row."""
         return joined_hits(parts, n_queries, k)
 
-    # what follows for all of them
+    # the rest is the same for all of them
 
     def load(self, folder: Path) -> None:
         self.load_segments([SegmentFolder(folder, 0, self.record.read(folder).rows)])
