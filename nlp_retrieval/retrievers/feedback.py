@@ -38,10 +38,10 @@ from nlp_retrieval.retrievers.link_graph.store.term_files import Terms
 from nlp_retrieval.retrievers.vectors import VectorRetriever
 from nlp_retrieval.text.surfaces import MOST_WORDS, spans_of, words_of
 
-# What each passage is about and where it stands: its subject, and its neighbours in its document.
+# The subject of each passage, and its neighbours in its document.
 #
-# Subject, document and position are metadata. A passage without a document stands alone. Neighbours are the passages next to
-# one another in the order of their positions; one that was deleted is nobody's neighbour.
+# Subject, document and position are metadata. A passage without a document has no neighbours. Neighbours are adjacent in the
+# order of their positions; a deleted passage is nobody's neighbour.
 
 _STEP = 1024
 _NAMES, _SUBJECTS, _DOCUMENTS, _POSITIONS = "subjects.json", "subjects.npy", "documents.npy", "positions.npy"
@@ -52,10 +52,10 @@ def write_places(items: ItemTable, folder: Path, subject: str | None, document: 
 
     Args:
         items: streamed once.
-        folder: where to.
-        subject: the metadata field that says what a passage is about; None for none.
-        document: the field that says which document it belongs to.
-        position: the field with its position there, a number.
+        folder: to write to.
+        subject: the metadata field with the subject of a passage; None for none.
+        document: the field with its document.
+        position: the field with its position in the document, a number.
     """
     subjects = np.full(len(items), -1, np.int64)
     documents = np.zeros(len(items), np.int64)
@@ -88,7 +88,7 @@ class PassagePlaces:
         subjects: ``[passages]``, the number of each passage's subject; -1 where it has none.
         ordered: rows of the passages that have a document, document by document, in order of position.
         documents: ``[ordered]``, equal for passages of one document.
-        place: ``[passages]``, where each stands in ``ordered``; -1 where it does not.
+        place: ``[passages]``, position of each in ``ordered``; -1 if it is not there.
     """
 
     names: tuple[str, ...]
@@ -103,9 +103,7 @@ class PassagePlaces:
 
         Args:
             segments: of the index.
-            live: ``[passages]``, which are not deleted.
-
-        Raises:
+            live: ``[passages]``, True for those that are not deleted. Raises:
             IndexDamagedError: a file is missing, cut off, or not such a file.
         """
         known: dict[str, int] = {}
@@ -152,14 +150,11 @@ def _names_in(path: Path) -> list[str]:
     return names
 
 
-# Retrieval with pseudo-relevance feedback over vectors and terms, for the same questions asked of many subjects.
-
-# What passages have in common with a query and with the passages fed back, each on one scale.
+# The similarity of passages to a query and to the passages fed back, on one scale.
 #
-# Three similarities are compared: with the vector of the query; with the mean vector of the passages fed back, where from each
-# passage's vector the mean of its subject is taken off, so that what is said counts and not of whom; and with their weightiest
-# terms. Each is standardised by its mean and deviation over a fixed sample of the index, so that scores do not depend on which
-# passages a filter leaves.
+# There are three similarities: to the vector of the query; to the mean vector of the passages fed back, minus the mean of each
+# one's subject, so that content counts and not the subject; and to their weightiest terms. Each is standardised by its mean and
+# deviation over a fixed sample of the index, so that scores do not depend on a filter.
 
 SAMPLED = 2048
 """Size of the sample of passages, evenly spaced, over which similarities are standardised."""
@@ -179,9 +174,10 @@ class Feedback:
 
     Args:
         rows: of the passages, best first.
-        vector: ``[dimension]``, their mean, of length 1; zeros where nothing is fed back.
+        vector: ``[dimension]``, their mean, of length 1; zeros without feedback.
         terms: their weightiest terms, ascending.
-        shares: what each adds to a passage that has it: its weight, all of length 1, times its information.
+        shares: each term's part of the score of a passage that has it: its weight (all weights have length 1) times its
+            information.
     """
 
     rows: Rows
@@ -197,8 +193,8 @@ class Similarities:
         vectors_of: returns the vectors of rows, ``[rows, dimension]``.
         dimension: of the vectors.
         terms: of all passages.
-        subjects: ``[passages]``, the number of each one's subject; -1 for none.
-        live: ``[passages]``, which are not deleted.
+        subjects: ``[passages]``, the number of each one's subject; -1 for none. live: ``[passages]``, True for those that are
+            not deleted.
     """
 
     def __init__(
@@ -229,7 +225,7 @@ class Similarities:
 
         Args:
             rows: of the passages, best first.
-            n_terms: at most so many terms.
+            n_terms: most terms.
         """
         mean = self._own(rows).mean(axis=0) if len(rows) else np.zeros(self._means.shape[1], np.float32)
         length = float(np.sqrt(np.square(mean).sum()))
@@ -274,9 +270,8 @@ class Similarities:
         """The cosine of each passage's terms and those of the feedback, ``[rows]``.
 
         Args:
-            terms: that are fed back, ascending.
-            shares: what each adds to a passage that has it.
-            rows: of the passages.
+            terms: of the feedback, ascending.
+            shares: each term's part of the score of a passage that has it. rows: of the passages.
         """
         scores = np.zeros(len(rows))
         for begin in range(0, len(rows) if len(terms) else 0, _AT_ONCE):
@@ -325,10 +320,10 @@ def _standardised(values: Scores, sample: Scores) -> Scores:
     return standardised
 
 
-# Which subjects a query names, and what it asks apart from them.
+# The subjects that a query names, and the question without them.
 #
-# "What is Japan's target?" asks of Japan what "What is the country's target?" asks of any country: the second form is what is
-# compared with passages, so that a name does not draw passages that merely repeat it.
+# "What is Japan's target?" becomes "What is the country's target?" before it is compared with passages, so that a name does not
+# attract passages that merely repeat it.
 
 _THE = re.compile(r"\bthe\s+$", re.IGNORECASE)
 
@@ -338,7 +333,7 @@ class NamedSubjects:
 
     Args:
         names: of the subjects; row i is subject i.
-        field: what a subject is, in words: "country".
+        field: the kind of subject, in words: "country".
     """
 
     def __init__(self, names: Sequence[str], field: str) -> None:
@@ -358,7 +353,7 @@ class NamedSubjects:
             query: as it was asked.
         """
         words, spans = words_of(query), spans_of(query)
-        if len(words) != len(spans):  # words that normalisation splits or drops; nothing can be replaced safely
+        if len(words) != len(spans):  # normalisation splits or drops words; nothing can be replaced safely
             return query, np.zeros(0, np.int64)
         parts: list[str] = []
         found: set[int] = set()
@@ -376,7 +371,7 @@ class NamedSubjects:
         return "".join([*parts, query[begin:]]), np.array(sorted(found), np.int64)
 
 
-_DECIMALS = 6  # further ones are noise of rounding, which must not break ties
+_DECIMALS = 6  # further digits are rounding noise, which must not break ties
 _REACH = 2
 
 Weight = Annotated[float, Field(ge=0, le=1000)]
@@ -385,33 +380,32 @@ Weight = Annotated[float, Field(ge=0, le=1000)]
 class FeedbackRetriever(BaseRetriever):
     """Finds passages that resemble the query and its best first hits in the whole index.
 
-    The score of a passage is its similarity to the query's vector, plus ``vector_weight`` times that to the mean vector of
-    the passages fed back (Rocchio, 1971; with dense vectors Li et al., 2023, https://arxiv.org/abs/2108.11044), plus
+    The score of a passage is its similarity to the query's vector, plus ``vector_weight`` times that to the mean vector of the
+    passages fed back (Rocchio, 1971; with dense vectors Li et al., 2023, https://arxiv.org/abs/2108.11044), plus
     ``term_weight`` times that to their weightiest terms (as RM3 expands a query: Abdul-Jaleel et al., 2004), each standardised
-    over a sample of the index; then ``neighbour_weight`` times the scores of the passages beside it in its document.
+    over a sample of the index; then ``neighbour_weight`` times the scores of its neighbours in its document.
 
-    It is made for questions that are asked of many subjects: of every country, company or drug. With ``subject``, names of
-    subjects in a query are read as "the country", which passages are compared with, and passages of a named subject go
-    first. Feedback comes from the whole index, whatever the filter: how other countries' plans speak of finance finds where
-    this one does. So a filter hides passages from results, but does not keep them from shaping the order of the others; index
-    apart what one group of readers may not even indirectly learn of another's.
+    It is meant for questions that are asked of many subjects: of every country, company or drug. With ``subject``, names of
+    subjects in a query are replaced by "the country" for comparing passages, and passages of a named subject come first.
+    Feedback comes from the whole index, whatever the filter: the wording of other countries' plans on finance helps to find
+    this one's. So a filter hides passages from results, but they still influence the order of the others; use separate indexes
+    if one group of readers must not learn anything of another's passages, even indirectly.
 
     Args:
         seeds: the retrievers whose first hits are fed back, their scores min-max normalised and added; at least one of them
-            is faiss or pgvector; the vectors of the first such are compared.
-        subject: metadata field that says what a passage is about, such as "country".
-        document: metadata field that says which document a passage is part of.
+            must be faiss or pgvector; the vectors of the first of these are compared.
+        subject: metadata field with the subject of a passage, such as "country".
+        document: metadata field with the document of a passage.
         position: metadata field with a passage's place in its document, a number.
-        passages: so many are fed back.
-        depth: of the seeds' lists from which they are taken.
-        terms: so many of their terms count.
-        vector_weight: how much their mean vector counts, compared with 1 for the query's.
-        term_weight: how much their terms count.
-        neighbour_weight: how much the passages next to one count, and half as much those after these; 0 for not at all.
-        named_weight: how far passages of a subject that the query names are put before others; scores lie within some tens,
-            so that by default they all come first. 0 for not at all.
-        pool: up to so many passages that the filter leaves are all compared; of more, those that one of the searches finds
-            among its first.
+        passages: number of passages fed back.
+        depth: of the seeds' lists that they are taken from.
+        terms: number of their terms that count.
+        vector_weight: weight of their mean vector, compared with 1 for the query's.
+        term_weight: weight of their terms.
+        neighbour_weight: weight of the passages next to one; those after them have half of it; 0 for none.
+        named_weight: added to the scores of passages of a named subject; scores lie within some tens, so by default these
+            passages all come first. 0 for none.
+        pool: up to this many allowed passages are all compared; of more, those among the first hits of one of the searches.
         merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
     """
 

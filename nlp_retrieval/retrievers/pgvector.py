@@ -48,7 +48,7 @@ def filled_from(path: Path, ids: list[str], *, half: bool) -> Fill:
     """Fill a table with vectors from a ``.npy`` file.
 
     Args:
-        path: ``[rows, dimension]`` float32.
+        path: of ``[rows, dimension]`` float32.
         ids: of the items, by row.
         half: whether the column holds 16-bit numbers.
     """
@@ -95,13 +95,13 @@ def _blocks(path: Path, ids: list[str], half: bool) -> Iterator[bytes]:
 
 # Dense retrieval in PostgreSQL: an encoder, and a table of its vectors under the extension pgvector.
 #
-# Vectors are encoded into a file first, so that no transaction is open while a model works, and a killed build goes on where
-# it stopped; then they are copied, indexed and committed at once. `engine` says what becomes of tables.
+# Vectors are encoded into a file first, so that no transaction is open while a model works, and a killed build is resumed; then
+# they are copied, indexed and committed at once.
 
-# The statements that search a table of vectors: along its HNSW index for a batch in one round trip, or exactly.
+# Searching a table of vectors: along its HNSW index for a batch in one round trip, or exactly.
 #
-# The planner takes the HNSW index for ``ORDER BY embedding <#> query`` alone. Exact search orders by another expression of the
-# same value, and so can never be answered approximately by accident.
+# The planner uses the HNSW index only for ``ORDER BY embedding <#> query``. Exact search orders by another expression of the
+# same value, so it is never approximate by accident.
 
 ITERATIVE_SINCE = (0, 8)
 _WIDEST = 1000
@@ -126,13 +126,13 @@ def literals(vectors: Vectors) -> str:
 
 
 def exact_hits(connection: PostgresConnection, record: TableRecord, queries: Vectors, k: int, allowed: Mask | None) -> Hits:
-    """Compare all rows that may be found; ties go to the lowest rows.
+    """Compare all allowed rows; ties go to the lowest rows.
 
     Args:
         connection: to the server.
         record: of the table.
         queries: ``[queries, dimension]``.
-        k: at most so many per query.
+        k: most rows per query.
         allowed: ``[rows]``, or None.
     """
     from psycopg.sql import SQL
@@ -167,10 +167,9 @@ def nearest_hits(
         connection: to the server.
         record: of the table.
         queries: ``[queries, dimension]``.
-        k: at most so many per query, and no more than may be found.
+        k: most rows per query, at most the number of allowed rows.
         allowed: ``[rows]``, or None.
-        ef_search: how widely a search looks.
-        version: of the extension.
+        ef_search: width of the search. version: of the extension.
     """
     iterative = version >= ITERATIVE_SINCE
     n_found = record.rows if allowed is None else int(np.count_nonzero(allowed))
@@ -273,12 +272,12 @@ _HALVES_SINCE = (0, 7)
 class PgvectorRetriever(PostgresRetriever, VectorRetriever):
     """Dense retrieval with PostgreSQL and pgvector: inner product over an encoder's vectors, which live in a server.
 
-    The index directory keeps the name of a table and what must be in it, and no URL. The same server may be reached by another
-    URL later, or be a replica; a table that is missing or was changed is an error. Without a URL, a server of its own runs in
-    the folder ``.postgres`` of the index directory while it is used. Machines that share an index directory share a server.
+    The index directory keeps the name of a table and a record of its content, but no URL. The server may have another URL
+    later, or be a replica; a missing or changed table is an error. Without a URL, an embedded server runs in the folder
+    ``.postgres`` of the index directory while it is used. Machines that share an index directory share a server.
 
-    Filters and deleted items are left out by the server before a list is cut, so that k items are found whenever k match:
-    along the graph where the extension scans it iteratively (0.8), and otherwise by comparing all that may be found.
+    The server applies filters and leaves out deleted items before a list is cut, so that k items are found whenever k match:
+    along the graph where the extension scans it iteratively (0.8), and otherwise by comparing all allowed rows.
 
     Args:
         encoder: a model's hub name, a local folder, or an encoder.
@@ -291,7 +290,7 @@ class PgvectorRetriever(PostgresRetriever, VectorRetriever):
         ef_construction: hnsw: how widely the build searches for them.
         build_memory: hnsw: megabytes that the server may use to build it.
         ef_search: hnsw: how widely a search looks.
-        schema: the schema of the tables, made where it is not there.
+        schema: the schema of the tables, created if it does not exist.
         statement_timeout: seconds that one search on the server may take.
         connections: how many searches may run on the server at once.
         merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
@@ -408,9 +407,9 @@ class PgvectorRetriever(PostgresRetriever, VectorRetriever):
                     f"the server's extension 'vector' {'.'.join(map(str, version))} is too old for precision='halfvec', which "
                     "needs 0.7: upgrade pgvector there and run ALTER EXTENSION vector UPDATE, or use precision='float32'"
                 )
-            # of all schemas, only that of the extension: tables are named with theirs
+            # only the schema of the extension: tables are named with theirs
             connection.execute("SELECT set_config('search_path', quote_ident(%s), false)", [schema])
-            connection.execute("SELECT '[1]'::vector")  # it knows its settings from now on
+            connection.execute("SELECT '[1]'::vector")  # its settings stay from now on
             found["vector"] = version
 
         return prepare

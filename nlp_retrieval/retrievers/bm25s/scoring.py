@@ -47,7 +47,7 @@ class Scorer:
     Args:
         rows: item row of every posting, ascending within a term.
         indptr: see :class:`Postings`; ``n``, one more than its last term, is an extra one that occurs in no item.
-        weights: what each posting adds to a score, above 0.
+        weights: each posting's part of a score, above 0.
         n_items: how many items there are.
         backend: see :class:`~nlp_retrieval.retrievers.bm25s.retriever.Bm25sRetriever`.
     """
@@ -120,7 +120,7 @@ class Scorer:
         n_queries = len(bounds) - 1
         rows, scores = np.full((n_queries, k), -1, np.int64), np.zeros((n_queries, k))
         mask = np.zeros(0, np.bool_) if allowed is None else allowed.view()
-        mask.flags.writeable = False  # for all masks, as numba would compile again for the other kind
+        mask.flags.writeable = False  # one type for all masks, or numba would compile again for the other
         from nlp_retrieval.retrievers.bm25s.kernel import score_and_select
 
         def run(part: slice) -> None:
@@ -169,7 +169,7 @@ def found_in(rows: NDArray[np.int32], indptr: NDArray[np.int64], live: Mask | No
     Args:
         rows: see :class:`Postings`.
         indptr: the same.
-        live: ``[items]``, which are not deleted; None for all.
+        live: ``[items]``, True for those that are not deleted; None for all.
     """
     counts = np.diff(indptr)
     if live is not None and not live.all():

@@ -15,7 +15,7 @@ from nlp_retrieval.retrievers.colbert.blocks import parts_of
 from nlp_retrieval.retrievers.colbert.codec import Codes
 from nlp_retrieval.retrievers.colbert.files import Compressed
 
-_WORTH_A_THREAD = 4096  # tokens; handing them over costs as much as some hundred
+_WORTH_A_THREAD = 4096  # tokens; handing work to a thread costs as much as some hundred
 
 
 class Steps(Protocol):
@@ -47,7 +47,7 @@ class DividedSteps:
 
     Args:
         steps: the inner loops.
-        threads: run all but the first part; None for one thread.
+        threads: run all parts except the first; None for one thread.
         count: how many threads to use, the calling one counted.
     """
 

@@ -135,7 +135,7 @@ def open_segments(segments: Sequence[SegmentFolder]) -> list[ColbertFiles]:
 
 
 def codec_of(segments: Sequence[SegmentFolder]) -> Codec | None:
-    """The codec with the most centroids in which some segment has tokens, the first of equals; None where there is none.
+    """The codec with the most centroids of all segments with tokens, the first of equals; None if there is none.
 
     Raises:
         IndexDamagedError: it cannot be read.

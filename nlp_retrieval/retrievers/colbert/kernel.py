@@ -2,9 +2,9 @@
 
 :mod:`nlp_retrieval.retrievers.colbert.steps` documents each function and its arguments.
 
-Products are compiled as well, and not left to BLAS. Its threads wait for one another at every product by spinning, which
-costs far more than the product where another process or another search has a core; these wait for nothing, and the caller
-divides the work. Sums are exact in any order (see ``codec``), so those of products may be rearranged: ``_ANY_ORDER``.
+Products are compiled too, not left to BLAS, whose threads spin while they wait for one another at every product: this costs far
+more than the product if another process or search uses a core. Here no thread waits, and the caller divides the work. Sums are
+exact in any order (see ``codec``), so those of products may be rearranged: ``_ANY_ORDER``.
 """
 # ruff: noqa: D103
 
