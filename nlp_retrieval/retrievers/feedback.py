@@ -99,11 +99,13 @@ class PassagePlaces:
 
     @classmethod
     def open_all(cls, segments: Sequence[SegmentFolder], live: Mask) -> PassagePlaces:
-        """Open what :func:`write_places` wrote for all segments.
+        """Open the files of :func:`write_places` for all segments.
 
         Args:
             segments: of the index.
-            live: ``[passages]``, True for those that are not deleted. Raises:
+            live: ``[passages]``, True for those that are not deleted.
+
+        Raises:
             IndexDamagedError: a file is missing, cut off, or not such a file.
         """
         known: dict[str, int] = {}
@@ -193,8 +195,8 @@ class Similarities:
         vectors_of: returns the vectors of rows, ``[rows, dimension]``.
         dimension: of the vectors.
         terms: of all passages.
-        subjects: ``[passages]``, the number of each one's subject; -1 for none. live: ``[passages]``, True for those that are
-            not deleted.
+        subjects: ``[passages]``, the number of each one's subject; -1 for none.
+        live: ``[passages]``, True for those that are not deleted.
     """
 
     def __init__(
@@ -271,7 +273,8 @@ class Similarities:
 
         Args:
             terms: of the feedback, ascending.
-            shares: each term's part of the score of a passage that has it. rows: of the passages.
+            shares: each term's part of the score of a passage that has it.
+            rows: of the passages.
         """
         scores = np.zeros(len(rows))
         for begin in range(0, len(rows) if len(terms) else 0, _AT_ONCE):

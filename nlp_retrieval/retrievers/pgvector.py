@@ -169,7 +169,8 @@ def nearest_hits(
         queries: ``[queries, dimension]``.
         k: most rows per query, at most the number of allowed rows.
         allowed: ``[rows]``, or None.
-        ef_search: width of the search. version: of the extension.
+        ef_search: width of the search.
+        version: of the extension.
     """
     iterative = version >= ITERATIVE_SINCE
     n_found = record.rows if allowed is None else int(np.count_nonzero(allowed))

@@ -181,7 +181,8 @@ class CompressedIndex:
             scores: ``[centroids, query tokens]``.
             present: ``[passages]``, True for allowed ones.
             wanted: how many passages to score.
-            settings: width of the search. steps: the inner loops.
+            settings: width of the search.
+            steps: the inner loops.
         """
         bounds, listed = columns.list_offsets, columns.list_rows
         probed = np.zeros(len(scores), np.bool_)

@@ -1,9 +1,9 @@
 """Exact search by inner product over vectors in a file: blocks of a matrix product, cut by a rising threshold.
 
-FAISS's flat index computes the same; this is faster (``make bench``), and knows which rows tie at the cut. How a matrix
-product rounds the inner product of two vectors depends on their place in a block, the number of threads and the CPU. So it
-only finds candidates: rows that may be among the best, given the error of rounding, are computed again, pair by pair
-(:func:`products_of`), and these products are sorted and returned. A score depends on the two vectors and on nothing else.
+FAISS's flat index computes the same; this is faster (``make bench``), and knows which rows tie at the cut. The rounding of a
+matrix product depends on the place of vectors in a block, the number of threads and the CPU. So it only finds candidates: rows
+that may be among the best, given the rounding error, are computed again, pair by pair (:func:`products_of`), and these products
+are sorted and returned. A score depends only on the two vectors.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def _search_chunk(queries: Vectors, vectors: Rowwise, k: int, allowed: Mask | No
 
 
 def products_of(queries: Vectors, vectors_of: Callable[[Rows], Vectors], owner: Rows, rows: Rows) -> NDArray[np.float32]:
-    """Inner products of ``queries[owner]`` and rows, ``[rows]``, each the same to the bit whatever else is computed.
+    """Inner products of ``queries[owner]`` and rows, ``[rows]``, each the same to the bit in any batch.
 
     Args:
         queries: ``[queries, dimension]``.

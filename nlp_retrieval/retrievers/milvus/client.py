@@ -25,7 +25,7 @@ from nlp_retrieval.text.printing import printable
 if TYPE_CHECKING:
     from pymilvus import MilvusClient
 
-# Importing pymilvus without what it does besides: settings from files, and errors in the log that are raised as well.
+# Importing pymilvus without its side effects: settings from files, and log messages for errors that it also raises.
 
 _quiet: ContextVar[bool] = ContextVar("quiet", default=False)
 
@@ -36,7 +36,7 @@ def require_driver() -> None:
     Raises:
         DependencyError: it is not installed.
     """
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # what gRPC says of forks and lost connections is in our errors
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # our errors report forks and lost connections instead of gRPC
     before = os.environ.get("PYTHON_DOTENV_DISABLED")
     os.environ["PYTHON_DOTENV_DISABLED"] = "1"
     try:
@@ -96,9 +96,9 @@ class MilvusConnections:
     Args:
         url: see the module; None for the embedded server.
         token: ``env:NAME``, or None.
-        embedded: is started whenever it does not run; where ``url`` is None.
-        timeout: seconds that a request which reads may take.
-        retries: how often a request is sent again where the server is away or asks for patience.
+        embedded: the server to start whenever it is not running, if ``url`` is None.
+        timeout: seconds that a reading request may take.
+        retries: most retries of a request if the server is away or asks for patience.
 
     Raises:
         DependencyError: pymilvus is not installed.
@@ -138,7 +138,7 @@ class MilvusConnections:
 
         Raises:
             ServerError: the server cannot be reached, takes too long, or refuses.
-            IndexDamagedError: a collection of the index is not there.
+            IndexDamagedError: a collection of the index is missing.
         """
         for attempt in range(self.retries + 1):
             client = None
@@ -151,7 +151,7 @@ class MilvusConnections:
                 lost, told = _is_lost(error), self.explained(error)
                 if attempt == self.retries or not again:
                     raise told from None
-                if lost and client is not None and client is self._client:  # another thread may have connected again
+                if lost and client is not None and client is self._client:  # another thread may have reconnected
                     self.close()
                 time.sleep(min(0.05 * 4**attempt, _LONGEST_WAIT))
         raise AssertionError("the last attempt returns or raises")
@@ -160,7 +160,7 @@ class MilvusConnections:
         """Run a write, once.
 
         Raises:
-            ServerError, IndexWriteError: the message says why; what was written is named by no index.
+            ServerError, IndexWriteError: the message gives the reason; no index names the written data.
         """
         try:
             with silent():
@@ -197,11 +197,11 @@ class MilvusConnections:
                 client.close()
 
     def require(self, since: tuple[int, int], ability: str) -> None:
-        """Raise a ServerError where the server is too old; Milvus Lite never is.
+        """Raise a ServerError if the server is too old; Milvus Lite never is.
 
         Args:
-            since: the version that is needed.
-            ability: what it is needed for; may be empty.
+            since: the required version.
+            ability: the feature that requires it; may be empty.
         """
         self.read(lambda _: None)
         numbers = tuple(int(part) for part in re.findall(r"\d+", self.version)[:2])
@@ -266,7 +266,8 @@ class MilvusConnections:
     def _deadlines(self) -> str:
         """The time-out of requests that read, in gRPC's form.
 
-        As an argument, pymilvus would repeat a lost request until it is over, and notice a killed server a minute late.
+        If it were an argument, pymilvus would repeat a lost request until the time is over, and notice a killed server a minute
+        late.
         """
         names = [{"service": _SERVICE, "method": method} for method in _READING]
         return json.dumps({"methodConfig": [{"name": names, "timeout": f"{self.timeout:.3f}s"}]})
@@ -318,8 +319,7 @@ def _is_closed(error: Exception) -> bool:
 def let_go(error: BaseException | None) -> None:
     """Release everything that the stack of an error holds.
 
-    pymilvus raises errors from themselves: such a circle would hold a searcher, and the embedded server that it uses, until it
-    is collected.
+    pymilvus raises errors from themselves: such a cycle would hold a searcher, and its embedded server, until it is collected.
     """
     while error is not None:
         cause, error.__cause__, error.__context__, error.__traceback__ = error.__cause__, None, None, None

@@ -1,7 +1,7 @@
 """The collections of segments: created and filled before any record names them, and checked against their records.
 
-A collection holds, for every row of a segment, its number, what its id adds to the checksum of the ids, and what is searched:
-a vector, or the text that Milvus's own BM25 needs, or both. Ids, titles and metadata stay in the index directory.
+A collection holds, for every row of a segment, its number, its id's part of the checksum of the ids, and the data to search: a
+vector, or the text that Milvus's own BM25 needs, or both. Ids, titles and metadata stay in the index directory.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ def make_collection(
         connections: to the server.
         directory: of the index.
         items: of the segment.
-        vectors: of all items, in blocks; None where only words are searched.
+        vectors: of all items, in blocks; None if only words are searched.
         dimension: of the vectors; 0 without.
-        making: how.
+        making: settings of the collection.
 
     Raises:
-        ServerError, IndexWriteError: nothing of it is used.
+        ServerError, IndexWriteError: it failed; nothing of it is used.
         EngineError: the server holds other rows than were sent.
     """
     if dimension > _MOST_DIMENSIONS:
@@ -112,7 +112,7 @@ def check_collection(connections: MilvusConnections, record: CollectionRecord, *
     Args:
         connections: to the server.
         record: of the segment.
-        whole: read all of it, however large.
+        whole: read all of it, even if it is large.
 
     Raises:
         IndexDamagedError: it is missing or holds something else.
@@ -126,12 +126,12 @@ def stored_vectors(connections: MilvusConnections, client: MilvusClient, record:
 
     Args:
         connections: to the server.
-        client: its.
+        client: of the server.
         record: of the collection.
         rows: ascending, each once.
 
     Raises:
-        IndexDamagedError: one is not there.
+        IndexDamagedError: a row is missing.
     """
     found = np.empty((len(rows), record.dimension), np.float32)
     for first in range(0, len(rows), at_once := _rows_at_once(record.dimension)):

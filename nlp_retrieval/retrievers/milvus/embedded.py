@@ -1,7 +1,7 @@
 """Milvus Lite in the folder ``.milvus`` of an index directory: a process of its own, shared, and stopped with its last user.
 
 Milvus Lite lets one process at a time open its folder, and loses nothing when that is killed. It reads files of FAISS, so a
-folder that was made elsewhere is not served before it is trusted.
+folder that was created elsewhere is served only once it is trusted.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class MilvusLiteServer(KeptServer):
     """A user of the Milvus Lite of a folder; several, in any number of processes, share it.
 
     Args:
-        folder: holds data, socket and log; made at first use, for this user alone.
+        folder: holds data, socket and log; created at first use, for this user alone.
     """
 
     socket = _SOCKET
@@ -40,8 +40,8 @@ class MilvusLiteServer(KeptServer):
 
         Raises:
             DependencyError: Milvus Lite is not installed.
-            UntrustedError: the folder was made elsewhere.
-            ServerError: the server does not start; the message holds what it said.
+            UntrustedError: the folder was created elsewhere.
+            ServerError: the server does not start; the message holds its output.
             IndexWriteError: the folder cannot be written.
         """
         self.use()

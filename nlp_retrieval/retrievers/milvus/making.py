@@ -27,10 +27,10 @@ class Making:
 
     Args:
         index_type: of the vectors.
-        params: for building that.
-        analyzer: for the texts; None where there are none.
+        params: for building that index.
+        analyzer: for the texts; None if there are none.
         bm25: ``bm25_k1`` and ``bm25_b``.
-        consistency: which other clients' reads ask for by default.
+        consistency: default consistency of other clients' reads.
     """
 
     index_type: IndexType
@@ -45,7 +45,7 @@ def require_abilities(connections: MilvusConnections, making: Making) -> None:
 
     Raises:
         ServerError: it is too old, or cannot be reached.
-        ConfigurationError: Milvus Lite lacks what a server has.
+        ConfigurationError: Milvus Lite lacks a feature of servers.
     """
     connections.require(*(_RABITQ_SINCE if making.index_type == "rabitq" else _OLDEST))
     if connections.lite and making.index_type not in _ON_LITE:
@@ -91,7 +91,7 @@ def index_params_of(dimension: int, making: Making, *, lite: bool) -> Any:
     params = MilvusClient.prepare_index_params()
 
     def given(settings: Mapping[str, float]) -> Mapping[str, Any]:
-        return {"params": settings} if lite else settings  # Milvus Lite reads no others
+        return {"params": settings} if lite else settings  # Milvus Lite reads no other settings
 
     if dimension:
         params.add_index(VECTORS, index_type=kinds[making.index_type], metric_type="IP", params=given(making.params))

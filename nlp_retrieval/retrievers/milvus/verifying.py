@@ -15,7 +15,7 @@ _MOST_SECONDS = 3600.0
 
 
 def verify_collections(directory: Path, url: str | None = None, token: str | None = None) -> list[str]:
-    """Compare every row of every collection that the manifest of an index leads to with the checksums in their records.
+    """Compare every row of every collection that the manifest of an index names with the checksums in the records.
 
     Args:
         directory: of the index.

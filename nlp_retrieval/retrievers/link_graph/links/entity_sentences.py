@@ -18,16 +18,16 @@ _MOST_PAIRED = 12
 class EntitySentences(SharedEntities):
     """Links two passages by the entities that their sentences name, and by pairs of entities that share a sentence.
 
-    A link weighs the sum of 1 / (number of passages that name the entity) over the entities that both passages name, and of
-    1 / (number of passages that name both in one sentence) over the pairs of entities that a sentence of each passage names.
-    So passages that speak of the same two things are linked even where each of the two is too common to link anything. Every
-    sentence is read by itself, and so is the title. The idea of a graph of entities, sentences and passages without relations
-    is that of LinearRAG (Zhuang et al., 2025, https://arxiv.org/abs/2510.10114).
+    A link weighs the sum of 1 / (number of passages that name the entity) over the entities that both passages name, and of 1 /
+    (number of passages that name both in one sentence) over the pairs of entities that a sentence of each passage names. So
+    passages about the same two things are linked even if each of the two is too common to link anything. Every sentence is read
+    by itself, and so is the title. The idea of a graph of entities, sentences and passages without relations comes from
+    LinearRAG (Zhuang et al., 2025, https://arxiv.org/abs/2510.10114).
 
     Args:
         max_passages: an entity, or pair, that more passages have says too little about any two of them, and links nothing. Each
             makes at most ``max_passages`` ** 2 / 2 links.
-        mentions: how entities are found: by "rules" (runs of capitalised words and quoted titles, without any model; in
+        mentions: method of finding entities: by "rules" (runs of capitalised words and quoted titles, without any model; in
             scripts without capitals quoted titles alone), or by a spaCy pipeline, given as its name or folder.
         weight: of walking a link.
     """

@@ -84,8 +84,8 @@ class Hyperlinks(BaseLinkExtractor):
     def extend(self, joining: JoiningItems) -> Extracted:
         """Find the links from and to items that join: the same as when all items are indexed at once.
 
-        Links among earlier items stay as they were until ``compact``, with their weights, even where a new item carries the
-        same name too, or where the name now means the new item alone.
+        Links among earlier items keep their weights until ``compact``, even if a new item carries the same name too, or if the
+        name now means only the new item.
         """
         new_names = HashedRows.of(_names(joining.items.stream(_NAMING)))
         called = {_words_key(name) for item in joining.items.stream(_NAMING) for name in _called(item)}

@@ -5,9 +5,9 @@ The PageRank Citation Ranking; Haveliwala 2002, Topic-Sensitive PageRank). Let x
 which mass at dangling nodes is lost; the walk's distribution is x divided by its sum. Both algorithms here approach x
 from below, so the mass that is still missing bounds the error.
 
-``pagerank`` passes over the whole graph until the error is within a tolerance; ``local_pagerank`` looks only at links
-near the restart nodes. Both run in numpy or in a numba kernel, which ``auto`` compiles once numpy has taken as long as
-compiling would. For ``local_pagerank`` the two give the same bits, for ``pagerank`` they agree within the tolerance.
+``pagerank`` passes over the whole graph until the error is within a tolerance; ``local_pagerank`` reads only links near the
+restart nodes. Both run in numpy or in a numba kernel, which ``auto`` compiles once numpy has taken as long as compiling would.
+For ``local_pagerank`` the two give the same bits, for ``pagerank`` they agree within the tolerance.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class LocalRanks:
         ranks: above 0; those of a query sum to ``1 - errors``, or to 0 where it has no restarts.
         errors: ``[queries]``, the L1 distance to the exact ranks, including those of nodes that are not listed; up to
             the rounding of the graph's sums, about 1e-7.
-        work: ``[queries]``, how many stored links were looked at.
+        work: ``[queries]``, number of stored links read.
     """
 
     offsets: Rows
@@ -99,7 +99,7 @@ def pagerank(
     """Compute Personalized PageRank by passes over the whole graph (Gauss-Seidel), one query after another.
 
     Args:
-        graph: what the walk follows.
+        graph: the links that the walk follows.
         restarts: where it restarts.
         damping: probability of following a link, at least 0 and below 1.
         tolerance: no row of the result is further than this from the exact distribution, in L1.
@@ -141,13 +141,13 @@ def local_pagerank(
 ) -> LocalRanks:
     """Compute Personalized PageRank near the restart nodes by forward push, with a bound on its error.
 
-    Mass waits at nodes; a node where more than ``epsilon`` per stored link waits keeps ``1 - damping`` of it and sends the
-    rest on, until there is no such node (Andersen, Chung, Lang, FOCS 2006, Local Graph Partitioning using PageRank
-    Vectors). So at most ``1 / (epsilon (1 - damping))`` stored links are looked at per query, however large the graph is.
-    At the end, nodes where more than epsilon still waits keep the share ``1 - damping`` of it, too.
+    Mass waits at nodes; a node where more than ``epsilon`` per stored link waits keeps ``1 - damping`` of it and sends the rest
+    on, until there is no such node (Andersen, Chung, Lang, FOCS 2006, Local Graph Partitioning using PageRank Vectors). So at
+    most ``1 / (epsilon (1 - damping))`` stored links are read per query, whatever the size of the graph. At the end, nodes
+    where more than epsilon still waits also keep the share ``1 - damping`` of it.
 
     Args:
-        graph: what the walk follows.
+        graph: the links that the walk follows.
         restarts: where it restarts.
         damping: probability of following a link, at least 0 and below 1.
         epsilon: above 0; smaller is closer and takes longer.
@@ -176,8 +176,8 @@ class _Push:
     """Forward push for one query after another; between queries only the nodes that were touched are cleared.
 
     Args:
-        graph: what the walk follows.
-        workspace: what it writes to.
+        graph: the links that the walk follows.
+        workspace: memory that it writes to.
         damping: probability of following a link.
         epsilon: the most mass per stored link that may still wait at the end.
         step: does one round.
@@ -228,7 +228,7 @@ def _step_by_numpy(push: _Push, nodes: Rows, carried: Scores) -> tuple[Rows, Row
         np.add.at(push.waiting, reached, received)
         above = reached[push.waiting[reached] > push.epsilon]
         numbers = np.arange(len(above))
-        push.noted[above] = numbers  # of equal nodes the last stays
+        push.noted[above] = numbers  # of equal nodes the last remains
         above = above[push.noted[above] == numbers]
         offsets = push.graph.graph.offsets
         ready = np.sort(above[push.waiting[above] > push.epsilon * (offsets[above + 1] - offsets[above])])
