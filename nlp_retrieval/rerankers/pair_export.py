@@ -1,6 +1,6 @@
 """Exporting a cross-encoder as one ONNX graph, in float32 or with 8-bit weights, checked against the model.
 
-The weights are turned as those of encoders are (:mod:`nlp_retrieval.encoders.backends`).
+The weights are converted like those of encoders (:mod:`nlp_retrieval.encoders.backends`).
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def onnx_pairs(files: ModelFiles, precision: PairPrecision, max_length: int | No
 
     Args:
         files: of the model.
-        precision: of the weights; ``auto`` takes the export in the folder as it is, and where there is none one of 8 bits.
+        precision: of the weights; ``auto`` uses the export in the folder as it is, or one of 8 bits if there is none.
         max_length: tokens that are read of a pair; None for the model's own limit.
 
     Raises:
@@ -85,7 +85,8 @@ def _exported(files: ModelFiles, precision: ExportPrecision) -> Path:
             require_dense_extra()
             import torch
 
-            # or what is kept under their fingerprint would be of others, or in the precision that somebody computes in
+            # or the cache would hold, under their fingerprint, an export of other files, or in the precision of another
+            # computation
             with files.unchanged(), torch.autocast("cpu", enabled=False):
                 _export(files.folder, folder)
             return

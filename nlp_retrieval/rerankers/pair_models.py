@@ -106,10 +106,10 @@ class TorchPairs:
 class OnnxPairs:
     """A cross-encoder as ``tokenizer.json`` and ``model.onnx`` (beside it, or in a folder ``onnx``), on the CPU.
 
-    Each pair is run by itself, on one thread, and as many at once as there are cores. Small models often come with
-    dynamically quantised weights, and then activations are scaled by the largest value of a batch: padding and the other
-    pairs would change a pair's score by as much as scores differ (int8 BERT of 11 MB, 64 wiki passages: up to 0.41 at a
-    standard deviation of 0.38), and a batch of 64 took seven times as long.
+    Each pair is run by itself, on one thread, with as many at once as there are cores. Small models often come with dynamically
+    quantised weights, and then activations are scaled by the largest value of a batch: padding and the other pairs would change
+    a pair's score by as much as scores differ (int8 BERT of 11 MB, 64 wiki passages: up to 0.41 at a standard deviation of
+    0.38), and a batch of 64 took seven times as long.
 
     Args:
         folder: folder of the model.
@@ -167,8 +167,8 @@ def find_pair_model(model: str, backend: str, revision: str | None, *, local_onl
     """Find a model's files: in a local folder, in the hub's cache, or on the hub.
 
     Raises:
-        DependencyError: what runs it is not installed.
-        ModelError: it is not to be found anywhere, or has no files for this backend.
+        DependencyError: the library that runs it is not installed.
+        ModelError: it was not found, or has no files for this backend.
     """
     (require_onnx_extra if backend == "onnx" else require_dense_extra)()
     folder = Path(model).expanduser()

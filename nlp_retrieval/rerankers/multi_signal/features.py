@@ -26,13 +26,13 @@ COUNTED = 3
 
 @dataclass(frozen=True)
 class PatternMatch:
-    """A place in a text where a keyword or a pattern was found.
+    """A match of a keyword or a pattern in a text.
 
     Args:
         group: of the profile, or ``question 3`` for a keyword of a question.
         begin: where it begins, in characters.
         end: where it ends.
-        text: what stands there.
+        text: the match itself.
     """
 
     group: str
@@ -59,10 +59,10 @@ class Focus:
 
 
 class Features:
-    """The keywords and the patterns of a profile, numbered; all of them are found in one pass over a text.
+    """The keywords and the patterns of a profile, numbered; one pass over a text finds all of them.
 
     Args:
-        profile: holds them.
+        profile: that holds them.
         stems: splits texts into words.
     """
 
@@ -107,9 +107,9 @@ class Features:
     def focus(self, query: str) -> Focus:
         """Return the features that count for a query.
 
-        A group counts whose keywords (or patterns) the query has; so do, less, the keywords of the question of the profile
-        that the query is nearest to, and the groups that this question names. The nearest question shares most words with
-        the query; a word that several questions use is shared among them; of equal ones the first.
+        A group counts if the query has its keywords (or patterns). The keywords of the profile's nearest question, and the
+        groups that it names, count less. The nearest question shares most words with the query; a word that several questions
+        use is divided among them; of equal ones the first.
         """
         words = self._stems.words(query)
         present = self.find(words, query).keys()

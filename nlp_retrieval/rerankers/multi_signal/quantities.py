@@ -23,7 +23,7 @@ class AskedNumbers:
     """The numbers that a query names.
 
     Args:
-        years: each once; of a range, its ends. A passage has a year where its digits stand as a word.
+        years: each once; of a range, its ends. A passage has a year if its digits occur as a word.
         quantities: numbers with a unit.
     """
 
@@ -51,7 +51,7 @@ class AskedNumbers:
 
 
 class NumbersOfTexts:
-    """The quantities of passages, read once and kept by slot; only where a query names a quantity."""
+    """The quantities of passages, read once and kept by slot; only if a query names a quantity."""
 
     def __init__(self) -> None:
         self._epoch = -1
@@ -64,8 +64,8 @@ class NumbersOfTexts:
             asked: of the query.
             texts: hold the passages.
             slots: ``[passages]``.
-            source: where those are read that were not read yet.
-            positions: ``[passages]``, where they stand in the source.
+            source: of passages that have not been read yet.
+            positions: ``[passages]``, their positions in the source.
         """
         counts = np.zeros(len(slots))
         years = [number for year in asked.years if (number := texts.number_of(year)) is not None]

@@ -1,7 +1,7 @@
 """Texts analysed once: their words and matching features of a profile, as columns over slots.
 
-A text has a slot, by its content; whoever scores a text again finds it there. When more texts are kept than may be, all are
-forgotten and those at hand are analysed anew.
+Each text has a slot, by its content, and is found there when it is scored again. When there are too many texts, all are
+forgotten and those in use are analysed again.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Rarity:
         """Return how rare a word is, above 0.
 
         Args:
-            word: its number in the vocabulary; None for one that is not there.
+            word: its number in the vocabulary; None for an unknown word.
         """
         known = word is not None and word < len(self.frequencies)
         return math.log((self.n_texts + 1) / ((int(self.frequencies[word]) if known else 0) + 0.5))
@@ -132,7 +132,7 @@ class AnalysedTexts:
 
     Args:
         stems: splits texts into words.
-        features: what is looked for; None for nothing.
+        features: to look for; None for none.
     """
 
     def __init__(self, stems: Stems, features: Features | None) -> None:

@@ -190,7 +190,7 @@ def _pools(opened: LinkGraphRetriever, texts: Sequence[str], at_least: int) -> l
 def _golden(
     judged: Sequence[Gold], item_ids: Sequence[str], titles: Sequence[str], pools: Sequence[GraphCandidates]
 ) -> tuple[list[NDArray[np.bool_]], int]:
-    """Per query, which of the candidates that have evidence are gold; and how many gold documents are no candidates."""
+    """Per query, a mask of the gold ones among the candidates with evidence; and the number of other gold documents."""
     documents = relevant_documents(judged)
     places = rows_of({key for one in documents for key in one}, item_ids, titles)
     golden, unreachable = [], 0
