@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     import torch
     from sentence_transformers import MultiVectorEncoder, SentenceTransformer
 
-# Running an exported model: a text at a time, on one thread each, as many threads as there are cores.
+# Running an exported model: one text at a time on each thread, with as many threads as cores.
 #
-# Nothing is padded, so a text's vector does not depend on the others, and 8-bit activations are scaled by one text alone. One
-# query is computed by the thread that asks: threads that wait for one another lose more on a busy machine than they gain.
+# Without padding, a text's vector does not depend on the others, and 8-bit activations are scaled by one text only. A single
+# query runs in the calling thread: on a busy machine, threads that wait for one another lose more than they gain.
 
 GRAPH_FILE, TOKENIZER_FILE, SETTINGS_FILE = "model.onnx", "tokenizer.json", "settings.json"
 OF_TOKENS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
@@ -50,7 +50,7 @@ class OnnxModel:
     """An exported model, open; safe in several threads.
 
     Args:
-        folder: folder that :func:`~nlp_retrieval.encoders.backends.exported` made.
+        folder: created by :func:`~nlp_retrieval.encoders.backends.exported`.
         max_length: tokens that are read of a text; None for the model's own limit.
 
     Raises:
@@ -82,10 +82,10 @@ class OnnxModel:
             self._tokenizer.enable_truncation(self.max_seq_length)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Return ``[texts, dimension]``, as the model gives them.
+        """Return ``[texts, dimension]``, as the model returns them.
 
         Raises:
-            ModelError: the graph fails, as for more tokens than it has places for.
+            ModelError: the graph fails, for instance on more tokens than it has positions for.
         """
         vectors = np.zeros((len(texts), self.dimension), np.float32)
 
@@ -126,7 +126,7 @@ def open_session(file: Path) -> onnxruntime.InferenceSession:
 def session_options() -> onnxruntime.SessionOptions:
     """Return the session options of all graphs: each runs in the calling thread, without threads of its own, which spin.
 
-    Without a number onnxruntime starts as many as the machine has cores, whatever OMP_NUM_THREADS says.
+    Without a number, onnxruntime starts a thread per core of the machine and ignores OMP_NUM_THREADS.
     """
     import onnxruntime
 
@@ -141,7 +141,7 @@ def in_threads(n_texts: int, work: Callable[[range], None]) -> None:
 
     Args:
         n_texts: how many there are.
-        work: does the texts with these numbers.
+        work: processes the texts with the given numbers.
     """
     n_threads = min(usable_cores(), n_texts // _AT_LEAST)
     if n_threads < 2:
@@ -163,11 +163,11 @@ def require_onnx_extra(*also: str) -> None:
             raise DependencyError(f"backend='onnx' needs {package}: {install('onnx')}")
 
 
-# Exporting a model of sentence-transformers: the whole of it, pooling included, as one ONNX graph, checked against the model.
+# Exporting a whole sentence-transformers model, including pooling, as one ONNX graph, checked against the model.
 #
 # 8-bit weights have a scale for each column, and use 7 of the 8 bits: without VNNI an x86 CPU adds pairs of products in 16
-# bits, and full ones overflow there. So one graph serves every CPU, and an index made on one can be searched on another.
-# Activations are turned to 8 bits as they come. Measured on MiniLM, the bit less costs nothing (docs/ENCODERS.md).
+# bits, where full ones overflow. So one graph serves every CPU, and an index made on one can be searched on another.
+# Activations are quantised dynamically. Measured on MiniLM, the missing bit costs nothing (docs/ENCODERS.md).
 
 ExportPrecision = Literal["float32", "int8"]
 
@@ -204,7 +204,7 @@ def exported(files: ModelFiles, precision: ExportPrecision, load: Callable[[], S
     def write(folder: Path) -> None:
         require_onnx_extra("onnx")
         if precision == "float32":
-            with files.unchanged():  # or what is kept under their fingerprint would be of others
+            with files.unchanged():  # or the cache would hold an export of other files under this fingerprint
                 model = load()
             _export(model, folder)
         else:
@@ -252,13 +252,13 @@ def write_graph(
 
     Args:
         model: whose weights the graph holds.
-        compute: what it computes of tensors ``[texts, tokens]`` by name; returns ``[texts, ...]``.
-        features: what a tokenizer gives of two texts, by name; what is no tensor of tokens is left out.
+        compute: the model's function of tensors ``[texts, tokens]`` by name; returns ``[texts, ...]``.
+        features: the tokenizer's output for two texts, by name; anything other than a tensor of tokens is left out.
         file: to write.
-        output: what the graph calls what is returned.
+        output: name of the result in the graph.
 
     Raises:
-        ModelError: the exporter cannot.
+        ModelError: the exporter fails.
     """
     import torch
 
@@ -270,7 +270,7 @@ def write_graph(
 
     whole = Whole()
     whole.model = model
-    with warnings.catch_warnings():  # of the exporter, to its own developers
+    with warnings.catch_warnings():  # warnings of the exporter to its own developers
         warnings.simplefilter("ignore")
         try:
             torch.onnx.export(
@@ -298,7 +298,7 @@ def write_quantized(whole: Path, file: Path) -> None:
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     graph = onnx.load_model_from_string(whole.read_bytes())
-    onnx.helper.set_model_props(graph, {"onnx.quant.pre_process": "onnxruntime.quant"})  # or it advises to, at every model
+    onnx.helper.set_model_props(graph, {"onnx.quant.pre_process": "onnxruntime.quant"})  # or it advises this for every model
     quantize_dynamic(
         graph,
         str(file),
@@ -323,11 +323,11 @@ def require_agreement(wanted: Vectors, found: Vectors, precision: ExportPrecisio
 
     Args:
         wanted: ``[vectors, dimension]``, of texts or of their tokens.
-        found: as ``wanted``.
+        found: vectors of the export, as ``wanted``.
         precision: of the export's weights.
 
     Raises:
-        ModelError: a pair of vectors points apart.
+        ModelError: a pair of vectors has too low a cosine.
     """
     lengths = np.linalg.norm(wanted, axis=1) * np.linalg.norm(found, axis=1)
     lowest = float(((wanted * found).sum(axis=1) / np.where(lengths > 0, lengths, 1)).min())
@@ -339,10 +339,10 @@ def require_agreement(wanted: Vectors, found: Vectors, precision: ExportPrecisio
         )
 
 
-# Which backend and precision an encoder uses: what was asked for, or the fastest in a trial.
+# Backend and precision of an encoder: the given ones, or the fastest in a trial.
 #
-# A trial never takes a lower precision than was allowed, and what it found is kept in the cache for this machine and model:
-# asked again, the answer is the same. An index records it, and is opened with what it records.
+# A trial never uses a lower precision than allowed. Its result is cached for this machine and model, so that it stays the same.
+# An index records it, and is opened with it.
 
 TorchPrecision = Literal["auto", "float32", "bfloat16", "float16"]
 Precision = Literal["auto", "float32", "bfloat16", "float16", "int8"]
@@ -399,11 +399,11 @@ def choose(
     """Return the backend and precision to use; both may be given as ``auto``.
 
     Args:
-        backend: as it was asked for.
-        precision: as it was asked for.
-        device: as it was asked for.
+        backend: as given.
+        precision: as given.
+        device: as given.
         files: of the model.
-        encoder_of: makes the encoder that is tried.
+        encoder_of: creates the encoder to try.
 
     Raises:
         ModelError, DependencyError: a backend that is tried cannot be used.
@@ -411,7 +411,7 @@ def choose(
     candidates = _candidates(backend, precision, device)
     if len(candidates) == 1:
         return candidates[0]
-    tried = [f"{one.backend} {one.precision}" for one in candidates]  # what auto means changes with the processor
+    tried = [f"{one.backend} {one.precision}" for one in candidates]  # the meaning of auto depends on the processor
     key = {"format": _CHOICE_FORMAT, "model": files.fingerprint, "tried": tried, "device": device, "machine": _machine()}
 
     def write(folder: Path) -> None:
@@ -430,8 +430,8 @@ def recorded_choice(recorded: Sequence[Config], wanted: Config, precision: Preci
 
     Args:
         recorded: the identities of the retrievers in the index.
-        wanted: the identity of the encoder, but for backend and precision.
-        precision: as it was asked for.
+        wanted: the identity of the encoder, without backend and precision.
+        precision: as given.
     """
     for one in _mappings(recorded):
         backend, used = one.get("backend"), one.get("precision")
@@ -455,8 +455,8 @@ def resolved_precision(precision: str, device: str | None) -> str:
 def queries_at_once(batch_size: int, precision: str, device: str | None) -> int:
     """Return how many queries torch may encode together: one at a time where it computes in less than float32.
 
-    There, kernels round differently for each shape of a batch: a query in a batch would have another vector than alone, and
-    find other passages.
+    With lower precision, kernels round differently for each shape of a batch: a query in a batch would have another vector than
+    alone, and find other passages.
     """
     return batch_size if resolved_precision(precision, device) == "float32" else 1
 
@@ -518,7 +518,7 @@ def _seconds(encoder: BaseEncoder) -> float:
 
 def _machine() -> dict[str, str]:
     """Return the settings that decide which backend is fastest here."""
-    import onnxruntime  # its distribution has several names, onnxruntime-gpu among them
+    import onnxruntime  # its distribution has several names, such as onnxruntime-gpu
 
     packages = {package: version(package) for package in ("torch", "transformers")}
     packages["onnxruntime"] = onnxruntime.__version__
@@ -527,9 +527,8 @@ def _machine() -> dict[str, str]:
 
 # Exporting a multi-vector model: its transformer as one ONNX graph, checked against the model.
 #
-# Prompts, mask tokens, projection and what is left out of a passage stay with the library, so that there is one account of
-# what a checkpoint wants; the graph takes the place of the transformer's weights. Weights are turned to 8 bits as those of
-# other encoders are (`export`).
+# The library still handles prompts, mask tokens, projection and skipped tokens; the graph only replaces the transformer's
+# weights. Weights are converted to 8 bits like those of other encoders.
 
 _TOKEN_EXPORT_FORMAT = 1
 
@@ -537,8 +536,8 @@ _TOKEN_EXPORT_FORMAT = 1
 def compute_by_graph(model: MultiVectorEncoder, files: ModelFiles, precision: ExportPrecision) -> None:
     """Let onnxruntime compute a model's transformer, by an export that is created if necessary.
 
-    Texts are computed one by one, in threads and without what fills up a batch, so a text's vectors do not depend on the
-    others; the mask tokens that fill up a query count.
+    Texts are computed one by one, in threads and without padding, so a text's vectors do not depend on the others; the mask
+    tokens that fill up a query count.
 
     Args:
         model: in float32, on the CPU; its transformer's weights are gone afterwards.
@@ -620,7 +619,7 @@ def _run(model: MultiVectorEncoder, file: Path) -> None:
 
 
 def _span(counts: np.ndarray[Any, Any]) -> slice:
-    """From the first token that counts to the last; one token of a text that has none."""
+    """The tokens from the first that counts to the last; one token of a text that has none."""
     places = np.flatnonzero(counts)
     return slice(int(places[0]), int(places[-1]) + 1) if len(places) else slice(0, 1)
 

@@ -1,8 +1,8 @@
 """A model is used by one thread at a time, and a model on a GPU only in the process that loaded it.
 
-Tokenizers of transformers store truncation and padding in the tokenizer itself: each call sets them anew. Two threads in
-one tokenizer cut each other's texts, or stop with an error; the model uses all cores for one call anyway. In a forked
-child a model uses one core, and the GPU that its parent used is out of reach.
+Tokenizers of transformers store truncation and padding in the tokenizer itself, and each call sets them again. Two threads in
+one tokenizer cut each other's texts, or stop with an error; the model uses all cores for one call anyway. In a forked child a
+model uses one core, and its parent's GPU is unavailable.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def as_model_error(model: str) -> Iterator[None]:
         model: its name, as the user gave it.
 
     Raises:
-        ModelError: what is called fails.
+        ModelError: the call fails.
     """
     try:
         yield

@@ -1,8 +1,8 @@
 """Encoding the passages of an index, in batches that survive a killed build.
 
 Every retriever that encodes its items does it here, so that all encoders are checked and resumed alike, and retrievers that are
-built together encode once what they have in common. The batches of a resumed build are those of the build before: a model's
-vectors depend on which texts are encoded together.
+built together encode shared passages once. A resumed build has the same batches as the build before: a model's vectors depend
+on which texts are encoded together.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def encoded_passages(
     Args:
         encoder: the encoder.
         batches: the passages of a segment; the same batches whenever it is built.
-        n_passages: how many passages they hold.
-        dimension: what the vectors must have; None where any will do.
-        part: what of the segment they are, where they are not its passages.
+        n_passages: number of passages in them.
+        dimension: required of the vectors; None for any.
+        part: the part of the segment that they are, if not its passages.
 
     Raises:
         ModelError: vectors that cannot be searched, or two batches of different dimensions.
@@ -70,10 +70,10 @@ def write_passages(
     Args:
         encoder: the encoder.
         batches: the passages of a segment; the same batches whenever it is built.
-        n_passages: how many passages they hold; without any, no file is written.
+        n_passages: number of passages in them; without any, no file is written.
         path: path of the file.
-        dimension: what the vectors must have; None where any will do.
-        part: what of the segment they are, where they are not its passages.
+        dimension: required of the vectors; None for any.
+        part: the part of the segment that they are, if not its passages.
 
     Raises:
         ModelError: vectors that cannot be searched, or two batches of different dimensions.
@@ -98,8 +98,8 @@ def encoded_tokens(
     Args:
         encoder: the encoder.
         batches: the passages of a segment; the same batches whenever it is built.
-        n_passages: how many passages they hold.
-        part: which part of the segment it is, where it is encoded in parts.
+        n_passages: number of passages in them.
+        part: name of the part, if the segment is encoded in parts.
 
     Raises:
         ModelError: vectors that cannot be searched.
@@ -122,7 +122,7 @@ def encoded_terms(encoder: BaseSparseEncoder, batches: Iterator[list[str]], n_pa
     Args:
         encoder: the encoder.
         batches: the passages of a segment; the same batches whenever it is built.
-        n_passages: how many passages they hold.
+        n_passages: number of passages in them.
 
     Raises:
         ModelError: weights that cannot be searched.

@@ -37,7 +37,7 @@ from nlp_retrieval.text.stems import Stems, stems_of_language
 # The fuzzy signal: words of a passage that resemble those of the query, such as misspelt, inflected or compound ones.
 
 _SHORTEST = 4
-"""Shorter words, and words with a digit in them, are like themselves only: 2030 is not 2035, and bus not bau."""
+"""Shorter words, and words with a digit, have no similar words: 2030 is not 2035, and bus is not bau."""
 
 _KEPT = 2048
 _MOST_TERMS = 100
@@ -180,7 +180,7 @@ class PassageVectors:
         return dict(zip(distinct, vectors, strict=True))
 
     def cosines(self, query: Vectors, texts: AnalysedTexts, slots: Rows, source: PassageSource, positions: Rows) -> Scores:
-        """Return the cosine of a query with passages, at least 0 (what points away is not alike); NaN without a vector.
+        """Return the cosine of a query with passages, at least 0 (opposite vectors are not alike); NaN without a vector.
 
         Args:
             query: ``[dimension]``, of :meth:`queries`.
