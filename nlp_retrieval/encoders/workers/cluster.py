@@ -1,8 +1,8 @@
 """Workers on the nodes of a Ray cluster (Moritz et al., OSDI 2018, https://arxiv.org/abs/1712.05889).
 
-A worker is an actor with a core of its own, which opens a model once and does block after block. A lost actor is a lost
-worker: its block is done again elsewhere, and another actor is started where there is room for one. Ray's own restarts are
-off, so that every worker is asked for its versions and its model before its first block.
+A worker is an actor with a core of its own, which opens a model once and does block after block. A lost actor is a lost worker:
+its block is done again elsewhere, and another actor is started if there is room for one. Ray's own restarts are off, so that
+every worker reports its versions and its model before its first block.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ class ClusterWorker(Worker):
 
     Args:
         ray: the module of that name.
-        actors: makes actors.
-        gone: set when the head of the cluster is gone, and nothing is waited for any more.
+        actors: creates actors.
+        gone: set when the head of the cluster is gone, which ends all waiting.
     """
 
     def __init__(self, ray: Any, actors: Any, gone: threading.Event) -> None:
         self._ray, self._gone, self._started = ray, gone, False
         try:
             self._actor = actors.remote()
-        except Exception as error:  # whatever Ray raises where its head is gone
+        except Exception as error:  # any exception of Ray after the loss of its head
             raise WorkerLostError(_reason(error)) from None
 
     def ask(self, doing: str, task: Task) -> Confirmed | Failure:
@@ -77,7 +77,7 @@ class ClusterWorker(Worker):
             raise NoRoomError(
                 f"a worker waited {ROOM_SECONDS:g} seconds for a core of the cluster, which has {_room(self._ray)}"
             ) from None
-        except Exception as error:  # whatever Ray raises where an actor does not start
+        except Exception as error:  # any exception of Ray if an actor does not start
             raise WorkerLostError(f"a worker did not start: {_reason(error)}") from None
 
     def _answer(self, method: Any, *given: object) -> object:
@@ -103,7 +103,7 @@ def cluster_pool(address: str, n_workers: int | None) -> WorkerPool:
 
     Args:
         address: of the cluster, ``host:port``; or ``auto`` for the one that this machine belongs to.
-        n_workers: how many; at most, and by default, as many as the cluster has cores.
+        n_workers: number of workers; at most, and by default, the number of the cluster's cores.
 
     Raises:
         ConfigurationError: the address is one of Ray's client.
@@ -159,7 +159,7 @@ def _answers(where: str) -> OSError | None:
 
 
 def _ray() -> Any:
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray reports to its makers otherwise
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # otherwise Ray reports usage to its makers
     try:
         import ray
     except ImportError as error:
@@ -177,7 +177,7 @@ def _connect(ray: Any, address: str) -> None:
     try:
         with handlers_kept():
             ray.init(address=where, log_to_driver=False, logging_level="ERROR")
-    except Exception as error:  # a RuntimeError for other versions, and others that Ray does not promise
+    except Exception as error:  # a RuntimeError for other versions, and undocumented exceptions
         raise WorkerError(f"the Ray cluster at {where} cannot be used: {' '.join(str(error).split())}") from error
 
 
@@ -194,7 +194,7 @@ def _found(address: str) -> str:
 
     try:
         found = canonicalize_bootstrap_address("auto")
-    except Exception as error:  # a ConnectionError, which Ray does not promise
+    except Exception as error:  # a ConnectionError, which Ray does not document
         raise WorkerError(f"there is no Ray cluster on this machine: {first_line(error)}") from None
     if not found:
         raise WorkerError("there is no Ray cluster on this machine; start one by 'ray start --head', or pass its address")

@@ -1,8 +1,8 @@
 """A pool of workers: blocks go to whichever worker is free, and come back in order.
 
-Each worker has a thread here that speaks with it and waits for it. A worker that is lost gives its block back, which another
-one gets; for a block that ends its worker again and again there is an error in its place. No more than a few blocks per worker
-are in memory, and what is yielded is what one process would yield.
+Each worker has a thread here that talks to it and waits for it. The block of a lost worker goes to another one; a block that
+repeatedly ends its worker is replaced by an error. Only a few blocks per worker are in memory, and the results are those of a
+single process.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class WorkerPool:
 
     Args:
         start: starts a worker.
-        n_workers: how many there are at most.
-        advice: what to do where workers are lost, for messages.
+        n_workers: most workers.
+        advice: what to do about lost workers, for messages.
     """
 
     def __init__(self, start: Callable[[], Worker], n_workers: int, advice: str) -> None:
@@ -55,7 +55,7 @@ class WorkerPool:
         Raises:
             ConfigurationError: the encoder cannot be sent to another process.
             ModelError: vectors that cannot be searched.
-            WorkerError: workers are lost again and again, or none is there, or one has other versions or another model.
+            WorkerError: workers are lost repeatedly, there are none, or one has other versions or another model.
         """
         with closing(self.done(task, blocks_of(batches, task.dimension))) as blocks:
             for block, encoded in blocks:
@@ -75,7 +75,7 @@ class WorkerPool:
 
         Raises:
             ConfigurationError: the task cannot be sent to another process.
-            WorkerError: no worker is there, or one has other versions or other data.
+            WorkerError: there are no workers, or one has other versions or other data.
         """
         task.require_sendable()
         run = self._run = _Call(self, task)
@@ -144,7 +144,7 @@ class _Call:
         self._error: BaseException | None = pool.broken
         self._ended = False
         self._threads: list[threading.Thread] = []
-        # workers of the call before come first: they hold cores that a new one would wait for
+        # workers of the previous call come first: they hold cores that a new one would wait for
         self._slots = sorted(range(pool.n_workers), key=lambda slot: slot not in pool.workers)
         self._busy: set[int] = set()
         self._alive = 0
@@ -184,7 +184,7 @@ class _Call:
         try:
             while (worker := self._ready(slot)) is not None and (block := self._next(slot)) is not None:
                 self._do(block, worker, slot)
-        except BaseException as error:  # raised by who waits for the block
+        except BaseException as error:  # raised by the thread that waits for the block
             self.fail(error)
         with self._changed:
             self._busy.discard(slot)

@@ -1,8 +1,8 @@
 """The task of workers, to encode blocks of passages; and what a worker has to confirm before it starts.
 
-The encoder travels as its class and arguments, and the model is opened where the work is done. A worker says what it found
-there: the encoder's identity with the fingerprint of its model's files, the versions of all that computes, and a digest of this
-package's own code. What differs from the process that asked is an error before anything is encoded.
+The encoder is sent as its class and arguments, and each worker opens the model. A worker reports the encoder's identity with
+the fingerprint of its model's files, the versions of all packages that compute, and a digest of this package's own code. Any
+difference from the process that asked is an error before anything is encoded.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class PassageTask:
 
     Args:
         encoder: the encoder.
-        dimension: what the vectors of a dense encoder must have; None where any will do.
+        dimension: required of the vectors of a dense encoder; None for any.
         projection: the matrix of an encoder that multiplies by one, see
             :meth:`~nlp_retrieval.encoders.token_base.BaseTokenEncoder.projection_matrix`.
     """
@@ -149,7 +149,7 @@ def digest_of_matrix(matrix: Vectors) -> str:
 
 @cache
 def _own_code() -> str:
-    """A digest of the files of this package: two working copies may call themselves the same version."""
+    """A digest of the files of this package: two working copies may have the same version number."""
     digest = hashlib.sha256()
     for file in sorted(_ROOT.rglob("*.py")):
         digest.update(file.relative_to(_ROOT).as_posix().encode() + b"\0" + hashlib.sha256(file.read_bytes()).digest())

@@ -1,7 +1,6 @@
 """Workers, as seen by the process that uses them and from inside.
 
-A worker has one core and no GPU, so that its vectors do not depend on how many workers there are, and keeps the models that it
-opened.
+A worker has one core and no GPU, so that its vectors do not depend on the number of workers, and keeps its open models.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class Confirmed:
 
     Args:
         place: the node and the process, for messages.
-        facts: by name, what must be the same everywhere; ``trial``, where there is one, must be so among the workers.
+        facts: by name, values that must be the same everywhere; ``trial``, if present, only among the workers.
     """
 
     place: str
@@ -74,7 +73,7 @@ class Task(Protocol):
 
 
 class TaskBlock(Protocol):
-    """A part of a task, which one worker does; as a text it is named in messages."""
+    """A part of a task, which one worker does; its text names it in messages."""
 
     @property
     def number(self) -> int:
@@ -94,7 +93,7 @@ class Failure:
 
     Args:
         kind: name of the exception's class.
-        message: what it says; of exceptions that are not this package's, the first line.
+        message: of the exception; for exceptions that are not this package's, the first line.
     """
 
     kind: str
@@ -106,7 +105,7 @@ class Failure:
         return cls(type(error).__name__, str(error) if isinstance(error, RetrievalError) else first_line(error))
 
     def error(self, doing: str) -> RetrievalError:
-        """The exception to raise for it: the same, if it is one of this package, and otherwise a :class:`WorkerError`."""
+        """The exception to raise for it: the same, if it is one of this package, otherwise a :class:`WorkerError`."""
         cls = getattr(errors, self.kind, None)
         if isinstance(cls, type) and issubclass(cls, RetrievalError):
             return cls(self.message)
@@ -129,7 +128,7 @@ class Worker(ABC):
 
         Raises:
             WorkerLostError: it ended.
-            NoRoomError: it did not start, because there is no place for it.
+            NoRoomError: it did not start, because there is no room for it.
         """
 
     @abstractmethod
@@ -158,18 +157,18 @@ class WorkerSide:
         try:
             self._tasks[doing] = task.elsewhere()
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the process that asks has the same components, which gave them
+                warnings.simplefilter("ignore")  # the parent process has the same components, which produced them
                 return self._tasks[doing].confirmed(self.place())
-        except Exception as error:  # whatever a component raises is told where its work was asked for
+        except Exception as error:  # any exception of a component is reported to the parent process
             return Failure.of(error)
 
     def do(self, doing: str, work: object) -> object:
         """Do a block; see :meth:`Worker.do`."""
         try:
             return self._tasks[doing].done(work)
-        except Exception as error:  # whatever a component raises is told where its work was asked for
+        except Exception as error:  # any exception of a component is reported to the parent process
             return Failure.of(error)
 
     def place(self) -> str:
-        """Return where this runs, for messages."""
+        """Return the place where this runs, for messages."""
         return f"process {os.getpid()}"
