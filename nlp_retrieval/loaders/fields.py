@@ -78,12 +78,12 @@ def missing_field(
     """Return the error about a missing field, with the name that was probably meant.
 
     Args:
-        place: where it is missing.
+        place: its location.
         parameter: which names the field. None: the reader cannot name another.
         field: its name.
-        found: the names that are there.
+        found: the existing names.
         aliases: other names that such a field often has.
-        given: the whole list, where the parameter is a list of fields.
+        given: the whole list, if the parameter is a list of fields.
     """
     meant = likely(field, found, aliases)
     if parameter is None:
@@ -104,7 +104,7 @@ def joined_text(
     """Return a text field, or several joined by line ends; of several, some may be missing, null or empty.
 
     Raises:
-        SourceError: there is none of them, or one is not text.
+        SourceError: all of them are missing, or one is not text.
     """
     if isinstance(fields, str):
         if not has_field(row, fields):
@@ -117,7 +117,7 @@ def joined_text(
 
 
 class RecordLoader(BaseLoader):
-    """Base of loaders of records: a subclass yields the records of its source, this makes items of them.
+    """Base of loaders of records: a subclass yields the records of its source, and this class turns them into items.
 
     Args:
         id_field: the field that holds the id, unique in the source. None: the number of the record, from 0.
@@ -149,7 +149,7 @@ class RecordLoader(BaseLoader):
 
     @abstractmethod
     def records(self) -> Iterator[tuple[str, JsonObject]]:
-        """Yield the records of the source, each with its place for messages, in bounded memory.
+        """Yield the records of the source, each with its location for messages, in bounded memory.
 
         Raises:
             SourceError: the source is missing or malformed.
@@ -174,7 +174,7 @@ class RecordLoader(BaseLoader):
         wanted: list[tuple[str, str | Sequence[str], Sequence[str]]] = [("content_field", self.content_field, CONTENT_NAMES)]
         if self.id_field is not None:
             wanted.insert(0, ("id_field", self.id_field, ID_NAMES))
-        if self.title_field not in (None, "title"):  # without the default title a table has none
+        if self.title_field not in (None, "title"):  # a table without the default title field has none
             wanted.append(("title_field", str(self.title_field), ("title",)))
         wanted.append(("metadata_fields", self.metadata_fields or (), ()))
         for parameter, given, aliases in wanted:

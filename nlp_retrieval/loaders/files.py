@@ -77,7 +77,7 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
 
 
 def read_json_lines(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
-    """Yield the objects of a JSON Lines file, each with its place (``items.jsonl, line 17``); blank lines are skipped.
+    """Yield the objects of a JSON Lines file, each with its location (``items.jsonl, line 17``); blank lines are skipped.
 
     Args:
         path: a file that :func:`read_lines` can read.

@@ -26,14 +26,14 @@ def plain_value(  # noqa: PLR0911 -- one for each kind of value
     """Turn a value of a driver or a table into a JSON value; NaN, which tables use for missing values, becomes null.
 
     Args:
-        place: where it stands.
+        place: its location.
         column: its column.
-        value: what was given.
+        value: to convert.
         whole: a decimal without fraction becomes an integer (Oracle's ids).
-        cure: what to do where it is no JSON value.
+        cure: advice if it cannot be converted.
 
     Raises:
-        SourceError: it is none: bytes, an interval.
+        SourceError: it cannot be converted: bytes, an interval.
     """
     match value:
         case None | bool() | int() | str():

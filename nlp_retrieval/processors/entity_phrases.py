@@ -1,7 +1,7 @@
 """Sub-queries without a language model: the names in a claim, and the things it describes without naming.
 
-A phrase is cut out of the query in the query's own spelling. Mentions come from :mod:`nlp_retrieval.text.mentions`, by
-rules, or from a spaCy pipeline; this module decides which to search for, with which words beside them, and in which order.
+A phrase is cut out of the query in the query's own spelling. Mentions come from :mod:`nlp_retrieval.text.mentions`, by rules,
+or from a spaCy pipeline; this module decides which to search for, with which neighbouring words, and in which order.
 """
 
 from __future__ import annotations
@@ -42,15 +42,14 @@ class _Word:
 class EntityPhrases(BaseUserQueryProcessor):
     """Searches for the query itself and for two or three specific phrases of it.
 
-    Phrases are, most specific first: quoted titles; names, longest first; descriptions of at least two words
-    that name nothing ("swimming pool designer"); years. A title or name includes the nearest words, which say how it is
-    related: "director of the film Barry Lyndon" gives "director film Barry Lyndon". A query without any such phrase is
-    searched as it is.
+    Phrases are, most specific first: quoted titles; names, longest first; descriptions of at least two words that name nothing
+    ("swimming pool designer"); years. A title or name includes the nearest words, which give its relation: "director of the
+    film Barry Lyndon" gives "director film Barry Lyndon". A query without any such phrase is searched unchanged.
 
     Args:
         spacy_pipeline: name or folder of a spaCy pipeline that finds names; by default rules find them, without a model.
-        max_phrases: the most phrases, not counting the query.
-        context: the most words that a name includes from either side, within its clause and without function words or names.
+        max_phrases: most phrases, not counting the query.
+        context: most words that a name includes from either side, within its clause and without function words or names.
         keep_query: whether the query itself comes first.
     """
 
@@ -156,7 +155,7 @@ def _located(words: list[_Word], names: set[str]) -> list[range]:
 
 
 def _only_initials(words: list[_Word], begin: int, end: int) -> bool:
-    """Return whether only initials stand between two names, as in "Robert" and "A." before "Iger"."""
+    """Return whether there are only initials between two names, as in "Robert" and "A." before "Iger"."""
     return len(words[end - 1].text) == 1 and all(len(word.text) == 1 for word in words[begin:end])
 
 

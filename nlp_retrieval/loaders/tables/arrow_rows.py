@@ -21,7 +21,7 @@ def check_schema(loader: RecordLoader, place: str, schema: pa.Schema) -> None:
     """Refuse a table whose columns cannot be id, text and title, before a row of it is read.
 
     Raises:
-        SourceError: a column is missing, occurs twice, or has a type that is no text.
+        SourceError: a column is missing, occurs twice, or is not text.
     """
     for name in schema.names:
         if schema.names.count(name) > 1:
@@ -59,15 +59,15 @@ def _type_of(schema: pa.Schema, field: str) -> Any:
 
 
 def rows_of_batches(source: str, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, JsonObject]]:
-    """Yield the rows of batches, each with its place (``items.parquet, row 17``), rows counted from 1.
+    """Yield the rows of batches, each with its location (``items.parquet, row 17``), rows counted from 1.
 
     Raises:
-        SourceError: the data is damaged, a row is longer than ``MAX_ENTRY`` bytes, or a value is no JSON value.
+        SourceError: the data is damaged, a row is longer than ``MAX_ENTRY`` bytes, or a value cannot be converted to JSON.
     """
     number = 0
     try:
         for batch in batches:
-            batch.validate(full=True)  # what comes from outside may have offsets that lead out of its memory
+            batch.validate(full=True)  # untrusted data may have offsets outside its memory
             odd = [(field.name, field.type) for field in batch.schema if not _is_plain(field.type)]
             for part in _parts(_in_microseconds(batch)):
                 if part.nbytes > MAX_ENTRY:
@@ -127,7 +127,7 @@ def _parsed(kind: pa.DataType, value: Any) -> Any:
         try:
             return parse_json(value)
         except ValueError:
-            return value  # ``datasets`` writes texts such as 001 as they are
+            return value  # ``datasets`` does not encode texts such as 001
     if pa.types.is_struct(kind):
         return {field.name: _parsed(field.type, value[field.name]) for field in kind}
     if pa.types.is_map(kind):
