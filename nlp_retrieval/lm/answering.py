@@ -295,7 +295,7 @@ def _labels(text: str) -> list[Label]:
 
 
 class LanguageModelAnswerer(BaseAnswerer):
-    """Has a language model answer each question in a few words from the first passages, with citations of sentences.
+    """Lets a language model answer each question in a few words from the first passages, with citations of sentences.
 
     Passages are shown as data: none can begin a line or hold a marker of DSPy or of a chat template. Citations of anything not
     shown are dropped and counted. A question without passages, or without a word, gets no answer and is not asked. A question

@@ -103,7 +103,7 @@ _MOST_QUERY = 2000
 
 
 class ListwiseReranker(BaseListReranker):
-    """Has a language model order windows of passages (RankGPT: Sun et al., EMNLP 2023, https://arxiv.org/abs/2304.09542).
+    """Lets a language model order windows of passages (RankGPT: Sun et al., EMNLP 2023, https://arxiv.org/abs/2304.09542).
 
     The first window is the last ``window`` of the candidates; each next one begins ``step`` nearer to the front, so that a good
     passage can rise all the way. With 100 candidates, a window of 20 and a step of 10, this takes 9 calls per query, one after

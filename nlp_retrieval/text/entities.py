@@ -21,21 +21,21 @@ EntityRule = Annotated[str, Field(min_length=1)]
 
 
 class EntityFinder:
-    """Finds the entities of texts; a pipeline is loaded when it is first used.
+    """Finds the entities of texts; a pipeline is loaded at first use.
 
     Args:
-        rule: how they are found.
+        rule: method of finding them.
     """
 
     def __init__(self, rule: EntityRule) -> None:
         self._spacy = SpacyMentions(rule) if rule != RULES else None
 
     def identity(self) -> Config:
-        """Return what distinguishes a component with this finder from others, besides the rule itself."""
+        """Return the identity that this finder adds to a component, besides the rule itself."""
         return {} if self._spacy is None else self._spacy.identity("mentions")
 
     def find(self, texts: Iterable[str]) -> Iterator[set[str]]:
-        """Yield the entities of each text, normalised; nothing is cached, so that a whole corpus may be read.
+        """Yield the entities of each text, normalised; nothing is cached, so that a whole corpus can be read.
 
         Raises:
             DependencyError: spaCy is not installed.

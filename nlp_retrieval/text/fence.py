@@ -30,7 +30,7 @@ def is_unseen(char: str) -> bool:
     """Return whether only models read a character: it has no width, or only chooses the form of the one before it.
 
     Args:
-        char: one character. Joiners count as seen, because scripts and signs are written with them.
+        char: one character. Joiners count as visible, because scripts and signs need them.
     """
     selector = "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef"
     return selector or (unicodedata.category(char) in _UNSEEN and char not in _JOINERS)

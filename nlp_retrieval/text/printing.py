@@ -21,7 +21,7 @@ def printable(text: str) -> str:
 def visible(text: str) -> str:
     """Replace control characters and the like by spaces, and name invisible characters: ``"[U+202E]"`` turns text around.
 
-    Joiners between letters that are joined (Persian, emoji) stay.
+    Joiners between joined characters (Persian, emoji) stay.
     """
     if text.isascii() and text.isprintable():
         return text

@@ -75,17 +75,17 @@ class Quantity:
     """A number with a unit.
 
     Args:
-        value: in the base of the unit; of a range ("45-50%") its lower end.
-        upper: the upper end of a range; ``value`` where there is none.
+        value: in the base of the unit; for a range ("45-50%") its lower end.
+        upper: the upper end of a range; otherwise ``value``.
         unit: the base ("t CO2e", "%", "W", "Wh", "ha", "USD", "year", ...).
-        exact: half of the last digit that is written, in the base: 1.5 Mt is exact to 50,000 t.
-        approximate: whether the text says "about", "nearly" or the like.
+        exact: half a unit of the last written digit, in the base: 1.5 Mt is exact to 50,000 t.
+        approximate: whether the text has "about", "nearly" or the like.
         bound: ``least`` ("at least 20%"), ``most`` ("up to 20%"), or empty.
-        year: for which it holds: the nearest year of its sentence that is no baseline, target years first; None for none.
-        baseline: what it is measured against: a year, ``BAU`` for a scenario, or empty.
+        year: for which it holds: the nearest year of its sentence other than a baseline, target years first; None for none.
+        baseline: of the quantity: a year, ``BAU`` for a scenario, or empty.
         begin: where the number begins in the text, in characters.
         end: where its unit ends.
-        written: as it stands in the text.
+        written: its text.
     """
 
     value: float
@@ -114,7 +114,7 @@ def quantities_of(text: str) -> list[Quantity]:
     """Return the numbers of a text that have a unit, in order; at most 400, of its first 20,000 numbers.
 
     Args:
-        text: any text. A number without a unit is none: see :func:`~nlp_retrieval.text.measures.numbers.numbers_of`.
+        text: any text. For numbers without a unit, see :func:`~nlp_retrieval.text.measures.numbers.numbers_of`.
     """
     years = years_of(text)
     scenarios = [(match.start(), match.end()) for match in islice(_SCENARIO.finditer(text), _MOST)]
@@ -133,9 +133,9 @@ def same_measure(one: Quantity, other: Quantity) -> bool:
 
 
 def same_value(one: Quantity, other: Quantity) -> bool:
-    """Return whether two quantities of one unit have the same value, as far as the less exact one is written.
+    """Return whether two quantities of one unit have the same value, to the precision of the less exact one.
 
-    One that is approximate, or a bound, allows a tenth more; a range agrees with what lies in it.
+    An approximate quantity, or a bound, allows a tenth more; a range agrees with values within it.
 
     Args:
         one: a quantity.
@@ -149,7 +149,7 @@ def same_value(one: Quantity, other: Quantity) -> bool:
 def changed_quantities(earlier: str, later: str) -> list[tuple[Quantity, Quantity]]:
     """Return quantities of a text whose value differs in a later version of it, as pairs, in the order of the earlier.
 
-    Quantities of one measure are compared in their order; what stands in one of the texts alone makes no pair.
+    Quantities of one measure are compared in their order; quantities in only one of the texts make no pair.
 
     Args:
         earlier: a text.
@@ -160,7 +160,7 @@ def changed_quantities(earlier: str, later: str) -> list[tuple[Quantity, Quantit
     for quantity in quantities_of(later):
         after.setdefault((quantity.unit, quantity.year, quantity.baseline), []).append(quantity)
     left = []
-    for quantity in before:  # those that stand in both are not changed, whatever their order
+    for quantity in before:  # those in both texts are unchanged, whatever their order
         candidates = after.get((quantity.unit, quantity.year, quantity.baseline), [])
         kept = next((other for other in candidates if same_value(quantity, other)), None)
         if kept is None:

@@ -1,7 +1,7 @@
 """Finding a quotation in a text: the result is the text's own wording, or nothing.
 
-Only white space, the shape of brackets, quotation marks and dashes, and characters that nobody sees may differ: what a fence
-changes, and what people and models write their own way.
+Only white space, the shape of brackets, quotation marks and dashes, and invisible characters may differ: a fence changes these,
+and people and models vary them.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ def places_of(
     """Yield each place of a quotation in a text, where it begins and ends with whole words and numbers.
 
     Args:
-        quote: as somebody wrote it; quotation marks and dots around it need not stand in the text.
+        quote: as written by a person or model; quotation marks and dots around it need not be in the text.
         source: the text.
-        begin: where to begin to look, in characters.
-        end: where to end; by default at the end of the text.
-        shortest: the fewest characters of a quotation that is no whole sentence.
+        begin: start of the search, in characters.
+        end: end of the search; by default the end of the text.
+        shortest: fewest characters of a quotation that is not a whole sentence.
     """
     text, folded, places = source
     written = [_folded(form)[0] for form in (quote, normalize("NFC", quote))]
@@ -77,14 +77,14 @@ def located(quote: str, text: str, begin: int = 0, end: int | None = None, short
     """Return the span of a quotation in a text: the first place where it begins and ends with whole words and numbers.
 
     Args:
-        quote: as somebody wrote it; quotation marks and dots around it need not stand in the text.
+        quote: as written by a person or model; quotation marks and dots around it need not be in the text.
         text: the whole text.
-        begin: where to begin to look, in characters.
-        end: where to end; by default at the end of the text.
-        shortest: the fewest characters of a quotation that is no whole sentence.
+        begin: start of the search, in characters.
+        end: end of the search; by default the end of the text.
+        shortest: fewest characters of a quotation that is not a whole sentence.
 
     Returns:
-        A span of the text; None where the quotation does not stand there word by word, or is too short.
+        A span of the text; None if the quotation is not in it word by word, or is too short.
     """
     return next(places_of(quote, fold(text), begin, end, shortest), None)
 

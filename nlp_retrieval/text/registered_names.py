@@ -19,7 +19,7 @@ _BRACKETED = re.compile(r"\[[^\[\]]*\](:\d*)?")
 def has_other_brackets(netloc: str) -> bool:
     """Return whether there are brackets other than those around the whole host.
 
-    Python takes what stands in them for the host, wherever they are: ``[::1].example.org`` would be the address ``::1``.
+    Python takes their content for the host, wherever they are: ``[::1].example.org`` would be the address ``::1``.
 
     Args:
         netloc: of an address, as ``urlsplit`` gives it.
@@ -45,4 +45,4 @@ def _suffixes() -> TLDExtract:
         from tldextract import TLDExtract
     except ImportError:
         raise DependencyError(f"registered names need tldextract: {install('evidence')}") from None
-    return TLDExtract(cache_dir=None, suffix_list_urls=())  # the list that comes with the package: no network, no files
+    return TLDExtract(cache_dir=None, suffix_list_urls=())  # the list in the package, without network or files

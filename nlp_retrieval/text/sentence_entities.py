@@ -1,7 +1,7 @@
 """The entities of a passage, sentence by sentence.
 
-Every sentence is read by itself, so that a name never runs over the end of a sentence. The title is what all sentences are
-about.
+Every sentence is read by itself, so that a name never runs over the end of a sentence. The entities of the title are the
+subject of all sentences.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from nlp_retrieval.text.item_sentences import SENTENCE_STARTS, item_sentence_spa
 __all__ = ["READ_KEYS", "PassageEntities", "entities_by_sentence"]
 
 READ_KEYS = frozenset({"title", SENTENCE_STARTS})
-"""The metadata that decide the sentences and entities of an item."""
+"""Metadata keys that decide the sentences and entities of an item."""
 
 _MOST_WORDS = 16
 _STEP = 256

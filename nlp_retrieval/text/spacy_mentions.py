@@ -72,7 +72,7 @@ class SpacyMentions:
         return self._files
 
     def identity(self, parameter: str) -> Config:
-        """Return what distinguishes a component with this pipeline from others, without loading it.
+        """Return the identity that this pipeline adds to a component, without loading it.
 
         Args:
             parameter: name of the component's parameter for the pipeline. The identity is decided by the files, not by their
@@ -130,7 +130,7 @@ def _opened(pipeline: str, folder: Path) -> Any:
 
 
 def _require_own_components(file: Path, config: Any) -> None:
-    """Refuse components that spaCy would take from another pipeline: their weights are not among this one's files."""
+    """Refuse components that spaCy would take from another pipeline: this one's files lack their weights."""
     for name, settings in config.get("components", {}).items():
         if isinstance(settings, Mapping) and "source" in settings:
             raise ModelError(

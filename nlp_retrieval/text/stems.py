@@ -1,8 +1,8 @@
 """The words of a text for comparison: at word borders, without case, accents and endings.
 
-A word is a run of letters, digits and the marks on them. Scripts that put no space between words (Chinese, Japanese, Thai,
-...) give one word a character, so that a keyword in them is a run of characters. Words are stemmed by Snowball (Porter,
-2001), so "emissions" and "emission" are one; nothing inside another word is ever found.
+A word is a run of letters, digits and the marks on them. In scripts without spaces between words (Chinese, Japanese, Thai,
+...), each character is a word, so that a keyword is a run of characters. Words are stemmed by Snowball (Porter, 2001), so
+"emissions" and "emission" are equal; parts of words never match.
 """
 
 from __future__ import annotations

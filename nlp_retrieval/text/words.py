@@ -20,7 +20,7 @@ import numpy as np
 from nlp_retrieval.core.unicode_forms import normalize
 from nlp_retrieval.errors import ConfigurationError, DependencyError, install, nearest
 
-# What characters are to words: marks on letters, and scripts that put no space between words.
+# Characters in words: marks on letters, and scripts without spaces between words.
 
 UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
@@ -47,8 +47,7 @@ _ACCENT_OR_POINT = re.compile(f"[{ACCENTS}{POINTS}]")
 def marks() -> str:
     r"""Return the characters that are written on or beside a letter (Unicode's Mn and Mc), as ranges of a pattern.
 
-    ``\w`` matches none of them, so that a word of Hindi or Thai would fall into pieces; without Unicode's selectors of how
-    a character is drawn.
+    ``\w`` matches none of them, so that a word of Hindi or Thai would fall into pieces; without Unicode's variation selectors.
     """
     numbers = [number for number in range(0x300, 0x10000) if unicodedata.category(chr(number)) in ("Mn", "Mc")]
     runs: list[list[int]] = []
@@ -63,13 +62,13 @@ def marks() -> str:
 
 
 def unaccented(text: str) -> str:
-    """Return a text without accents and points, in compatibility form; marks that make another letter of one are kept."""
+    """Return a text without accents and points, in compatibility form; marks that make a different letter are kept."""
     return normalize("NFC", _ACCENT_OR_POINT.sub("", normalize("NFKD", text)))
 
 
-# Patterns that take time linear in the text, whatever they and it are: RE2 (Cox, 2010), and bounds on their size.
+# Patterns that always take time linear in the text: RE2 (Cox, 2010), with bounds on their size.
 #
-# RE2 knows neither look-around nor references to groups; a pattern with one of them does not compile, and says so.
+# RE2 has neither look-around nor references to groups; a pattern with one of them does not compile.
 
 MOST_MATCHES = 1000
 _LONGEST = 1000
@@ -94,7 +93,7 @@ class LinearPattern:
 
         Args:
             pattern: in RE2's syntax.
-            where: where it stands, for messages.
+            where: its location, for messages.
 
         Raises:
             ConfigurationError: it does not compile, is too large, or matches the empty text and so everywhere.
@@ -110,7 +109,7 @@ class LinearPattern:
 
         Args:
             data: the text.
-            most: so many places at most; each may take a pass over the rest of the text.
+            most: most matches; each may take a pass over the rest of the text.
         """
         spans = (match.span() for match in self._compiled.finditer(data))
         return [(begin, end) for begin, end in islice(spans, most) if end > begin]
@@ -160,11 +159,10 @@ def _options() -> Any:
     return options
 
 
-# Words of scripts without spaces by a dictionary, instead of pairs of characters.
+# Segmenters: words of scripts without spaces by a dictionary, instead of pairs of characters.
 #
-# A segmenter splits a stretch of one script in time linear in its length, and gives the same words for the same text whatever
-# stands around it: nothing is guessed from statistics, so that what the dictionary lacks falls into single characters, which
-# passages hold as well.
+# A segmenter splits a run of one script in linear time, and returns the same words for the same text in any context: it does
+# not guess from statistics. Words that the dictionary lacks become single characters, which passages hold as well.
 
 Segmenter = Literal["jieba"]
 
@@ -193,7 +191,7 @@ def segmenting(name: Segmenter) -> Callable[[str], list[str]]:
         from rjieba import Jieba
     except ImportError:
         raise _missing(name) from None
-    jieba = Jieba()  # not the one of the module, to which anybody may add words
+    jieba = Jieba()  # not the module's own, to which other code may add words
 
     def split(text: str) -> list[str]:
         words: list[str] = jieba.cut_for_search(text, False)
@@ -206,10 +204,10 @@ def _missing(name: Segmenter) -> DependencyError:
     return DependencyError(f"segmenter={name!r} needs {_PACKAGES[name]}: {install('chinese')}")
 
 
-# The lists of stop words that bm25s holds ("en" is Lucene's), without the rest of bm25s.
+# The lists of stop words of bm25s ("en" is Lucene's), without the rest of bm25s.
 #
-# Its package starts numba when it is imported, half a second, and jax, which takes most of the memory of a GPU and fails where
-# there is none left. The lists are a file of constants, so that file alone is run.
+# Importing its package takes half a second for numba, and starts jax, which takes most of the memory of a GPU and fails if
+# there is none left. The lists are a file of constants, so only that file is run.
 
 _MODULE = "bm25s.stopwords"
 _CONSTANTS = {
@@ -245,7 +243,7 @@ def stop_words(name: str) -> tuple[str, ...]:
 
 @cache
 def _constants() -> ModuleType:
-    """The module by itself; imported as usual where its file is not found."""
+    """The module by itself; imported as usual if its file is not found."""
     package = find_spec("bm25s")
     alone = package and PathFinder.find_spec(_MODULE, package.submodule_search_locations)
     if alone is None or alone.loader is None:
@@ -255,24 +253,24 @@ def _constants() -> ModuleType:
     return module
 
 
-# The words of a text as a lexical index holds them: the same rules for passages and queries, in every script.
+# The words of a text in a lexical index: the same rules for passages and queries, in every script.
 #
-# A word is a run of letters, digits and the marks on them; one character is enough ("vitamin C"). A name that punctuation is
-# part of (C++, C#, .NET, node.js, AT&T, R&D, U.S., I/O) is a word beside its parts, so that "C++" finds C++ before vitamin C,
-# and "AT" and "T" find AT&T as before. A letter that an apostrophe joins to a word is none (John's, don't, l'amour, O'Neill).
-# Texts are normalised by Unicode's NFKC and case folding (UAX 15; chapter 3.13), so that full-width, composed and capital
-# forms are one; Hebrew points, Arabic short vowels and soft hyphens, which texts have or leave out, are left out. Accents are
-# kept, unless they are to be folded.
+# A word is a run of letters, digits and the marks on them; one character is enough ("vitamin C"). A name with punctuation (C++,
+# C#, .NET, node.js, AT&T, R&D, U.S., I/O) is a word in addition to its parts, so that "C++" finds C++ before vitamin C, and
+# "AT" and "T" still find AT&T. A letter joined to a word by an apostrophe is not a word (John's, don't, l'amour, O'Neill).
+# Texts are normalised by Unicode's NFKC and case folding (UAX 15; chapter 3.13), so that full-width, composed and capital forms
+# are equal; Hebrew points, Arabic short vowels and soft hyphens, which are optional in texts, are removed. Accents are kept
+# unless they are folded.
 #
-# Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese are split into overlapping pairs of characters, as Lucene's
-# CJKAnalyzer does, because spaces do not show their words. A passage has its single characters too, and a query only where one
-# stands alone: so a word of one character is found, and the passages found for longer ones are Lucene's. A segmenter splits
+# Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese are split into overlapping pairs of characters, like Lucene's
+# CJKAnalyzer, because spaces do not separate their words. A passage also has its single characters, and a query only those that
+# stand alone: so words of one character are found, and longer ones find the same passages as in Lucene. A segmenter splits
 # Chinese characters by its dictionary instead.
 
-# What each language brings to the words of a text: a stemmer, a list of stop words, its own rule of case.
+# Settings of each language: a stemmer, a list of stop words, its own rule of case.
 #
-# The stemmers are Snowball's (Porter, 2001, https://snowballstem.org), by PyStemmer. A language without stemmer and stop words
-# is split and normalised, as all are.
+# The stemmers are Snowball's (Porter, 2001, https://snowballstem.org), by PyStemmer. Texts of a language without stemmer and
+# stop words are only split and normalised.
 
 NO_STEMMER = "none"
 
@@ -281,7 +279,7 @@ TURKIC = frozenset(["tr", "az"])
 
 
 class Language(NamedTuple):
-    """Words settings of a language.
+    """Settings of a language.
 
     Args:
         stemmer: of PyStemmer, or "none".
@@ -434,7 +432,7 @@ class Words:
             :data:`~nlp_retrieval.text.words.LANGUAGES`.
         stemmer: one of PyStemmer, "none", or "auto".
         stopwords: name of a list, None for no list, or "auto".
-        pattern: what a word is instead, in RE2's syntax; matched against the normalised text, between spaces.
+        pattern: of words instead, in RE2's syntax; matched against the normalised text, between spaces.
         accents: whether letters keep their accents.
         segmenter: splits Chinese characters; None for pairs. Not with a pattern.
 
@@ -491,7 +489,7 @@ class Words:
 
         Args:
             text: any.
-            passage: whether it is to be found, and not a query; see the module.
+            passage: True for a passage, False for a query; see the module.
         """
         text = self.normalized(text)
         if self._matched is not None:
@@ -548,7 +546,7 @@ def _matcher(pattern: LinearPattern) -> Callable[[str], list[str]]:
 
 
 def _punctuated(text: str) -> str:
-    """Return the parts of a text between spaces that are not words alone: a quarter of most texts."""
+    """Return the parts of a text between spaces that are not just words: a quarter of most texts."""
     return " ".join(filterfalse(str.isalnum, text.split()))
 
 

@@ -1,6 +1,6 @@
 """Dates of a text, in any common form: "12 March 2019", "March 12", "Mar. 2019", "2019-03-12", "12.03.2019".
 
-Two dates agree where nothing that both say differs: "12 March 2019" and "in March" agree, "12 March" and "11 March" do not.
+Two dates agree if no part that both give differs: "12 March 2019" and "in March" agree, "12 March" and "11 March" do not.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class Reading:
     """Possible meaning of a date.
 
     Args:
-        year: None where it does not say.
+        year: None if it has none.
         month: 1 to 12.
-        days: that it names, each of a range among them; none where it names none.
+        days: that it names, including each day of a range; may be empty.
     """
 
     year: int | None
@@ -61,11 +61,11 @@ class Date:
     """A date in a text.
 
     Args:
-        readings: what it may mean: "3/4/2019" is in March or in April.
+        readings: possible meanings: "3/4/2019" is in March or in April.
         begin: where it begins in the text, in characters.
         end: where it ends.
-        numbers: of a date in digits alone, where its year and its day stand; a month, or what may be one, counts nothing.
-        written: as it stands in the text.
+        numbers: positions of the year and the day in a date of digits only; a month, or a possible month, is left out.
+        written: its text.
     """
 
     readings: tuple[Reading, ...]
@@ -76,7 +76,7 @@ class Date:
 
     @property
     def is_full(self) -> bool:
-        """Return whether it says more than a month."""
+        """Return whether it has more than a month."""
         return any(one.year is not None or one.days for one in self.readings)
 
     def agrees(self, other: Date) -> bool:

@@ -1,7 +1,7 @@
 """Notation of numbers in languages: the decimal mark, the words for scales, and a guess at the language of a text.
 
-A text decides by its own unambiguous numbers ("1.234,5"), then by its function words, then by its script. Where nothing does,
-the decimal mark is unknown, and "1.234" may mean 1.234 or 1,234.
+The notation follows from a text's own unambiguous numbers ("1.234,5"), then from its function words, then from its script. If
+none of these decides, the decimal mark is unknown, and "1.234" may mean 1.234 or 1,234.
 """
 
 from __future__ import annotations
@@ -101,9 +101,9 @@ class Convention(NamedTuple):
     """Notation of numbers in a text.
 
     Args:
-        decimal: "." or ","; empty where it is not known.
+        decimal: "." or ","; empty if unknown.
         long_scale: whether a "billion" is a million millions.
-        spaces: whether a plain space parts thousands.
+        spaces: whether a plain space separates thousands.
     """
 
     decimal: str
@@ -129,8 +129,8 @@ def convention_of(text: str, language: str | None = None) -> Convention:
     """Return the notation of numbers in a text.
 
     Args:
-        text: as :func:`plain_digits` returns it; its first 20,000 characters are looked at.
-        language: of the text, as a code ("de", "pt-BR"); None where it is not known.
+        text: as :func:`plain_digits` returns it; its first 20,000 characters are read.
+        language: of the text, as a code ("de", "pt-BR"); None if unknown.
     """
     head = text[:_READ]
     if language:
@@ -155,9 +155,9 @@ def _of_language(code: str) -> Convention | None:
 
 
 def _guessed(text: str) -> str:
-    """The language whose function words are the most of a text, or that of its script; empty where neither decides.
+    """The language with most function words in a text, or that of its script; empty if neither decides.
 
-    A text with many function words of two languages that write numbers otherwise is of neither.
+    A text with many function words of two languages with different notations counts as neither.
     """
     words = Counter(word for word in map(str.lower, _WORD.findall(text)) if word in _LANGUAGES_OF)
     counts: Counter[str] = Counter()

@@ -146,10 +146,10 @@ CURRENCY_BEFORE = re.compile(rf"(?:{_either(_SYMBOLS_BEFORE)})\s?\Z")
 
 
 def unit_of(match: re.Match[str] | None, before: str = "") -> tuple[str, float]:
-    """Return the base of a unit and how much of it the unit is; an empty base where there is no unit.
+    """Return the base of a unit and the unit's size in it; an empty base if there is no unit.
 
     Args:
-        match: what :data:`UNIT` found right after the number.
+        match: of :data:`UNIT` right after the number.
         before: the few characters before the number; a currency may end there.
     """
     if currency := CURRENCY_BEFORE.search(before):
