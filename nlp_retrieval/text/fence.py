@@ -7,7 +7,7 @@ import unicodedata
 __all__ = ["fenced", "is_unseen"]
 
 _MARKS = str.maketrans("[]<>", "\uff3b\uff3d\uff1c\uff1e")
-"""Fields of DSPy, numbers of passages, tags and special tokens of models are written with these; their wide forms are not."""
+"""Characters of DSPy's fields, numbers of passages, tags and special tokens of models; their wide forms mean nothing."""
 
 _SPACES = ("Zl", "Zp", "Zs")
 _UNSEEN = ("Cf", "Co", "Cs", "Cn")

@@ -83,7 +83,7 @@ class ClusterWorker(Worker):
     def _answer(self, method: Any, *given: object) -> object:
         try:
             return self._got(method.remote(*given))
-        except Exception as error:  # what an encoder raises is an answer; this is the actor, its node or the cluster
+        except Exception as error:  # an encoder's error is an answer; this one is of the actor, its node or the cluster
             raise WorkerLostError(f"{self.place} ended: {_reason(error)}") from None
 
     def _got(self, answer: Any, seconds: float = math.inf) -> object:

@@ -301,7 +301,7 @@ class _Scaled(NamedTuple):
 
 
 def read_numbers(text: str, language: str | None = None) -> Iterator[Number]:
-    """Yield the numbers of a text, in order; of a range that names its scale, share or unit once, the first has them too.
+    """Yield the numbers of a text, in order; in a range that names its scale, share or unit once, the first gets them too.
 
     Args:
         text: any text.
