@@ -248,7 +248,7 @@ def write_graph(
     file: Path,
     output: str,
 ) -> None:
-    """Write what a model computes as an ONNX graph.
+    """Write a model's computation as an ONNX graph.
 
     Args:
         model: whose weights the graph holds.

@@ -51,7 +51,7 @@ def checked_vectors(vectors: Vectors, texts: list[str], encoder: BaseEncoder, di
     """Return ``vectors`` as float32 after checking that they can be searched.
 
     Args:
-        vectors: what an encoder returned for ``texts``.
+        vectors: an encoder's result for ``texts``.
         texts: the encoded texts.
         encoder: named in messages.
         dimension: required of the vectors; None for any.

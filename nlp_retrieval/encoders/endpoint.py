@@ -38,7 +38,7 @@ _MOST_TOKENS = 2**40
 
 
 class EmbeddingAnswer(NamedTuple):
-    """``[texts, dimension]`` float32 in the order of the texts, and the tokens used; 0 where the server does not say."""
+    """``[texts, dimension]`` float32 in the order of the texts, and the tokens used; 0 if the server does not say."""
 
     vectors: Vectors
     tokens: int
@@ -101,7 +101,7 @@ _DIGEST = hashlib.sha256().digest_size
 
 
 class KeptVector(NamedTuple):
-    """A vector as the server returned it, and the tokens its text took; 0 where unknown."""
+    """A vector as the server returned it, and the tokens its text took; 0 if unknown."""
 
     vector: Vectors
     tokens: int

@@ -1,4 +1,4 @@
-"""Questions answered from what a searcher finds: short answers that cite passages and sentences."""
+"""Questions answered from search results: short answers that cite passages and sentences."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class AnswerFromMemory(dspy.Signature):  # type: ignore[misc]  # DSPy has no typ
 
 
 def title_of(item: SearchableItem) -> str:
-    """The title by which facts name an item: its own, or its id where it has none."""
+    """The title by which facts name an item: its own, or its id if it has none."""
     return item.title or item.item_id
 
 
@@ -69,7 +69,7 @@ class BaseAnswerer(Component, ABC):
         """Answer each question from the first passages of its list.
 
         Args:
-            questions: what is asked.
+            questions: to answer.
             results: passages for each, best first; empty lists are allowed.
 
         Returns:
@@ -132,7 +132,7 @@ class AnsweredQuestion:
 
 
 class QuestionAnswering:
-    """Answers questions from what a searcher finds.
+    """Answers questions from search results.
 
     Args:
         searcher: with an index opened.
@@ -239,7 +239,7 @@ class ReadAnswer:
 def read_answer(fields: object) -> ReadAnswer | None:
     """Return the usable part of a model's fields ``answer``, ``reasoning`` and ``citations``; None without an answer.
 
-    Citations may also stand in brackets behind the answer. An answer longer than 60 words is cut.
+    Citations may also be in brackets after the answer. An answer longer than 60 words is cut.
 
     Args:
         fields: by name; anything else is no answer.
@@ -261,7 +261,7 @@ def as_answer(read: ReadAnswer, passages: Sequence[ShownPassage]) -> Answer:
     """Return an answer that cites item ids and facts; citations of anything that was not shown are dropped and counted.
 
     Args:
-        read: what the model wrote.
+        read: the model's answer.
         passages: that it was shown.
     """
     if not read.text:

@@ -170,7 +170,7 @@ class RequestLimits(Protocol):
 
 
 class CountedAnswer(Protocol):
-    """An answer that says how many tokens it took; 0 where unknown."""
+    """An answer that says how many tokens it took; 0 if unknown."""
 
     @property
     def tokens(self) -> int: ...

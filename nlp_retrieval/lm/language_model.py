@@ -159,7 +159,7 @@ class LanguageModel(Component):
         self._key()
 
     def _key(self) -> str | None:
-        """The key, or None where none is sent."""
+        """The key, or None if none is sent."""
         variable = self.api_key_env
         if variable is None:
             if self.base_url is not None or self.provider in _NEED_NO_KEY:

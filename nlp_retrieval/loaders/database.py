@@ -41,7 +41,7 @@ class DatabaseLoader(RecordLoader):
             name of an environment variable that holds it, so that a config file needs no password. A password in the
             URL itself is shown as ``***`` by ``repr`` and ``config``, which then cannot open the database again.
         query: an SQL query with ``:name`` for a parameter (a plain colon is written ``\:``). Not with ``table``.
-        table: the name of a table or view, with its schema where it needs one (``schema.table``). Not with ``query``.
+        table: the name of a table or view, with its schema if it needs one (``schema.table``). Not with ``query``.
         parameters: the values of the query's parameters; a list for ``IN :name``.
         id_field: the column that holds the id, unique: text, integer or UUID; of a query also a path into a JSON column
             (``doc.id``), or None: the number of the row, from 0.

@@ -29,7 +29,7 @@ _MOST_TOKENS = 2**40
 
 
 class RerankAnswer(NamedTuple):
-    """Scores in the order of the documents sent, and the tokens used; 0 where the server does not say."""
+    """Scores in the order of the documents sent, and the tokens used; 0 if the server does not say."""
 
     scores: Scores
     tokens: int

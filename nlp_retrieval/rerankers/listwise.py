@@ -71,7 +71,7 @@ class Permutation(NamedTuple):
 
 
 def read_permutation(answer: object, n: int) -> Permutation | None:
-    """Return the order in an answer; None where it names none of the passages.
+    """Return the order in an answer; None if it names none of the passages.
 
     A passage named twice counts at its first place; passages not named follow in their previous order.
 

@@ -69,7 +69,7 @@ def onnx_pairs(files: ModelFiles, precision: PairPrecision, max_length: int | No
     Raises:
         DependencyError: a package is missing that exports or runs graphs.
         ModelError: the model cannot be exported, or its export gives other scores.
-        ConfigurationError: ``max_length`` is beyond what the model can read.
+        ConfigurationError: ``max_length`` is beyond the model's limit.
     """
     if precision == "auto" and onnx_file(files.folder) is not None:
         return OnnxPairs(files.folder, max_length)

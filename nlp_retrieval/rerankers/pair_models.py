@@ -58,7 +58,7 @@ class TorchPairs:
     Raises:
         DependencyError: sentence-transformers is not installed.
         ModelError: the folder holds no cross-encoder.
-        ConfigurationError: ``max_length`` is beyond what the model can read, or there is no such device.
+        ConfigurationError: ``max_length`` is beyond the model's limit, or there is no such device.
     """
 
     def __init__(self, folder: Path, max_length: int | None, device: str | None) -> None:
@@ -104,7 +104,7 @@ class TorchPairs:
 
 
 class OnnxPairs:
-    """A cross-encoder as ``tokenizer.json`` and ``model.onnx`` (beside it, or in a folder ``onnx``), on the CPU.
+    """A cross-encoder as ``tokenizer.json`` and ``model.onnx`` (in the same folder, or in a folder ``onnx``), on the CPU.
 
     Each pair is run by itself, on one thread, with as many at once as there are cores. Small models often come with dynamically
     quantised weights, and then activations are scaled by the largest value of a batch: padding and the other pairs would change
@@ -118,7 +118,7 @@ class OnnxPairs:
     Raises:
         DependencyError: onnxruntime or tokenizers is not installed.
         ModelError: the folder holds no such model.
-        ConfigurationError: ``max_length`` is beyond what the model can read.
+        ConfigurationError: ``max_length`` is beyond the model's limit.
     """
 
     def __init__(self, folder: Path, max_length: int | None) -> None:
@@ -186,7 +186,7 @@ def onnx_file(folder: Path) -> Path | None:
 
 
 def _session(file: Path) -> onnxruntime.InferenceSession:
-    """Open a graph; weights in files beside it are mapped from private copies that nobody else can write to."""
+    """Open a graph; external weights are mapped from private copies that nobody else can write to."""
     import onnxruntime
 
     graph, options, providers = file.read_bytes(), session_options(), ["CPUExecutionProvider"]

@@ -85,7 +85,7 @@ class PassagePlaces:
 
     Args:
         names: of the subjects, each once.
-        subjects: ``[passages]``, the number of each passage's subject; -1 where it has none.
+        subjects: ``[passages]``, the number of each passage's subject; -1 if it has none.
         ordered: rows of the passages that have a document, document by document, in order of position.
         documents: ``[ordered]``, equal for passages of one document.
         place: ``[passages]``, position of each in ``ordered``; -1 if it is not there.

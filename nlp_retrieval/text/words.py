@@ -379,7 +379,7 @@ class _Patterns(NamedTuple):
     character: re.Pattern[str]
     """A letter of such a run with its marks."""
     names: re.Pattern[str]
-    """Names with punctuation beside such runs."""
+    """Names with punctuation next to such runs."""
 
 
 def _names(letter: str, word: str) -> re.Pattern[str]:

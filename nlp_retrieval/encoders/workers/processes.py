@@ -1,4 +1,4 @@
-"""Workers that are processes of this machine, started anew and never forked: torch and FAISS do not survive a fork.
+"""Workers that are processes of this machine, started as new processes and never forked: torch and FAISS do not survive a fork.
 
 They talk to this process over a private pair of connected sockets, do not see its terminal, and end when it ends, however that
 happens.

@@ -1,4 +1,4 @@
-"""The task of workers, to encode blocks of passages; and what a worker has to confirm before it starts.
+"""The task of workers, to encode blocks of passages; and the checks of a worker before it starts.
 
 The encoder is sent as its class and arguments, and each worker opens the model. A worker reports the encoder's identity with
 the fingerprint of its model's files, the versions of all packages that compute, and a digest of this package's own code. Any

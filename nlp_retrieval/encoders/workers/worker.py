@@ -116,7 +116,7 @@ class Worker(ABC):
     """A worker, as seen by the process that uses it. One thread talks to it."""
 
     place = "a worker"
-    """Where it runs, for messages."""
+    """Location where it runs, for messages."""
 
     @abstractmethod
     def ask(self, doing: str, task: Task) -> Confirmed | Failure:

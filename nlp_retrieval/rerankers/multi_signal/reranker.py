@@ -74,7 +74,7 @@ class FuzzyWords:
         another word in the passage.
 
         Args:
-            query: what was asked.
+            query: the query.
             texts: hold the passages.
             slots: ``[passages]``.
             rarity: of words; None to count all alike.
@@ -489,7 +489,7 @@ class MultiSignalReranker(BaseReranker):
         """Return the positions of keywords, patterns and numbers that count for a query in a text, to highlight them.
 
         Args:
-            query: what was asked.
+            query: the query.
             text: of a passage.
         """
         return self.scoring.matches(query, text)

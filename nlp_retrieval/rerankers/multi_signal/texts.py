@@ -67,7 +67,7 @@ class PassageSource(ABC):
         """Return the slot of every candidate, ``[candidates]``; new texts are analysed."""
 
     def rarity(self, analysed: AnalysedTexts) -> Rarity | None:
-        """Return the rarity of words in the passages' index; None where unknown."""
+        """Return the rarity of words in the passages' index; None if unknown."""
         del analysed
         return None
 

@@ -78,7 +78,7 @@ class Scorer:
             terms: the terms of all queries, one after another; repeated terms count again.
             k: length of the lists.
             allowed: ``[items]``, or None.
-            factors: the weight of each term in its query, above 0; None where all are 1.
+            factors: the weight of each term in its query, above 0; None if all are 1.
         """
         bounds = np.zeros(len(counts) + 1, np.int64)
         np.cumsum(counts, out=bounds[1:])

@@ -175,7 +175,7 @@ class Codec:
 
     Args:
         centroids: ``[centroids, dimension]``, in units.
-        weights: ``[2 ** bits]`` ascending, in units: the residual that each bucket stands for.
+        weights: ``[2 ** bits]`` ascending, in units: the residual of each bucket.
     """
 
     centroids: NDArray[np.int16]
@@ -194,7 +194,7 @@ class Codec:
         return np.array_equal(self.centroids, other.centroids) and np.array_equal(self.weights, other.weights)
 
     def table(self) -> Vectors:
-        """``[256, dimensions in a byte]``: the residuals that a byte stands for."""
+        """``[256, dimensions in a byte]``: the residuals encoded in each byte."""
         shifts = np.arange(8 // self.bits) * self.bits
         table: Vectors = self.weights[(np.arange(256)[:, None] >> shifts) & (len(self.weights) - 1)]
         return table

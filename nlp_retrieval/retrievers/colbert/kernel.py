@@ -21,7 +21,7 @@ from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.retrievers.colbert.codec import Codes
 from nlp_retrieval.retrievers.exact_kmeans import units_of
 
-_DECODED_AT_ONCE = 32  # tokens, which stay in the cache beside the query
+_DECODED_AT_ONCE = 32  # tokens, which fit into the cache with the query
 _ROUNDING = np.float32(1.5 * 2**23)  # adding and subtracting it rounds to whole numbers, half to even, as rint does
 _ANY_ORDER = {"reassoc", "contract", "nsz"}
 _NO_NAN = {"nnan", "nsz"}  # with NaN in mind, comparing takes four times as long

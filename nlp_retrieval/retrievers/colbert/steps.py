@@ -90,7 +90,7 @@ def maxsim(
     Args:
         query: ``[dimension, query tokens]``.
         centroids: ``[centroids, dimension]``.
-        table: ``[256, dimensions in a byte]``, the residuals that a byte stands for.
+        table: ``[256, dimensions in a byte]``, the residuals encoded in each byte.
         codes: ``[tokens]``.
         residuals: ``[tokens, bytes]``.
         offsets: ``[passages + 1]``.

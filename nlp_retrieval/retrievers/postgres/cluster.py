@@ -46,7 +46,7 @@ def programs_of(folder: Path | None) -> Path:
 
 
 def has_extension(programs: Path, name: str) -> bool:
-    """Return whether an extension is installed beside PostgreSQL's programs."""
+    """Return whether an extension is installed with PostgreSQL's programs."""
     return (Path(_told(programs / "pg_config", "--sharedir")) / "extension" / f"{name}.control").is_file()
 
 

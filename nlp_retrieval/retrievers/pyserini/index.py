@@ -31,7 +31,7 @@ _HITS_AT_ONCE = 2_000_000
 _FEEDBACK_HITS_AT_ONCE = 100_000  # Anserini keeps a stored document in memory for each
 _QUERIES_AT_ONCE = 10_000
 _SHORT_LIST = 1000  # hits of a list whose number is not asked for before they are copied
-_FEW = 0.1  # below this share of the rows, Lucene is told which are allowed
+_FEW = 0.1  # below this share of allowed rows, Lucene filters itself
 _FEEDBACK_POOL = 50  # how many documents Anserini fetches before RM3 takes the best of them
 
 _LUCENE = "org.apache.lucene"

@@ -108,7 +108,7 @@ def months_named(text: str) -> frozenset[int]:
 
 
 def month_of(word: str) -> int | None:
-    """Return the number of the month that a word names, in full or shortened; None where it names none.
+    """Return the number of the month that a word names, in full or shortened; None if it names none.
 
     Args:
         word: a single one.

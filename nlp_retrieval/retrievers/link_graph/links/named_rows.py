@@ -43,7 +43,7 @@ class NamedRows(Protocol):
 
 
 def names_itself(table: NamedRows, sources: Rows, names: NDArray[np.int64], n_items: int) -> NDArray[np.bool_]:
-    """Return whether each source carries the name beside it, so that the name may mean the source itself."""
+    """Return whether each source carries the name that it gives, so that the name may mean the source itself."""
     carried = np.repeat(np.arange(len(table.offsets) - 1), np.diff(table.offsets)) * n_items + table.rows
     wanted = names * n_items + sources
     places = np.searchsorted(carried, wanted)

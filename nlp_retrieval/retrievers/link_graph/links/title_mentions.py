@@ -172,7 +172,7 @@ class TitleMentions(BaseLinkExtractor):
 
         - Links among earlier passages keep their shares, even where new passages carry the title too or deleted ones did,
           and where words have become more or less frequent since.
-        - Such links stay where the text now mentions a longer title of a new passage, and are missing where it mentioned a
+        - Such links stay even if the text now mentions a longer title of a new passage, and are missing if it mentioned a
           longer title of a deleted one.
         - ``rarity`` uses the number of passages that mentioned the target when the link was found.
         - A new title is not looked for in earlier passages if its two rarest words occur together in more than 1,000 of

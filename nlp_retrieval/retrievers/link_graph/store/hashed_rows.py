@@ -97,7 +97,7 @@ class HashedRows:
         return cls(hashes, offsets, rows)
 
     def find(self, hashes: Hashes) -> Rows:
-        """Return the numbers of the keys with these hashes, -1 where there is no such key."""
+        """Return the numbers of the keys with these hashes, -1 if there is no such key."""
         places = np.searchsorted(self.hashes, hashes)
         found = np.zeros(len(hashes), bool)
         inside = places < len(self.hashes)

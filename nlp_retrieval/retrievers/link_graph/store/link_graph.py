@@ -247,7 +247,7 @@ class WeightedGraph:
 
     @contextmanager
     def workspace(self) -> Iterator[Workspace]:
-        """Lend the memory of a local walk, all 0 where it must be; allocating it anew costs more than a short walk.
+        """Lend the memory of a local walk, all 0 where it must be; a new allocation costs more than a short walk.
 
         After an error the memory is not returned: it may not be 0 any more.
         """

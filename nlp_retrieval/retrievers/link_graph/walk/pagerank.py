@@ -100,7 +100,7 @@ def pagerank(
 
     Args:
         graph: the links that the walk follows.
-        restarts: where it restarts.
+        restarts: of the walk.
         damping: probability of following a link, at least 0 and below 1.
         tolerance: no row of the result is further than this from the exact distribution, in L1.
         backend: ``"auto"``, ``"numpy"`` or ``"numba"``, see the module.
@@ -148,7 +148,7 @@ def local_pagerank(
 
     Args:
         graph: the links that the walk follows.
-        restarts: where it restarts.
+        restarts: of the walk.
         damping: probability of following a link, at least 0 and below 1.
         epsilon: above 0; smaller is closer and takes longer.
         backend: ``"auto"``, ``"numpy"`` or ``"numba"``, see the module.
