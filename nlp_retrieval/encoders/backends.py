@@ -1,4 +1,4 @@
-"""What computes a model of sentence-transformers: torch, or onnxruntime with graphs that are exported here."""
+"""Backends of sentence-transformers models: torch, or onnxruntime with graphs that are exported here."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ if TYPE_CHECKING:
     import torch
     from sentence_transformers import MultiVectorEncoder, SentenceTransformer
 
-# Running an exported model: a text at a time, on one thread each, as many threads as there are cores.
+# Running an exported model: one text at a time on each thread, with as many threads as cores.
 #
-# Nothing is padded, so a text's vector does not depend on the others, and 8-bit activations are scaled by one text alone. One
-# query is computed by the thread that asks: threads that wait for one another lose more on a busy machine than they gain.
+# Without padding, a text's vector does not depend on the others, and 8-bit activations are scaled by one text only. A single
+# query runs in the calling thread: on a busy machine, threads that wait for one another lose more than they gain.
 
 GRAPH_FILE, TOKENIZER_FILE, SETTINGS_FILE = "model.onnx", "tokenizer.json", "settings.json"
 OF_TOKENS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
-"""The inputs that a graph may have, by what a tokenizer calls them."""
+"""Inputs that a graph may have, by the tokenizer's names for them."""
 _NO_LIMIT = 1_000_000
 _AT_LEAST = 4
-"""Texts for a thread: fewer are not worth starting one."""
+"""Fewest texts per thread; for fewer, starting one does not pay."""
 
 
 class OnnxModel:
     """An exported model, open; safe in several threads.
 
     Args:
-        folder: folder that :func:`~nlp_retrieval.encoders.backends.exported` made.
+        folder: created by :func:`~nlp_retrieval.encoders.backends.exported`.
         max_length: tokens that are read of a text; None for the model's own limit.
 
     Raises:
@@ -82,10 +82,10 @@ class OnnxModel:
             self._tokenizer.enable_truncation(self.max_seq_length)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Return ``[texts, dimension]``, as the model gives them.
+        """Return ``[texts, dimension]``, as the model returns them.
 
         Raises:
-            ModelError: the graph fails, as for more tokens than it has places for.
+            ModelError: the graph fails, for instance on more tokens than it has positions for.
         """
         vectors = np.zeros((len(texts), self.dimension), np.float32)
 
@@ -124,9 +124,9 @@ def open_session(file: Path) -> onnxruntime.InferenceSession:
 
 
 def session_options() -> onnxruntime.SessionOptions:
-    """Return how all graphs are run: each run in the thread that asks, without threads of its own, which spin while they wait.
+    """Return the session options of all graphs: each runs in the calling thread, without threads of its own, which spin.
 
-    Without a number onnxruntime starts as many as the machine has cores, whatever OMP_NUM_THREADS says.
+    Without a number, onnxruntime starts a thread per core of the machine and ignores OMP_NUM_THREADS.
     """
     import onnxruntime
 
@@ -137,11 +137,11 @@ def session_options() -> onnxruntime.SessionOptions:
 
 
 def in_threads(n_texts: int, work: Callable[[range], None]) -> None:
-    """Have texts done on all usable cores; a few by the thread that asks.
+    """Process texts on all usable cores; a few in the calling thread.
 
     Args:
         n_texts: how many there are.
-        work: does the texts with these numbers.
+        work: processes the texts with the given numbers.
     """
     n_threads = min(usable_cores(), n_texts // _AT_LEAST)
     if n_threads < 2:
@@ -152,7 +152,7 @@ def in_threads(n_texts: int, work: Callable[[range], None]) -> None:
 
 
 def texts_for_all_cores() -> int:
-    """Return how many texts at once have all usable cores work."""
+    """Return how many texts at once keep all usable cores busy."""
     return _AT_LEAST * usable_cores()
 
 
@@ -163,11 +163,11 @@ def require_onnx_extra(*also: str) -> None:
             raise DependencyError(f"backend='onnx' needs {package}: {install('onnx')}")
 
 
-# Exporting a model of sentence-transformers: the whole of it, pooling included, as one ONNX graph, checked against the model.
+# Exporting a whole sentence-transformers model, including pooling, as one ONNX graph, checked against the model.
 #
 # 8-bit weights have a scale for each column, and use 7 of the 8 bits: without VNNI an x86 CPU adds pairs of products in 16
-# bits, and full ones overflow there. So one graph serves every CPU, and an index made on one can be searched on another.
-# Activations are turned to 8 bits as they come. Measured on MiniLM, the bit less costs nothing (docs/ENCODERS.md).
+# bits, where full ones overflow. So one graph serves every CPU, and an index made on one can be searched on another.
+# Activations are quantised dynamically. Measured on MiniLM, the missing bit costs nothing (docs/ENCODERS.md).
 
 ExportPrecision = Literal["float32", "int8"]
 
@@ -180,13 +180,13 @@ PROBES = (
     "  Spaces, TABS\tand lines\n\nstay as they were.  ",
     "In 1996 the novel was filmed twice: once by a man who had read it, and once by a man who had not. " * 4,
 )
-"""What an export and its model must agree about: scripts, case, spaces, short and long texts."""
+"""Probes for comparing an export with its model: scripts, case, spaces, short and long texts."""
 _AGREES = {"float32": 0.9999, "int8": 0.9}
-"""The lowest cosine between the vectors of an export and of its model."""
+"""Lowest cosine allowed between a vector of an export and that of its model."""
 
 
 def exported(files: ModelFiles, precision: ExportPrecision, load: Callable[[], SentenceTransformer]) -> Path:
-    """Return the folder of an export in the cache; make it where there is none.
+    """Return the folder of an export in the cache; create it if necessary.
 
     Args:
         files: of the model.
@@ -204,7 +204,7 @@ def exported(files: ModelFiles, precision: ExportPrecision, load: Callable[[], S
     def write(folder: Path) -> None:
         require_onnx_extra("onnx")
         if precision == "float32":
-            with files.unchanged():  # or what is kept under their fingerprint would be of others
+            with files.unchanged():  # or the cache would hold an export of other files under this fingerprint
                 model = load()
             _export(model, folder)
         else:
@@ -214,7 +214,7 @@ def exported(files: ModelFiles, precision: ExportPrecision, load: Callable[[], S
 
 
 def _export(model: SentenceTransformer, folder: Path) -> None:
-    """Write graph, tokenizer and settings of a model, and compare what they give with what the model gives."""
+    """Write graph, tokenizer and settings of a model, and compare the export's vectors with the model's."""
     tokenizer = getattr(model.tokenizer, "backend_tokenizer", None)
     if tokenizer is None:
         raise ModelError("the model has no tokenizer.json, which the ONNX backend reads; pass backend='torch'")
@@ -248,17 +248,17 @@ def write_graph(
     file: Path,
     output: str,
 ) -> None:
-    """Write what a model computes as an ONNX graph.
+    """Write a model's computation as an ONNX graph.
 
     Args:
         model: whose weights the graph holds.
-        compute: what it computes of tensors ``[texts, tokens]`` by name; returns ``[texts, ...]``.
-        features: what a tokenizer gives of two texts, by name; what is no tensor of tokens is left out.
+        compute: the model's function of tensors ``[texts, tokens]`` by name; returns ``[texts, ...]``.
+        features: the tokenizer's output for two texts, by name; anything other than a tensor of tokens is left out.
         file: to write.
-        output: what the graph calls what is returned.
+        output: name of the result in the graph.
 
     Raises:
-        ModelError: the exporter cannot.
+        ModelError: the exporter fails.
     """
     import torch
 
@@ -270,7 +270,7 @@ def write_graph(
 
     whole = Whole()
     whole.model = model
-    with warnings.catch_warnings():  # of the exporter, to its own developers
+    with warnings.catch_warnings():  # warnings of the exporter to its own developers
         warnings.simplefilter("ignore")
         try:
             torch.onnx.export(
@@ -298,7 +298,7 @@ def write_quantized(whole: Path, file: Path) -> None:
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     graph = onnx.load_model_from_string(whole.read_bytes())
-    onnx.helper.set_model_props(graph, {"onnx.quant.pre_process": "onnxruntime.quant"})  # or it advises to, at every model
+    onnx.helper.set_model_props(graph, {"onnx.quant.pre_process": "onnxruntime.quant"})  # or it advises this for every model
     quantize_dynamic(
         graph,
         str(file),
@@ -311,7 +311,7 @@ def write_quantized(whole: Path, file: Path) -> None:
 
 
 def _quantize(whole: Path, folder: Path) -> None:
-    """Write an export again, with 8-bit weights, and compare what it gives with what the export gives."""
+    """Write an export again with 8-bit weights, and compare its vectors with those of the original export."""
     write_quantized(whole / GRAPH_FILE, folder / GRAPH_FILE)
     for name in (TOKENIZER_FILE, SETTINGS_FILE):
         (folder / name).write_bytes((whole / name).read_bytes())
@@ -319,15 +319,15 @@ def _quantize(whole: Path, folder: Path) -> None:
 
 
 def require_agreement(wanted: Vectors, found: Vectors, precision: ExportPrecision) -> None:
-    """Compare the vectors of an export with those that it should give.
+    """Compare the vectors of an export with the expected ones.
 
     Args:
         wanted: ``[vectors, dimension]``, of texts or of their tokens.
-        found: as ``wanted``.
+        found: vectors of the export, as ``wanted``.
         precision: of the export's weights.
 
     Raises:
-        ModelError: a pair of vectors points apart.
+        ModelError: a pair of vectors has too low a cosine.
     """
     lengths = np.linalg.norm(wanted, axis=1) * np.linalg.norm(found, axis=1)
     lowest = float(((wanted * found).sum(axis=1) / np.where(lengths > 0, lengths, 1)).min())
@@ -339,10 +339,10 @@ def require_agreement(wanted: Vectors, found: Vectors, precision: ExportPrecisio
         )
 
 
-# Which backend and precision an encoder uses: what was asked for, or the fastest in a trial.
+# Backend and precision of an encoder: the given ones, or the fastest in a trial.
 #
-# A trial never takes a lower precision than was allowed, and what it found is kept in the cache for this machine and model:
-# asked again, the answer is the same. An index records it, and is opened with what it records.
+# A trial never uses a lower precision than allowed. Its result is cached for this machine and model, so that it stays the same.
+# An index records it, and is opened with it.
 
 TorchPrecision = Literal["auto", "float32", "bfloat16", "float16"]
 Precision = Literal["auto", "float32", "bfloat16", "float16", "int8"]
@@ -352,7 +352,7 @@ _USED: tuple[Any, ...] = tuple(one for one in get_args(Precision) if one != "aut
 _CHOICE_FORMAT = 1
 _CHOICE_FILE = "choice.json"
 _SECONDS = 0.4
-"""Of the trial of one backend, apart from opening it."""
+"""Seconds of the trial of one backend, without opening it."""
 _SAMPLE = [
     "The novel was filmed twice, in 1956 and in 1987. " * 8,
     "A glacier is a body of dense ice that moves under its own weight. " * 5,
@@ -363,7 +363,7 @@ _SAMPLE = [
 
 @dataclass(frozen=True)
 class Chosen:
-    """What computes.
+    """Backend and precision that are used.
 
     Args:
         backend: ``torch`` or ``onnx``.
@@ -380,7 +380,7 @@ class Chosen:
 
 
 def check_choice(backend: Backend, precision: Precision, device: str | None) -> None:
-    """Refuse what does not go together.
+    """Refuse combinations that do not work.
 
     Raises:
         ConfigurationError: the backend does not compute in this precision, or not on this device.
@@ -396,14 +396,14 @@ def check_choice(backend: Backend, precision: Precision, device: str | None) -> 
 def choose(
     backend: Backend, precision: Precision, device: str | None, files: ModelFiles, encoder_of: Callable[[Chosen], BaseEncoder]
 ) -> Chosen:
-    """Return what is used for a backend and a precision that may both be ``auto``.
+    """Return the backend and precision to use; both may be given as ``auto``.
 
     Args:
-        backend: as it was asked for.
-        precision: as it was asked for.
-        device: as it was asked for.
+        backend: as given.
+        precision: as given.
+        device: as given.
         files: of the model.
-        encoder_of: makes the encoder that is tried.
+        encoder_of: creates the encoder to try.
 
     Raises:
         ModelError, DependencyError: a backend that is tried cannot be used.
@@ -411,7 +411,7 @@ def choose(
     candidates = _candidates(backend, precision, device)
     if len(candidates) == 1:
         return candidates[0]
-    tried = [f"{one.backend} {one.precision}" for one in candidates]  # what auto means changes with the processor
+    tried = [f"{one.backend} {one.precision}" for one in candidates]  # the meaning of auto depends on the processor
     key = {"format": _CHOICE_FORMAT, "model": files.fingerprint, "tried": tried, "device": device, "machine": _machine()}
 
     def write(folder: Path) -> None:
@@ -426,12 +426,12 @@ def choose(
 
 
 def recorded_choice(recorded: Sequence[Config], wanted: Config, precision: Precision) -> Chosen | None:
-    """Return what an index says that an encoder was chosen to use; None where it holds none like it.
+    """Return the choice that an index recorded for such an encoder; None if it holds none.
 
     Args:
         recorded: the identities of the retrievers in the index.
-        wanted: the identity of the encoder, but for backend and precision.
-        precision: as it was asked for.
+        wanted: the identity of the encoder, without backend and precision.
+        precision: as given.
     """
     for one in _mappings(recorded):
         backend, used = one.get("backend"), one.get("precision")
@@ -442,7 +442,7 @@ def recorded_choice(recorded: Sequence[Config], wanted: Config, precision: Preci
 
 
 def resolved_precision(precision: str, device: str | None) -> str:
-    """Return what ``auto`` means on this machine, by torch."""
+    """Return the precision that ``auto`` means with torch on this machine."""
     if precision != "auto":
         return precision
     import torch
@@ -455,8 +455,8 @@ def resolved_precision(precision: str, device: str | None) -> str:
 def queries_at_once(batch_size: int, precision: str, device: str | None) -> int:
     """Return how many queries torch may encode together: one at a time where it computes in less than float32.
 
-    There, kernels round differently for each shape of a batch: a query in a batch would have another vector than alone, and
-    find other passages.
+    With lower precision, kernels round differently for each shape of a batch: a query in a batch would have another vector than
+    alone, and find other passages.
     """
     return batch_size if resolved_precision(precision, device) == "float32" else 1
 
@@ -478,7 +478,7 @@ def require_device(device: str | None) -> None:
 
 
 def _candidates(backend: Backend, precision: Precision, device: str | None) -> list[Chosen]:
-    """Return what may be used: with ``backend="auto"`` also ONNX, on a CPU, in no lower precision than was allowed."""
+    """Return the candidates: with ``backend="auto"`` also ONNX, on a CPU, in no lower precision than was allowed."""
     by_onnx = Chosen("onnx", "int8" if precision == "auto" else precision)
     if backend == "onnx" or precision == "int8":
         return [by_onnx]
@@ -505,7 +505,7 @@ def _on_cpu(device: str | None) -> bool:
 
 
 def _seconds(encoder: BaseEncoder) -> float:
-    """The best time of several, for a few texts."""
+    """Best time of several runs over a few texts."""
     encoder.encode_passages(_SAMPLE)
     best, ends = float("inf"), time.perf_counter() + _SECONDS
     while True:
@@ -517,8 +517,8 @@ def _seconds(encoder: BaseEncoder) -> float:
 
 
 def _machine() -> dict[str, str]:
-    """Return what decides which backend is fastest here."""
-    import onnxruntime  # its distribution has several names, onnxruntime-gpu among them
+    """Return the settings that decide which backend is fastest here."""
+    import onnxruntime  # its distribution has several names, such as onnxruntime-gpu
 
     packages = {package: version(package) for package in ("torch", "transformers")}
     packages["onnxruntime"] = onnxruntime.__version__
@@ -527,18 +527,17 @@ def _machine() -> dict[str, str]:
 
 # Exporting a multi-vector model: its transformer as one ONNX graph, checked against the model.
 #
-# Prompts, mask tokens, projection and what is left out of a passage stay with the library, so that there is one account of
-# what a checkpoint wants; the graph takes the place of the transformer's weights. Weights are turned to 8 bits as those of
-# other encoders are (`export`).
+# The library still handles prompts, mask tokens, projection and skipped tokens; the graph only replaces the transformer's
+# weights. Weights are converted to 8 bits like those of other encoders.
 
 _TOKEN_EXPORT_FORMAT = 1
 
 
 def compute_by_graph(model: MultiVectorEncoder, files: ModelFiles, precision: ExportPrecision) -> None:
-    """Have onnxruntime compute what a model's transformer does, by an export that is made where there is none.
+    """Let onnxruntime compute a model's transformer, by an export that is created if necessary.
 
-    Texts are computed one by one, in threads and without what fills up a batch, so a text's vectors do not depend on the
-    others; the mask tokens that fill up a query count.
+    Texts are computed one by one, in threads and without padding, so a text's vectors do not depend on the others; the mask
+    tokens that fill up a query count.
 
     Args:
         model: in float32, on the CPU; its transformer's weights are gone afterwards.
@@ -585,7 +584,7 @@ def _token_export_export(model: MultiVectorEncoder, file: Path) -> None:
 
 
 def _run(model: MultiVectorEncoder, file: Path) -> None:
-    """Put a graph in the place of what a model's transformer computes."""
+    """Replace a model's transformer by a graph."""
     import torch
 
     session = open_session(file)
@@ -620,13 +619,13 @@ def _run(model: MultiVectorEncoder, file: Path) -> None:
 
 
 def _span(counts: np.ndarray[Any, Any]) -> slice:
-    """From the first token that counts to the last; one token of a text that has none."""
+    """The tokens from the first that counts to the last; one token of a text that has none."""
     places = np.flatnonzero(counts)
     return slice(int(places[0]), int(places[-1]) + 1) if len(places) else slice(0, 1)
 
 
 def _probed(model: MultiVectorEncoder, file: Path | None = None) -> Vectors:
-    """The vectors of all tokens of the probes, as queries and as passages, by the model or by a graph in its place."""
+    """The vectors of all tokens of the probes, as queries and as passages, by the model or by its graph."""
     if file is not None:
         _run(model, file)
     try:

@@ -24,7 +24,7 @@ class BaseEncoder(Component, ABC):
     kind: ClassVar[str] = "encoders"
 
     in_workers: ClassVar[bool] = True
-    """Whether other processes may encode passages for it; where it asks a server, they would add nothing."""
+    """Allow other processes to encode passages; pointless for an encoder that asks a server."""
 
     @abstractmethod
     def encode_queries(self, queries: list[str]) -> Vectors:
@@ -35,13 +35,13 @@ class BaseEncoder(Component, ABC):
         """Return ``[passages, dimension]``, float32."""
 
     def cut_passages(self, passages: list[str]) -> int:
-        """Return how many passages are longer than the encoder reads; 0 where that is unknown."""
+        """Return how many passages are longer than the encoder reads; 0 if unknown."""
         del passages
         return 0
 
     @abstractmethod
     def model_fingerprint(self) -> str:
-        """Return what distinguishes this model from others: a checksum of its files, or base URL and name of a hosted one."""
+        """Return the identity of this model: a checksum of its files, or base URL and name of a hosted one."""
 
     def index_identity(self) -> Config:
         return super().index_identity() | {"model_fingerprint": self.model_fingerprint()}
@@ -51,14 +51,14 @@ def checked_vectors(vectors: Vectors, texts: list[str], encoder: BaseEncoder, di
     """Return ``vectors`` as float32 after checking that they can be searched.
 
     Args:
-        vectors: what an encoder returned for ``texts``.
-        texts: what was encoded.
+        vectors: an encoder's result for ``texts``.
+        texts: the encoded texts.
         encoder: named in messages.
-        dimension: what the vectors must have; None where any will do.
+        dimension: required of the vectors; None for any.
 
     Raises:
-        ModelError: wrong number, shape or kind of vectors, vectors of dimension 0, or one with NaN or infinity in it, or so
-            long that its scores would overflow.
+        ModelError: wrong number, shape or kind of vectors, vectors of dimension 0, or one with NaN or infinity, or so long that
+            its scores would overflow.
     """
     if not isinstance(vectors, np.ndarray):
         expected = _expected(len(texts), dimension)
@@ -79,9 +79,9 @@ def checked_vectors(vectors: Vectors, texts: list[str], encoder: BaseEncoder, di
 
 
 def scale_to_length_one(vectors: Vectors) -> None:
-    """Divide vectors by their lengths, in place; those of zeros stay, and those whose length overflows become NaN.
+    """Divide vectors by their lengths, in place; zero vectors stay, and those whose length overflows become NaN.
 
-    Divided by infinity they would be zeros, which find nothing and say nothing.
+    Divided by infinity they would be zeros, which silently find nothing.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -101,7 +101,7 @@ def _expected(n_texts: int, dimension: int | None) -> str:
 
 
 def more_exact(encoder: Component) -> str:
-    """Return what to do about vectors that are not finite."""
+    """Return advice about vectors that are not finite."""
     return "try precision='float32', or another model" if "precision" in parameters_of(type(encoder)) else "take another model"
 
 

@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from sentence_transformers import MultiVectorEncoder
     from sentence_transformers.base.modules import Transformer
 
-# How the files of a multi-vector checkpoint differ from those of other models.
+# Recognising the files of a multi-vector checkpoint.
 #
-# This matters because the library silently adds a random projection to any model without one, and then two loads of the same
-# model give different vectors.
+# The library silently adds a random projection to any model without one, so that two loads of the same model give different
+# vectors.
 
 _MODEL_TYPES = {"MultiVectorEncoder", "ColBERT"}  # as sentence-transformers and PyLate save them
 _EARLY_PYLATE = {"query_prefix", "document_prefix"}
@@ -58,7 +58,7 @@ def is_multi_vector(folder: Path) -> bool:
         saved = saved if isinstance(saved, dict) else {}
         if str(saved.get("model_type")) in _MODEL_TYPES:
             return True
-        # the library treats anything else as an encoder of texts, and adds a random projection where it has no Dense
+        # the library treats anything else as an encoder of texts, and adds a random projection if it has no Dense
         return "Dense" in types and ("MultiVectorMask" in types or bool(_EARLY_PYLATE & saved.keys()))
     config = _read(folder / "config.json")
     architectures = config.get("architectures") if isinstance(config, dict) else None
@@ -75,7 +75,7 @@ def _read(path: Path) -> Any:
         raise ModelError(f"{path} cannot be read as JSON ({error}); download the model again") from None
 
 
-# Any encoder of texts, read token by token: its vectors before pooling, without weights added to it.
+# Reading any encoder of texts token by token: its vectors before pooling, without added weights.
 
 _PASSAGE_PROMPTS = ("document", "passage", "corpus")
 
@@ -120,19 +120,19 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
     fingerprint is first needed; if they change between then and loading, using the encoder is an error.
 
     Args:
-        model: a hub name, or a local folder. A name is looked for in the hub's cache, then in installed packages that carry
+        model: a hub name, or a local folder. A name is searched for in the hub's cache, then in installed packages that carry
             it, then on the hub.
         projection: for an encoder that is not a multi-vector checkpoint: the dimension to project to, or None for its own.
         seed: seed of that projection.
-        query_prompt: put before every query; by default what the model itself defines.
-        passage_prompt: put before every passage; by default what the model itself defines.
-        query_length: tokens that are read of a query; by default what the checkpoint says (ColBERT: 32). If the checkpoint
-            asks for it, shorter queries are filled up to this number.
-        max_length: tokens that are read of a passage; by default what the checkpoint says.
+        query_prompt: put before every query; by default the model's own.
+        passage_prompt: put before every passage; by default the model's own.
+        query_length: tokens that are read of a query; by default the checkpoint's (ColBERT: 32). If the checkpoint asks for it,
+            shorter queries are filled up to this number.
+        max_length: tokens that are read of a passage; by default the checkpoint's.
         precision: of the arithmetic. ``auto`` is, by torch, bfloat16 on CPUs with AMX and on GPUs that have it, else float32;
             by ONNX it is ``int8``, 8-bit weights. Vectors are float32 in any case.
         backend: ``torch``, or ``onnx``, on the CPU, for ``int8`` or ``float32``: an export of the model's transformer is
-            made at first use, compared with the model, and kept in the cache.
+            created at first use, compared with the model, and kept in the cache.
         batch_size: texts encoded at once; batches hold texts of similar length.
         device: ``cpu``, ``cuda``, ...; by default the best there is.
         revision: commit, tag or branch on the hub.
@@ -192,7 +192,7 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
 
     def index_identity(self) -> Config:
         unused = {"projection", "seed"} if self.is_multi_vector else set()
-        if self.backend == "torch":  # which indexes do not say that were made before there was another
+        if self.backend == "torch":  # not recorded in indexes made before there was another
             unused.add("backend")
         return {key: value for key, value in super().index_identity().items() if key not in unused} | self._told()
 
@@ -204,7 +204,7 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
         return super().opened_by() | self._told()
 
     def _told(self) -> Config:
-        """Return what identities and manifests say of the precision of an export, where ``auto`` is written."""
+        """Return the precision of an export for identities and manifests, if the setting is ``auto``."""
         return {"precision": self.precision} if self.backend == "onnx" else {}
 
     def provenance(self) -> dict[str, str]:
@@ -308,7 +308,7 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
         if self.backend == "torch":
             model = self._load(resolved_precision(self.precision, self.device), self.device)
         else:
-            with self.files.unchanged():  # or the export that is kept under their fingerprint would be of others
+            with self.files.unchanged():  # or the cache would hold an export of other files under this fingerprint
                 model = self._load("float32", "cpu", attn_implementation="eager")
             with as_model_error(self.model):
                 compute_by_graph(model, self.files, cast(ExportPrecision, self.precision))
@@ -322,7 +322,7 @@ class ColbertEncoder(ModelHolder["MultiVectorEncoder"], BaseTokenEncoder):
             from sentence_transformers import MultiVectorEncoder
             from transformers.utils import logging as transformers_logging
 
-            # its progress bar would disturb the one of the command line
+            # its progress bar would disturb that of the command line
             transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
             require_device(device)
             arguments: dict[str, Any] = {

@@ -27,18 +27,18 @@ from nlp_retrieval.errors import ModelError, RetrievalWarning
 from nlp_retrieval.lm.counting import CallCounter, CallCounts, count
 from nlp_retrieval.lm.endpoint import EndpointCalls, EndpointKey, ModelEndpoint, check_url, side_by_side
 
-# Reading what an embeddings endpoint answered: bytes of anybody become vectors, or an error that says why not.
+# Reading the answer of an embeddings endpoint: untrusted bytes become vectors, or an error with the reason.
 
 LARGEST_PER_TEXT = 2**20
-"""Bytes of an answer for each text that was sent; 20,000 dimensions in full length take half of it."""
+"""Bytes of an answer allowed per text; 20,000 dimensions in full length take half of it."""
 LARGEST_BESIDE = 2**16
-"""Bytes that an answer may have besides."""
+"""Bytes allowed in addition."""
 
 _MOST_TOKENS = 2**40
 
 
 class EmbeddingAnswer(NamedTuple):
-    """``[texts, dimension]`` float32 in the order of the texts, and the tokens that they took; 0 where that is not said."""
+    """``[texts, dimension]`` float32 in the order of the texts, and the tokens used; 0 if the server does not say."""
 
     vectors: Vectors
     tokens: int
@@ -48,7 +48,7 @@ def read_embeddings(body: bytes, n_texts: int) -> EmbeddingAnswer:
     """Read the answer to a request of ``n_texts`` texts.
 
     Raises:
-        ValueError: it is no such answer; the message says what it is, as half a sentence.
+        ValueError: it is no such answer; the message gives the reason, as half a sentence.
     """
     content = parse_json(body, max_bytes=n_texts * LARGEST_PER_TEXT + LARGEST_BESIDE)
     data = content.get("data") if isinstance(content, dict) else None
@@ -89,12 +89,10 @@ def _matrix(rows: list[list[Any]]) -> Vectors:
     return vectors.astype(np.float32)
 
 
-# Encoders behind an endpoint: OpenAI's own, and any other that speaks the same protocol.
-
 # Vectors of an endpoint on disk: one file each, named by a hash of server, model and text.
 #
 # A file holds its key and a checksum, and is used only if both match and no other user could have written it; anything else is
-# a miss. It need not reach the disk at once: what is lost is asked for again.
+# a miss. Files are not synced: lost vectors are requested again.
 
 _MAGIC = b"nlp_retrieval vector 1\n"
 _HEAD = struct.Struct("<32sIQ")
@@ -103,7 +101,7 @@ _DIGEST = hashlib.sha256().digest_size
 
 
 class KeptVector(NamedTuple):
-    """A vector as the server gave it, and how many tokens its text took; 0 where that is not known."""
+    """A vector as the server returned it, and the tokens its text took; 0 if unknown."""
 
     vector: Vectors
     tokens: int
@@ -114,7 +112,7 @@ class KeptVectors:
 
     Args:
         folder: where they are stored, created with the first vector; None for the user's cache folder.
-        asked: what decides a vector besides its text: server, model, dimension.
+        asked: everything else that decides a vector besides its text: server, model, dimension.
     """
 
     def __init__(self, folder: Path | None, asked: dict[str, object]) -> None:
@@ -166,13 +164,14 @@ class KeptVectors:
         return self.folder / name[:2] / f"{name}.vector"
 
 
-# The base of encoders behind an OpenAI-compatible endpoint: what is kept is not asked for, and all dimensions are equal.
+# The base of encoders behind an OpenAI-compatible endpoint: stored vectors are not requested again, and all dimensions are
+# equal.
 #
 # A key is named by its environment variable and never stored: it is in no configuration, ``repr``, file or message.
 
 
 class EndpointEncoder(BaseEncoder):
-    """What the encoders behind an endpoint share; :class:`HttpEncoder` describes the parameters."""
+    """Base of encoders behind an endpoint; :class:`HttpEncoder` describes the parameters."""
 
     search_only = frozenset(
         {"query_prompt", "batch_size", "calls_at_once", "calls_per_minute", "retries", "backoff", "timeout", "max_calls"}
@@ -204,7 +203,7 @@ class EndpointEncoder(BaseEncoder):
 
     @property
     def key_variable(self) -> str | None:
-        """The environment variable of the key; None where none is sent."""
+        """The environment variable of the key; None if no key is sent."""
         return self.api_key_env
 
     def check_ready(self) -> None:
@@ -213,7 +212,7 @@ class EndpointEncoder(BaseEncoder):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Return what a request says besides its texts."""
+        """Return the settings of a request besides its texts."""
         return {"model": self.model, "encoding_format": "float"}
 
     @property
@@ -234,12 +233,12 @@ class EndpointEncoder(BaseEncoder):
         return self._encode(check_queries(passages, "passage", "passages"), self.passage_prompt)
 
     def cut_passages(self, passages: list[str]) -> int:
-        """Return how many passages are longer than ``max_characters``; what the server leaves out is not known."""
+        """Return how many passages are longer than ``max_characters``; the server's own limit is unknown."""
         most = self.max_characters
         return 0 if most is None else sum(len(passage) > most for passage in passages)
 
     def _prepare(self) -> None:
-        """Check what a type hint cannot, at the end of a constructor."""
+        """Check at the end of a constructor what type hints cannot."""
         self._counter = CallCounter(f"{self.name}/{self.model}")
         self._lock = Lock()
         self._learnt: tuple[int, str] | None = None if self.dimension is None else (self.dimension, "dimension= says")
@@ -252,7 +251,7 @@ class EndpointEncoder(BaseEncoder):
 
     def _encode(self, texts: list[str], prompt: str) -> Vectors:
         most = self.max_characters
-        asked = [prompt + text[:most] or " " for text in texts]  # servers refuse a text without a character
+        asked = [prompt + text[:most] or " " for text in texts]  # servers refuse an empty text
         found: dict[str, Vectors] = {}
         missing = []
         for text in dict.fromkeys(asked):
@@ -273,7 +272,7 @@ class EndpointEncoder(BaseEncoder):
         return vectors
 
     def _asked(self, texts: list[str]) -> list[Vectors]:
-        """Ask the server, ``batch_size`` texts in a request; what came is kept, also where a later request fails."""
+        """Ask the server, ``batch_size`` texts per request; answers are stored even if a later request fails."""
         batches = [texts[first : first + self.batch_size] for first in range(0, len(texts), self.batch_size)]
 
         def ask(batch: list[str], go_on: Callable[[], bool]) -> list[Vectors]:
@@ -307,7 +306,7 @@ class EndpointEncoder(BaseEncoder):
 
 
 def _shares(tokens: int, texts: list[str]) -> list[int]:
-    """The tokens of a request, divided among its texts by their length; the sum is the same."""
+    """The tokens of a request, divided among its texts by their length, with the same sum."""
     ends = np.cumsum([len(text) for text in texts])
     bounds = [0, *(tokens * int(end) // int(ends[-1]) for end in ends)]
     return [after - before for before, after in itertools.pairwise(bounds)]
@@ -319,18 +318,19 @@ OPENAI = "https://api.openai.com/v1"
 class HttpEncoder(EndpointEncoder):
     """An encoder behind any OpenAI-compatible endpoint (vLLM, Text Embeddings Inference, Ollama, llama.cpp, a gateway).
 
-    Vectors are kept on disk by server, model and text, so that a text is sent once; a search for a known query asks nobody.
-    Requests and tokens count as those of language models do, in benchmarks too; a price is that of the model ``http/<model>``.
+    Vectors are kept on disk by server, model and text, so that a text is sent only once, and a search for a known query sends
+    nothing. Requests and tokens are counted like those of language models, in benchmarks too; the price is that of the model
+    ``http/<model>``.
 
     Args:
-        base_url: what ``/embeddings`` is added to (``http://localhost:8000/v1``). Redirects are not followed.
+        base_url: the URL that ``/embeddings`` is appended to (``http://localhost:8000/v1``). Redirects are not followed.
         model: name of the model, as the server knows it.
         api_key_env: the environment variable that holds the key; by default none is sent.
-        dimension: what the vectors must have; by default the dimension of the first one counts for all others.
+        dimension: required of the vectors; by default the dimension of the first one counts for all others.
         query_prompt: put before every query.
         passage_prompt: put before every passage.
         normalize: scale vectors to length 1, so that scores are cosines.
-        max_characters: how much of a text is sent; the rest is left out. By default all of it.
+        max_characters: most characters of a text that are sent; the rest is left out. By default all of it.
         batch_size: the most texts in a request.
         calls_at_once: the most requests under way at the same time.
         calls_per_minute: the most requests that begin within a minute, evenly spaced; None for no limit.
@@ -394,16 +394,17 @@ class HttpEncoder(EndpointEncoder):
 class OpenAIEncoder(EndpointEncoder):
     """An embedding model of OpenAI (https://platform.openai.com/docs/guides/embeddings).
 
-    :class:`HttpEncoder` says what is kept, counted and retried; a price is that of the model ``openai/<model>``.
+    :class:`HttpEncoder` describes storing, counting and retries; the price is that of the model ``openai/<model>``.
 
     Args:
         model: its name, such as ``text-embedding-3-small``.
-        dimension: asked for where the model can shorten its vectors (Matryoshka), and checked; by default the model's own.
+        dimension: requested if the model can shorten its vectors (Matryoshka), and checked; by default the model's own.
         api_key_env: the environment variable that holds the key; by default ``OPENAI_API_KEY``.
         query_prompt: put before every query.
         passage_prompt: put before every passage.
         normalize: scale vectors to length 1, so that scores are cosines.
-        max_characters: how much of a text is sent; the rest is left out. OpenAI refuses texts of more than 8,192 tokens.
+        max_characters: most characters of a text that are sent; the rest is left out. OpenAI refuses texts of more than 8,192
+            tokens.
         batch_size: the most texts in a request.
         calls_at_once: the most requests under way at the same time.
         calls_per_minute: the most requests that begin within a minute, evenly spaced; None for no limit.

@@ -1,7 +1,7 @@
-"""Models made on this machine from others, kept in the cache under what decides them.
+"""Models created on this machine from others, kept in the cache under the key that decides them.
 
-A folder of the cache says which files it must hold; one that another user could have written to, or that is damaged, is made
-again. Two processes that need the same one make it once.
+A folder of the cache lists the files it must hold; one that is damaged, or that another user could have written to, is created
+again. Two processes that need the same one create it once.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _WAIT = 3600.0
 
 
 def kept_model(kind: str, identity: Config, write: Callable[[Path], None]) -> Path:
-    """Return the folder of a model in the cache; make it where it is not there, or not whole.
+    """Return the folder of a model in the cache; create it if it is missing or incomplete.
 
     Args:
         kind: the folder of the cache that holds such models.
-        identity: what decides the model.
-        write: writes its files, with no folders among them, into the empty folder that it is given.
+        identity: key of the model.
+        write: writes its files, without subfolders, into the given empty folder.
 
     Raises:
         ModelError: the cache cannot be written.
@@ -55,7 +55,7 @@ def kept_model(kind: str, identity: Config, write: Callable[[Path], None]) -> Pa
 
 def _make_again(folder: Path, identity: Config, write: Callable[[Path], None]) -> None:
     scratch = folder.with_name(f".{folder.name}.{uuid4().hex[:8]}")
-    for left in folder.parent.glob(f".{folder.name}.{'[0-9a-f]' * 8}"):  # of a process that was killed: the lock is ours
+    for left in folder.parent.glob(f".{folder.name}.{'[0-9a-f]' * 8}"):  # left by a killed process, as the lock is ours
         shutil.rmtree(left, ignore_errors=True)
     try:
         scratch.mkdir(mode=0o700)

@@ -1,4 +1,4 @@
-"""Where a model's files are: a local folder, the hub's cache, an installed package that carries it, or the hub."""
+"""Locating a model's files: a local folder, the hub's cache, an installed package that carries it, or the hub."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ModelFolder:
 
     Args:
         path: the folder.
-        source: where the files come from, in words; benchmark manifests quote it.
+        source: origin of the files, in words; benchmark manifests quote it.
     """
 
     path: Path
@@ -28,15 +28,15 @@ class ModelFolder:
 
 
 def find_model(model: str, revision: str | None, *, local_only: bool = False) -> ModelFolder:
-    """Find a model's files; download them only where nothing on this machine has them.
+    """Find a model's files; download them only if they are nowhere on this machine.
 
     Args:
         model: a hub name, or the path of a local folder.
         revision: a commit, tag or branch of the hub.
-        local_only: take it from the hub's cache or an installed package, and from nowhere else.
+        local_only: take it only from the hub's cache or an installed package.
 
     Raises:
-        ModelError: the folder does not hold a model, or the model is not to be found anywhere.
+        ModelError: the folder does not hold a model, or the model was not found.
     """
     if local_only:
         local = _from_hub_cache(model, revision) or _from_package(model, revision)

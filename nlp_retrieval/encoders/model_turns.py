@@ -1,8 +1,8 @@
 """A model is used by one thread at a time, and a model on a GPU only in the process that loaded it.
 
-Tokenizers of transformers store truncation and padding in the tokenizer itself: each call sets them anew. Two threads in
-one tokenizer cut each other's texts, or stop with an error; the model uses all cores for one call anyway. In a forked
-child a model uses one core, and the GPU that its parent used is out of reach.
+Tokenizers of transformers store truncation and padding in the tokenizer itself, and each call sets them again. Two threads in
+one tokenizer cut each other's texts, or stop with an error; the model uses all cores for one call anyway. In a forked child a
+model uses one core, and its parent's GPU is unavailable.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ def turn_of(model: object) -> Lock:
 
 
 _PANIC = "PanicException"
-"""What pyo3 raises where Rust code, as that of tokenizers, panics; it is no Exception."""
+"""Name of pyo3's exception for a panic in Rust code, such as that of tokenizers; it is no Exception."""
 
 
 @contextmanager
 def as_model_error(model: str) -> Iterator[None]:
-    """Call a model whose files may not fit one another, as a vocabulary and a table: whatever it raises is its error.
+    """Call a model whose files may not fit together, such as a vocabulary and a table: any exception is a model error.
 
     Args:
         model: its name, as the user gave it.
 
     Raises:
-        ModelError: what is called fails.
+        ModelError: the call fails.
     """
     try:
         yield
@@ -69,12 +69,12 @@ def as_model_error(model: str) -> Iterator[None]:
 
 
 _SHORT = 1000
-"""Characters of a text that one thread computes as fast as several, which would have to wait for one another."""
+"""Characters of a text below which one thread is as fast as several."""
 
 
 @contextmanager
 def alone_for(texts: Sequence[str]) -> Iterator[None]:
-    """Have torch compute in this thread alone if there is only one short text, as there is in a search."""
+    """Let torch use only this thread for a single short text, as in a search."""
     torch = sys.modules["torch"]
     before: int = torch.get_num_threads()
     if len(texts) != 1 or len(texts[0]) > _SHORT or before == 1:

@@ -1,8 +1,8 @@
 """Encoding the passages of an index, in batches that survive a killed build.
 
 Every retriever that encodes its items does it here, so that all encoders are checked and resumed alike, and retrievers that are
-built together encode once what they have in common. The batches of a resumed build are those of the build before: a model's
-vectors depend on which texts are encoded together.
+built together encode shared passages once. A resumed build has the same batches as the build before: a model's vectors depend
+on which texts are encoded together.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def encoded_passages(
     Args:
         encoder: the encoder.
         batches: the passages of a segment; the same batches whenever it is built.
-        n_passages: how many passages they hold.
-        dimension: what the vectors must have; None where any will do.
-        part: what of the segment they are, where they are not its passages.
+        n_passages: number of passages in them.
+        dimension: required of the vectors; None for any.
+        part: the part of the segment that they are, if not its passages.
 
     Raises:
         ModelError: vectors that cannot be searched, or two batches of different dimensions.
@@ -51,7 +51,7 @@ def encoded_passages(
 
 
 class WrittenVectors(NamedTuple):
-    """The dimension of vectors that were written, None without any; and how many texts are longer than the encoder reads."""
+    """The dimension of written vectors, None without any; and how many texts are longer than the encoder reads."""
 
     dimension: int | None
     n_cut: int
@@ -70,10 +70,10 @@ def write_passages(
     Args:
         encoder: the encoder.
         batches: the passages of a segment; the same batches whenever it is built.
-        n_passages: how many passages they hold; without any, no file is written.
+        n_passages: number of passages in them; without any, no file is written.
         path: path of the file.
-        dimension: what the vectors must have; None where any will do.
-        part: what of the segment they are, where they are not its passages.
+        dimension: required of the vectors; None for any.
+        part: the part of the segment that they are, if not its passages.
 
     Raises:
         ModelError: vectors that cannot be searched, or two batches of different dimensions.
@@ -98,8 +98,8 @@ def encoded_tokens(
     Args:
         encoder: the encoder.
         batches: the passages of a segment; the same batches whenever it is built.
-        n_passages: how many passages they hold.
-        part: which part of the segment it is, where it is encoded in parts.
+        n_passages: number of passages in them.
+        part: name of the part, if the segment is encoded in parts.
 
     Raises:
         ModelError: vectors that cannot be searched.
@@ -122,7 +122,7 @@ def encoded_terms(encoder: BaseSparseEncoder, batches: Iterator[list[str]], n_pa
     Args:
         encoder: the encoder.
         batches: the passages of a segment; the same batches whenever it is built.
-        n_passages: how many passages they hold.
+        n_passages: number of passages in them.
 
     Raises:
         ModelError: weights that cannot be searched.
@@ -141,7 +141,7 @@ def _resumed(
     n_passages: int,
     dtype: type[np.floating],
 ) -> Iterator[EncodedBatch]:
-    """A single batch is encoded here and without a checkpoint, which would not be written before it is done."""
+    """A single batch is encoded here without a checkpoint, which would be written only when it is done."""
     first = next(batches, [])
     whole = chain([first] if first else [], batches)
     if len(first) >= n_passages:
@@ -153,7 +153,7 @@ def _resumed(
 
 
 def _settings_of(encoder: AnyEncoder) -> Config:
-    """What decides the vectors besides the model: all settings, also those that matter only in rounding, and what computes."""
+    """All settings that decide the vectors besides the model, even those that affect only rounding, and the backend."""
     kinds = {BaseTokenEncoder: "tokens", BaseSparseEncoder: "terms"}
     kind = next((kind for cls, kind in kinds.items() if isinstance(encoder, cls)), "vectors")
     return {"kind": kind, "config": encoder.config, "computed_by": computed_by()}

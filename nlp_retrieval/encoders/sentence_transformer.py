@@ -44,19 +44,19 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
 
     The model is loaded at first use, and shared by all encoders with equal settings. Its files are fingerprinted when the
     fingerprint is first needed; if they change between then and loading, using the encoder is an error. Exports to ONNX are
-    made at first use from these files, compared with the model, and kept in the cache. docs/ENCODERS.md says what each
-    backend and precision brings and loses.
+    created at first use from these files, compared with the model, and kept in the cache. docs/ENCODERS.md compares backends
+    and precisions.
 
     Args:
-        model: a hub name, or a local folder saved by sentence-transformers. A name is looked for in the hub's cache, then
-            in installed packages that carry it, then on the hub.
-        query_prompt: put before every query; by default what the model itself defines.
-        passage_prompt: put before every passage; by default what the model itself defines.
+        model: a hub name, or a local folder saved by sentence-transformers. A name is searched for in the hub's cache, then in
+            installed packages that carry it, then on the hub.
+        query_prompt: put before every query; by default the model's own.
+        passage_prompt: put before every passage; by default the model's own.
         normalize: scale vectors to length 1, so that the inner product is the cosine.
         precision: of the arithmetic. ``auto`` is, by torch, bfloat16 on CPUs with AMX and on GPUs that have it, else float32;
             by ONNX it is ``int8``, 8-bit weights. Vectors are float32 in any case.
         backend: ``torch``; ``onnx``, on the CPU, for ``int8`` or ``float32``; or ``auto``, the fastest of those that the
-            precision allows in a trial of a second, which the index records: it is opened with what it was made with.
+            precision allows, in a trial of a second; the index records the result, and is opened with it.
         max_length: tokens that are read of a text; by default the model's own limit.
         batch_size: texts encoded at once; batches hold texts of similar length. With less precision than float32, torch encodes
             queries one at a time, because their vectors would depend on one another.
@@ -100,7 +100,7 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
 
     @property
     def chosen(self) -> Chosen:
-        """Backend and precision that are used; with ``backend="auto"`` found by a trial, once for this machine and model."""
+        """Backend and precision in use; with ``backend="auto"`` chosen by a trial, once per machine and model."""
         if self._chosen is None:
             others: Config = {key: value for key, value in self.config.items() if key not in {"name", "backend", "precision"}}
             self._chosen = choose(self.backend, self.precision, self.device, self.files, partial(self._alike, others))
@@ -157,7 +157,7 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
         return vectors
 
     def _prompt(self, model: SentenceTransformer | OnnxModel, prompt: str | None, task: Task) -> str | None:
-        """What is put before a text: the configured prompt, or the model's own; the library fails on an empty "document"."""
+        """The prefix of a text: the configured prompt, or the model's own; the library fails on an empty "document"."""
         if prompt is not None:
             return prompt
         names = ("query",) if task == "encode_query" else ("document", "passage", "corpus")
@@ -181,7 +181,7 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
             from sentence_transformers import SentenceTransformer
             from transformers.utils import logging as transformers_logging
 
-            # its progress bar would disturb the one of the command line
+            # its progress bar would disturb that of the command line
             transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
 
             require_device(device)
@@ -205,7 +205,7 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
         return model
 
     def _told(self) -> Config:
-        """What identities and manifests say of backend and precision: what is used, where that is not what is written."""
+        """The backend and precision for identities and manifests, where they differ from the settings."""
         if self.backend == "torch":
             return {}
         return {"backend": self.chosen.backend, "precision": self.chosen.precision}
@@ -218,7 +218,7 @@ class SentenceTransformerEncoder(ModelHolder["SentenceTransformer | OnnxModel"],
 
 
 def longer_than_read(model: SentenceTransformer | SparseEncoder, name: str, texts: list[str]) -> int:
-    """Return how many texts are longer than a model of this name reads; 0 where that is unknown."""
+    """Return how many texts are longer than a model of this name reads; 0 if unknown."""
     most = model.max_seq_length
     if most is None or not callable(model.tokenizer):
         return 0

@@ -38,14 +38,14 @@ class ModelHolder(Component, ABC, Generic[ModelT]):
 
     @property
     def folder(self) -> ModelFolder:
-        """Return where the model's files are, and where they come from."""
+        """Return the folder of the model's files, and their origin."""
         if self._folder is None:
             self._folder = self.find_model()
         return self._folder
 
     @property
     def files(self) -> ModelFiles:
-        """The model's files, as they were when they were first asked for."""
+        """The model's files at the time of first use."""
         if self._files is None:
             with _opening:  # threads that ask at the same time get the same fingerprint
                 self._files = self._files or ModelFiles.of(self.folder.path, trust_remote_code=self.trust_remote_code)
@@ -56,7 +56,7 @@ class ModelHolder(Component, ABC, Generic[ModelT]):
         return self.files.fingerprint
 
     def index_identity(self) -> Config:
-        # the files decide, not the path or the revision that led to them; the last part of the name is for people
+        # the files decide, not the path or the revision; the last part of the name is for people
         identity = {key: value for key, value in super().index_identity().items() if key != "revision"}
         return identity | {"model": PurePath(self.model).name, "model_fingerprint": self.model_fingerprint()}
 
@@ -64,11 +64,11 @@ class ModelHolder(Component, ABC, Generic[ModelT]):
         return {self.model: self.folder.source}
 
     def find_model(self) -> ModelFolder:
-        """Find the model's files; download them only where nothing on this machine has them.
+        """Find the model's files; download them only if they are nowhere on this machine.
 
         Raises:
-            DependencyError: what runs the model is not installed.
-            ModelError: it is not to be found anywhere.
+            DependencyError: the library that runs the model is not installed.
+            ModelError: it was not found.
         """
         require_dense_extra()
         return find_model(self.model, self.revision, local_only=self.local_only)
@@ -77,11 +77,11 @@ class ModelHolder(Component, ABC, Generic[ModelT]):
         """Open the model, or return the one already open in a component of this class with equal settings.
 
         Raises:
-            DependencyError: what runs the model is not installed.
+            DependencyError: the library that runs the model is not installed.
             ModelError: it does not load, or its files have changed.
         """
         if self._model is None:
-            apart = self.apart_from_model | {"model", "revision"}  # the fingerprint stands for these two
+            apart = self.apart_from_model | {"model", "revision"}  # the fingerprint replaces these two
             settings = {key: value for key, value in self.opened_by().items() if key not in apart}
             key = (type(self), canonical_json([settings, self.model_fingerprint()]))
             use_one_thread_after_fork()
@@ -96,7 +96,7 @@ class ModelHolder(Component, ABC, Generic[ModelT]):
         return self._model
 
     def opened_by(self) -> Config:
-        """The settings that decide how the model is opened, and more; those in ``apart_from_model`` do not count."""
+        """The settings except those in ``apart_from_model``; they include all that decide how the model is opened."""
         return self.config
 
     @abstractmethod
@@ -104,6 +104,6 @@ class ModelHolder(Component, ABC, Generic[ModelT]):
         """Load the model from ``files.folder``.
 
         Raises:
-            DependencyError: what runs the model is not installed.
+            DependencyError: the library that runs the model is not installed.
             ModelError: it does not load.
         """

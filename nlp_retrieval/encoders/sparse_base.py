@@ -17,7 +17,7 @@ from nlp_retrieval.core.components.component import Component, Config
 from nlp_retrieval.errors import ModelError
 
 MOST_TERMS = 2**24
-"""Numbers of terms are below this, so that float32 holds each of them exactly."""
+"""Limit of the numbers of terms, so that float32 holds each of them exactly."""
 
 
 class TermWeights(NamedTuple):
@@ -35,17 +35,17 @@ class TermWeights(NamedTuple):
 
 
 class BaseSparseEncoder(Component, ABC):
-    """Turns a text into weights of terms, which need not stand in it. A blank text has no terms."""
+    """Turns a text into weights of terms, which need not occur in it. A blank text has no terms."""
 
     kind: ClassVar[str] = "encoders"
 
     in_workers: ClassVar[bool] = True
-    """Whether other processes may encode passages for it; where it asks a server, they would add nothing."""
+    """Allow other processes to encode passages; pointless for an encoder that asks a server."""
 
     @property
     @abstractmethod
     def dimension(self) -> int:
-        """Return how many terms there are; they have the numbers below it."""
+        """Return the number of terms; they are numbered from 0."""
 
     @abstractmethod
     def encode_queries(self, queries: list[str]) -> TermWeights:
@@ -57,14 +57,14 @@ class BaseSparseEncoder(Component, ABC):
 
     @abstractmethod
     def term_names(self, terms: list[int]) -> list[str]:
-        """Return what people call these terms."""
+        """Return readable names of these terms."""
 
     @abstractmethod
     def model_fingerprint(self) -> str:
-        """Return what distinguishes this model from others: a checksum of its files, or base URL and name of a hosted one."""
+        """Return the identity of this model: a checksum of its files, or base URL and name of a hosted one."""
 
     def cut_passages(self, passages: list[str]) -> int:
-        """Return how many passages are longer than the encoder reads; 0 where that is unknown."""
+        """Return how many passages are longer than the encoder reads; 0 if unknown."""
         del passages
         return 0
 
@@ -76,13 +76,13 @@ def checked_terms(given: TermWeights, texts: list[str], encoder: BaseSparseEncod
     """Return the weights as int64, int32 and float32, after checking that they can be searched.
 
     Args:
-        given: what an encoder returned for ``texts``.
-        texts: what was encoded.
+        given: an encoder's result for ``texts``.
+        texts: the encoded texts.
         encoder: named in messages.
 
     Raises:
-        ModelError: something else than such weights, terms out of range, twice or out of order, or a weight that is not
-            above 0, NaN or infinite.
+        ModelError: the result is not such weights, terms are out of range, repeated or out of order, or a weight is not above
+            0, NaN or infinite.
     """
     if not 0 < encoder.dimension < MOST_TERMS:
         raise ModelError(f"{encoder!r} has {encoder.dimension} terms; use a model with 1 to {MOST_TERMS - 1}")

@@ -33,15 +33,15 @@ class SpladeEncoder(ModelHolder["SparseEncoder"], BaseSparseEncoder):
     """Weights of a vocabulary's terms, by a masked language model (SPLADE: Formal et al., SIGIR 2021 and 2022).
 
     Any model that sentence-transformers opens as a ``SparseEncoder``, and masked language models with SPLADE's pooling
-    (https://arxiv.org/abs/2107.05720, https://arxiv.org/abs/2109.10086). Where the model looks queries up in a table instead
-    of computing them (inference-free: Geng et al., 2024, https://arxiv.org/abs/2411.04403), so does this.
+    (https://arxiv.org/abs/2107.05720, https://arxiv.org/abs/2109.10086). Models that look queries up in a table instead of
+    computing them (inference-free: Geng et al., 2024, https://arxiv.org/abs/2411.04403) are supported.
 
     The model is loaded at first use, and shared by all encoders with equal settings. Its files are fingerprinted when the
     fingerprint is first needed; if they change between then and loading, using the encoder is an error.
 
     Args:
-        model: a hub name, or a local folder. A name is looked for in the hub's cache, then on the hub.
-        max_active_dims: the most terms kept of a passage, those with the highest weights; by default what the model says.
+        model: a hub name, or a local folder. A name is searched for in the hub's cache, then on the hub.
+        max_active_dims: the most terms kept of a passage, those with the highest weights; by default the model's own limit.
         max_query_dims: the same for a query.
         precision: of the arithmetic; ``auto`` is bfloat16 on CPUs with AMX and on GPUs that have it, else float32.
         max_length: tokens that are read of a text; by default the model's own limit.
@@ -85,7 +85,7 @@ class SpladeEncoder(ModelHolder["SparseEncoder"], BaseSparseEncoder):
 
     @property
     def dimension(self) -> int:
-        if self._dimension is None:  # the library may take that of the layer below
+        if self._dimension is None:  # the library may use that of the layer below
             self._dimension = int(self._encoded(["a"], "encode_document", 1).shape[1])
         return self._dimension
 
@@ -111,7 +111,7 @@ class SpladeEncoder(ModelHolder["SparseEncoder"], BaseSparseEncoder):
         encoded = self._encoded([texts[place] for place in says], task, most)
         rows, terms = encoded.indices().numpy()
         weights = encoded.values().float().numpy()
-        kept = weights != 0  # what a cut leaves may be 0
+        kept = weights != 0  # weights after a cut may be 0
         counts[says] = np.bincount(rows[kept], minlength=len(says))
         return TermWeights(offsets_of(counts), terms[kept].astype(np.int32), weights[kept])
 
@@ -139,7 +139,7 @@ class SpladeEncoder(ModelHolder["SparseEncoder"], BaseSparseEncoder):
             from sentence_transformers import SparseEncoder
             from transformers.utils import logging as transformers_logging
 
-            # its progress bar would disturb the one of the command line
+            # its progress bar would disturb that of the command line
             transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
             require_device(self.device)
             _require_sparse(self.model, folder)
@@ -166,10 +166,10 @@ class SpladeEncoder(ModelHolder["SparseEncoder"], BaseSparseEncoder):
 
 
 def _require_sparse(model: str, folder: Path) -> None:
-    """Refuse a model of another kind: the library would add random weights to it, other ones each time.
+    """Refuse a model of another kind: the library would add random weights to it, different ones each time.
 
     Raises:
-        ModelError: neither a sparse encoder of sentence-transformers nor a masked language model.
+        ModelError: it is neither a sparse encoder of sentence-transformers nor a masked language model.
     """
 
     def said(file: str, key: str) -> object:

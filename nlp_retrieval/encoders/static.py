@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from model2vec import StaticModel
     from tokenizers import Tokenizer
 
-# Which tokens get a vector: the pieces of words that a model knows, and the whole words of a corpus.
+# Tokens with a vector: a model's pieces of words, and the whole words of a corpus.
 
 _DIGEST = "vocabulary_sha256"
 _MOST_JSON = 1 << 28
@@ -49,8 +49,8 @@ class Vocabulary:
 
     Args:
         tokenizer: splits a text into them.
-        tokens: by their numbers.
-        counts: how often each stands in the corpus.
+        tokens: in the order of their numbers.
+        counts: of each in the corpus.
     """
 
     tokenizer: Tokenizer
@@ -58,26 +58,26 @@ class Vocabulary:
     counts: NDArray[np.int64]
 
     def spoken(self) -> NDArray[np.bool_]:
-        """Return which tokens stand for text, and not for a place in a model's input."""
+        """Return which tokens are text, and not markers in a model's input."""
         return np.array([not (token.startswith("[") and token.endswith("]") and len(token) > 2) for token in self.tokens])
 
     def as_texts(self) -> list[str]:
-        """Return what is encoded for each token: a piece from within a word without its mark."""
+        """Return the text to encode for each token: a piece from within a word without its mark."""
         return [token.removeprefix(_JOINED) or token for token in self.tokens]
 
     def digest(self) -> str:
-        """Of the tokens in their order, and how often each stands in the corpus."""
+        """Checksum of the tokens in their order, and of their counts in the corpus."""
         return hashlib.sha256(canonical_json([self.tokens, self.counts.tolist()]).encode()).hexdigest()
 
 
 def vocabulary_of(texts: Iterable[str], encoder: BaseEncoder, most_words: int, min_count: int) -> Vocabulary:
-    """Return the tokens of a corpus: a model's own pieces of words where it has such, else characters; and whole words.
+    """Return the tokens of a corpus: a model's own pieces of words if it has any, else characters; and whole words.
 
     Args:
         texts: the corpus; its distinct words are held in memory.
-        encoder: whose pieces of words are taken, where it is a local model of WordPiece.
-        most_words: at most so many whole words, the most frequent first.
-        min_count: rarer words are made of pieces.
+        encoder: source of the pieces of words, if it is a local WordPiece model.
+        most_words: most whole words, the most frequent first.
+        min_count: rarer words are split into pieces.
 
     Raises:
         ItemError: the texts hold no words.
@@ -108,7 +108,7 @@ def vocabulary_of(texts: Iterable[str], encoder: BaseEncoder, most_words: int, m
 
 
 def vocabulary_note(tokens: Sequence[str]) -> dict[str, str]:
-    """Return what a folder's settings say of its vocabulary, for :func:`check_vocabulary`."""
+    """Return a folder's settings for its vocabulary, for :func:`check_vocabulary`."""
     return {_DIGEST: hashlib.sha256(canonical_json(list(tokens)).encode()).hexdigest()}
 
 
@@ -116,7 +116,7 @@ def check_vocabulary(settings: Mapping[str, Any], tokens: Sequence[str], folder:
     """Compare a tokenizer with the vocabulary that vectors were distilled over.
 
     Raises:
-        ModelError: it is another one. Settings that do not say are taken as they are.
+        ModelError: they differ. Settings without a vocabulary are accepted.
     """
     noted = settings.get(_DIGEST)
     if noted is not None and noted != vocabulary_note(tokens)[_DIGEST]:
@@ -154,15 +154,15 @@ def _pieces_of(encoder: BaseEncoder) -> tuple[Tokenizer, list[str]]:
     return tokenizer, []
 
 
-# Encoding without a network: the mean of vectors that tokens have once and for all.
+# Encoding without a network: the mean of the tokens' fixed vectors.
 
 
 class StaticEncoder(ModelHolder["StaticModel"], BaseEncoder):
     """Static embeddings: the mean of a text's token vectors, scaled to length 1 (model2vec: Tulkens and van Dongen, 2024).
 
-    No network is run, so a text costs little more than its tokens; word order and context are lost. Any folder or hub model of
-    model2vec will do (``minishlab/potion-base-8M``), and what :func:`distill_static` makes of another encoder and a corpus. The
-    whole of a text is read, however long. A text without a known token gets a vector of zeros, which finds nothing.
+    No network is run, so a text costs little more than its tokens; word order and context are lost. The model is any folder or
+    hub model of model2vec (``minishlab/potion-base-8M``), or one that :func:`distill_static` makes from another encoder and a
+    corpus. Texts of any length are read whole. A text without a known token gets a vector of zeros, which finds nothing.
 
     Args:
         model: a hub name, or a folder with ``model.safetensors``, ``tokenizer.json`` and ``config.json``.
@@ -203,7 +203,7 @@ class StaticEncoder(ModelHolder["StaticModel"], BaseEncoder):
             raise ModelError(f"{self.model} ({folder}) holds no table of vectors, but {model.embedding.dtype}")
         _check_table(model, f"{self.model} ({folder})")
         check_vocabulary(model.config, model.tokens, folder)
-        model.embedding = np.array(model.embedding, np.float32)  # memory of its own, and means without rounding to 16 bits
+        model.embedding = np.array(model.embedding, np.float32)  # private memory, and means without rounding to 16 bits
         return model
 
     def _encode(self, texts: list[str]) -> Vectors:
@@ -240,13 +240,13 @@ def require_static_extra() -> None:
 
 # Distilling: any encoder becomes a table of vectors, one for each token of a corpus.
 #
-# Each token is encoded as a text of its own; the vectors are centred, turned to their main axes and shortened, and scaled by
-# how rare the token is in the corpus (smooth inverse frequency: Arora, Liang and Ma, ICLR 2017). Nothing is drawn at random:
-# the same encoder, corpus and settings give the same bytes on the same machine.
+# Each token is encoded as a text of its own; the vectors are centred, reduced to their principal axes, and scaled by the rarity
+# of the token in the corpus (smooth inverse frequency: Arora, Liang and Ma, ICLR 2017). Nothing is random: the same encoder,
+# corpus and settings give the same bytes on the same machine.
 
 _FORMAT = 1
 _FILES = ("model.safetensors", "tokenizer.json", "modules.json", "config.json")
-"""In the order in which they are written: without the last, a folder is no model."""
+"""Files in the order of writing: a folder without the last is no model."""
 _DISTILLING_BATCH = 4096
 
 
@@ -265,11 +265,11 @@ def distill_static(
     Args:
         encoder: a model's hub name, a local folder, or an encoder.
         items: the corpus; its distinct words are held in memory.
-        folder: where to write, which must not hold anything yet; by default the user's cache, where the same encoder, words and
-            settings are found again in any case.
+        folder: an empty folder to write to; by default the user's cache, where the same encoder, words and settings are found
+            again in any case.
         dimension: of the vectors; no more than the encoder's.
-        most_words: at most so many whole words of the corpus, the most frequent first.
-        min_count: rarer words are made of pieces.
+        most_words: most whole words of the corpus, the most frequent first.
+        min_count: rarer words are split into pieces.
         smoothing: a token with the share p of the corpus is scaled by ``smoothing / (smoothing + p)``.
 
     Returns:
@@ -279,7 +279,7 @@ def distill_static(
         ConfigurationError: a number is out of range.
         ItemError: the corpus has no words.
         ModelError: the encoder cannot be used.
-        OutputError: the folder cannot be written, or holds something.
+        OutputError: the folder cannot be written, or is not empty.
         DependencyError: model2vec is not installed.
     """
     for name, value in {"dimension": dimension, "most_words": most_words, "min_count": min_count}.items():
@@ -308,7 +308,7 @@ def distill_static(
 
 
 def _require_free(folder: Path) -> None:
-    """Refuse a folder with anything in it but what a run left that was killed before the last file."""
+    """Refuse a folder with anything in it except the files of a run killed before the last file."""
     check_folder_for_output(folder)
     there = {file.name for file in folder.iterdir() if not file.name.startswith(".")} if folder.exists() else set()
     if not there <= set(_FILES[:-1]):
@@ -334,7 +334,7 @@ def _write(encoder: BaseEncoder, vocabulary: Vocabulary, dimension: int, smoothi
 
 
 def _vectors_of(encoder: BaseEncoder, vocabulary: Vocabulary, dimension: int) -> NDArray[np.float64]:
-    """``[tokens, dimension]``: centred and turned to the main axes; zeros for tokens that stand for no text."""
+    """``[tokens, dimension]``: centred and reduced to the principal axes; zeros for tokens that are not text."""
     spoken = np.flatnonzero(vocabulary.spoken())
     texts = [text for text, speaks in zip(vocabulary.as_texts(), vocabulary.spoken(), strict=True) if speaks]
     batches = [texts[first : first + _DISTILLING_BATCH] for first in range(0, len(texts), _DISTILLING_BATCH)]

@@ -24,7 +24,7 @@ class BaseTokenEncoder(Component, ABC):
     kind: ClassVar[str] = "encoders"
 
     in_workers: ClassVar[bool] = True
-    """Whether other processes may encode passages for it; where it asks a server, they would add nothing."""
+    """Allow other processes to encode passages; pointless for an encoder that asks a server."""
 
     @property
     @abstractmethod
@@ -41,7 +41,7 @@ class BaseTokenEncoder(Component, ABC):
 
     @abstractmethod
     def model_fingerprint(self) -> str:
-        """Return what distinguishes this model from others: a checksum of its files, or base URL and name of a hosted one."""
+        """Return the identity of this model: a checksum of its files, or base URL and name of a hosted one."""
 
     def cut_queries(self, queries: list[str]) -> int:
         """Return how many queries are longer than the encoder reads."""
@@ -54,7 +54,7 @@ class BaseTokenEncoder(Component, ABC):
         return 0
 
     def projection_matrix(self) -> Vectors | None:
-        """``[dimension of the model, dimension]``, where vectors are multiplied by a matrix that is not in the model's files.
+        """``[dimension of the model, dimension]``, if vectors are multiplied by a matrix that is not in the model's files.
 
         It is saved with an index, and handed back to :meth:`with_projection` when the index is opened.
         """
@@ -76,8 +76,8 @@ def checked_tokens(returned: list[Vectors], texts: list[str], encoder: BaseToken
     """Return the matrices as float32, scaled once more to length 1, after checking that they can be searched.
 
     Args:
-        returned: what an encoder returned for ``texts``.
-        texts: what was encoded.
+        returned: an encoder's result for ``texts``.
+        texts: the encoded texts.
         encoder: named in messages.
 
     Raises:
@@ -106,5 +106,5 @@ def checked_tokens(returned: list[Vectors], texts: list[str], encoder: BaseToken
             f"{encoder!r} gave a vector of length {lengths[wrong[0]]:.3g} for a token of {text[:80]!r}; a token encoder scales "
             "its vectors to length 1"
         )
-    stacked /= lengths[:, None].astype(np.float32)  # what a model calls 1 in 16 bits may be 1.004
+    stacked /= lengths[:, None].astype(np.float32)  # a length of 1 in a model's 16 bits may be 1.004
     return np.split(stacked, np.cumsum(counts)[:-1]) if counts else []

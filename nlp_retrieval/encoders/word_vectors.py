@@ -40,7 +40,7 @@ from nlp_retrieval.text.stems import Stems, stems_of_language
 
 # Files of word vectors: word2vec's text and binary forms, GloVe's text, and a folder of our own; none of them is code.
 #
-# gensim's own ``.model`` and ``.kv`` files are pickles, which run what they hold when they are read; they are refused.
+# gensim's own ``.model`` and ``.kv`` files are refused, because they are pickles, which can run code.
 
 VECTORS_FILE, WORDS_FILE = "vectors.npy", "words.json"
 _FORMAT = 1
@@ -60,7 +60,7 @@ class WordVectors:
     Args:
         numbers: of the words, by word.
         vectors: ``[words, dimension]``.
-        idf: ``[words]``, how rare each word is; more for a rarer one, above 0.
+        idf: ``[words]``, rarity of each word, above 0.
     """
 
     numbers: dict[str, int]
@@ -72,7 +72,7 @@ def fingerprint_of(path: Path) -> str:
     """Return a checksum of the file, or of the files of the folder.
 
     Raises:
-        ModelError: there is none, or it cannot be read.
+        ModelError: it is missing or unreadable.
     """
     try:
         files = [path / VECTORS_FILE, path / WORDS_FILE] if path.is_dir() else [path]
@@ -89,7 +89,7 @@ def read_word_vectors(path: Path) -> WordVectors:
             :func:`write_word_vectors` wrote.
 
     Raises:
-        ModelError: it is missing, a pickle, packed, damaged, or no such file.
+        ModelError: it is missing, a pickle, compressed, damaged, or not a file of word vectors.
     """
     if path.is_dir():
         return _read_folder(path)
@@ -115,7 +115,7 @@ def write_word_vectors(folder: Path, words: Sequence[str], vectors: NDArray[np.f
     """Write word vectors into a folder: the vectors as an array, the words as JSON with the checksum of the vectors.
 
     Args:
-        folder: made if it is missing.
+        folder: created if it is missing.
         words: distinct.
         vectors: ``[words, dimension]``.
         idf: ``[words]``, above 0.
@@ -221,7 +221,7 @@ def _read_text(path: Path, n_words: int, dimension: int) -> tuple[list[str], NDA
             if wrong is not None:
                 raise ValueError(f"line {len(words) + wrong + 1 + has_header} has not {dimension} numbers")
             words += [piece[0].decode("utf-8", "replace") for piece in pieces]
-            with np.errstate(over="ignore"):  # what is beyond float32 is refused below, as infinity
+            with np.errstate(over="ignore"):  # numbers beyond float32 are refused below, as infinity
                 parts.append(np.array([piece[1:] for piece in pieces]).astype(np.float32))
     if not words:
         raise ValueError("it holds no word vectors")
@@ -243,7 +243,7 @@ def _finite(path: Path, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _idf_by_rank(n_words: int) -> NDArray[np.float64]:
-    """Return how rare words are, by their rank: files list frequent words first, and frequencies fall as 1 / rank (Zipf)."""
+    """Return the rarity of words by their rank: files list frequent words first, and frequencies fall as 1 / rank (Zipf)."""
     ranks = np.arange(1, n_words + 1, dtype=np.float64)
     idf: NDArray[np.float64] = np.log(ranks * (1.0 / ranks).sum() + 1.0)
     return idf
@@ -268,15 +268,15 @@ def train_word_vectors(
 
     Args:
         items: the corpus; their words are held in memory.
-        folder: for :class:`WordVectorEncoder` to name.
+        folder: to write to, for use by :class:`WordVectorEncoder`.
         dimension: of the vectors.
-        window: words on each side that are foretold.
+        window: words on each side that are predicted.
         epochs: passes over the corpus.
         min_count: rarer words get no vector.
-        seed: of the first vectors and of what is drawn.
+        seed: of the initial vectors and the sampling.
 
     Returns:
-        How many words have a vector.
+        The number of words with a vector.
 
     Raises:
         ConfigurationError: a number is not positive.
@@ -316,24 +316,24 @@ def train_word_vectors(
 
 
 def _sentences(texts: list[list[str]], longest: int = 5000) -> Iterator[list[str]]:
-    """The texts in pieces that the trainer takes whole: it leaves out what is beyond 10,000 words."""
+    """The texts in pieces that the trainer reads whole: it drops everything beyond 10,000 words."""
     for words in texts:
         for first in range(0, len(words), longest):
             yield words[first : first + longest]
 
 
-# Vectors of texts as the mean of the vectors of their words, the rarer ones counting more.
+# Vectors of texts as weighted means of the vectors of their words; rarer words count more.
 
 
 @dataclass(frozen=True)
 class VocabularyReport:
-    """How much of some texts a vocabulary knows.
+    """Coverage of some texts by a vocabulary.
 
     Args:
-        words: of the texts, repeated ones too.
-        unknown: how many of them have no vector.
-        texts: how many texts have words.
-        without: how many of these have no word with a vector, and so no vector themselves.
+        words: number of words of the texts, including repeated ones.
+        unknown: number of them without a vector.
+        texts: number of texts with words.
+        without: number of these texts without a known word, and so without a vector.
     """
 
     words: int
@@ -345,10 +345,10 @@ class VocabularyReport:
 class WordVectorEncoder(BaseEncoder):
     """The mean of the vectors of a text's words, weighted by how rare they are, scaled to length 1.
 
-    Words are looked up as they stand, in lower case, and without accents. Words without a vector are left out. A text that has
-    no word with a vector gets a vector of zeros: its inner product with any other is 0, ``MultiSignalReranker`` takes it for no
-    vector at all, and a warning says so once. Weights are inverse document frequencies where the vectors were trained by
-    ``train_word_vectors``; other files list frequent words first, and then the rank of a word tells how rare it is.
+    Words are looked up unchanged, in lower case, and without accents. Words without a vector are left out. A text without a
+    known word gets a zero vector, with one warning: its inner product with any other is 0, and ``MultiSignalReranker`` treats
+    it as missing. Weights are inverse document frequencies where the vectors were trained by ``train_word_vectors``; in other
+    files, which list frequent words first, the rank of a word gives its rarity.
 
     Args:
         model: a file of word2vec's text or binary form, of GloVe's text, or a folder of ``train_word_vectors``.
@@ -412,7 +412,7 @@ class WordVectorEncoder(BaseEncoder):
         return VocabularyReport(n_words, n_words - n_known, len(spoken), sum(known == 0 for known in spoken))
 
     def _known(self, text: str, opened: WordVectors, stems: Stems) -> tuple[int, list[int]]:
-        """Return how many words a text has, and the numbers of those with a vector."""
+        """Return the word count of a text, and the numbers of the words with a vector."""
         numbers = opened.numbers
         words = stems.as_written(text)
         found = []
@@ -444,7 +444,7 @@ class WordVectorEncoder(BaseEncoder):
 
 
 def _states(path: Path) -> list[tuple[int, ...]]:
-    """Return what changes whenever a file, or one in a folder, is written."""
+    """Return a value that changes whenever a file, or one in a folder, is written."""
     try:
         return [state_of(file.stat()) for file in (sorted(path.iterdir()) if path.is_dir() else [path])]
     except OSError as error:

@@ -1,6 +1,6 @@
-"""How much of an answer is read from the wire: a server that does not stop sending cannot fill the memory.
+"""A limit on the size of an answer: a server that does not stop sending cannot fill the memory.
 
-A good answer has a few hundred words. Bytes are counted as they arrive, also in the bodies of errors, and the connection is
+A good answer has a few hundred words. Bytes are counted as they arrive, including the bodies of errors, and the connection is
 closed at the limit.
 """
 
@@ -43,7 +43,7 @@ class BoundedTransport:
         """Send a request.
 
         Raises:
-            AnswerTooLargeError: the answer is compressed more than once, so a few bytes could become any number at once.
+            AnswerTooLargeError: the answer is compressed more than once, so a few bytes could expand without limit.
         """
         response = self._transport.stream(request)
         headers = response.headers_all("Content-Encoding")

@@ -1,4 +1,4 @@
-"""Questions answered from what a searcher finds: short answers that cite passages and sentences."""
+"""Questions answered from search results: short answers that cite passages and sentences."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ class AnswerFromMemory(dspy.Signature):  # type: ignore[misc]  # DSPy has no typ
     answer: str = dspy.OutputField(desc='a name, a date, a few words, "yes", "no" or "no answer"; no sentence')
 
 
-# What an answerer is: questions and the passages found for them in, answers that cite these passages out.
+# The interface of answerers: from questions and their passages to answers that cite these passages.
 
 
 def title_of(item: SearchableItem) -> str:
-    """The title by which facts name an item: its own, or its id where it has none."""
+    """The title by which facts name an item: its own, or its id if it has none."""
     return item.title or item.item_id
 
 
@@ -63,21 +63,21 @@ class BaseAnswerer(Component, ABC):
     kind: ClassVar[str] = "answerers"
 
     passages: int
-    """How many of the passages found for a question it reads at most; set by the subclass."""
+    """Most passages per question that it reads; set by the subclass."""
 
     def answer(self, questions: Sequence[str], results: Sequence[Sequence[RetrievalResult]]) -> list[Answer]:
-        """Answer each question from the first passages of the list beside it.
+        """Answer each question from the first passages of its list.
 
         Args:
-            questions: what is asked.
-            results: what was found for each, best first; an empty list where nothing was.
+            questions: to answer.
+            results: passages for each, best first; empty lists are allowed.
 
         Returns:
             One per question.
 
         Raises:
             QueryError: a question is not a string, or there are not as many lists as questions.
-            EngineError: the answerer returned what is not an answer, or one that cites what it was not given.
+            EngineError: the answerer returned something other than an answer, or one that cites passages it was not given.
         """
         asked = check_queries(questions, "question", "questions")
         if len(results) != len(asked):
@@ -94,7 +94,7 @@ class BaseAnswerer(Component, ABC):
 
     @abstractmethod
     def answer_batch(self, questions: list[str], passages: list[list[SearchableItem]]) -> list[Answer]:
-        """Return an answer to each question from the passages beside it; both lists are as long and not empty."""
+        """Return an answer to each question from its passages; both lists have the same length and are not empty."""
 
 
 def _check(answer: object, passages: list[SearchableItem], answerer: str) -> None:
@@ -107,7 +107,7 @@ def _check(answer: object, passages: list[SearchableItem], answerer: str) -> Non
         raise EngineError(f"{answerer} cites a sentence of {strange[0][0]!r}, which it was not given; drop and count it")
 
 
-# Search, then answer: a searcher and an answerer as one.
+# A searcher and an answerer combined.
 
 
 @dataclass(frozen=True)
@@ -115,9 +115,9 @@ class AnsweredQuestion:
     """A question with its answer.
 
     Args:
-        question: what was asked.
+        question: the question.
         results: the passages that the answerer read, best first.
-        answer: what it said.
+        answer: its answer.
     """
 
     question: str
@@ -126,17 +126,17 @@ class AnsweredQuestion:
 
     @property
     def cited(self) -> list[RetrievalResult]:
-        """The passages that the answer cites, in the order in which it does."""
+        """The passages that the answer cites, in the order of its citations."""
         by_id = {result.item.item_id: result for result in self.results}
         return [by_id[item_id] for item_id in self.answer.passages]
 
 
 class QuestionAnswering:
-    """Answers questions from what a searcher finds.
+    """Answers questions from search results.
 
     Args:
         searcher: with an index opened.
-        answerer: reads the first of what it finds.
+        answerer: reads the first results.
     """
 
     def __init__(self, searcher: BaseSearcher, answerer: BaseAnswerer) -> None:
@@ -148,7 +148,7 @@ class QuestionAnswering:
 
         Args:
             questions: a list; a bare string counts as a list of one.
-            where: only items whose metadata fulfil this are read; see :mod:`nlp_retrieval.core.filters`.
+            where: condition on the metadata of the items to read; see :mod:`nlp_retrieval.core.filters`.
 
         Returns:
             One per question.
@@ -164,38 +164,38 @@ class QuestionAnswering:
         return [AnsweredQuestion(*one) for one in zip(asked, found, answers, strict=True)]
 
 
-# Passages as a language model is shown them: numbered sentences, one a line, in which no text can pass for structure.
+# Showing passages to a language model: numbered sentences, one per line, in which no text can imitate structure.
 #
-# The texts come from anybody. None can begin a line, and none has a square or an angle bracket, so it can hold neither DSPy's
-# markers nor a chat template's, nor the label of a passage. What it says in plain words a model may still believe.
+# The texts are untrusted. None can begin a line, and none has a square or an angle bracket, so it cannot hold markers of DSPy
+# or of a chat template, nor the label of a passage. A model may still believe its plain words.
 
 _TITLE_CHARACTERS = 200
 
 
 @dataclass(frozen=True)
 class ShownPassage:
-    """A passage as it is shown.
+    """A passage in the form that is shown.
 
     Args:
         item: the passage.
-        sentences: what is shown of each of its sentences; empty where that is nothing.
+        sentences: the part of each of its sentences that is shown; may be empty.
     """
 
     item: SearchableItem
     sentences: list[str]
 
     def fact(self, number: int) -> Fact | None:
-        """The sentence of a number from 1, as it is labelled; None where no such sentence is shown."""
+        """The sentence with a number from 1, as labelled; None if no such sentence is shown."""
         shown = 1 <= number <= len(self.sentences) and bool(self.sentences[number - 1])
         return (title_of(self.item), number - 1) if shown else None
 
 
 def shown_passage(item: SearchableItem, characters: int) -> ShownPassage:
-    """Return what is shown of an item.
+    """Return the part of an item that is shown.
 
     Args:
         item: the passage.
-        characters: of its content that are shown; a sentence that goes on beyond them is cut.
+        characters: most characters of its content that are shown; a longer sentence is cut.
     """
     spans = [(begin, min(end, characters)) for begin, end in item_sentence_spans(item) if begin < characters]
     return ShownPassage(item, [fenced(item.content[begin:end]) for begin, end in spans])
@@ -210,7 +210,7 @@ def written(passages: Sequence[ShownPassage]) -> str:
     return "\n".join(lines)
 
 
-# Reading an answer out of what a model wrote: its text, its reasons, and the labels of what it cites.
+# Reading a model's answer: its text, its reasons, and the labels of the passages that it cites.
 
 Label = tuple[int, int | None]
 """The number of a passage, and that of a sentence in it or None for the whole; both from 1."""
@@ -223,12 +223,12 @@ _MOST_WORDS, _MOST_REASONS, _LABELS_IN = 60, 200, 2_000
 
 @dataclass(frozen=True)
 class ReadAnswer:
-    """What was read.
+    """Result of reading an answer.
 
     Args:
-        text: empty where the model says that there is no answer.
+        text: empty if the model says that there is no answer.
         reasoning: on one line.
-        labels: of what it cites, in order, each once.
+        labels: of its citations, in order, each once.
     """
 
     text: str
@@ -237,9 +237,9 @@ class ReadAnswer:
 
 
 def read_answer(fields: object) -> ReadAnswer | None:
-    """Return what can be used of a model's fields ``answer``, ``reasoning`` and ``citations``; None without an answer.
+    """Return the usable part of a model's fields ``answer``, ``reasoning`` and ``citations``; None without an answer.
 
-    Citations may also stand in brackets behind the answer. An answer longer than 60 words is cut.
+    Citations may also be in brackets after the answer. An answer longer than 60 words is cut.
 
     Args:
         fields: by name; anything else is no answer.
@@ -258,11 +258,11 @@ def read_answer(fields: object) -> ReadAnswer | None:
 
 
 def as_answer(read: ReadAnswer, passages: Sequence[ShownPassage]) -> Answer:
-    """Return an answer that cites what it was given by item ids and facts; other citations are dropped and counted.
+    """Return an answer that cites item ids and facts; citations of anything that was not shown are dropped and counted.
 
     Args:
-        read: what the model wrote.
-        passages: what it was shown.
+        read: the model's answer.
+        passages: that it was shown.
     """
     if not read.text:
         return Answer(text="", reasoning=read.reasoning)
@@ -295,17 +295,16 @@ def _labels(text: str) -> list[Label]:
 
 
 class LanguageModelAnswerer(BaseAnswerer):
-    """Has a language model answer each question in a few words from the first passages, with citations of sentences.
+    """Lets a language model answer each question in a few words from the first passages, with citations of sentences.
 
-    Passages are shown as data: none can begin a line or hold a marker of DSPy or of a chat template. Citations of what was
-    not shown are dropped and counted. A question without passages, or without a word, gets no answer and is not asked. A
-    question that the model leaves without a usable answer gets none and is marked as failed; one warning per batch says how
-    many there were, and why.
+    Passages are shown as data: none can begin a line or hold a marker of DSPy or of a chat template. Citations of anything not
+    shown are dropped and counted. A question without passages, or without a word, gets no answer and is not asked. A question
+    without a usable answer gets none and is marked as failed; one warning per batch gives their number and the reason.
 
     Args:
         lm: the language model.
-        passages: how many passages of a question it reads; 0: none, it answers from memory, for comparison.
-        passage_characters: of each passage that it is shown.
+        passages: number of passages of a question that it reads; with 0 it answers from memory, for comparison.
+        passage_characters: number of characters of each passage that are shown.
     """
 
     name = "language_model"
@@ -326,7 +325,7 @@ class LanguageModelAnswerer(BaseAnswerer):
         return 1
 
     def answer_batch(self, questions: list[str], passages: list[list[SearchableItem]]) -> list[Answer]:
-        """Ask about each question that says something and has passages.
+        """Ask about each question that has words and passages.
 
         Raises:
             DependencyError: DSPy is not installed.

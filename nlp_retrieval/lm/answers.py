@@ -1,8 +1,7 @@
 """Answers of language models on disk: one JSON file each, named by a hash of the question, the model and its settings.
 
-A file holds the whole question beside the answer and is written atomically. It is used only if it holds exactly the same
-question and no other user could have written it; anything else is a miss. There is no pickle: DSPy's own disk cache is
-never used.
+A file holds the whole question with the answer and is written atomically. It is used only if it holds exactly the same question
+and no other user could have written it; anything else is a miss. There is no pickle: DSPy's own disk cache is never used.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ FORMAT = 1
 
 
 def default_folder() -> Path:
-    """Return where answers are stored unless a model names another folder: in the user's cache folder."""
+    """Return the default folder of answers, in the user's cache folder."""
     return cache_folder() / "answers"
 
 

@@ -1,7 +1,7 @@
 """Asking a DSPy program; a question without a usable answer is counted and never raises an error.
 
-The answer of a model cannot be trusted to have the right form: the caller's ``read`` repairs what can be repaired and
-returns None for the rest. Only answers that could be read are stored on disk.
+A model's answer may have the wrong form: the caller's ``read`` repairs what it can and returns None for the rest. Only answers
+that could be read are stored on disk.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Outcome(Generic[T_co]):
     """The result of a question.
 
     Args:
-        value: what was read from the answer; None without a usable answer.
+        value: the value read from the answer; None without a usable answer.
         reason: why there is no value.
         endpoint_failed: whether the endpoint is to blame, rather than this question.
         for_good: whether asking again would be useless.
@@ -80,7 +80,7 @@ def using(lm: LanguageModel | None) -> Iterator[None]:
     settings = {} if lm is None or lm.made(dspy.settings.lm) else {"lm": lm.dspy_lm()}
     if lm is None and dspy.settings.lm is None:
         raise ConfigurationError("there is no language model: pass lm=LanguageModel(...), or call dspy.configure(lm=...)")
-    # no second call in JSON by the adapter: an answer that does not parse is repaired here or given up
+    # no second call in JSON by the adapter: an answer that does not parse is repaired here or discarded
     with dspy.context(adapter=_Adapter(use_json_adapter_fallback=False), disable_history=True, **settings):
         yield
 
@@ -88,12 +88,12 @@ def using(lm: LanguageModel | None) -> Iterator[None]:
 class _Adapter(dspy.ChatAdapter):  # type: ignore[misc]  # DSPy has no types
     """DSPy's own adapter, except that thoughts are not read, and an endless answer is a parse error.
 
-    It would exhaust stack or memory otherwise.
+    An endless answer would exhaust stack or memory otherwise.
     """
 
     def _call_postprocess(self, processed: Any, original: Any, outputs: list[Any], *others: Any) -> list[dict[str, Any]]:
         for output in outputs:
-            if isinstance(output, dict) and not output.get("text"):  # DSPy would take the thoughts beside it for the answer
+            if isinstance(output, dict) and not output.get("text"):  # DSPy would take the thoughts next to it for the answer
                 raise _errors.AdapterParseError(adapter_name="ChatAdapter", signature=original, lm_response="")
         answered: list[dict[str, Any]] = super()._call_postprocess(processed, original, outputs, *others)
         return answered
@@ -122,7 +122,7 @@ def ask(
     Args:
         program: a DSPy module that asks once.
         inputs: its input fields.
-        field: the output field to read; or several, which are read as a mapping, of those that could be told apart.
+        field: the output field to read; or several, which are read as a mapping of those that could be distinguished.
         read: turns the field's value, or its text where the answer did not parse, into a value; None if it cannot.
         only_kept: whether to take an answer from disk only.
     """
@@ -170,12 +170,12 @@ def ask_all(
         questions: the input fields of each; equal questions are asked once.
         field: the output field to read, or several, as for :func:`ask`.
         read: as for :func:`ask`, with the question as its first argument.
-        what: named on the progress bar and in the warning.
-        otherwise: what happens to queries without an answer, for the warning.
-        line: the batch that these questions belong to; by default one of their own.
+        what: name on the progress bar and in the warning.
+        otherwise: treatment of queries without an answer, for the warning.
+        line: the batch that these questions belong to; by default a new one.
 
     Returns:
-        One per question. Where any is None, one warning says how many, and why.
+        One per question. If any is None, one warning gives their number and the reason.
 
     Raises:
         ConfigurationError: there is no model.
@@ -207,10 +207,10 @@ def ask_all(
 
 
 class AskingLine:
-    """A batch of questions to one endpoint, which is given up after too many failures in a row.
+    """A batch of questions to one endpoint, which is abandoned after too many failures in a row.
 
     Args:
-        give_up_after: so many.
+        give_up_after: failures in a row before it is abandoned.
     """
 
     def __init__(self, give_up_after: int) -> None:
@@ -221,11 +221,11 @@ class AskingLine:
 
     @property
     def given_up(self) -> str | None:
-        """Why the endpoint is not asked any more; None as long as it is."""
+        """The reason why the endpoint is not asked any more; None as long as it is."""
         return self._dead
 
     def ask(self, asking: Asking[T]) -> Outcome[T]:
-        """Ask; once the endpoint is given up, take answers from disk only."""
+        """Ask; once the endpoint is abandoned, take answers from disk only."""
         dead = self._dead
         outcome = asking(only_kept=dead is not None)
         if dead is not None:
@@ -258,7 +258,7 @@ def _value(prediction: Any, field: str | tuple[str, ...]) -> object:
 
 
 def _unparsed(text: str, field: str | tuple[str, ...], outputs: list[str]) -> object:
-    """Return what can be told of an answer that does not parse."""
+    """Return the reason why an answer does not parse, as far as it is known."""
     if isinstance(field, str):
         return _part(text, field, outputs)
     parts = {name: part for name in field if (part := _part(text, name, outputs)) is not None}

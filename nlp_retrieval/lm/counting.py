@@ -1,8 +1,8 @@
-"""How much a run used language models: calls, tokens, and failures.
+"""Use of language models during a run: calls, tokens, and failures.
 
-Every model keeps its own count. To count one run, record it: a recording holds all calls made inside the block, in total
-and by model, including those in the threads that :func:`nlp_retrieval.lm.asking.ask_all` starts. In a recording, models of
-the same name count as one, whatever their other settings.
+Every model keeps its own count. To count one run, record it: a recording holds all calls inside the block, in total and by
+model, including those in threads that :func:`nlp_retrieval.lm.asking.ask_all` starts. In a recording, models of the same name
+count as one, whatever their other settings.
 """
 
 from __future__ import annotations
@@ -21,13 +21,12 @@ class CallCounts:
 
     Args:
         calls: requests that were sent, retries among them.
-        cache_hits: answers that were on disk already.
-        tokens_in: tokens of the prompts sent, as the server counts them; 0 where it does not say.
+        cache_hits: answers found on disk.
+        tokens_in: tokens of the prompts sent, as the server counts them; 0 if it does not report them.
         tokens_out: tokens of its answers.
         failures: requests without an answer: refused, timed out, an error of the server.
-        degraded: questions without a usable answer, so that their query was searched as it is.
-        kept_tokens_in: tokens that the prompts of the answers on disk took originally, which are not spent again; 0 where
-            that is not known.
+        degraded: questions without a usable answer, so that their query was searched unchanged.
+        kept_tokens_in: tokens that the prompts of the answers on disk took originally, which are not spent again; 0 if unknown.
         kept_tokens_out: the same for those answers.
     """
 
@@ -83,12 +82,12 @@ class CallCounter:
 
     @property
     def failure(self) -> str | None:
-        """Why no question to a language model got an answer, usable or not; None where one did, or nothing was asked."""
+        """The reason why no question to a language model got any answer; None if one did, or nothing was asked."""
         asked = [counts for counts in self.by_model.values() if counts.degraded]
         return self._failure if asked and not any(counts.answers for counts in asked) else None
 
     def note_failure(self, reason: str) -> None:
-        """Note why a question got no answer."""
+        """Note the reason why a question got no answer."""
         with self._lock:
             self._failure = reason
 
@@ -125,11 +124,11 @@ def record_calls() -> Iterator[CallCounter]:
 
 
 def count_degraded(own: CallCounter, reason: str) -> None:
-    """Count a question without a usable answer, and note why, for a model and every recording around the caller.
+    """Count a question without a usable answer, with the reason, for a model and every recording around the caller.
 
     Args:
         own: the model's own count.
-        reason: why there is none; empty where it was not asked, because earlier ones failed.
+        reason: why there is none; empty if it was not asked, because earlier ones failed.
     """
     count(own, CallCounts(degraded=1))
     for counter in (own, *_recording.get()) if reason else ():

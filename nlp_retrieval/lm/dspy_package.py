@@ -1,7 +1,7 @@
-"""The import of DSPy, so that its absence is one error with one cure.
+"""The import of DSPy, so that its absence raises a single error with advice.
 
-Modules that need DSPy when they are imported, for signatures or programs, import it from here; they themselves are
-imported only where they are used.
+Modules that need DSPy when they are imported, for signatures or programs, import it from here; they themselves are imported
+only where they are used.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Endpoints of models that are no language models: requests that are limited, retried and counted, keys and URLs."""
+"""Endpoints of models other than language models: requests that are limited, retried and counted, keys and URLs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from nlp_retrieval.text.printing import printable
 if TYPE_CHECKING:
     import httpx
 
-# Several requests under way at the same time; the first failure ends them.
+# Parallel requests; the first failure ends them.
 
 PartT = TypeVar("PartT")
 MadeT = TypeVar("MadeT")
@@ -36,9 +36,9 @@ def side_by_side(ask: Callable[[PartT, Callable[[], bool]], MadeT], parts: Seque
     """Ask about each part, several at a time; the first failure ends the others, and is raised.
 
     Args:
-        ask: is given a part, and what tells whether an answer is still wanted.
-        parts: what to ask about.
-        at_once: so many at a time.
+        ask: called with a part, and a function that returns whether an answer is still wanted.
+        parts: to ask about.
+        at_once: most parts at a time.
     """
     failed: list[BaseException] = []
 
@@ -69,8 +69,8 @@ class EndpointKey:
 
     Args:
         owner: names the component in messages.
-        model: the same for its model.
-        variable: name of the variable; None where no key is sent.
+        model: names its model in messages.
+        variable: name of the variable; None if no key is sent.
 
     Raises:
         ConfigurationError: the variable is not set, or its name looks like a key itself.
@@ -89,11 +89,11 @@ class EndpointKey:
 
     @property
     def cure(self) -> str:
-        """Return what to do about a key that is refused."""
+        """Return advice about a refused key."""
         return f"check the key in {self._variable or 'api_key_env'}"
 
     def read(self) -> str | None:
-        """Return the key; None where none is sent.
+        """Return the key; None if none is sent.
 
         Raises:
             ConfigurationError: the variable is not set, or holds something else.
@@ -143,10 +143,10 @@ def check_url(owner: str, url: str) -> None:
         )
 
 
-# Requests to an endpoint: within a time and a size, as many at once and a minute as allowed, retried and counted.
+# Requests to an endpoint, with limits on time, size, parallel requests and requests per minute; retried and counted.
 #
-# A key goes to the server that it is meant for and nowhere else: redirects are not followed. It is read from its environment
-# variable for each request, and stands in no attribute and no message.
+# A key is sent only to its own server: redirects are not followed. It is read from its environment variable for each request,
+# and is in no attribute and no message.
 
 _TEMPORARY = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
 _LONGEST_WAIT = 60.0
@@ -155,11 +155,11 @@ _TOLD_OF_AN_ERROR = 200
 _sleep = time.sleep
 
 _inherited: list[httpx.Client] = []
-"""Clients of the process that this one was forked from: closing them here could disturb its connections."""
+"""Clients of the parent process before a fork: closing them here could disturb its connections."""
 
 
 class RequestLimits(Protocol):
-    """The settings of requests; :class:`~nlp_retrieval.HttpEncoder` says what each means."""
+    """Settings of requests; :class:`~nlp_retrieval.HttpEncoder` describes each."""
 
     calls_at_once: int
     calls_per_minute: int | None
@@ -170,7 +170,7 @@ class RequestLimits(Protocol):
 
 
 class CountedAnswer(Protocol):
-    """An answer that says how many tokens it took; 0 where that is not known."""
+    """An answer that says how many tokens it took; 0 if unknown."""
 
     @property
     def tokens(self) -> int: ...
@@ -181,13 +181,13 @@ AnswerT = TypeVar("AnswerT", bound=CountedAnswer)
 
 @dataclass(frozen=True)
 class ModelEndpoint:
-    """Where to ask.
+    """Address of a model.
 
     Args:
         url: of the server.
-        what: is asked for, also the path that is added to the URL.
-        kind: what the URL should be of, for messages.
-        key: the key that is sent.
+        what: to ask for, also the path that is appended to the URL.
+        kind: of server, for messages.
+        key: to send.
     """
 
     url: str
@@ -201,8 +201,8 @@ class _FailedError(Exception):
 
     Args:
         reason: why.
-        temporary: whether it may be better the next time.
-        wait: seconds that the server asks to wait; None where it does not.
+        temporary: whether a retry may succeed.
+        wait: seconds that the server asks to wait; None if it does not.
     """
 
     def __init__(self, reason: str, *, temporary: bool = False, wait: float | None = None) -> None:
@@ -215,7 +215,7 @@ class EndpointCalls:
     """Asks one endpoint, from any thread.
 
     Args:
-        endpoint: where to ask.
+        endpoint: to ask.
         limits: of the requests.
         counter: the model's own count.
     """
@@ -224,7 +224,7 @@ class EndpointCalls:
         self._endpoint, self._limits, self._counter = endpoint, limits, counter
         self._lock = Lock()
         self._next = 0.0
-        """When the next request may begin, on the monotonic clock."""
+        """Start of the next request, on the monotonic clock."""
         self._client: httpx.Client | None = None
         self._process = 0
 
@@ -235,13 +235,13 @@ class EndpointCalls:
 
         Args:
             request: is sent as JSON.
-            read: reads an answer; a ValueError says, as half a sentence, why it is none.
-            most: bytes that an answer may have.
-            go_on: whether an answer is still wanted; asked before each attempt.
+            read: reads an answer; the message of its ValueError is half a sentence.
+            most: most bytes of an answer.
+            go_on: returns whether an answer is still wanted; called before each attempt.
 
         Raises:
             DependencyError: httpx is not installed.
-            ModelError: there is no answer, or none that can be used.
+            ModelError: there is no usable answer.
         """
         body = json.dumps(request).encode()
         for attempt in range(self._limits.retries + 1):
@@ -277,7 +277,7 @@ class EndpointCalls:
             _sleep(begin - now)
 
     def _put_off(self, asked: float | None, attempt: int) -> None:
-        """Let no request begin before the server wants one; without a word from it, this one waits alone."""
+        """Let no request begin before the server allows; without a time from it, only this one waits."""
         if asked is not None:
             with self._lock:
                 self._next = max(self._next, time.monotonic() + min(asked, _LONGEST_WAIT))
@@ -383,7 +383,7 @@ def _read(response: httpx.Response, most: int) -> bytes:
 
 
 def _first_bytes(response: httpx.Response) -> str:
-    """Return how the body of an error begins."""
+    """Return the beginning of the body of an error."""
     said = b""
     for part in response.iter_raw():
         said += part[:_READ_OF_AN_ERROR]
@@ -393,7 +393,7 @@ def _first_bytes(response: httpx.Response) -> str:
 
 
 def _asked_to_wait(header: str | None) -> float | None:
-    """Seconds that a ``Retry-After`` asks for, in either of its forms (RFC 9110, 10.2.3); None where it asks for nothing."""
+    """Seconds that a ``Retry-After`` asks for, in either of its forms (RFC 9110, 10.2.3); None if there are none."""
     if header is None:
         return None
     try:

@@ -1,9 +1,8 @@
 """Answers each request of DSPy: from disk, or from the server, with retries, limits and a count.
 
-DSPy hands every request to an engine and does the rest itself (signatures, demonstrations, parsing). Its own cache and
-its own retries are off. What a model thinks is no part of its answer: DSPy and the files get what follows. An answer is
-stored only inside :func:`answers_kept_if_good`, and only if it could be used: unusable answers are asked for again the next
-time.
+DSPy passes every request to an engine and does the rest itself (signatures, demonstrations, parsing). Its own cache and retries
+are off. A model's thoughts are removed: DSPy and the files get only the answer after them. An answer is stored only inside
+:func:`answers_kept_if_good`, and only if it was usable: other questions are asked again the next time.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class NotAskedError(LMError):  # type: ignore[misc]  # DSPy has no types
 
 
 class OnlyThoughtsError(LMError):  # type: ignore[misc]  # DSPy has no types
-    """The answer holds what the model thought, and nothing after it."""
+    """The answer holds only the model's thoughts."""
 
 
 @dataclass
@@ -61,7 +60,7 @@ class AnswerScope:
         self._fresh.append((store, question, answer))
 
     def keep(self) -> None:
-        """Store the noted answers, which were good."""
+        """Store the noted answers, which were usable."""
         for store, question, answer in self._fresh:
             store.keep(question, answer)
 
@@ -81,14 +80,14 @@ def answers_kept_if_good(program: str, *, only_kept: bool = False) -> Iterator[A
 
 
 class Engine:
-    """What DSPy calls with one request at a time, from any thread.
+    """DSPy's access to the model: one request at a time, from any thread.
 
     Args:
         wire: sends a request once.
-        identity: what determines an answer besides the prompt: base URL and model.
+        identity: everything that determines an answer besides the prompt: base URL and model.
         counter: the model's own count.
         store: stored answers.
-        calls_at_once: the most requests under way at the same time.
+        calls_at_once: most requests at the same time.
         retries: the most retries after a failure that may be temporary.
         backoff: seconds before the first retry; doubled with each, with jitter.
         max_calls: the most requests in the life of the engine; None for no limit.
@@ -201,7 +200,7 @@ def _answered(response: Any, request: Any) -> Any:
     """Return a response without the thoughts in it.
 
     Raises:
-        OnlyThoughtsError: nothing else is in it.
+        OnlyThoughtsError: it holds nothing else.
     """
     parts = response.message.parts
     text = "\n".join(part.text for part in parts if isinstance(part, lm15.TextPart))
@@ -217,7 +216,7 @@ def _answered(response: Any, request: Any) -> Any:
 
 
 def _tokens(answer: Answer, side: str) -> int:
-    """Tokens that a stored answer took; 0 where neither its file nor the server says."""
+    """Tokens that a stored answer took; 0 if neither its file nor the server tells."""
     tokens = answer.get(side)
     return tokens if isinstance(tokens, int) and tokens > 0 else 0
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _NEED_NO_KEY = frozenset({"ollama", "ollama_chat", "hosted_vllm"})
 _REASONING_MODEL = re.compile(r"(?:o[1-9]|gpt-5(?:\.\d+)*(?!-chat))(?:-.*)?", re.IGNORECASE)
 _LEAST_FOR_REASONING = 16_000
-"""What DSPy demands as ``max_tokens`` of OpenAI's reasoning models, whose thoughts count."""
+"""Smallest ``max_tokens`` that DSPy accepts for OpenAI's reasoning models, whose thoughts count."""
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -45,10 +45,10 @@ class LanguageModel(Component):
             take none: it is not sent, and a warning says so.
         max_tokens: length of the longest answer, thoughts included; None for the server's default. OpenAI's reasoning models
             get at least 16,000, and a warning says so.
-        calls_at_once: the most requests under way at the same time.
+        calls_at_once: most requests at the same time.
         retries: the most retries after a failure that may be temporary: refused, timed out, too many requests, server error.
-        backoff: seconds before the first retry, doubled with each further one (at most 60 s, with jitter); if the server
-            says how long to wait, that counts.
+        backoff: seconds before the first retry, doubled with each further one (at most 60 s, with jitter); a waiting time from
+            the server takes precedence.
         timeout: seconds for an attempt, from the connection to the last byte of the answer, however often bytes arrive.
         max_calls: the most requests in total, including retries; questions after that get no answer. None for no limit.
         give_up_after: after this many questions in a row for which the endpoint failed, the rest of the batch is not asked.
@@ -159,7 +159,7 @@ class LanguageModel(Component):
         self._key()
 
     def _key(self) -> str | None:
-        """The key, or None where none is sent."""
+        """The key, or None if none is sent."""
         variable = self.api_key_env
         if variable is None:
             if self.base_url is not None or self.provider in _NEED_NO_KEY:
@@ -206,7 +206,7 @@ class LanguageModel(Component):
         from nlp_retrieval.lm.wire import BoundedWire
 
         provider = LM15Engine(lm15.RouterConfig(env={})).resolve(self.model).provider
-        # an empty environment, so that no key is sent to a server that it is not meant for
+        # an empty environment, so that no key is sent to another server
         wire = LM15Engine(
             lm15.RouterConfig(
                 env={},

@@ -1,6 +1,6 @@
 """Compiled DSPy programs as JSON: written, checked against the program that loads them, and loaded. Never pickle.
 
-A component reads its file once, when it is created, so it runs what its fingerprint says even if the file changes later.
+A component reads its file once, when it is created, so its program matches its fingerprint even if the file changes later.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def read_program(path: str | Path, fields: Mapping[str, Sequence[str]] | None = 
 
 
 def load_program(program: Any, compiled: CompiledProgram | str | Path) -> None:
-    """Load a compiled state, or the one in a file, into a program. The model that the program calls stays as it is.
+    """Load a compiled state, or the one in a file, into a program. The model that the program calls stays unchanged.
 
     Raises:
         SourceError: the file is missing or not JSON.

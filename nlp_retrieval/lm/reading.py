@@ -1,4 +1,4 @@
-"""Reading phrases or a passage out of what a model wrote, and repairing what can be repaired.
+"""Reading phrases or a passage from a model's answer, and repairing what can be repaired.
 
 Models think aloud, number their lines, quote them, fence them, wrap them in JSON of their own design, begin with "Here are",
 repeat the question and do not stop. None of that is an error; an answer without a usable word is None.
@@ -26,7 +26,7 @@ _NOTHING = frozenset({"null", "none", "n/a"})
 _WORD = re.compile(r"\w+")
 _HALF_OF_A_PAIR = re.compile("[\ud800-\udfff]")
 LONGEST_ANSWER = 20_000
-"""How many characters of an answer are read; a model that does not stop is cut here."""
+"""Characters of an answer that are read; a model that does not stop is cut off here."""
 
 _DEEPEST = 5
 
@@ -42,7 +42,7 @@ _THOUGHT_MARK = re.compile(
     r"|(?:<\|channel>|<unused94>)\s?(?:thought|analysis)\b|(?P<channel_end><channel\|>|<unused95>)",
     re.IGNORECASE,
 )
-"""Marks around what a model thinks, such as ``<think>``, ``<seed:think>``, ``<|START_THINKING|>`` and ``[THINK]``."""
+"""Marks around a model's thoughts, such as ``<think>``, ``<seed:think>``, ``<|START_THINKING|>`` and ``[THINK]``."""
 
 _CHANNEL = re.compile(r"<\|(?:channel|message)\|>")
 _FINAL_CHANNEL = re.compile(r"(?:<\|channel\|>|\A)\s{0,9}final\b[^\n]{0,60}?<\|message\|>", re.IGNORECASE)
@@ -55,7 +55,7 @@ _SPOKEN = (
     ),
     (re.compile(r"\A\s{0,99}Thinking\.\.\.\s"), re.compile(r"\.\.\.done thinking\.")),
 )
-"""How thoughts begin and end without marks: a chat template's marks that were lost, and words that models were trained on."""
+"""Beginnings and ends of thoughts without marks: a chat template's lost marks, and words that models were trained on."""
 
 _ANSWER_MARK = re.compile(
     r"</?(?:final_?)?(?:answer|response|solution|output)>|<\|(?:begin|start|end)_(?:of_)?(?:solution|response)\|>"
@@ -67,14 +67,14 @@ _THOUGHT_KEY = re.compile(_THOUGHT, re.IGNORECASE)
 
 
 class UnusableAnswerError(ValueError):
-    """An answer that cannot be used; the message says why, as half a sentence."""
+    """An unusable answer; the message gives the reason, as half a sentence."""
 
 
 def final_answer(text: str) -> str | None:
-    """Return an answer without what the model thought before it; None where it only thinks.
+    """Return an answer without the model's thoughts before it; None if it only thinks.
 
-    An answer that breaks off within a thought is none, because it may be a draft. Thoughts whose opening mark is missing, as
-    where a chat template wrote it, end at the last closing mark.
+    An answer that breaks off within a thought does not count, because it may be a draft. Thoughts without an opening mark, for
+    instance when a chat template wrote it, end at the last closing mark.
     """
     if (values := _json_with_thoughts(text)) is not None:
         return json.dumps(_without_thoughts(values), ensure_ascii=False)
@@ -95,12 +95,12 @@ def final_answer(text: str) -> str | None:
         begin = mark.end()
     rest = final[begin:]
     if not set(_FIELD_MARK.findall(rest)).isdisjoint(_FIELD_MARK.findall("".join(pieces))):
-        pieces.clear()  # what came before the thoughts was answered again
+        pieces.clear()  # the part before the thoughts was answered again
     return None if thinking else _bare("".join([*pieces, rest]))
 
 
 def _json_with_thoughts(text: str) -> object:
-    """Return what an answer that is JSON as a whole holds, if there are marks of thoughts in it; else None."""
+    """Return the content of an answer that is all JSON, if there are marks of thoughts in it; else None."""
     bare = _FENCE.sub("", text).strip()
     if bare[:1] not in ("{", "[") or _THOUGHT_MARK.search(bare) is None or is_deeper(bare):
         return None
@@ -138,7 +138,7 @@ def _spoken(text: str) -> str | None:
 
 
 def _bare(text: str) -> str | None:
-    """An answer after thoughts, without the marks around it; None where it is empty."""
+    """An answer after thoughts, without the marks around it; None if it is empty."""
     return _ANSWER_MARK.sub("", text).strip() or None
 
 
@@ -152,12 +152,12 @@ def read_phrases(answer: object, claim: str, most: int, max_words: int) -> list[
 
     Args:
         answer: a list, or text that holds one as JSON or as lines.
-        claim: what was asked about; a phrase that repeats it is left out.
+        claim: the claim in question; a phrase that repeats it is left out.
         most: the most phrases to return.
         max_words: a longer phrase is cut after this many words.
 
     Returns:
-        Distinct phrases, in order, without those of stop words alone; None where there is none.
+        Distinct phrases, in order, without those of only stop words; None if there are none.
     """
     phrases: dict[tuple[str, ...], str] = {}
     taken = _words(claim)
@@ -176,7 +176,7 @@ def read_passage(answer: object, query: str, max_words: int) -> str | None:
     """Return the passage in an answer, as one line, cut after ``max_words`` words.
 
     Returns:
-        The passage; None where it has no word, has stop words alone, or only repeats the query.
+        The passage; None if it has no word, has only stop words, or only repeats the query.
     """
     if not isinstance(answer, str):
         return None
@@ -188,7 +188,7 @@ def read_line(answer: object, max_words: int) -> str | None:
     """Return an answer as one line, without fences and quotes around it, cut after ``max_words`` words.
 
     Returns:
-        The line, which may be a stop word such as "no"; None where it has neither letter nor digit.
+        The line, which may be a stop word such as "no"; None if it has neither letter nor digit.
     """
     if not isinstance(answer, str):
         return None
@@ -197,7 +197,7 @@ def read_line(answer: object, max_words: int) -> str | None:
 
 
 def read_object(text: str) -> dict[str, object] | None:
-    """Return the JSON object in a text, also between other words; None where there is none."""
+    """Return the JSON object in a text, even between other words; None if there is none."""
     text = _text_of(text)
     begin, end = text.find("{"), text.rfind("}")
     if not 0 <= begin < end or is_deeper(text[begin : end + 1]):
@@ -244,7 +244,7 @@ def _parts(answer: object, depth: int = 0) -> Iterator[str]:
 
 
 def _json_list(text: str) -> list[object] | None:
-    """The JSON list in a text, or the values of its JSON object, also between other words."""
+    """The JSON list in a text, or the values of its JSON object, even between other words."""
     for opening, closing in ("[]", "{}"):
         begin, end = text.find(opening), text.rfind(closing)
         if 0 <= begin < end and not is_deeper(text[begin : end + 1]):

@@ -1,7 +1,7 @@
 """One attempt to get an answer, within a time limit for the whole of it.
 
-A socket's time-out limits the wait for the next byte only: a server that sends one now and then, as gateways do while a
-model is thinking, would be waited for without end.
+A socket's time-out only limits the wait for the next byte: a server that sends one now and then, like gateways while a model is
+thinking, would be waited for indefinitely.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Wire(Protocol):
 class BoundedWire:
     """A wire with a time limit for each attempt.
 
-    An attempt that takes longer goes on in a thread of its own, which ends when the server stops sending. There are at
-    most as many such threads as the wire has connections.
+    A longer attempt goes on in a thread of its own, which ends when the server stops sending. There are at most as many such
+    threads as the wire has connections.
 
     Args:
         wire: sends a request; its own time-outs end attempts at a server that sends nothing.
@@ -42,7 +42,7 @@ class BoundedWire:
         """Send a request.
 
         Raises:
-            lm15.LM15Error: there is no answer, or not a whole one in time.
+            lm15.LM15Error: there is no complete answer in time.
         """
         answer: Future[Any] = Future()
         Thread(target=self._send, args=(request, answer), name="nlp_retrieval-lm-wire", daemon=True).start()

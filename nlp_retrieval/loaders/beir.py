@@ -31,13 +31,13 @@ __all__ = ["BeirLoader"]
 class BeirLoader(BaseLoader, BaseQueryLoader):
     """Items, queries and gold of a collection in BEIR's layout; every file may be gzip (``corpus.jsonl.gz``).
 
-    ``corpus.jsonl`` has ``_id``, ``text`` and, where there are titles, ``title``; ``queries.jsonl`` has ``_id`` and
-    ``text``; ``qrels/<split>.tsv`` has a query's id, an item's id and an integer grade. An object named ``metadata``
-    and all further fields become metadata. A query's ``family``, where its metadata has one, is its family.
+    ``corpus.jsonl`` has ``_id``, ``text`` and optionally ``title``; ``queries.jsonl`` has ``_id`` and ``text``;
+    ``qrels/<split>.tsv`` has a query's id, an item's id and an integer grade. An object named ``metadata`` and all further
+    fields become metadata. A ``family`` in a query's metadata is its family.
 
     Args:
-        path: the folder; or only a corpus file, without queries.
-        split: which judgements: ``train``, ``dev``, ``test``. Queries that are not judged in it are left out.
+        path: the folder; or a corpus file alone, without queries.
+        split: the judgements: ``train``, ``dev``, ``test``. Queries without a judgement in it are left out.
     """
 
     name = "beir"

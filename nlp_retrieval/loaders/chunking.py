@@ -1,8 +1,8 @@
-"""Cuts long items into overlapping passages that know where they came from.
+"""Cutting long items into overlapping passages that record their origin.
 
-For every passage, ``parent.content[start:end] == passage.content``; the passages of an item come in order and together
-cover everything in it except white space; none is longer than ``size``. A text without spaces (Chinese, base64) is cut
-like any other. The work is linear in the length of the text.
+For every passage, ``parent.content[start:end] == passage.content``; the passages of an item come in order and together cover
+everything in it except white space; none is longer than ``size``. A text without spaces (Chinese, base64) is cut like any
+other. The work is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["ChunkingLoader"]
 
 _LONGEST_WORD = 50
 _PIECE = 10
-"""Characters of something longer that count as a word: links, encoded data."""
+"""Characters that count as one word in long runs, such as links or encoded data."""
 
 _UNSPACED = (
     "\u2e80-\u312f\u31a0-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\uf900-\ufaff\uff00-\uff9f"
@@ -58,19 +58,19 @@ _KEYS = ("parent_id", "chunk", "start", "end")
 class ChunkingLoader(BaseLoader):
     """Cuts the items of another loader into overlapping passages.
 
-    A passage's id is ``<id of the item>#<n>``, n from 0; an item that fits whole becomes one passage, ``#0``, so that
-    the form of an id does not depend on the length of a text. A passage keeps the item's metadata, including its title,
-    and adds ``parent_id``, ``chunk`` (n) and the span of characters ``start`` and ``end``:
-    ``item.content[start:end] == passage.content``. A passage ends with a sentence if one ends in the last part of the
-    allowed length, otherwise with a word; an overlap starts with a sentence if one starts near its beginning.
+    A passage's id is ``<id of the item>#<n>``, n from 0; a short item becomes one passage, ``#0``, so that the form of an id
+    does not depend on the length of a text. A passage keeps the item's metadata, including its title, and adds ``parent_id``,
+    ``chunk`` (n) and the span of characters ``start`` and ``end``: ``item.content[start:end] == passage.content``. A passage
+    ends with a sentence if one ends in the last part of the allowed length, otherwise with a word; an overlap starts with a
+    sentence if one starts near its beginning.
 
     Args:
         source: the loader of the items.
         size: the greatest length of a passage, in ``unit``.
-        overlap: the most that a passage repeats of the end of the one before, in ``unit``; less than ``size``.
-        unit: what lengths count. In ``words``, a Chinese or Japanese character counts as a word, and so do three letters with
-            their marks of Thai, Lao, Burmese and other scripts without spaces, a syllable of Tibetan, and each piece of 10
-            characters of something longer than 50, such as a link or encoded data.
+        overlap: greatest length of the end of a passage that the next one repeats, in ``unit``; less than ``size``.
+        unit: of lengths. In ``words``, a Chinese or Japanese character counts as a word, and so do three letters with their
+            marks of Thai, Lao, Burmese and other scripts without spaces, a syllable of Tibetan, and each piece of 10 characters
+            of anything longer than 50, such as a link or encoded data.
     """
 
     name = "chunker"
@@ -94,7 +94,7 @@ class ChunkingLoader(BaseLoader):
         """Yield the passages of each item, in the order of the source.
 
         Raises:
-            SourceError: what the source raises.
+            SourceError: raised by the source.
             ItemError: the metadata of an item has a key that passages need.
         """
         for item in self.source.stream():
@@ -128,7 +128,7 @@ class ChunkingLoader(BaseLoader):
             yield 0, 0
 
     def _fits(self, text: str) -> bool:
-        """Return whether a text certainly fits whole, as most do; much cheaper than looking at its words one by one."""
+        """Return whether a text certainly fits whole, as most do; much cheaper than reading its words one by one."""
         if self.unit == "characters":
             return len(text.strip()) <= self.size
         # an upper bound: long words and long white space count more than once
@@ -139,11 +139,11 @@ class ChunkingLoader(BaseLoader):
 
 @cache
 def _pattern(longest: int, letters_per_word: int) -> re.Pattern[str]:
-    """Return the pattern of a word, or of white space that is as long as the longest word.
+    """Return the pattern of a word, or of white space as long as the longest word.
 
     Args:
-        longest: the most characters of a word that is not of a script without spaces.
-        letters_per_word: how many letters of such a script count as a word; 0 for no such rule.
+        longest: most characters of a word in a script with spaces.
+        letters_per_word: letters of a script without spaces that count as a word; 0 for no such rule.
     """
     parts, apart = [f"[{_UNSPACED}]"], _UNSPACED
     if letters_per_word:

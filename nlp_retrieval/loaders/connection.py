@@ -1,7 +1,7 @@
-"""Opening a database by its URL, with errors that say what to install and never show a secret.
+"""Opening a database by its URL, with errors that give advice and never show a secret.
 
-A URL is either in SQLAlchemy's own form or ``env:NAME``, the name of an environment variable that holds it. Whatever is
-shown, a ``repr``, a ``config`` or an error, goes through :func:`hide_secrets` or :func:`scrub` first.
+A URL is either in SQLAlchemy's own form or ``env:NAME``, the name of an environment variable that holds it. All output, such as
+a ``repr``, a ``config`` or an error, goes through :func:`hide_secrets` or :func:`scrub` first.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["HIDDEN", "connect", "hide_secrets", "make_engine", "resolve", "scrub
 # a password may hold an unescaped "@" or "/", so it ends at the last "@": hiding too much is better than too little
 _PASSWORD = re.compile(r"^(?!sqlite:///)((?>(?:[^:]*://)?)[^:@]*:)(.+)(?=@)", re.DOTALL)
 _SETTING = re.compile(r"([?&;][^=&;?]*=)([^&;]+)")
-_KEYWORD = re.compile(r"(\b\w++\s*+=\s*+)('(?:[^'\\]|\\.)*+'?|[^\s'&]++)")  # host=... password=..., as libpq has it
+_KEYWORD = re.compile(r"(\b\w++\s*+=\s*+)('(?:[^'\\]|\\.)*+'?|[^\s'&]++)")  # host=... password=..., the form of libpq
 _SECRET_NAME = re.compile(r"pass|pwd|secret|token|key|credential|odbc_connect", re.IGNORECASE)
 
 _READING = {
@@ -52,15 +52,14 @@ _PACKAGES = {
     "trino": "trino[sqlalchemy]",
     "databricks": "databricks-sqlalchemy",
 }
-"""What to install for a driver module or a dialect whose package has another name."""
+"""Package to install for a driver module or a dialect, where its name differs."""
 
 
 def hide_secrets(url: str) -> str:
     """Return a database URL with its password, and settings that look like one, replaced by ``***``.
 
     Args:
-        url: a URL, settings as libpq takes them (``host=... password=...``), or either of them not well formed; ``env:NAME``
-            stays as it is.
+        url: a URL or libpq settings (``host=... password=...``), even malformed; ``env:NAME`` stays unchanged.
     """
     return url if url.startswith("env:") else _hidden(url)[0]
 
@@ -82,13 +81,13 @@ def _hidden(url: str) -> tuple[str, set[str]]:
 
 
 def scrub(text: object, url: str) -> str:
-    """Return a message, a driver's for instance, without the secrets of the URL that caused it.
+    """Return a message, such as a driver's, without the secrets of the URL that caused it.
 
     A URL from an environment variable is a secret as a whole: no part of it is shown.
 
     Args:
         text: the message, or an exception.
-        url: the URL as it is.
+        url: the URL with its secrets.
     """
     hidden, secrets = _hidden(url)
     shown = str(text).strip()
@@ -124,8 +123,8 @@ def connect(url: str, shown: str | None = None) -> Iterator[Connection]:
 
     Args:
         url: a SQLAlchemy URL, as :func:`resolve` returns it.
-        shown: what messages show instead; by default the URL without its secrets. An environment variable may hold
-            something other than a URL, which must not be shown: for it, pass ``env:NAME``.
+        shown: shown in messages instead; by default the URL without its secrets. An environment variable may hold something
+            other than a URL, which must not be shown: pass ``env:NAME`` for it.
 
     Raises:
         DependencyError: SQLAlchemy or the database's driver is not installed.
@@ -154,7 +153,7 @@ def connect(url: str, shown: str | None = None) -> Iterator[Connection]:
 
 
 def _allow_reading_alone(driver: object) -> None:
-    """Forbid what query_only still allows an SQLite connection: attaching files, copying to them, switching journals."""
+    """Forbid operations that query_only still allows: attaching files, copying to them, switching journals."""
     if isinstance(driver, sqlite3.Connection):
         driver.set_authorizer(_reads)
 
@@ -164,18 +163,18 @@ def _reads(action: int, name: str | None, *_: str | None) -> int:
     if action == sqlite3.SQLITE_PRAGMA:
         return sqlite3.SQLITE_OK if name is not None and name.lower() in _READING_PRAGMAS else sqlite3.SQLITE_DENY
     if action == sqlite3.SQLITE_UPDATE and name == "sqlite_master":
-        return sqlite3.SQLITE_OK  # asked when a virtual table (full text) is opened; query_only forbids the real thing
+        return sqlite3.SQLITE_OK  # requested when a virtual table (full text) is opened; query_only forbids actual writes
     return sqlite3.SQLITE_OK if action in _READING else sqlite3.SQLITE_DENY
 
 
 def make_engine(url: str, shown: str, *, who: str = "DatabaseLoader", may_create: bool = False) -> Engine:
-    """Return what opens connections to a database, one for each transaction; none is opened yet.
+    """Return a function that opens connections to a database, one per transaction; none is opened yet.
 
     Args:
         url: a SQLAlchemy URL, as :func:`resolve` returns it.
         shown: what messages show instead.
-        who: needs SQLAlchemy, for the message where it is not installed.
-        may_create: whether an SQLite file that is not there is created with the first connection.
+        who: needs SQLAlchemy, for the message if it is not installed.
+        may_create: whether a missing SQLite file is created with the first connection.
 
     Raises:
         DependencyError: SQLAlchemy or the database's driver is not installed.

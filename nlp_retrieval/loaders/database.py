@@ -1,7 +1,7 @@
 """Items from any database that SQLAlchemy reaches: PostgreSQL, MySQL, SQLite, Oracle, SQL Server, DuckDB, ...
 
-Rows are always streamed, values reach SQL only as bound parameters, and a table's name is looked up in the database's own
-list and quoted by SQLAlchemy, never pasted into a statement.
+Rows are always streamed, values reach SQL only as bound parameters, and a table's name is looked up in the database's own list
+and quoted by SQLAlchemy, never pasted into a statement.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ class DatabaseLoader(RecordLoader):
             name of an environment variable that holds it, so that a config file needs no password. A password in the
             URL itself is shown as ``***`` by ``repr`` and ``config``, which then cannot open the database again.
         query: an SQL query with ``:name`` for a parameter (a plain colon is written ``\:``). Not with ``table``.
-        table: the name of a table or view, with its schema where it needs one (``schema.table``). Not with ``query``.
+        table: the name of a table or view, with its schema if it needs one (``schema.table``). Not with ``query``.
         parameters: the values of the query's parameters; a list for ``IN :name``.
         id_field: the column that holds the id, unique: text, integer or UUID; of a query also a path into a JSON column
             (``doc.id``), or None: the number of the row, from 0.
         content_field: the column that holds the text, or several, which are joined by line ends.
-        title_field: the column that holds the title, where there is one. None: the items have no titles.
+        title_field: the column that holds the title, if there is one. None: the items have no titles.
         metadata_fields: the columns to keep as metadata. None: all the others.
     """
 
@@ -83,15 +83,15 @@ class DatabaseLoader(RecordLoader):
         self.parameters = parameters
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
-        return copy.copy(self)  # keeps the URL with its password, which the arguments do not hold
+        return copy.copy(self)  # keeps the URL with its password, which the arguments lack
 
     def records(self) -> Iterator[tuple[str, JsonObject]]:
         """Yield the rows as objects, in batches from the server.
 
         Raises:
             DependencyError: SQLAlchemy or the database's driver is not installed.
-            SourceError: the database, the table or a column is missing, the SQL fails, or a value is no JSON value.
-            ConfigurationError: the parameters are not those of the query.
+            SourceError: the database, the table or a column is missing, the SQL fails, or a value cannot be converted to JSON.
+            ConfigurationError: the parameters do not match the query.
         """
         url = resolve(self._url)
         shown = str(self.path)
@@ -110,7 +110,7 @@ class DatabaseLoader(RecordLoader):
                 yield {column: row[position] for position, column in columns.items()}
         except RetrievalError:
             raise
-        except Exception as error:  # drivers raise what they like, and their messages may show the password
+        except Exception as error:  # drivers raise any exceptions, and their messages may show the password
             reason = scrub(getattr(error, "orig", None) or error, url)
             raise SourceError(f"{source}: the database refused: {reason}; check the SQL") from None
 
@@ -152,7 +152,7 @@ class DatabaseLoader(RecordLoader):
         raise SourceError(f"{source}: no such table or view; {nearest(name, known)}")
 
     def _columns(self, source: str, found: list[str]) -> dict[int, str]:
-        """The positions and names of the columns that are used.
+        """The positions and names of the columns in use.
 
         Raises:
             SourceError: one is missing, or the name of one occurs twice.

@@ -1,4 +1,4 @@
-"""Which fields of a record are its id, its text, its title and its metadata: one answer for all loaders of records.
+"""The fields of a record that are its id, text, title and metadata, chosen alike by all loaders of records.
 
 A field is a name, or a path into objects (``doc.body``); a field whose own name holds dots is found by that name first.
 """
@@ -39,7 +39,7 @@ def has_field(row: JsonObject, field: str) -> bool:
 
 
 def field_of(row: JsonObject, field: str) -> JsonValue:
-    """Return the value of a field; null where the record lacks it."""
+    """Return the value of a field; null if the record lacks it."""
     if field in row:
         return row[field]
     parent = _parent(row, field) if "." in field else None
@@ -47,7 +47,7 @@ def field_of(row: JsonObject, field: str) -> JsonValue:
 
 
 def _parent(row: JsonObject, path: str) -> JsonObject | None:
-    """The innermost object that a path leads to, where that has the last name of it."""
+    """The innermost object on a path, if it has the last name of the path."""
     *outer, last = path.split(".")
     value: JsonValue = row
     for name in outer:
@@ -56,7 +56,7 @@ def _parent(row: JsonObject, path: str) -> JsonObject | None:
 
 
 def without_fields(row: JsonObject, fields: Collection[str]) -> JsonObject:
-    """Return the record without these fields; objects from which a path takes everything go too."""
+    """Return the record without these fields; objects that are left empty by a path are removed too."""
     kept = {name: value for name, value in row.items() if name not in fields}
     for path in fields:
         if "." in path and path not in row and _parent(row, path) is not None:
@@ -75,15 +75,15 @@ def missing_field(
     aliases: Sequence[str],
     given: Sequence[str] | None = None,
 ) -> SourceError:
-    """Return the error about a field that is not there, with the name that was probably meant.
+    """Return the error about a missing field, with the name that was probably meant.
 
     Args:
-        place: where it is missing.
+        place: its location.
         parameter: which names the field. None: the reader cannot name another.
         field: its name.
-        found: the names that are there.
+        found: the existing names.
         aliases: other names that such a field often has.
-        given: the whole list, where the parameter is a list of fields.
+        given: the whole list, if the parameter is a list of fields.
     """
     meant = likely(field, found, aliases)
     if parameter is None:
@@ -104,7 +104,7 @@ def joined_text(
     """Return a text field, or several joined by line ends; of several, some may be missing, null or empty.
 
     Raises:
-        SourceError: there is none of them, or one is not text.
+        SourceError: all of them are missing, or one is not text.
     """
     if isinstance(fields, str):
         if not has_field(row, fields):
@@ -117,7 +117,7 @@ def joined_text(
 
 
 class RecordLoader(BaseLoader):
-    """Base of loaders of records: a subclass yields the records of its source, this makes items of them.
+    """Base of loaders of records: a subclass yields the records of its source, and this class turns them into items.
 
     Args:
         id_field: the field that holds the id, unique in the source. None: the number of the record, from 0.
@@ -127,7 +127,7 @@ class RecordLoader(BaseLoader):
     """
 
     path: str | Path
-    """Where the records are, as messages say it."""
+    """Location of the records, for messages."""
     id_field: str | None
     content_field: str | Sequence[str]
     title_field: str | None
@@ -149,7 +149,7 @@ class RecordLoader(BaseLoader):
 
     @abstractmethod
     def records(self) -> Iterator[tuple[str, JsonObject]]:
-        """Yield the records of the source, each with its place for messages, in bounded memory.
+        """Yield the records of the source, each with its location for messages, in bounded memory.
 
         Raises:
             SourceError: the source is missing or malformed.
@@ -162,7 +162,7 @@ class RecordLoader(BaseLoader):
         return [field for field in (self.id_field, *texts, self.title_field) if field is not None]
 
     def parameter_of(self, field: str) -> str:
-        """Return which parameter names a field that is taken."""
+        """Return the parameter that names a field in use."""
         return "id_field" if field == self.id_field else "title_field" if field == self.title_field else "content_field"
 
     def check_columns(self, place: str, columns: Collection[str]) -> None:
@@ -174,7 +174,7 @@ class RecordLoader(BaseLoader):
         wanted: list[tuple[str, str | Sequence[str], Sequence[str]]] = [("content_field", self.content_field, CONTENT_NAMES)]
         if self.id_field is not None:
             wanted.insert(0, ("id_field", self.id_field, ID_NAMES))
-        if self.title_field not in (None, "title"):  # without the default title a table has none
+        if self.title_field not in (None, "title"):  # a table without the default title field has none
             wanted.append(("title_field", str(self.title_field), ("title",)))
         wanted.append(("metadata_fields", self.metadata_fields or (), ()))
         for parameter, given, aliases in wanted:
@@ -184,7 +184,7 @@ class RecordLoader(BaseLoader):
                     raise missing_field(place, parameter, field, columns, aliases, several)
 
     def used_columns(self, columns: Sequence[str]) -> list[str]:
-        """Return those columns of a table that become items."""
+        """Return the columns of a table that become items."""
         if self.metadata_fields is None:
             return list(columns)
         used = {*self.taken_fields, *self.metadata_fields, "metadata"}

@@ -1,4 +1,4 @@
-"""Reading text files that nobody has checked yet: UTF-8, plain or gzip, one entry at a time.
+"""Reading unchecked text files: UTF-8, plain or gzip, one entry at a time.
 
 Memory never grows beyond one line; anything wrong with a file is a :class:`~nlp_retrieval.errors.SourceError` that names
 the file and the line. Files are opened by :mod:`~nlp_retrieval.core.files.opening`, JSON is read by
@@ -36,12 +36,12 @@ SAVE_AS_UTF8 = "save the file as UTF-8, for example with iconv -f ISO-8859-1 -t 
 
 
 def too_long(place: str) -> SourceError:
-    """Return what to raise for a line, a cell or a row of more than ``MAX_ENTRY`` bytes or characters."""
+    """Return the error for a line, a cell or a row of more than ``MAX_ENTRY`` bytes or characters."""
     return SourceError(f"{place}: longer than {MAX_ENTRY >> 20} MiB; split the text up")
 
 
 def encoding_error(place: str, error: UnicodeDecodeError) -> SourceError:
-    """Return what to raise for bytes that are not UTF-8."""
+    """Return the error for bytes that are not UTF-8."""
     byte = error.object[error.start]
     return SourceError(f"{place}: not UTF-8 (byte 0x{byte:02x}: {error.reason}); {SAVE_AS_UTF8}")
 
@@ -77,7 +77,7 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
 
 
 def read_json_lines(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
-    """Yield the objects of a JSON Lines file, each with its place (``items.jsonl, line 17``); blank lines are skipped.
+    """Yield the objects of a JSON Lines file, each with its location (``items.jsonl, line 17``); blank lines are skipped.
 
     Args:
         path: a file that :func:`read_lines` can read.

@@ -26,17 +26,17 @@ _NO_GOLD = "HotpotQA's test release withholds the supporting facts: use the trai
 class HotpotqaLoader(BaseLoader, BaseQueryLoader):
     """Items, queries and gold from HotpotQA's own release files (``hotpot_dev_distractor_v1.json``).
 
-    The contexts of all questions together are the corpus: one item per title, with the title as its id. Where one title
-    comes with different texts, the first is kept and a warning counts the others. While streaming, only two digests per
-    title are held in memory. Queries have ``answer``, ``type`` and ``level`` in their metadata, where the release has them.
+    The contexts of all questions together are the corpus: one item per title, with the title as its id. If a title has
+    different texts, the first is kept and a warning counts the others. While streaming, only two digests per title are held in
+    memory. Queries have the release's ``answer``, ``type`` and ``level`` in their metadata, if present.
 
-    With ``sentence_facts``, items have ``sentence_starts`` and queries have ``supporting_facts`` in their metadata too, so that
-    an answer's supporting facts can be judged. Items of both ways are different items to an index.
+    With ``sentence_facts``, items also have ``sentence_starts`` and queries ``supporting_facts`` in their metadata, so that an
+    answer's supporting facts can be judged. To an index, items with and without them are different.
 
     Args:
         path: the release file, one JSON list, plain or gzip.
-        sentence_facts: whether items tell where the sentences begin that the release counts, and queries which of them support
-            the answer.
+        sentence_facts: whether items hold the starts of the release's sentences, and queries the sentences that support the
+            answer.
     """
 
     name = "hotpotqa"
@@ -47,7 +47,7 @@ class HotpotqaLoader(BaseLoader, BaseQueryLoader):
         self.sentence_facts = sentence_facts
 
     def stream(self) -> Iterator[SearchableItem]:
-        """Yield one item per title, in the order in which the titles first occur.
+        """Yield one item per title, in the order of first occurrence.
 
         Raises:
             SourceError: the file is missing or malformed.
@@ -141,7 +141,7 @@ def _contexts(place: str, row: JsonObject) -> Iterator[tuple[str, list[JsonValue
 
 def _facts(place: str, query_id: str, row: JsonObject) -> list[JsonValue]:
     """The supporting facts of a question, each of which names a sentence of its contexts."""
-    supporting_titles(place, row, _NO_GOLD)  # refuses what is no list of facts
+    supporting_titles(place, row, _NO_GOLD)  # refuses anything but a list of facts
     counts: dict[str, int] = {}
     for title, sentences in _contexts(place, row):
         counts.setdefault(title, len(sentences))
@@ -170,7 +170,7 @@ def _join(sentences: list[JsonValue]) -> tuple[str, list[JsonValue]]:
     """Join sentences, most of which begin with a space, and add a space where neither side has one.
 
     Returns:
-        The content, and where each sentence begins in it.
+        The content, and the start of each sentence in it.
     """
     content = ""
     begins = []

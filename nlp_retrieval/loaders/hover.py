@@ -25,8 +25,8 @@ _NO_GOLD = "HoVer's test release withholds the supporting facts: use the train o
 class HoverLoader(BaseQueryLoader):
     """Claims and gold titles from HoVer's own release files (``hover_train_release_v1.1.json``, ``hover_dev_...``).
 
-    Gold is keyed by title, each distinct supporting title with grade 1. Claims written from the same HotpotQA question have
-    its id (``hpqa_id``) as their family. Queries have ``hops`` and ``label`` in their metadata.
+    Gold is keyed by title, each distinct supporting title with grade 1. Claims written from the same HotpotQA question have its
+    id (``hpqa_id``) as their family. Queries have ``hops`` and ``label`` in their metadata.
 
     Args:
         path: the release file, one JSON list, plain or gzip.
@@ -48,7 +48,7 @@ class HoverLoader(BaseQueryLoader):
         self.label = label
 
     def queries(self) -> list[Query]:
-        """Return the claims that are kept, in the order of the file; the test release has claims too.
+        """Return the kept claims, in the order of the file; the test release has claims too.
 
         Raises:
             SourceError: the file is missing or malformed, or no claim is kept.

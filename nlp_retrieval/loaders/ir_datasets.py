@@ -1,7 +1,7 @@
 """Items, queries and gold from ``ir_datasets``, the catalogue of collections (MacAvaney et al., SIGIR 2021).
 
-A collection that is not on this machine is downloaded by that library, into its own folder (``IR_DATASETS_HOME``), when it
-is read here: it is the user who names it.
+If the user names a collection that is not on this machine, that library downloads it into its own folder (``IR_DATASETS_HOME``)
+when it is read.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class IrDatasetsLoader(RecordLoader, BaseQueryLoader):
     Args:
         path: the name of the data set, such as ``beir/scifact/test`` or ``msmarco-passage/trec-dl-2019/judged``.
         content_field: the field of a document that holds the text, or several, which are joined by line ends.
-        title_field: the field that holds the title, where there is one. None: the items have no titles.
+        title_field: the field that holds the title, if there is one. None: the items have no titles.
         metadata_fields: the fields to keep as metadata. None: all the others.
-        query_field: the field of a query that holds its text, or several. None: what the library takes as its text.
+        query_field: the field of a query that holds its text, or several. None: the library's default text.
     """
 
     name = "ir_datasets"
@@ -85,7 +85,7 @@ class IrDatasetsLoader(RecordLoader, BaseQueryLoader):
 
     def _judgements(self) -> Iterator[Judgement]:
         for place, judged in self._all("qrels"):
-            # which differs for each: what the library has cannot be corrected, so of several grades the highest counts
+            # which differs for each; the library's data cannot be corrected, so of several grades the highest counts
             yield place, str(judged.query_id), str(judged.doc_id), judged.relevance, place
 
     def _read(self) -> Iterator[tuple[str, Query]]:
@@ -111,7 +111,7 @@ class IrDatasetsLoader(RecordLoader, BaseQueryLoader):
                 yield f"{self.path}, {what} {number}", entry
         except RetrievalError:
             raise
-        except Exception as error:  # the library and its readers raise what they like
+        except Exception as error:  # the library and its readers raise any exceptions
             given = f"after {number:,} it gives no more {what}" if number else f"it gives no {what}"
             raise SourceError(
                 f"{self.path}: {given} ({_first_words(error)}); where it is not downloaded, check the network, or copy the "
@@ -132,7 +132,7 @@ class IrDatasetsLoader(RecordLoader, BaseQueryLoader):
 
 
 def _first_words(error: Exception) -> str:
-    """Return what an error of the library says itself: it puts the errors of all sources, unshortened, behind a sentence."""
+    """Return the library's own message for an error: it puts the errors of all sources, unshortened, behind a sentence."""
     said = error.args[0] if error.args else type(error).__name__
     while isinstance(said, tuple) and said:
         said = said[0]

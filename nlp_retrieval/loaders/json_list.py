@@ -1,4 +1,4 @@
-"""Streams the entries of a file that is one big JSON list, the form in which HoVer and HotpotQA are released.
+"""Streaming the entries of a file that is one big JSON list, such as the releases of HoVer and HotpotQA.
 
 ``json.load`` would hold hundreds of megabytes of text and several times as much in objects. Here a window slides over
 the text and entries are decoded from it one by one. It grows only when an entry reaches past its end, by doubling, so
@@ -38,7 +38,7 @@ _LONGEST_TOKEN = 16
 
 
 def read_json_objects(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
-    """Yield the objects of a JSON list, each with its place (``hover.json, line 3 (entry 1)``).
+    """Yield the objects of a JSON list, each with its location (``hover.json, line 3 (entry 1)``).
 
     Args:
         path: a UTF-8 file, plain or gzip.
@@ -53,7 +53,7 @@ def read_json_objects(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
 
 
 def read_json_file_of_records(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
-    """Yield the objects of a file that is one JSON list or JSON lines, each with its place.
+    """Yield the objects of a file that is one JSON list or JSON lines, each with its location.
 
     Raises:
         SourceError: as :func:`read_json_objects` and :func:`~nlp_retrieval.loaders.files.read_json_lines`.
@@ -64,7 +64,7 @@ def read_json_file_of_records(path: str | Path) -> Iterator[tuple[str, JsonObjec
 
 
 def read_json_list(path: str | Path, buffer_size: int = 2**20) -> Iterator[tuple[str, JsonValue]]:
-    """Yield the entries of a JSON list, whatever they are, each with its place.
+    """Yield the entries of a JSON list, of any type, each with its location.
 
     Args:
         path: a UTF-8 file, plain or gzip.

@@ -1,4 +1,4 @@
-"""Items from a JSON Lines file of any layout: the user says which field is which."""
+"""Items from a JSON Lines file of any layout: the user names the fields."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Turns a raw record of any source into an item, a query or its gold, with errors that name the record's place.
+"""Turning raw records of any source into items, queries and gold, with errors that name the record's location.
 
-For all loaders, an id is text or an integer, which becomes text (the exports of MS MARCO and many databases number their
-rows); floats, booleans, null and white space are refused, because ``1.0`` and ``1`` would be one id or two depending on
-who wrote the file. A missing field is an error that shows the fields found.
+For all loaders, an id is text or an integer, which becomes text (the exports of MS MARCO and many databases number their rows);
+floats, booleans, null and white space are refused, because ``1.0`` and ``1`` would be one id or two depending on the program
+that wrote the file. A missing field is an error that lists the existing fields.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SHOWN = 12
 
 
 def quoted(names: Collection[str]) -> str:
-    """List names for an error message, in their order, shortened where they are very many or very long."""
+    """List names for an error message, in their order, shortened if they are very many or very long."""
     shown = [f'"{name[:40]}"' for name in list(names)[:_SHOWN]]
     more = [f"and {len(names) - _SHOWN} more"] if len(names) > _SHOWN else []
     return ", ".join(shown + more) or "none"
@@ -94,10 +94,10 @@ def as_title(place: str, field: str, value: JsonValue) -> str:
 
 
 def metadata_of(place: str, row: JsonObject, taken: Collection[str]) -> JsonObject:
-    """Return the fields of a row that are not taken, joined by the fields of an object named ``metadata``.
+    """Return the unused fields of a row, joined by the fields of an object named ``metadata``.
 
     Args:
-        place: where the row stands.
+        place: location of the row.
         row: the record.
         taken: top-level fields with a meaning of their own.
 
@@ -132,7 +132,7 @@ def make_item(place: str, item_id: str, content: str, metadata: JsonObject) -> S
     """Build an item.
 
     Raises:
-        SourceError: a value cannot be stored: too deeply nested, not finite, half of a surrogate pair.
+        SourceError: a value cannot be stored: it is too deeply nested, not finite, or has a lone surrogate.
     """
     try:
         return SearchableItem(item_id=item_id, content=content, metadata=metadata)
@@ -177,9 +177,9 @@ def supporting_titles(place: str, row: Mapping[str, JsonValue], cure: str) -> li
     """Return the distinct titles of ``supporting_facts``, in order: the form that HotpotQA and HoVer share.
 
     Args:
-        place: where the record stands.
+        place: location of the record.
         row: the record.
-        cure: what to do where there are no supporting facts.
+        cure: advice if there are no supporting facts.
 
     Raises:
         SourceError: there are none, or they are not pairs of a title and the number of a sentence.

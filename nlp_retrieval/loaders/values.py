@@ -1,4 +1,4 @@
-"""What databases and tables hold, as JSON values."""
+"""Values of databases and tables as JSON values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["plain_value"]
 
 
 _EXACT = 2**53
-"""Whole numbers up to this one are floats without a loss."""
+"""Largest whole number up to which floats are exact."""
 
 _LEAVE_OUT = "convert it to text, or leave it out with metadata_fields"
 
@@ -23,17 +23,17 @@ _LEAVE_OUT = "convert it to text, or leave it out with metadata_fields"
 def plain_value(  # noqa: PLR0911 -- one for each kind of value
     place: str, column: str, value: object, whole: bool = False, cure: str = _LEAVE_OUT
 ) -> JsonValue:
-    """Turn what a driver or a table gives into a JSON value; NaN, which tables write where there is no value, becomes null.
+    """Turn a value of a driver or a table into a JSON value; NaN, which tables use for missing values, becomes null.
 
     Args:
-        place: where it stands.
+        place: its location.
         column: its column.
-        value: what was given.
+        value: to convert.
         whole: a decimal without fraction becomes an integer (Oracle's ids).
-        cure: what to do where it is no JSON value.
+        cure: advice if it cannot be converted.
 
     Raises:
-        SourceError: it is none: bytes, an interval.
+        SourceError: it cannot be converted: bytes, an interval.
     """
     match value:
         case None | bool() | int() | str():

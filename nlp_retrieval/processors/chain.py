@@ -1,4 +1,4 @@
-"""Several processors as one: each works on the sub-queries of the one before it."""
+"""Several processors in sequence: each works on the sub-queries of the one before it."""
 
 from __future__ import annotations
 

@@ -22,14 +22,14 @@ MAX_WORDS = 32
 
 
 class ClaimDecomposition(CompiledProcessor[list[str]]):
-    """Has a language model break each claim into search phrases: proper nouns, descriptions that fit one thing, relations.
+    """Lets a language model break each claim into search phrases: proper nouns, descriptions that fit one thing, relations.
 
-    A claim without a usable answer is searched as it is; one warning per batch says how many there were, and why.
+    A claim without a usable answer is searched unchanged; one warning per batch gives their number and the reason.
 
     Args:
         lm: the language model.
         keep_query: whether the claim itself comes first.
-        max_phrases: the most phrases taken from the model's answer.
+        max_phrases: most phrases taken from the model's answer.
         max_words: a longer phrase is cut after this many words.
         program: the JSON file of a compiled program, as ``nlp-retrieval hover optimize`` writes it; by default the plain
             signature.

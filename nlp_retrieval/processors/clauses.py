@@ -23,7 +23,7 @@ class ClauseSplit(BaseUserQueryProcessor):
 
     Args:
         min_words: a clause has at least this many words.
-        max_clauses: the most clauses; further ones join the last.
+        max_clauses: most clauses; further ones join the last.
         keep_query: whether the query itself comes first.
     """
 

@@ -45,7 +45,7 @@ class CompiledProcessor(BaseUserQueryProcessor, Generic[AnswerT]):
         return 1
 
     def process(self, nlqs: list[str]) -> list[list[str]]:
-        """Ask about each query that says something, and return the sub-queries of all.
+        """Ask about each query that has content, and return the sub-queries of all.
 
         Raises:
             DependencyError: DSPy is not installed.
@@ -54,7 +54,7 @@ class CompiledProcessor(BaseUserQueryProcessor, Generic[AnswerT]):
         return [self.subqueries(nlq, answers.get(nlq)) for nlq in nlqs]
 
     def answers(self, nlqs: list[str]) -> dict[str, AnswerT | None]:
-        """Ask about each query that says something; None where there is no usable answer.
+        """Ask about each query that has content; None without a usable answer.
 
         Raises:
             DependencyError: DSPy is not installed.
@@ -79,7 +79,7 @@ class CompiledProcessor(BaseUserQueryProcessor, Generic[AnswerT]):
 
     @abstractmethod
     def read(self, question: Mapping[str, Any], answer: object) -> AnswerT | None:
-        """Return what can be used of an answer; None if nothing can."""
+        """Return the usable part of an answer; None if there is none."""
 
     @abstractmethod
     def subqueries(self, nlq: str, answer: AnswerT | None) -> list[str]:

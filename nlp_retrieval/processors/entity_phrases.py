@@ -1,7 +1,7 @@
-"""Sub-queries without a language model: what a claim names, and what it describes without naming it.
+"""Sub-queries without a language model: the names in a claim, and the things it describes without naming.
 
-A phrase is cut out of the query in the query's own spelling. Mentions come from :mod:`nlp_retrieval.text.mentions`, by
-rules, or from a spaCy pipeline; this module decides which to search for, with which words beside them, and in which order.
+A phrase is cut out of the query in the query's own spelling. Mentions come from :mod:`nlp_retrieval.text.mentions`, by rules,
+or from a spaCy pipeline; this module decides which to search for, with which neighbouring words, and in which order.
 """
 
 from __future__ import annotations
@@ -36,21 +36,20 @@ class _Word:
     begin: int
     end: int
     after_break: bool
-    """Whether punctuation stands between the previous word and this one."""
+    """True if punctuation separates the previous word from this one."""
 
 
 class EntityPhrases(BaseUserQueryProcessor):
     """Searches for the query itself and for two or three specific phrases of it.
 
-    Phrases are, most specific first: quoted titles; names, longest first; descriptions of at least two words
-    that name nothing ("swimming pool designer"); years. A title or name includes the nearest words, which say how it is
-    related: "director of the film Barry Lyndon" gives "director film Barry Lyndon". A query without any such phrase is
-    searched as it is.
+    Phrases are, most specific first: quoted titles; names, longest first; descriptions of at least two words that name nothing
+    ("swimming pool designer"); years. A title or name includes the nearest words, which give its relation: "director of the
+    film Barry Lyndon" gives "director film Barry Lyndon". A query without any such phrase is searched unchanged.
 
     Args:
         spacy_pipeline: name or folder of a spaCy pipeline that finds names; by default rules find them, without a model.
-        max_phrases: the most phrases, not counting the query.
-        context: the most words that a name includes from either side, within its clause and without function words or names.
+        max_phrases: most phrases, not counting the query.
+        context: most words that a name includes from either side, within its clause and without function words or names.
         keep_query: whether the query itself comes first.
     """
 
@@ -115,7 +114,7 @@ def _phrases(query: str, mentions: Mentions, context: int) -> list[str]:
 
 
 def _can_be_searched(phrase: str) -> bool:
-    """Return whether engines find a word in it: they skip function words and, most of them, single letters."""
+    """Return whether engines match any word in it: they skip function words and, most of them, single letters."""
     return any(len(word) > 1 and word not in FUNCTION_WORDS for word in normalize(phrase).split())
 
 
@@ -132,7 +131,7 @@ def _words(query: str) -> list[_Word]:
 
 
 def _located(words: list[_Word], names: set[str]) -> list[range]:
-    """Where names occur, as ranges of words; of overlapping names the first, of those with the same first word the longest."""
+    """Positions of names, as ranges of words; of overlapping names the first, of those with the same first word the longest."""
     lengths: dict[str, set[int]] = {}
     for name in names:
         parts = name.split()
@@ -156,7 +155,7 @@ def _located(words: list[_Word], names: set[str]) -> list[range]:
 
 
 def _only_initials(words: list[_Word], begin: int, end: int) -> bool:
-    """Return whether only initials stand between two names, as in "Robert" and "A." before "Iger"."""
+    """Return whether there are only initials between two names, as in "Robert" and "A." before "Iger"."""
     return len(words[end - 1].text) == 1 and all(len(word.text) == 1 for word in words[begin:end])
 
 

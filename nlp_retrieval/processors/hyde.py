@@ -1,4 +1,4 @@
-"""Hypothetical document embeddings (HyDE): a language model writes a passage that would answer, which is then searched with.
+"""Hypothetical document embeddings (HyDE): a language model writes a passage that would answer, and the search uses it.
 
 Gao et al., "Precise Zero-Shot Dense Retrieval without Relevance Labels", ACL 2023: the passage need not be true; its vector
 lies near those of true passages.
@@ -31,8 +31,8 @@ class ExpandedQuery:
 
     Args:
         original: the query.
-        hypothetical: the passage that would answer it; empty where the model gave none.
-        expanded: both, the query first; the query alone where there is no passage.
+        hypothetical: the passage that would answer it; empty if the model gave none.
+        expanded: both, the query first; only the query if there is no passage.
     """
 
     original: str
@@ -41,16 +41,16 @@ class ExpandedQuery:
 
 
 class HyDE(CompiledProcessor[str]):
-    """Has a language model write a hypothetical passage for each query, and searches with it.
+    """Lets a language model write a hypothetical passage for each query, and searches with it.
 
-    A query without a usable answer is searched as it is; one warning per batch says how many there were, and why.
+    A query without a usable answer is searched unchanged; one warning per batch gives their number and the reason.
 
     Args:
         lm: the language model.
         keep_query: whether the query is searched too, before the passage; otherwise the passage replaces it.
         max_words: a longer passage is cut after this many words.
         program: the JSON file of a compiled program; by default the plain signature.
-        form: ``separate`` searches for query and passage as two, ``concatenated`` for both as one text, the query first.
+        form: ``separate`` searches for query and passage separately, ``concatenated`` for both as one text, the query first.
 
     Raises:
         SourceError: there is no such file, or it is not JSON.

@@ -15,10 +15,10 @@ from nlp_retrieval.text.mentions import normalize
 
 
 class KeywordExpansion(BaseUserQueryProcessor):
-    """Searches for the query, and for the query followed by keywords that it does not have yet.
+    """Searches for the query, and for the query followed by keywords that it lacks.
 
-    Words are compared without case, accents and possessive endings. A query to which nothing is added is searched as it
-    is; so is one without a word, which keywords would turn into a question that nobody asked.
+    Words are compared without case, accents and possessive endings. A query to which nothing is added is searched unchanged; so
+    is one without words, because keywords alone would be a different question.
 
     Args:
         keywords: a list for every query; or, by trigger, the keywords for queries that contain this word or phrase.

@@ -1,4 +1,4 @@
-"""Reranking by a model that reads the query and a passage together: the slowest way, and the most exact."""
+"""Reranking by a model that reads the query and a passage together: the slowest method, and the most exact."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class CrossEncoderReranker(ModelHolder[PairModel], BaseReranker):
     reranker is an error.
 
     Args:
-        model: a hub name, or a local folder. With ``backend="onnx"`` a folder with tokenizer.json and model.onnx will do.
+        model: a hub name, or a local folder. With ``backend="onnx"`` a folder with tokenizer.json and model.onnx is enough.
         backend: ``torch`` runs the model by sentence-transformers; ``onnx`` by onnxruntime on the CPU: the export in its
-            folder, which needs no torch, or one that is made at first use and kept in the cache.
-        precision: of the weights by ONNX: ``auto`` takes an export in the folder as it is, and where there is none makes one
-            of 8 bits; ``float32`` and ``int8`` make one in any case. By torch they are in float32.
+            folder, which needs no torch, or one that is created at first use and kept in the cache.
+        precision: of the weights by ONNX: ``auto`` uses an export in the folder as it is, and creates one of 8 bits if there is
+            none; ``float32`` and ``int8`` always create one. By torch they are in float32.
         max_length: tokens that are read of a pair, query and passage together; by default the model's own limit.
         batch_size: pairs that torch reads at once; batches hold passages of similar length.
-        blend: what happens to the incoming ranking: ``replace`` it, fuse with it by ``rank`` or by ``score``.
+        blend: use of the incoming ranking: ``replace`` it, fuse with it by ``rank`` or by ``score``.
         device: torch device: ``cpu``, ``cuda``, ...; by default the best there is.
         revision: commit, tag or branch on the hub.
     """

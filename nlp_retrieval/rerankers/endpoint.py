@@ -19,7 +19,7 @@ from nlp_retrieval.core.search.reranker import BaseReranker, Blend
 from nlp_retrieval.lm.counting import CallCounter, CallCounts
 from nlp_retrieval.lm.endpoint import EndpointCalls, EndpointKey, ModelEndpoint, check_url, side_by_side
 
-# Reading what a rerank endpoint answered: bytes of anybody become scores, or an error that says why not.
+# Reading the answer of a rerank endpoint: untrusted bytes become scores, or an error with the reason.
 
 _LARGEST_PER_BYTE = 6
 _LARGEST_PER_DOCUMENT = 2**10
@@ -29,14 +29,14 @@ _MOST_TOKENS = 2**40
 
 
 class RerankAnswer(NamedTuple):
-    """Scores in the order in which documents were sent, and the tokens that they took; 0 where that is not said."""
+    """Scores in the order of the documents sent, and the tokens used; 0 if the server does not say."""
 
     scores: Scores
     tokens: int
 
 
 def largest_answer(documents: list[str]) -> int:
-    """Return how many bytes an answer may have; some servers send the documents back, and JSON may escape each letter."""
+    """Return the byte limit of an answer; some servers send the documents back, and JSON may escape each letter."""
     sent = sum(len(document.encode("utf-8", "surrogatepass")) for document in documents)
     return _LARGEST_PER_BYTE * sent + _LARGEST_PER_DOCUMENT * len(documents) + _LARGEST_BESIDE
 
@@ -46,10 +46,10 @@ def read_scores(body: bytes, documents: list[str]) -> RerankAnswer:
 
     Args:
         body: of the answer.
-        documents: what was sent.
+        documents: the documents sent.
 
     Raises:
-        ValueError: it is no such answer; the message says what it is, as half a sentence.
+        ValueError: it is no such answer; the message gives the reason, as half a sentence.
     """
     content = parse_json(body, max_bytes=largest_answer(documents))
     results = content.get("results") if isinstance(content, dict) else None
@@ -74,7 +74,7 @@ def read_scores(body: bytes, documents: list[str]) -> RerankAnswer:
 
 
 def _tokens(content: dict[str, Any]) -> int:
-    """As Jina counts (``usage.total_tokens``), or Cohere (``meta.tokens.input_tokens``)."""
+    """Token count of Jina (``usage.total_tokens``) or Cohere (``meta.tokens.input_tokens``)."""
     for path in (("usage", "total_tokens"), ("meta", "tokens", "input_tokens")):
         found: object = content
         for key in path:
@@ -88,7 +88,7 @@ def _tokens(content: dict[str, Any]) -> int:
 
 
 class _Request(NamedTuple):
-    """A query, and which pairs it is asked about."""
+    """A query, and the pairs to ask about."""
 
     query: str
     pairs: list[int]
@@ -97,16 +97,16 @@ class _Request(NamedTuple):
 class HttpReranker(BaseReranker):
     """A reranker behind a Cohere- or Jina-compatible endpoint (Cohere, Jina, vLLM, llama.cpp, LocalAI, a gateway).
 
-    ``/rerank`` of the server is asked with a query and documents, and answers with a ``relevance_score`` for each, which is
-    the score. Requests and tokens count as those of language models do, in benchmarks too; a price is that of the model
+    The server's ``/rerank`` gets a query and documents, and returns a ``relevance_score`` for each, which is the score.
+    Requests and tokens are counted like those of language models, in benchmarks too; the price is that of the model
     ``http/<model>``.
 
     Args:
-        base_url: what ``/rerank`` is added to (``https://api.cohere.com/v2``, ``https://api.jina.ai/v1``,
+        base_url: the URL that ``/rerank`` is appended to (``https://api.cohere.com/v2``, ``https://api.jina.ai/v1``,
             ``http://localhost:8000/v1``). Redirects are not followed.
         model: name of the model, as the server knows it.
         api_key_env: the environment variable that holds the key; by default none is sent.
-        max_characters: how much of a passage is sent; the rest is left out. By default all of it.
+        max_characters: most characters of a passage that are sent; by default all of them.
         documents_per_call: the most passages in a request.
         calls_at_once: the most requests under way at the same time.
         calls_per_minute: the most requests that begin within a minute, evenly spaced; None for no limit.
@@ -115,7 +115,7 @@ class HttpReranker(BaseReranker):
             says how long to wait, no request begins before (at most 60 s).
         timeout: seconds for an attempt, from the connection to the last byte of the answer.
         max_calls: the most requests in total, including retries; the next one is an error. None for no limit.
-        blend: what happens to the incoming ranking: ``replace`` it, fuse with it by ``rank`` or by ``score``.
+        blend: use of the incoming ranking: ``replace`` it, fuse with it by ``rank`` or by ``score``.
 
     Raises:
         ConfigurationError: the key's variable is not set, a setting holds a key itself, or ``base_url`` is no URL of a server.
@@ -171,7 +171,7 @@ class HttpReranker(BaseReranker):
         return self._counter.counts
 
     def calls_per_query(self) -> None:
-        """Not known: it depends on how many candidates come."""
+        """Unknown: it depends on the number of candidates."""
 
     def provenance(self) -> dict[str, str]:
         return {self.model: self.base_url}
@@ -186,7 +186,7 @@ class HttpReranker(BaseReranker):
             for query, pairs in pairs_of.items()
             for first in range(0, len(pairs), size)
         ]
-        texts = [item.text[: self.max_characters] or " " for item in items]  # servers refuse a text without a character
+        texts = [item.text[: self.max_characters] or " " for item in items]  # servers refuse an empty text
         scores = np.zeros(len(items))
         for request, answer in zip(
             requests, side_by_side(partial(self._ask, texts), requests, self.calls_at_once), strict=True

@@ -23,7 +23,7 @@ from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.lm.reading import LONGEST_ANSWER
 from nlp_retrieval.text.fence import fenced
 
-# The prompt by which a language model orders passages, as a DSPy signature, and the program that uses it.
+# The prompt for ordering passages, as a DSPy signature, and the program that uses it.
 
 
 class RankPassages(dspy.Signature):  # type: ignore[misc]  # DSPy has no types
@@ -51,7 +51,7 @@ class PassageRanker(dspy.Module):  # type: ignore[misc]  # DSPy has no types
         return self.rank(query=query, passages=passages)
 
 
-# Reading an order of passages out of what a model wrote, and repairing it: nothing is lost, added or made up.
+# Reading an order of passages from a model's answer, and repairing it: no passage is lost or added.
 
 _LIST = re.compile(r"\[[\d,;\s]*\]")
 _BRACKETED = re.compile(r"\[(\d{1,9})\]")
@@ -63,7 +63,7 @@ class Permutation(NamedTuple):
 
     Args:
         order: ``[n]``, each place from 0 to n - 1 once, the best first.
-        repaired: whether the answer named a passage twice or not at all, or one that is not there.
+        repaired: whether the answer named a passage twice or not at all, or one that does not exist.
     """
 
     order: list[int]
@@ -71,13 +71,13 @@ class Permutation(NamedTuple):
 
 
 def read_permutation(answer: object, n: int) -> Permutation | None:
-    """Return the order in an answer; None where it names none of the passages.
+    """Return the order in an answer; None if it names none of the passages.
 
-    What is named twice counts where it stands first; what is not named follows in the order that it had.
+    A passage named twice counts at its first place; passages not named follow in their previous order.
 
     Args:
         answer: numbers from 1 to ``n``, as a list or in a text: ``[2, 1]``, ``[2] > [1]``, ``2, 1``.
-        n: how many passages there are.
+        n: number of passages.
     """
     numbers = _numbers(answer[:LONGEST_ANSWER]) if isinstance(answer, str) else answer
     if not isinstance(numbers, list):
@@ -103,26 +103,27 @@ _MOST_QUERY = 2000
 
 
 class ListwiseReranker(BaseListReranker):
-    """Has a language model order windows of passages (RankGPT: Sun et al., EMNLP 2023, https://arxiv.org/abs/2304.09542).
+    """Lets a language model order windows of passages (RankGPT: Sun et al., EMNLP 2023, https://arxiv.org/abs/2304.09542).
 
-    The first window is the last ``window`` of the candidates; each next one begins ``step`` nearer to the front, so that a
-    good passage can rise all the way. With 100 candidates, a window of 20 and a step of 10 that is 9 calls a query, one after
-    another; queries are asked about side by side. Answers are kept on disk, and calls counted and limited, as the model says.
+    The first window is the last ``window`` of the candidates; each next one begins ``step`` nearer to the front, so that a good
+    passage can rise all the way. With 100 candidates, a window of 20 and a step of 10, this takes 9 calls per query, one after
+    another; different queries run in parallel. The model's settings decide how answers are stored on disk, and calls counted
+    and limited.
 
     Passages are shown by number, each on a line of its own, without anything that could be a mark of the prompt; a passage can
-    talk to the model, but not break the list. Numbers that do not exist are left out, a repeated one counts where it stands
-    first, and passages that were not named follow in the order that they had; one warning says how often. A window without a
-    usable answer keeps its order, which is counted and warned about.
+    talk to the model, but not break the list. Numbers that do not exist are left out, a repeated one counts at its first place,
+    and passages not named follow in their previous order; one warning gives the count of repairs. A window without a usable
+    answer keeps its order; a warning counts these.
 
-    The score of a passage tells its place alone: 1 for the first, and equal steps down to 1 / n for the last of n.
+    The score of a passage depends only on its place: 1 for the first, and equal steps down to 1 / n for the last of n.
 
     Args:
         lm: the language model.
         window: passages that the model orders at once.
-        step: how far the window moves, less than ``window``.
-        depth: candidates that are ordered; those after them keep their places behind.
-        passage_characters: how much of a passage is shown.
-        blend: what happens to the incoming ranking: ``replace`` it, fuse with it by ``rank`` or by ``score``.
+        step: passages by which the window moves, less than ``window``.
+        depth: number of candidates that are ordered; the others keep their places after them.
+        passage_characters: number of characters of a passage that are shown.
+        blend: use of the incoming ranking: ``replace`` it, fuse with it by ``rank`` or by ``score``.
 
     Raises:
         ConfigurationError: ``step`` is not less than ``window``.

@@ -1,4 +1,4 @@
-"""Reranking for diversity: what says again what was chosen before comes later."""
+"""Reranking for diversity: passages that repeat earlier choices move down."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ _TEXTS_AT_ONCE = 256
 class MmrReranker(BaseListReranker):
     """Chooses candidates one by one by maximal marginal relevance (Carbonell and Goldstein, SIGIR 1998).
 
-    The next one is that with the highest ``lambda_mult * relevance - (1 - lambda_mult) * redundancy``, where redundancy is
-    the highest cosine to any candidate chosen before it (0 for the first), and the incoming order decides between equals.
-    Whole lists are ordered, so the k best are the k chosen first.
+    The next one has the highest ``lambda_mult * relevance - (1 - lambda_mult) * redundancy``, where redundancy is the highest
+    cosine to any candidate chosen before it (0 for the first); the incoming order breaks ties. Whole lists are ordered, so the
+    k best are the first k chosen.
 
-    The score is that value when the candidate was chosen. Where it would not be below the one before (which only vectors that
-    point away from one another can bring about), it is set to the next number below, so that scores fall in the order of
-    choice; they compare candidates of one list alone. ``mmr.relevance`` and ``mmr.redundancy`` are its parts. Each distinct
-    text of a call is encoded once (https://doi.org/10.1145/290941.291025).
+    The score is that value at the time of choice. If it would not be below the previous score (possible only for vectors that
+    point away from one another), it is set to the next smaller number, so that scores fall in the order of choice; they are
+    comparable only within one list. ``mmr.relevance`` and ``mmr.redundancy`` are its parts. Each distinct text of a call is
+    encoded once (https://doi.org/10.1145/290941.291025).
 
     Args:
         encoder: a model's hub name, a local folder, or an encoder.
         lambda_mult: the weight of relevance, from 0 (diversity alone) to 1 (relevance alone).
-        relevance: ``encoder`` is the cosine of query and passage; ``incoming`` the score that the candidate came with, min-max
-            normalised in its list, as of a fusion.
+        relevance: ``encoder`` is the cosine of query and passage; ``incoming`` is the candidate's incoming score, min-max
+            normalised in its list, such as that of a fusion.
     """
 
     name = "mmr"
@@ -126,13 +126,13 @@ def chosen_by_mmr(relevance: Scores, vectors: Vectors, lambda_mult: float) -> tu
         before = min(float(values[place]), float(np.nextafter(before, -np.inf)))
         scores[place] = before
         left[place] = False
-        # row by row: a product of BLAS depends on the rows beside
+        # row by row: a product of BLAS depends on the neighbouring rows
         nearest[left] = np.maximum(nearest[left], np.einsum("ij,j->i", vectors[left], vectors[place], dtype=np.float64))
     return scores, redundancy
 
 
 def _of_length_one(vectors: Vectors) -> Vectors:
-    """Scaled to length 1; a vector of zeros stays one."""
+    """Vectors scaled to length 1; a zero vector stays one."""
     lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))[:, None]
     directions: Vectors = (vectors / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
     return directions

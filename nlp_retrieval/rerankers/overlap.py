@@ -1,4 +1,4 @@
-"""The document scorer of multi-hop HoVer pipelines: how much a document shares with the original claim, word for word."""
+"""The document scorer of multi-hop HoVer pipelines: the words that a document shares with the original claim."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 class OverlapReranker(BaseReranker):
     """Scores a document by its overlap with the claim, each part between 0 and 1.
 
-    ``entities``: share of the claim's entities that are entities of the document. ``proper_nouns``: the same for single
-    proper nouns. ``phrases``: share of the claim's phrases that occur verbatim in the document; 1 where the document's
-    title (without its qualifier in brackets) occurs verbatim in the claim. The score is their weighted sum.
+    ``entities``: share of the claim's entities that are entities of the document. ``proper_nouns``: the same for single proper
+    nouns. ``phrases``: share of the claim's phrases that occur verbatim in the document; 1 if the document's title (without its
+    qualifier in brackets) occurs verbatim in the claim. The score is their weighted sum.
 
     Args:
         entity_weight: weight of ``entities``.
@@ -33,7 +33,7 @@ class OverlapReranker(BaseReranker):
         phrase_weight: weight of ``phrases``.
         spacy_pipeline: name or folder of a spaCy pipeline that finds entities and proper nouns; by default rules find them,
             without a model.
-        blend: what happens to the incoming ranking: fuse with it by ``rank`` or by ``score``, or ``replace`` it.
+        blend: use of the incoming ranking: fuse with it by ``rank`` or by ``score``, or ``replace`` it.
     """
 
     name = "overlap"

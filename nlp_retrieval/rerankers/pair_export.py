@@ -1,6 +1,6 @@
-"""Exporting a cross-encoder: its whole as one ONNX graph, in float32 or with 8-bit weights, checked against the model.
+"""Exporting a cross-encoder as one ONNX graph, in float32 or with 8-bit weights, checked against the model.
 
-The weights are turned as those of encoders are (:mod:`nlp_retrieval.encoders.backends`).
+The weights are converted like those of encoders (:mod:`nlp_retrieval.encoders.backends`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PairPrecision = Literal["auto", "float32", "int8"]
 
 _FORMAT = 1
 _BESIDE = ("config.json", "tokenizer_config.json")
-"""Files of a model that say how long a pair may be, and what its outputs mean."""
+"""Files of a model with its greatest length of a pair, and the meaning of its outputs."""
 
 _PROBES: list[Pair] = [
     ("who wrote the novel that kubrick filmed", "The novel was written by Stephen King in 1977, and filmed three years later."),
@@ -45,10 +45,10 @@ _PROBES: list[Pair] = [
     ("red", ""),
     ("a red fox", "A red fox jumps over the lazy dog."),
 ]
-"""What an export and its model must agree about."""
+"""Probes for comparing an export with its model."""
 
 _APART = {"float32": 1e-3, "int8": 0.15}
-"""By how much of their spread over the probes the logits of an export may differ from those of its model."""
+"""Largest difference allowed between the logits of an export and its model, as a share of their spread over the probes."""
 _ALWAYS_ALIKE = 0.02
 
 
@@ -59,17 +59,17 @@ def require_precision(backend: str, precision: PairPrecision) -> None:
 
 
 def onnx_pairs(files: ModelFiles, precision: PairPrecision, max_length: int | None) -> OnnxPairs:
-    """Open a cross-encoder by onnxruntime: the export in its folder, or one that is made and kept in the cache.
+    """Open a cross-encoder by onnxruntime: the export in its folder, or one that is created and kept in the cache.
 
     Args:
         files: of the model.
-        precision: of the weights; ``auto`` takes the export in the folder as it is, and where there is none one of 8 bits.
+        precision: of the weights; ``auto`` uses the export in the folder as it is, or one of 8 bits if there is none.
         max_length: tokens that are read of a pair; None for the model's own limit.
 
     Raises:
         DependencyError: a package is missing that exports or runs graphs.
         ModelError: the model cannot be exported, or its export gives other scores.
-        ConfigurationError: ``max_length`` is beyond what the model can read.
+        ConfigurationError: ``max_length`` is beyond the model's limit.
     """
     if precision == "auto" and onnx_file(files.folder) is not None:
         return OnnxPairs(files.folder, max_length)
@@ -85,7 +85,8 @@ def _exported(files: ModelFiles, precision: ExportPrecision) -> Path:
             require_dense_extra()
             import torch
 
-            # or what is kept under their fingerprint would be of others, or in the precision that somebody computes in
+            # or the cache would hold, under their fingerprint, an export of other files, or in the precision of another
+            # computation
             with files.unchanged(), torch.autocast("cpu", enabled=False):
                 _export(files.folder, folder)
             return
@@ -100,7 +101,7 @@ def _exported(files: ModelFiles, precision: ExportPrecision) -> Path:
 
 
 def _export(source: Path, folder: Path) -> None:
-    """Write graph and tokenizer of a model, and compare what they give with what the model gives."""
+    """Write graph and tokenizer of a model, and compare the export's scores with the model's."""
     if not has_classifier(source):
         raise ModelError(
             f"{source} is no model for sequence classification, which is what can be exported; pass backend='torch'"

@@ -58,7 +58,7 @@ class TorchPairs:
     Raises:
         DependencyError: sentence-transformers is not installed.
         ModelError: the folder holds no cross-encoder.
-        ConfigurationError: ``max_length`` is beyond what the model can read, or there is no such device.
+        ConfigurationError: ``max_length`` is beyond the model's limit, or there is no such device.
     """
 
     def __init__(self, folder: Path, max_length: int | None, device: str | None) -> None:
@@ -104,12 +104,12 @@ class TorchPairs:
 
 
 class OnnxPairs:
-    """A cross-encoder as ``tokenizer.json`` and ``model.onnx`` (beside it, or in a folder ``onnx``), on the CPU.
+    """A cross-encoder as ``tokenizer.json`` and ``model.onnx`` (in the same folder, or in a folder ``onnx``), on the CPU.
 
-    Each pair is run by itself, on one thread, and as many at once as there are cores. Small models often come with
-    dynamically quantised weights, and then activations are scaled by the largest value of a batch: padding and the other
-    pairs would change a pair's score by as much as scores differ (int8 BERT of 11 MB, 64 wiki passages: up to 0.41 at a
-    standard deviation of 0.38), and a batch of 64 took seven times as long.
+    Each pair is run by itself, on one thread, with as many at once as there are cores. Small models often come with dynamically
+    quantised weights, and then activations are scaled by the largest value of a batch: padding and the other pairs would change
+    a pair's score by as much as scores differ (int8 BERT of 11 MB, 64 wiki passages: up to 0.41 at a standard deviation of
+    0.38), and a batch of 64 took seven times as long.
 
     Args:
         folder: folder of the model.
@@ -118,7 +118,7 @@ class OnnxPairs:
     Raises:
         DependencyError: onnxruntime or tokenizers is not installed.
         ModelError: the folder holds no such model.
-        ConfigurationError: ``max_length`` is beyond what the model can read.
+        ConfigurationError: ``max_length`` is beyond the model's limit.
     """
 
     def __init__(self, folder: Path, max_length: int | None) -> None:
@@ -167,8 +167,8 @@ def find_pair_model(model: str, backend: str, revision: str | None, *, local_onl
     """Find a model's files: in a local folder, in the hub's cache, or on the hub.
 
     Raises:
-        DependencyError: what runs it is not installed.
-        ModelError: it is not to be found anywhere, or has no files for this backend.
+        DependencyError: the library that runs it is not installed.
+        ModelError: it was not found, or has no files for this backend.
     """
     (require_onnx_extra if backend == "onnx" else require_dense_extra)()
     folder = Path(model).expanduser()
@@ -186,7 +186,7 @@ def onnx_file(folder: Path) -> Path | None:
 
 
 def _session(file: Path) -> onnxruntime.InferenceSession:
-    """Open a graph; weights in files beside it are mapped from copies that nobody else can write to."""
+    """Open a graph; external weights are mapped from private copies that nobody else can write to."""
     import onnxruntime
 
     graph, options, providers = file.read_bytes(), session_options(), ["CPUExecutionProvider"]
@@ -214,7 +214,7 @@ def _require_head(folder: Path) -> None:
 
 
 def has_classifier(folder: Path) -> bool:
-    """Whether the model in a folder scores pairs by a layer of its own, and not by the words that it would go on with."""
+    """Return whether the model in a folder scores pairs by a layer of its own, and not by the words that it would generate."""
     heads = _setting(folder / "config.json", "architectures")
     return isinstance(heads, list) and any(str(head).endswith(_CLASSIFIER) for head in heads)
 

@@ -1,4 +1,4 @@
-"""Which lexical engine is the default on this machine."""
+"""The default lexical engine of this machine."""
 
 from __future__ import annotations
 

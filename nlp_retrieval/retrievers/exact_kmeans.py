@@ -19,7 +19,7 @@ Numbers = NDArray[np.int64]
 
 _MOST_UNITS = 2**12
 _SCORES_AT_ONCE = 2**22
-_NARROW, _NARROW_AT_ONCE = 32, 2**18  # scores that are cheap to compute are best read while they are in the cache
+_NARROW, _NARROW_AT_ONCE = 32, 2**18  # cheap scores are best read while they are in the cache
 _ROWS_AT_ONCE = 16_384
 
 
@@ -34,7 +34,7 @@ def units_of(dimension: int, most: int = _MOST_UNITS) -> float:
 
 
 def units_per_length(longest: float, dimension: int, most: int = _MOST_UNITS) -> float:
-    """Return how many units a length of 1 has, where the longest vector is to stay within ``most``; see :func:`units_of`.
+    """Return how many units a length of 1 has, so that the longest vector stays within ``most``; see :func:`units_of`.
 
     Args:
         longest: length of the longest vector; 1 is returned for 0.
@@ -120,7 +120,7 @@ def less_half_square(vectors: Vectors) -> Vectors:
 
 
 def means_of(sample: Vectors, numbers_of: Callable[[Vectors], Numbers], centroids: Vectors) -> NDArray[np.float64]:
-    """The mean of the members of each centroid; the centroid itself where there are none."""
+    """The mean of the members of each centroid; the centroid itself if there are none."""
     n_centroids, dimension = centroids.shape
     sums, counts = np.zeros((dimension, n_centroids)), np.zeros(n_centroids, np.int64)
     for first in range(0, len(sample), _ROWS_AT_ONCE):

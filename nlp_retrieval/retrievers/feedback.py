@@ -1,4 +1,4 @@
-"""Pseudo-relevance feedback: what the first hits of a query have in common finds further ones."""
+"""Pseudo-relevance feedback: common features of a query's first hits find further ones."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ from nlp_retrieval.retrievers.link_graph.store.term_files import Terms
 from nlp_retrieval.retrievers.vectors import VectorRetriever
 from nlp_retrieval.text.surfaces import MOST_WORDS, spans_of, words_of
 
-# What each passage is about and where it stands: its subject, and its neighbours in its document.
+# The subject of each passage, and its neighbours in its document.
 #
-# Subject, document and position are metadata. A passage without a document stands alone. Neighbours are the passages next to
-# one another in the order of their positions; one that was deleted is nobody's neighbour.
+# Subject, document and position are metadata. A passage without a document has no neighbours. Neighbours are adjacent in the
+# order of their positions; a deleted passage is nobody's neighbour.
 
 _STEP = 1024
 _NAMES, _SUBJECTS, _DOCUMENTS, _POSITIONS = "subjects.json", "subjects.npy", "documents.npy", "positions.npy"
@@ -52,10 +52,10 @@ def write_places(items: ItemTable, folder: Path, subject: str | None, document: 
 
     Args:
         items: streamed once.
-        folder: where to.
-        subject: the metadata field that says what a passage is about; None for none.
-        document: the field that says which document it belongs to.
-        position: the field with its position there, a number.
+        folder: to write to.
+        subject: the metadata field with the subject of a passage; None for none.
+        document: the field with its document.
+        position: the field with its position in the document, a number.
     """
     subjects = np.full(len(items), -1, np.int64)
     documents = np.zeros(len(items), np.int64)
@@ -85,10 +85,10 @@ class PassagePlaces:
 
     Args:
         names: of the subjects, each once.
-        subjects: ``[passages]``, the number of each passage's subject; -1 where it has none.
+        subjects: ``[passages]``, the number of each passage's subject; -1 if it has none.
         ordered: rows of the passages that have a document, document by document, in order of position.
         documents: ``[ordered]``, equal for passages of one document.
-        place: ``[passages]``, where each stands in ``ordered``; -1 where it does not.
+        place: ``[passages]``, position of each in ``ordered``; -1 if it is not there.
     """
 
     names: tuple[str, ...]
@@ -99,11 +99,11 @@ class PassagePlaces:
 
     @classmethod
     def open_all(cls, segments: Sequence[SegmentFolder], live: Mask) -> PassagePlaces:
-        """Open what :func:`write_places` wrote for all segments.
+        """Open the files of :func:`write_places` for all segments.
 
         Args:
             segments: of the index.
-            live: ``[passages]``, which are not deleted.
+            live: ``[passages]``, True for those that are not deleted.
 
         Raises:
             IndexDamagedError: a file is missing, cut off, or not such a file.
@@ -127,7 +127,7 @@ class PassagePlaces:
         return cls(tuple(known), np.concatenate(subjects), ordered, document[ordered], place)
 
     def neighbours(self, rows: Rows, distance: int) -> Rows:
-        """Return the passage so many places further on in the same document, ``[rows]``; -1 where there is none.
+        """Return the passage at a distance in the same document, ``[rows]``; -1 if there is none.
 
         Args:
             rows: of passages.
@@ -152,17 +152,14 @@ def _names_in(path: Path) -> list[str]:
     return names
 
 
-# Retrieval with pseudo-relevance feedback over vectors and terms, for the same questions asked of many subjects.
-
-# What passages have in common with a query and with the passages fed back, each on one scale.
+# The similarity of passages to a query and to the passages fed back, on one scale.
 #
-# Three similarities are compared: with the vector of the query; with the mean vector of the passages fed back, where from each
-# passage's vector the mean of its subject is taken off, so that what is said counts and not of whom; and with their weightiest
-# terms. Each is standardised by its mean and deviation over a fixed sample of the index, so that scores do not depend on which
-# passages a filter leaves.
+# There are three similarities: to the vector of the query; to the mean vector of the passages fed back, minus the mean of each
+# one's subject, so that content counts and not the subject; and to their weightiest terms. Each is standardised by its mean and
+# deviation over a fixed sample of the index, so that scores do not depend on a filter.
 
 SAMPLED = 2048
-"""So many passages, evenly spaced, stand for the index where similarities are standardised."""
+"""Size of the sample of passages, evenly spaced, over which similarities are standardised."""
 
 _OF_A_SUBJECT = 256
 _AT_ONCE = 4096
@@ -175,13 +172,14 @@ def evenly(rows: Rows, n: int) -> Rows:
 
 @dataclass(frozen=True, eq=False)
 class Feedback:
-    """What is fed back for one query.
+    """The feedback of one query.
 
     Args:
         rows: of the passages, best first.
-        vector: ``[dimension]``, their mean, of length 1; zeros where nothing is fed back.
+        vector: ``[dimension]``, their mean, of length 1; zeros without feedback.
         terms: their weightiest terms, ascending.
-        shares: what each adds to a passage that has it: its weight, all of length 1, times its information.
+        shares: each term's part of the score of a passage that has it: its weight (all weights have length 1) times its
+            information.
     """
 
     rows: Rows
@@ -191,14 +189,14 @@ class Feedback:
 
 
 class Similarities:
-    """Compares the passages of an index with queries and with what is fed back.
+    """Compares the passages of an index with queries and with feedback.
 
     Args:
         vectors_of: returns the vectors of rows, ``[rows, dimension]``.
         dimension: of the vectors.
         terms: of all passages.
         subjects: ``[passages]``, the number of each one's subject; -1 for none.
-        live: ``[passages]``, which are not deleted.
+        live: ``[passages]``, True for those that are not deleted.
     """
 
     def __init__(
@@ -225,11 +223,11 @@ class Similarities:
         self._sampled_owners = np.repeat(np.arange(len(self._sample)), counts)[order]
 
     def fed_back(self, rows: Rows, n_terms: int) -> Feedback:
-        """Return what some passages have in common.
+        """Return the common features of some passages.
 
         Args:
             rows: of the passages, best first.
-            n_terms: at most so many terms.
+            n_terms: most terms.
         """
         mean = self._own(rows).mean(axis=0) if len(rows) else np.zeros(self._means.shape[1], np.float32)
         length = float(np.sqrt(np.square(mean).sum()))
@@ -249,16 +247,16 @@ class Similarities:
         return _standardised(_products(vector, self._vectors_of, rows), _row_by_row(self._sampled_vectors, vector))
 
     def with_vector(self, feedback: Feedback, rows: Rows) -> Scores:
-        """Return the standardised similarities of passages to the mean vector that is fed back, ``[rows]``."""
+        """Return the standardised similarities of passages to the mean vector of the feedback, ``[rows]``."""
         return _standardised(_products(feedback.vector, self._own, rows), _row_by_row(self._sampled_own, feedback.vector))
 
     def with_terms(self, feedback: Feedback, rows: Rows) -> Scores:
-        """Return the standardised similarities of passages to the terms that are fed back, ``[rows]``."""
+        """Return the standardised similarities of passages to the terms of the feedback, ``[rows]``."""
         by_terms = self._by_terms(feedback.terms, feedback.shares, rows)
         return _standardised(by_terms, self._sampled_by_terms(feedback.terms, feedback.shares))
 
     def nearest(self, feedback: Feedback, rows: Rows) -> tuple[Rows, Scores]:
-        """Return for each passage the one fed back that is most like it, and their similarity; itself does not count."""
+        """Return for each passage the most similar one of the feedback, other than itself, and their similarity."""
         products = self._own(rows) @ self._own(feedback.rows).T
         products[rows[:, None] == feedback.rows[None, :]] = -np.inf
         best = products.argmax(axis=1)
@@ -271,11 +269,11 @@ class Similarities:
         return np.asarray(own / np.maximum(lengths, np.float32(1e-9))[:, None], np.float32)
 
     def _by_terms(self, terms: Terms, shares: Scores, rows: Rows) -> Scores:
-        """The cosine of each passage's terms and those fed back, ``[rows]``.
+        """The cosine of each passage's terms and those of the feedback, ``[rows]``.
 
         Args:
-            terms: that are fed back, ascending.
-            shares: what each adds to a passage that has it.
+            terms: of the feedback, ascending.
+            shares: each term's part of the score of a passage that has it.
             rows: of the passages.
         """
         scores = np.zeros(len(rows))
@@ -289,7 +287,7 @@ class Similarities:
         return scores / np.maximum(self._lengths_of(rows), np.finfo(np.float64).tiny)
 
     def _sampled_by_terms(self, terms: Terms, shares: Scores) -> Scores:
-        """The same of the sample, whose passages are kept by term."""
+        """The same for the sample, whose passages are kept by term."""
         begins = np.searchsorted(self._sampled_terms, terms)
         counts = np.searchsorted(self._sampled_terms, terms, side="right") - begins
         entries = np.repeat(begins - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
@@ -297,7 +295,7 @@ class Similarities:
         return scores / np.maximum(self._lengths_of(self._sample), np.finfo(np.float64).tiny)
 
     def _lengths_of(self, rows: Rows) -> Scores:
-        """The length of each passage's vector of terms; computed once for each."""
+        """The length of each passage's vector of terms; computed once."""
         missing = np.unique(rows[np.isnan(self._lengths[rows])])
         for begin in range(0, len(missing), _AT_ONCE):
             part = missing[begin : begin + _AT_ONCE]
@@ -313,7 +311,7 @@ def _products(vector: Vectors, vectors_of: Callable[[Rows], Vectors], rows: Rows
 
 
 def _row_by_row(vectors: Vectors, vector: Vectors) -> Scores:
-    """Inner products, each summed by itself: not BLAS, whose threads wait for one another longer than this takes."""
+    """Inner products, each summed by itself: not by BLAS, whose threads wait for one another longer than this takes."""
     products: Scores = np.einsum("ij,j->i", vectors, vector).astype(np.float64)
     return products
 
@@ -325,10 +323,10 @@ def _standardised(values: Scores, sample: Scores) -> Scores:
     return standardised
 
 
-# Which subjects a query names, and what it asks apart from them.
+# The subjects that a query names, and the question without them.
 #
-# "What is Japan's target?" asks of Japan what "What is the country's target?" asks of any country: the second form is what is
-# compared with passages, so that a name does not draw passages that merely repeat it.
+# "What is Japan's target?" becomes "What is the country's target?" before it is compared with passages, so that a name does not
+# attract passages that merely repeat it.
 
 _THE = re.compile(r"\bthe\s+$", re.IGNORECASE)
 
@@ -338,7 +336,7 @@ class NamedSubjects:
 
     Args:
         names: of the subjects; row i is subject i.
-        field: what a subject is, in words: "country".
+        field: the kind of subject, in words: "country".
     """
 
     def __init__(self, names: Sequence[str], field: str) -> None:
@@ -358,7 +356,7 @@ class NamedSubjects:
             query: as it was asked.
         """
         words, spans = words_of(query), spans_of(query)
-        if len(words) != len(spans):  # words that normalisation splits or drops; nothing can be replaced safely
+        if len(words) != len(spans):  # normalisation splits or drops words; nothing can be replaced safely
             return query, np.zeros(0, np.int64)
         parts: list[str] = []
         found: set[int] = set()
@@ -376,42 +374,41 @@ class NamedSubjects:
         return "".join([*parts, query[begin:]]), np.array(sorted(found), np.int64)
 
 
-_DECIMALS = 6  # further ones are noise of rounding, which must not break ties
+_DECIMALS = 6  # further digits are rounding noise, which must not break ties
 _REACH = 2
 
 Weight = Annotated[float, Field(ge=0, le=1000)]
 
 
 class FeedbackRetriever(BaseRetriever):
-    """Finds passages that are like the query, and like the best first hits for it in the whole index.
+    """Finds passages that resemble the query and its best first hits in the whole index.
 
-    The score of a passage is its similarity to the query's vector, plus ``vector_weight`` times that to the mean vector of
-    the passages fed back (Rocchio, 1971; with dense vectors Li et al., 2023, https://arxiv.org/abs/2108.11044), plus
+    The score of a passage is its similarity to the query's vector, plus ``vector_weight`` times that to the mean vector of the
+    passages fed back (Rocchio, 1971; with dense vectors Li et al., 2023, https://arxiv.org/abs/2108.11044), plus
     ``term_weight`` times that to their weightiest terms (as RM3 expands a query: Abdul-Jaleel et al., 2004), each standardised
-    over a sample of the index; then ``neighbour_weight`` times the scores of the passages beside it in its document.
+    over a sample of the index; then ``neighbour_weight`` times the scores of its neighbours in its document.
 
-    It is made for questions that are asked of many subjects: of every country, company or drug. With ``subject``, names of
-    subjects in a query are read as "the country", which passages are compared with, and passages of a named subject go
-    first. Feedback comes from the whole index, whatever the filter: how other countries' plans speak of finance finds where
-    this one does. So a filter hides passages from results, but does not keep them from shaping the order of the others; index
-    apart what one group of readers may not even indirectly learn of another's.
+    It is meant for questions that are asked of many subjects: of every country, company or drug. With ``subject``, names of
+    subjects in a query are replaced by "the country" for comparing passages, and passages of a named subject come first.
+    Feedback comes from the whole index, whatever the filter: the wording of other countries' plans on finance helps to find
+    this one's. So a filter hides passages from results, but they still influence the order of the others; use separate indexes
+    if one group of readers must not learn anything of another's passages, even indirectly.
 
     Args:
         seeds: the retrievers whose first hits are fed back, their scores min-max normalised and added; at least one of them
-            is faiss or pgvector; the vectors of the first such are compared.
-        subject: metadata field that says what a passage is about, such as "country".
-        document: metadata field that says which document a passage is part of.
+            must be faiss or pgvector; the vectors of the first of these are compared.
+        subject: metadata field with the subject of a passage, such as "country".
+        document: metadata field with the document of a passage.
         position: metadata field with a passage's place in its document, a number.
-        passages: so many are fed back.
-        depth: of the seeds' lists from which they are taken.
-        terms: so many of their terms count.
-        vector_weight: how much their mean vector counts, compared with 1 for the query's.
-        term_weight: how much their terms count.
-        neighbour_weight: how much the passages next to one count, and half as much those after these; 0 for not at all.
-        named_weight: how far passages of a subject that the query names are put before others; scores lie within some tens,
-            so that by default they all come first. 0 for not at all.
-        pool: up to so many passages that the filter leaves are all compared; of more, those that one of the searches finds
-            among its first.
+        passages: number of passages fed back.
+        depth: of the seeds' lists that they are taken from.
+        terms: number of their terms that count.
+        vector_weight: weight of their mean vector, compared with 1 for the query's.
+        term_weight: weight of their terms.
+        neighbour_weight: weight of the passages next to one; those after them have half of it; 0 for none.
+        named_weight: added to the scores of passages of a named subject; scores lie within some tens, so by default these
+            passages all come first. 0 for none.
+        pool: up to this many allowed passages are all compared; of more, those among the first hits of one of the searches.
         merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
     """
 
@@ -532,7 +529,7 @@ class FeedbackRetriever(BaseRetriever):
         return [_Asked(vectors[text], feedback[text], named, seeds[text]) for text, named in read]
 
     def _candidates(self, asked: _Asked, k: int, allowed: Mask | None) -> Rows:
-        """Rows to compare, ascending: all that may be found where they are few."""
+        """Rows to compare, ascending: all allowed rows if they are few."""
         rows = self._rows if allowed is None else np.flatnonzero(allowed)
         most = max(self.pool, k)
         if len(rows) <= most:
@@ -568,7 +565,7 @@ class FeedbackRetriever(BaseRetriever):
 
 @dataclass(frozen=True, eq=False)
 class _Asked:
-    """A query: its vector, what is fed back for it, the subjects that it names, and the hits of each seed."""
+    """A query: its vector, its feedback, the subjects that it names, and the hits of each seed."""
 
     vector: Vectors
     feedback: Feedback

@@ -48,7 +48,7 @@ def filled_from(path: Path, ids: list[str], *, half: bool) -> Fill:
     """Fill a table with vectors from a ``.npy`` file.
 
     Args:
-        path: ``[rows, dimension]`` float32.
+        path: of ``[rows, dimension]`` float32.
         ids: of the items, by row.
         half: whether the column holds 16-bit numbers.
     """
@@ -67,7 +67,7 @@ def filled_from(path: Path, ids: list[str], *, half: bool) -> Fill:
 
 
 def _blocks(path: Path, ids: list[str], half: bool) -> Iterator[bytes]:
-    """The rows as binary COPY has them: the number of fields, and each with its length."""
+    """The rows in the form of binary COPY: the number of fields, and each with its length."""
     first = 0
     for vectors in read_blocks(path, _AT_ONCE):
         if half and np.abs(vectors).max(initial=0) > _LARGEST_HALF:
@@ -95,13 +95,13 @@ def _blocks(path: Path, ids: list[str], half: bool) -> Iterator[bytes]:
 
 # Dense retrieval in PostgreSQL: an encoder, and a table of its vectors under the extension pgvector.
 #
-# Vectors are encoded into a file first, so that no transaction is open while a model works, and a killed build goes on where
-# it stopped; then they are copied, indexed and committed at once. `engine` says what becomes of tables.
+# Vectors are encoded into a file first, so that no transaction is open while a model works, and a killed build is resumed; then
+# they are copied, indexed and committed at once.
 
-# The statements that search a table of vectors: along its HNSW index for a batch in one round trip, or exactly.
+# Searching a table of vectors: along its HNSW index for a batch in one round trip, or exactly.
 #
-# The planner takes the HNSW index for ``ORDER BY embedding <#> query`` alone. Exact search orders by another expression of the
-# same value, and so can never be answered approximately by accident.
+# The planner uses the HNSW index only for ``ORDER BY embedding <#> query``. Exact search orders by another expression of the
+# same value, so it is never approximate by accident.
 
 ITERATIVE_SINCE = (0, 8)
 _WIDEST = 1000
@@ -114,9 +114,9 @@ _CANDIDATES = (
     "CROSS JOIN LATERAL (SELECT row, -(embedding <#> q.vector) AS score FROM {rows} ORDER BY {order} LIMIT %(k)s) AS hit"
 )
 _ALONE = "SELECT 1, row, -(embedding <#> (%(queries)s::{vectors})[1]) AS score FROM {rows} ORDER BY score DESC, row LIMIT %(k)s"
-"""For one query: what is joined to the queries of a batch cannot be scanned by several processes of the server."""
+"""For one query: several processes of the server cannot scan what is joined to the queries of a batch."""
 _MANY_ROWS = 10_000
-"""Scanning more takes longer than a round trip for each query."""
+"""Most rows to scan; beyond them, a round trip for each query takes less time."""
 _NEAREST, _EXACT = "embedding <#> q.vector", "-(embedding <#> q.vector) DESC, row"
 
 
@@ -126,13 +126,13 @@ def literals(vectors: Vectors) -> str:
 
 
 def exact_hits(connection: PostgresConnection, record: TableRecord, queries: Vectors, k: int, allowed: Mask | None) -> Hits:
-    """Compare all rows that may be found; ties go to the lowest rows.
+    """Compare all allowed rows; ties go to the lowest rows.
 
     Args:
         connection: to the server.
         record: of the table.
         queries: ``[queries, dimension]``.
-        k: at most so many per query.
+        k: most rows per query.
         allowed: ``[rows]``, or None.
     """
     from psycopg.sql import SQL
@@ -161,15 +161,15 @@ def nearest_hits(
     ef_search: int,
     version: tuple[int, ...],
 ) -> Hits:
-    """Search along the HNSW index; exactly where few rows may be found, the extension is too old to filter, or k are not found.
+    """Search along the HNSW index, or exactly: for few allowed rows, an extension too old to filter, or fewer than k hits.
 
     Args:
         connection: to the server.
         record: of the table.
         queries: ``[queries, dimension]``.
-        k: at most so many per query, and no more than may be found.
+        k: most rows per query, at most the number of allowed rows.
         allowed: ``[rows]``, or None.
-        ef_search: how widely a search looks.
+        ef_search: width of the search.
         version: of the extension.
     """
     iterative = version >= ITERATIVE_SINCE
@@ -229,7 +229,7 @@ def stored_vectors(connection: PostgresConnection, record: TableRecord, rows: Ro
 
 
 def _widen(connection: PostgresConnection, ef_search: int, iterative: bool) -> None:
-    """Set how widely this session searches from now on, where it does not yet."""
+    """Set the search width of this session, if it differs."""
     wanted = {"hnsw.ef_search": str(ef_search)} | ({"hnsw.iterative_scan": "strict_order"} if iterative else {})
     if _widened.get(connection) != wanted:
         for name, value in wanted.items():
@@ -273,12 +273,12 @@ _HALVES_SINCE = (0, 7)
 class PgvectorRetriever(PostgresRetriever, VectorRetriever):
     """Dense retrieval with PostgreSQL and pgvector: inner product over an encoder's vectors, which live in a server.
 
-    The index directory keeps the name of a table and what must be in it, and no URL. The same server may be reached by another
-    URL later, or be a replica; a table that is missing or was changed is an error. Without a URL, a server of its own runs in
-    the folder ``.postgres`` of the index directory while it is used. Machines that share an index directory share a server.
+    The index directory keeps the name of a table and a record of its content, but no URL. The server may have another URL
+    later, or be a replica; a missing or changed table is an error. Without a URL, an embedded server runs in the folder
+    ``.postgres`` of the index directory while it is used. Machines that share an index directory share a server.
 
-    Filters and deleted items are left out by the server before a list is cut, so that k items are found whenever k match:
-    along the graph where the extension scans it iteratively (0.8), and otherwise by comparing all that may be found.
+    The server applies filters and leaves out deleted items before a list is cut, so that k items are found whenever k match:
+    along the graph where the extension scans it iteratively (0.8), and otherwise by comparing all allowed rows.
 
     Args:
         encoder: a model's hub name, a local folder, or an encoder.
@@ -291,7 +291,7 @@ class PgvectorRetriever(PostgresRetriever, VectorRetriever):
         ef_construction: hnsw: how widely the build searches for them.
         build_memory: hnsw: megabytes that the server may use to build it.
         ef_search: hnsw: how widely a search looks.
-        schema: the schema of the tables, made where it is not there.
+        schema: the schema of the tables, created if it does not exist.
         statement_timeout: seconds that one search on the server may take.
         connections: how many searches may run on the server at once.
         merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
@@ -361,7 +361,7 @@ class PgvectorRetriever(PostgresRetriever, VectorRetriever):
         return self.index_type == "hnsw" or (self.index_type == "auto" and n_items >= EXACT_BELOW)
 
     def _encode_into(self, items: ItemTable, folder: Path, dimension: int | None, *, approximate: bool) -> None:
-        """Encode items, and make a table of their vectors."""
+        """Encode items, and create a table of their vectors."""
         path = folder / _VECTORS
         dimension = write_vectors(self, items, path, dimension)
         fill = filled_from(path, items.ids(), half=self.precision == "halfvec")
@@ -388,7 +388,7 @@ class PgvectorRetriever(PostgresRetriever, VectorRetriever):
         )
 
     def _settings(self) -> dict[str, str]:
-        """For building a graph: in memory, and on one core where the memory that processes share has no room for it."""
+        """Settings for building a graph: in memory, and on one core if the memory that processes share has no room for it."""
         settings = {"maintenance_work_mem": f"{self.build_memory}MB"}
         if self.url is None and (shared := Path("/dev/shm")).exists():  # noqa: S108 - only measured
             free = os.statvfs(shared)
@@ -408,9 +408,9 @@ class PgvectorRetriever(PostgresRetriever, VectorRetriever):
                     f"the server's extension 'vector' {'.'.join(map(str, version))} is too old for precision='halfvec', which "
                     "needs 0.7: upgrade pgvector there and run ALTER EXTENSION vector UPDATE, or use precision='float32'"
                 )
-            # of all schemas, only that of the extension: tables are named with theirs
+            # only the schema of the extension: tables are named with theirs
             connection.execute("SELECT set_config('search_path', quote_ident(%s), false)", [schema])
-            connection.execute("SELECT '[1]'::vector")  # it knows its settings from now on
+            connection.execute("SELECT '[1]'::vector")  # its settings stay from now on
             found["vector"] = version
 
         return prepare

@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 # PostgreSQL's own full-text search: any of a query's words, ranked by cover density (Clarke, Cormack and Tudhope, 2000).
 #
-# A query is split into lexemes by the server's text-search configuration, as the items were. They are joined by OR: an AND of
-# all words of a question finds next to nothing. Nothing of a query is read as an operator.
+# A query is split into lexemes by the server's text-search configuration, as the items were. They are joined by OR, because an
+# AND of all words of a question finds next to nothing. Nothing of a query is read as an operator.
 
 _AT_ONCE = 1000
 _MOST_CHARACTERS = 200_000
-"""Of a text; the server's list of the words of one text has at most a megabyte."""
+"""Most characters of a text; the server's list of the words of one text has at most a megabyte."""
 
 _LIMIT = f"the {_MOST_CHARACTERS:,} characters of which the server keeps words"
 
@@ -58,19 +58,18 @@ CROSS JOIN LATERAL (
 
 
 class PostgresTextRetriever(PostgresRetriever):
-    """Lexical retrieval by PostgreSQL's full-text search, beside vectors on one server.
+    """Lexical retrieval by PostgreSQL's full-text search, on the same server as vectors.
 
-    An item matches where it has any word of the query. Its score is ``ts_rank_cd``: words that stand near one another count
-    more, and a long text less, by the logarithm of its length. There is no weight for rare words, as BM25 has. The server keeps
-    the words of the items with their positions, from which their texts can be guessed. At most 200,000 characters of an item
-    are indexed, and a warning counts longer ones. See :class:`~nlp_retrieval.PgvectorRetriever` for the server and the index
-    directory.
+    An item matches if it has any word of the query. Its score is ``ts_rank_cd``: words near one another count more, and a long
+    text less, by the logarithm of its length. Rare words have no higher weight, unlike in BM25. The server keeps the words of
+    the items with their positions, from which their texts can be guessed. At most 200,000 characters of an item are indexed,
+    and a warning counts longer ones. See :class:`~nlp_retrieval.PgvectorRetriever` for the server and the index directory.
 
     Args:
         url: ``env:NAME``, an environment variable with the URL of a server, or that URL (``postgresql://user@host/name``),
             whose password is never shown. None: the embedded server.
         language: a text-search configuration of the server: ``english``, ``german``, ``simple`` (no stems), ...
-        schema: the schema of the tables, made where it is not there.
+        schema: the schema of the tables, created if it does not exist.
         statement_timeout: seconds that one search on the server may take.
         connections: how many searches may run on the server at once.
         merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
@@ -144,7 +143,7 @@ class PostgresTextRetriever(PostgresRetriever):
             )
 
     def ignored(self, query: str) -> str | None:
-        """Return that a query has stop words alone, and how they are kept."""
+        """Return the reason why a query of stop words is ignored, and how to index them; None for other queries."""
 
         def has_words(connection: PostgresConnection) -> bool:
             (row,) = connection.execute(_HAS_WORDS, {"language": self.language, "query": _storable(query)})
@@ -173,5 +172,5 @@ class PostgresTextRetriever(PostgresRetriever):
 
 
 def _storable(text: str) -> str:
-    """Return what PostgreSQL can hold of a text: no NUL, and no more words than fit into one value."""
+    """Return a text as PostgreSQL can hold it: no NUL, and no more words than fit into one value."""
     return text[:_MOST_CHARACTERS].replace("\0", " ")

@@ -32,11 +32,11 @@ from nlp_retrieval.retrievers.bm25s.build import Run, Spooled, merge_runs
 from nlp_retrieval.retrievers.bm25s.files import INDPTR, ROWS, check_postings
 from nlp_retrieval.retrievers.bm25s.scoring import Scorer, found_in
 
-# The files of a splade index: memory-mapped postings with weights, written in bounded memory and checked when opened.
+# The files of a splade index: memory-mapped postings with weights, written in bounded memory and checked when opened, because
+# compiled code uses their numbers as indices.
 #
 # A term is a number in the vocabulary of the model, the same in all segments. Batches of passages are spooled as runs, and
-# merged a range of terms at a time, as postings of bm25s are; segments are joined by the same merge, without encoding
-# anything. They are checked beyond their checksums because compiled code uses their numbers as indices.
+# merged a range of terms at a time, as postings of bm25s are; segments are joined by the same merge, without encoding anything.
 
 WEIGHTS = "weights.npy"
 _COUNTS = "counts.npy"
@@ -137,21 +137,22 @@ def _write(folder: Path, runs: Sequence[Run], dimension: int, counts: NDArray[np
             stream.write(column)
 
 
-# Learned sparse retrieval: a model weighs the terms of passages and queries, and an inverted index finds what shares them.
+# Learned sparse retrieval: a model weighs the terms of passages and queries, and an inverted index finds passages that share
+# them.
 #
 # A score is the inner product of the weights, added up in the order of the terms (SPLADE: Formal, Piwowarski and Clinchant,
-# SIGIR 2021, https://arxiv.org/abs/2107.05720). It depends on the weights of query and passage and on nothing else, so
-# segments are searched side by side, and joined without encoding anything.
+# SIGIR 2021, https://arxiv.org/abs/2107.05720). It depends on the weights of query and passage and on nothing else, so segments
+# are searched side by side, and joined without encoding anything.
 
 _BATCH = 1024
 
 
 class SpladeRetriever(BaseRetriever):
-    """Finds passages by the weights that a model gives to terms, also to terms that do not stand in the text.
+    """Finds passages by the weights that a model gives to terms, including terms that are not in the text.
 
     The score of a passage is the inner product of its weights and the query's, exact for every passage that shares a term. A
-    posting takes 8 bytes. Added passages are searched beside the earlier ones, with the scores of an index built at once, and
-    joining segments encodes nothing. An explanation names the terms that gave most of a score.
+    posting takes 8 bytes. Added passages are searched together with the earlier ones, with the scores of an index built at
+    once, and joining segments encodes nothing. An explanation names the terms that gave most of a score.
 
     Args:
         encoder: a model's hub name, a local folder, or a sparse encoder.

@@ -1,4 +1,4 @@
-"""What retrievers over vectors offer to those that compare passages with more than a query, and how they encode."""
+"""The interface of retrievers over vectors for comparing passages beyond a query, and their encoding."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ def encoded_queries(retriever: VectorRetriever, queries: list[str]) -> Vectors:
 
 
 def write_vectors(retriever: VectorRetriever, items: ItemTable, path: Path, dimension: int | None) -> int:
-    """Encode items into a ``.npy`` file, and return the dimension; with a warning where texts are longer than is read.
+    """Encode items into a ``.npy`` file, and return the dimension; with a warning if texts are longer than the encoder reads.
 
     Args:
         retriever: whose encoder it is.
         items: to encode.
-        path: of the file; a killed build goes on where it stopped.
-        dimension: what the vectors must have; None where any will do.
+        path: of the file; a killed build is resumed.
+        dimension: required of the vectors; None for any.
     """
     batches = tracked(f"{retriever.name}: encoding", items.texts(_BATCH), len(items))
     written, n_cut = write_passages(retriever.encoder, batches, len(items), path, dimension)

@@ -1,4 +1,4 @@
-"""Titles, names and other mentions in texts, and which characters of a text may be shown."""
+"""Titles, names and other mentions in texts, and the characters of a text that may be shown."""
 
 from nlp_retrieval._public_names import public_names
 

@@ -1,4 +1,4 @@
-"""Entities of texts, by rules or by a spaCy pipeline: one choice for everything that links or activates by entities."""
+"""Entities of texts, by rules or by a spaCy pipeline: one choice for all components that link or activate by entities."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ RULES = "rules"
 """Runs of capitalised words and quoted titles, without any model."""
 
 EntityRule = Annotated[str, Field(min_length=1)]
-"""How entities are found: :data:`RULES`, or the name or folder of a spaCy pipeline."""
+"""Method of finding entities: :data:`RULES`, or the name or folder of a spaCy pipeline."""
 
 
 class EntityFinder:
-    """Finds the entities of texts; a pipeline is loaded when it is first used.
+    """Finds the entities of texts; a pipeline is loaded at first use.
 
     Args:
-        rule: how they are found.
+        rule: method of finding them.
     """
 
     def __init__(self, rule: EntityRule) -> None:
         self._spacy = SpacyMentions(rule) if rule != RULES else None
 
     def identity(self) -> Config:
-        """Return what distinguishes a component with this finder from others, besides the rule itself."""
+        """Return the identity that this finder adds to a component, besides the rule itself."""
         return {} if self._spacy is None else self._spacy.identity("mentions")
 
     def find(self, texts: Iterable[str]) -> Iterator[set[str]]:
-        """Yield the entities of each text, normalised; nothing is cached, so that a whole corpus may be read.
+        """Yield the entities of each text, normalised; nothing is cached, so that a whole corpus can be read.
 
         Raises:
             DependencyError: spaCy is not installed.

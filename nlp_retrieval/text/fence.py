@@ -1,4 +1,4 @@
-"""How a text from outside is shown to a language model: on one line, in which nothing can be a mark of a prompt."""
+"""Fencing texts from outside for a language model: on one line, in which nothing can be a mark of a prompt."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import unicodedata
 __all__ = ["fenced", "is_unseen"]
 
 _MARKS = str.maketrans("[]<>", "\uff3b\uff3d\uff1c\uff1e")
-"""Fields of DSPy, numbers of passages, tags and special tokens of models are written with these; their wide forms are not."""
+"""Characters of DSPy's fields, numbers of passages, tags and special tokens of models; their wide forms mean nothing."""
 
 _SPACES = ("Zl", "Zp", "Zs")
 _UNSEEN = ("Cf", "Co", "Cs", "Cn")
@@ -15,7 +15,7 @@ _JOINERS = "\u200c\u200d"
 
 
 def fenced(text: str) -> str:
-    """Return a text on one line, without brackets, tags, characters that nobody sees and more than one space in a row.
+    """Return a text on one line, without brackets, tags, invisible characters and more than one space in a row.
 
     Args:
         text: of a source, a claim or a question.
@@ -27,10 +27,10 @@ def fenced(text: str) -> str:
 
 
 def is_unseen(char: str) -> bool:
-    """Return whether a character is read by models alone: it has no width, or only chooses the form of the one before it.
+    """Return whether only models read a character: it has no width, or only chooses the form of the one before it.
 
     Args:
-        char: one character. Joiners count as seen, because scripts and signs are written with them.
+        char: one character. Joiners count as visible, because scripts and signs need them.
     """
     selector = "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef"
     return selector or (unicodedata.category(char) in _UNSEEN and char not in _JOINERS)

@@ -1,7 +1,7 @@
-"""The sentences of an item: those that its source counts, where its metadata tell them, or else those that the text shows.
+"""The sentences of an item: those counted by its source, if its metadata give them, or else those found in the text.
 
-A supporting fact is a title and the number of a sentence, so the numbers have to be those of the data set. The metadata may
-come from anybody: starts that are not in order, or outside the text, are not believed.
+A supporting fact is a title and the number of a sentence, so the numbers must be those of the data set. The metadata are
+untrusted: starts out of order, or outside the text, are ignored.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from nlp_retrieval.text.sentences import sentence_spans
 __all__ = ["SENTENCE_STARTS", "item_sentence_spans"]
 
 SENTENCE_STARTS = "sentence_starts"
-"""The metadata that say where each sentence of the content begins, in characters."""
+"""The metadata key with the start of each sentence of the content, in characters."""
 
 
 def item_sentence_spans(item: SearchableItem) -> list[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""Cyrillic and Greek letters that a reader takes for Latin ones, so that no word is hidden from a program by writing it so.
+"""Cyrillic and Greek letters that look like Latin ones, so that no word can be hidden from a program by them.
 
 Source: the letters of the Latin, Cyrillic and Greek scripts in Unicode Technical Standard 39, confusables.
 """

@@ -1,8 +1,8 @@
-"""What a text talks about: its entities, proper nouns and phrases, by rules.
+"""The subjects of a text: its entities, proper nouns and phrases, by rules.
 
-The rules need no model. An entity is a run of capitalised words, joined by words such as "of" or "de", or a quoted
-title; a proper noun is a capitalised word or a year; a phrase is a run of at least two words without a function word.
-Words are compared without case, accents and possessive endings.
+The rules need no model. An entity is a run of capitalised words, joined by words such as "of" or "de", or a quoted title; a
+proper noun is a capitalised word or a year; a phrase is a run of at least two words without a function word. Words are compared
+without case, accents and possessive endings.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ FUNCTION_WORDS = frozenset(
 
 @dataclass(frozen=True)
 class Mentions:
-    """What a text talks about, normalised.
+    """Mentions in a text, normalised.
 
     Args:
         entities: names of one or more words.
@@ -67,7 +67,7 @@ def _quoted(text: str) -> list[str]:
 
 
 def _words(text: str) -> Iterable[tuple[str, bool]]:
-    """Each word as it is compared, and whether punctuation separates it from the word before."""
+    """Each word in its compared form, and whether punctuation separates it from the word before."""
     plain = unaccented(text)
     end = 0
     for match in (_WORD if plain.isascii() else _marked_word()).finditer(plain):

@@ -1,4 +1,4 @@
-"""What a terminal or a page may show of a text: no character that either would obey.
+"""Text that is safe to show on a terminal or a page: no character that either would obey.
 
 An escape sequence in a title could recolour or rewrite what a terminal shows, or set its title or its clipboard.
 """
@@ -19,9 +19,9 @@ def printable(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """Replace what :func:`printable` does by spaces, and name what no reader can see: ``"[U+202E]"`` turns text around.
+    """Replace control characters and the like by spaces, and name invisible characters: ``"[U+202E]"`` turns text around.
 
-    Joiners between letters that are joined (Persian, emoji) stay.
+    Joiners between joined characters (Persian, emoji) stay.
     """
     if text.isascii() and text.isprintable():
         return text

@@ -1,4 +1,4 @@
-"""Quantities of a text: numbers with their units, the year for which they hold, and what they are measured against.
+"""Quantities of a text: numbers with their units, the year for which they hold, and their baseline.
 
 "cut emissions by about 45% below 2010 levels by 2030" is one quantity: 45 %, approximate, for 2030, against 2010. Numbers are
 read as :mod:`nlp_retrieval.text.measures.numbers` reads them. Units are scaled to one base
@@ -75,17 +75,17 @@ class Quantity:
     """A number with a unit.
 
     Args:
-        value: in the base of the unit; of a range ("45-50%") its lower end.
-        upper: the upper end of a range; ``value`` where there is none.
+        value: in the base of the unit; for a range ("45-50%") its lower end.
+        upper: the upper end of a range; otherwise ``value``.
         unit: the base ("t CO2e", "%", "W", "Wh", "ha", "USD", "year", ...).
-        exact: half of the last digit that is written, in the base: 1.5 Mt is exact to 50,000 t.
-        approximate: whether the text says "about", "nearly" or the like.
+        exact: half a unit of the last written digit, in the base: 1.5 Mt is exact to 50,000 t.
+        approximate: whether the text has "about", "nearly" or the like.
         bound: ``least`` ("at least 20%"), ``most`` ("up to 20%"), or empty.
-        year: for which it holds: the nearest year of its sentence that is no baseline, target years first; None for none.
-        baseline: what it is measured against: a year, ``BAU`` for a scenario, or empty.
+        year: for which it holds: the nearest year of its sentence other than a baseline, target years first; None for none.
+        baseline: of the quantity: a year, ``BAU`` for a scenario, or empty.
         begin: where the number begins in the text, in characters.
         end: where its unit ends.
-        written: as it stands in the text.
+        written: its text.
     """
 
     value: float
@@ -114,7 +114,7 @@ def quantities_of(text: str) -> list[Quantity]:
     """Return the numbers of a text that have a unit, in order; at most 400, of its first 20,000 numbers.
 
     Args:
-        text: any text. A number without a unit is none: see :func:`~nlp_retrieval.text.measures.numbers.numbers_of`.
+        text: any text. For numbers without a unit, see :func:`~nlp_retrieval.text.measures.numbers.numbers_of`.
     """
     years = years_of(text)
     scenarios = [(match.start(), match.end()) for match in islice(_SCENARIO.finditer(text), _MOST)]
@@ -133,9 +133,9 @@ def same_measure(one: Quantity, other: Quantity) -> bool:
 
 
 def same_value(one: Quantity, other: Quantity) -> bool:
-    """Return whether two quantities of one unit have the same value, as far as the less exact one is written.
+    """Return whether two quantities of one unit have the same value, to the precision of the less exact one.
 
-    One that is approximate, or a bound, allows a tenth more; a range agrees with what lies in it.
+    An approximate quantity, or a bound, allows a tenth more; a range agrees with values within it.
 
     Args:
         one: a quantity.
@@ -147,9 +147,9 @@ def same_value(one: Quantity, other: Quantity) -> bool:
 
 
 def changed_quantities(earlier: str, later: str) -> list[tuple[Quantity, Quantity]]:
-    """Return quantities of a text whose value is another in a later wording of it, as pairs, in the order of the earlier.
+    """Return quantities of a text whose value differs in a later version of it, as pairs, in the order of the earlier.
 
-    Quantities of one measure are compared in their order; what stands in one of the texts alone makes no pair.
+    Quantities of one measure are compared in their order; quantities in only one of the texts make no pair.
 
     Args:
         earlier: a text.
@@ -160,7 +160,7 @@ def changed_quantities(earlier: str, later: str) -> list[tuple[Quantity, Quantit
     for quantity in quantities_of(later):
         after.setdefault((quantity.unit, quantity.year, quantity.baseline), []).append(quantity)
     left = []
-    for quantity in before:  # those that stand in both are not changed, whatever their order
+    for quantity in before:  # those in both texts are unchanged, whatever their order
         candidates = after.get((quantity.unit, quantity.year, quantity.baseline), [])
         kept = next((other for other in candidates if same_value(quantity, other)), None)
         if kept is None:
@@ -233,7 +233,7 @@ def _year_of(begin: int, end: int, years: list[Year]) -> int | None:
 
 
 def _baseline_of(begin: int, end: int, years: list[Year], scenarios: list[tuple[int, int]]) -> str:
-    """Return what a quantity is measured against: the nearest baseline of its sentence, one after it rather than before."""
+    """Return the baseline of a quantity: the nearest one in its sentence, one after it rather than before."""
     named = [(year.begin, year.end, str(year.first)) for year in years if year.role == "baseline"]
     named += [(one, other, "BAU") for one, other in scenarios]
     if not named:

@@ -1,7 +1,7 @@
-"""Finding a quotation in a text: what is returned is what stands there, or nothing.
+"""Finding a quotation in a text: the result is the text's own wording, or nothing.
 
-Only white space, the shape of brackets, quotation marks and dashes, and characters that nobody sees may differ: what a fence
-changes, and what people and models write their own way.
+Only white space, the shape of brackets, quotation marks and dashes, and invisible characters may differ: a fence changes these,
+and people and models vary them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["FoldedText", "fold", "located", "places_of", "sentences_around"]
 Span = tuple[int, int]
 
 SHORTEST = 12
-"""Characters of a quotation that is no whole sentence; a shorter one says nothing."""
+"""Shortest quotation, in characters, that is not a whole sentence; shorter ones say nothing."""
 
 _QUOTES = '\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u00ab\u00bb\u2039\u203a\u300c\u300d\u300e\u300f\uff02\uff07"'
 _MARKS = " '`"
@@ -31,7 +31,7 @@ _SHAPES = str.maketrans("\uff3b\uff3d\uff1c\uff1e" + _QUOTES + _DASHES, "[]<>" +
 
 
 class FoldedText(NamedTuple):
-    """A text, the same as quotations are compared, and where each character of it is in the text."""
+    """A text, its form for comparing quotations, and the position of each character of that form in the text."""
 
     text: str
     folded: str
@@ -40,7 +40,7 @@ class FoldedText(NamedTuple):
 
 @lru_cache(maxsize=4)
 def fold(text: str) -> FoldedText:
-    """Return a text as quotations are compared with it.
+    """Return a text prepared for comparing quotations with it.
 
     Args:
         text: the whole text.
@@ -54,11 +54,11 @@ def places_of(
     """Yield each place of a quotation in a text, where it begins and ends with whole words and numbers.
 
     Args:
-        quote: as somebody wrote it; quotation marks and dots around it need not stand in the text.
+        quote: as written by a person or model; quotation marks and dots around it need not be in the text.
         source: the text.
-        begin: where to begin to look, in characters.
-        end: where to end; by default at the end of the text.
-        shortest: the fewest characters of a quotation that is no whole sentence.
+        begin: start of the search, in characters.
+        end: end of the search; by default the end of the text.
+        shortest: fewest characters of a quotation that is not a whole sentence.
     """
     text, folded, places = source
     written = [_folded(form)[0] for form in (quote, normalize("NFC", quote))]
@@ -74,17 +74,17 @@ def places_of(
 
 
 def located(quote: str, text: str, begin: int = 0, end: int | None = None, shortest: int = SHORTEST) -> Span | None:
-    """Return where a quotation stands in a text: its first place where it begins and ends with whole words and numbers.
+    """Return the span of a quotation in a text: the first place where it begins and ends with whole words and numbers.
 
     Args:
-        quote: as somebody wrote it; quotation marks and dots around it need not stand in the text.
+        quote: as written by a person or model; quotation marks and dots around it need not be in the text.
         text: the whole text.
-        begin: where to begin to look, in characters.
-        end: where to end; by default at the end of the text.
-        shortest: the fewest characters of a quotation that is no whole sentence.
+        begin: start of the search, in characters.
+        end: end of the search; by default the end of the text.
+        shortest: fewest characters of a quotation that is not a whole sentence.
 
     Returns:
-        A span of the text; None where the quotation does not stand there word by word, or is too short.
+        A span of the text; None if the quotation is not in it word by word, or is too short.
     """
     return next(places_of(quote, fold(text), begin, end, shortest), None)
 
@@ -110,7 +110,7 @@ def sentences_around(span: Span, text: str) -> Span:
 
 
 def _folded(text: str) -> tuple[str, list[int]]:
-    """A text with one space for each run of white space and without unseen characters, and where each character stands."""
+    """A text without invisible characters, with single spaces, and the position of each of its characters."""
     chars: list[str] = []
     places: list[int] = []
     for place, char in enumerate(text.translate(_SHAPES)):
@@ -125,7 +125,7 @@ def _folded(text: str) -> tuple[str, list[int]]:
 
 
 def _cuts(text: str, place: int) -> bool:
-    """Whether a word or a number is cut at a place; "2.4" is one number, and scripts without spaces have no such places."""
+    """Return whether a place cuts a word or a number; "2.4" is one number, and scripts without spaces have no such places."""
     if not 0 < place < len(text):
         return False
     before, after = text[place - 1], text[place]

@@ -1,4 +1,4 @@
-"""Hosts in addresses, and the names of them that people register, by the public suffixes of registries."""
+"""Hosts in addresses, and their registered names, by the public suffixes of registries."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _BRACKETED = re.compile(r"\[[^\[\]]*\](:\d*)?")
 
 
 def has_other_brackets(netloc: str) -> bool:
-    """Return whether there are brackets elsewhere than around the whole host.
+    """Return whether there are brackets other than those around the whole host.
 
-    Python takes what stands in them for the host, wherever they are: ``[::1].example.org`` would be the address ``::1``.
+    Python takes their content for the host, wherever they are: ``[::1].example.org`` would be the address ``::1``.
 
     Args:
         netloc: of an address, as ``urlsplit`` gives it.
@@ -28,7 +28,7 @@ def has_other_brackets(netloc: str) -> bool:
 
 
 def registered_name(host: str) -> str:
-    """Return the name that somebody registered, with its public suffix; the host itself where it has none.
+    """Return the registered name with its public suffix; the host itself if it has none.
 
     Args:
         host: in lower case, without a dot at its end.
@@ -45,4 +45,4 @@ def _suffixes() -> TLDExtract:
         from tldextract import TLDExtract
     except ImportError:
         raise DependencyError(f"registered names need tldextract: {install('evidence')}") from None
-    return TLDExtract(cache_dir=None, suffix_list_urls=())  # the list that comes with the package: no network, no files
+    return TLDExtract(cache_dir=None, suffix_list_urls=())  # the list in the package, without network or files

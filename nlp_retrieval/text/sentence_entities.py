@@ -1,7 +1,7 @@
 """The entities of a passage, sentence by sentence.
 
-Every sentence is read by itself, so that a name never runs over the end of a sentence. The title is what all sentences are
-about.
+Every sentence is read by itself, so that a name never runs over the end of a sentence. The entities of the title are the
+subject of all sentences.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from nlp_retrieval.text.item_sentences import SENTENCE_STARTS, item_sentence_spa
 __all__ = ["READ_KEYS", "PassageEntities", "entities_by_sentence"]
 
 READ_KEYS = frozenset({"title", SENTENCE_STARTS})
-"""The metadata that decide the sentences and entities of an item."""
+"""Metadata keys that decide the sentences and entities of an item."""
 
 _MOST_WORDS = 16
 _STEP = 256
@@ -25,7 +25,7 @@ _STEP = 256
 
 @dataclass(frozen=True, slots=True)
 class PassageEntities:
-    """What one passage names.
+    """Entities of one passage.
 
     Args:
         about: the entities of its title.
@@ -44,7 +44,7 @@ class PassageEntities:
 
 
 def entities_by_sentence(items: Iterable[SearchableItem], finder: EntityFinder) -> Iterator[PassageEntities]:
-    """Yield what each item names, in time linear in its text.
+    """Yield the entities of each item, in time linear in its text.
 
     Args:
         items: with the metadata of :data:`READ_KEYS`.
@@ -61,7 +61,7 @@ def entities_by_sentence(items: Iterable[SearchableItem], finder: EntityFinder) 
 
 
 def _spans(item: SearchableItem) -> list[tuple[int, int]]:
-    """Return where each sentence begins and ends, but for those of white space."""
+    """Return where each sentence begins and ends, except those of white space."""
     return [(start, end) for start, end in item_sentence_spans(item) if item.content[start:end].strip()]
 
 

@@ -1,7 +1,7 @@
-"""Where sentences end.
+"""Boundaries of sentences.
 
-A full stop ends a sentence unless it belongs to an abbreviation, an initial or a number. What is uncertain is left together:
-half a sentence misleads whoever reads it, two sentences do not. The work is linear in the length of the text.
+A full stop ends a sentence unless it belongs to an abbreviation, an initial or a number. Uncertain boundaries are not split:
+half a sentence misleads its reader, two sentences do not. The work is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ ENDS = frozenset(".!?…。\uff01\uff1f\uff0e｡؟\u06d4।॥\u0589።፧။។
 """Characters that end sentences."""
 
 CLOSERS = "\"')]}”\u2019»」』\uff09】"
-"""Characters that may stand between the end of a sentence and the next one."""
+"""Characters that may occur between the end of a sentence and the next one."""
 
 _UNSPACED = "。\uff01\uff1f\uff0e｡"
 _OPENERS = "\"'([{“\u2018«„「『\uff08【*_"
@@ -147,7 +147,7 @@ def _abbreviated(word: str, before: str, following: str) -> bool:
 
 
 def _names(before: str) -> bool:
-    """Return whether a capital after these words is rather an initial than a letter, as in "vitamin C"."""
+    """Return whether a capital after these words is an initial, and not a letter as in "vitamin C"."""
     words = before.split()
     if not words:
         return True

@@ -1,4 +1,4 @@
-"""What a text talks about, by a spaCy pipeline instead of rules."""
+"""The subjects of a text, by a spaCy pipeline instead of rules."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ class SpacyMentions:
 
     @property
     def files(self) -> ModelFiles:
-        """The pipeline's files, as they were when they were first asked for."""
+        """The pipeline's files at the time of first use."""
         if self._files is None:
             with _reading:  # threads that ask at the same time get the same fingerprint
                 self._files = self._files or ModelFiles.of(_folder_of(self._pipeline))
         return self._files
 
     def identity(self, parameter: str) -> Config:
-        """Return what distinguishes a component with this pipeline from others, without loading it.
+        """Return the identity that this pipeline adds to a component, without loading it.
 
         Args:
             parameter: name of the component's parameter for the pipeline. The identity is decided by the files, not by their
@@ -130,7 +130,7 @@ def _opened(pipeline: str, folder: Path) -> Any:
 
 
 def _require_own_components(file: Path, config: Any) -> None:
-    """Refuse components that spaCy would take from another pipeline: their weights are not among this one's files."""
+    """Refuse components that spaCy would take from another pipeline: this one's files lack their weights."""
     for name, settings in config.get("components", {}).items():
         if isinstance(settings, Mapping) and "source" in settings:
             raise ModelError(

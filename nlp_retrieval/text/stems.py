@@ -1,8 +1,8 @@
-"""The words of a text as they are compared: at word borders, without case, accents and endings.
+"""The words of a text for comparison: at word borders, without case, accents and endings.
 
-A word is a run of letters, digits and the marks on them. Scripts that put no space between words (Chinese, Japanese, Thai,
-...) give one word a character, so that a keyword in them is a run of characters. Words are stemmed by Snowball (Porter,
-2001), so "emissions" and "emission" are one; nothing inside another word is ever found.
+A word is a run of letters, digits and the marks on them. In scripts without spaces between words (Chinese, Japanese, Thai,
+...), each character is a word, so that a keyword is a run of characters. Words are stemmed by Snowball (Porter, 2001), so
+"emissions" and "emission" are equal; parts of words never match.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Stems:
         return found
 
     def as_written(self, text: str) -> list[str]:
-        """Return the words of a text as they stand there, in order."""
+        """Return the words of a text in their original form, in order."""
         return _pattern().findall(text)
 
     def spans(self, text: str) -> list[tuple[str, int, int]]:
@@ -61,7 +61,7 @@ class Stems:
         return [(self.stem(match[0]), match.start(), match.end()) for match in _pattern().finditer(text)]
 
     def stem(self, word: str) -> str:
-        """Return one word as it is compared; of one longer than 100 characters, its beginning."""
+        """Return one word in its compared form; of one longer than 100 characters, its beginning."""
         stem = self._known.get(word)
         if stem is None:
             plain = _plain(word[:_LONGEST])
@@ -75,7 +75,7 @@ class Stems:
 
 @lru_cache(maxsize=32)
 def stems_of_language(language: str | None) -> Stems:
-    """Return the one :class:`Stems` of a language, which remembers the words that it has seen.
+    """Return the shared :class:`Stems` of a language, which remembers known words.
 
     Raises:
         ConfigurationError: there is no such language.

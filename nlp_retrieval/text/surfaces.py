@@ -1,19 +1,19 @@
-"""Surfaces: titles as a text would write them, and where texts and queries mention them.
+"""Surfaces: titles as a text would write them, and their mentions in texts and queries.
 
-When two titles count as the same in gold and corpus, :mod:`nlp_retrieval.text.titles` decides.
+:mod:`nlp_retrieval.text.titles` decides when two titles are equal in gold and corpus.
 
 A surface is a title without the qualifier in parentheses at its end ("Heat (1995 film)" is "Heat"), as words. Words are
 compared without case, accents and possessive endings, and any character that is neither letter nor digit separates them,
 so a mention always consists of whole words. It begins with a lower-case letter only if the title does ("iPod"). Of the
 surfaces that begin at a word the longest counts, and mentions do not overlap: "New York City" does not mention "New York".
 
-A word that belongs to a longer name does not mention a one-word title: beside a capitalised word or a number, as in
-"Abraham Lincoln" or "September 4", or joined to another by a hyphen. In Wikipedia introductions this is so for two of five
-mentions of one-word titles, and without them retrieval is as good with a third fewer links. Nor does a function word
-("This") or a number ("1984") alone mention a title.
+A word that belongs to a longer name does not mention a one-word title: beside a capitalised word or a number, as in "Abraham
+Lincoln" or "September 4", or joined to another by a hyphen. In Wikipedia introductions this applies to two of five mentions of
+one-word titles; without them, retrieval is as good with a third fewer links. Nor does a function word ("This") or a number
+("1984") alone mention a title.
 
-In scripts that put no space between words (Chinese, Japanese, Thai, ...) a character counts as a word, so a mention may
-stand anywhere in the text. In Korean it begins where a word does, as particles follow a name and nothing precedes it.
+In scripts without spaces between words (Chinese, Japanese, Thai, ...) a character counts as a word, so a mention may be
+anywhere in the text. In Korean it begins where a word does, as particles follow a name and nothing precedes it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from nlp_retrieval.text.words import HANGUL, UNSPACED, marks, unaccented
 IntegerT = TypeVar("IntegerT", bound=np.integer)
 
 MOST_WORDS = 32
-"""Longer titles have no surface: matching reads at most this many words from any word on, so it is linear in the text."""
+"""Most words of a surface; longer titles have none. Matching reads at most this many words from any word, so it is linear."""
 
 _WORD = re.compile(r"([^\W_]+)(?:['\u2019][sS](?![^\W_]))?")
 _UNSPACED = re.compile(f"[{UNSPACED}{HANGUL}]")
@@ -45,7 +45,7 @@ _WITHIN_KOREAN = re.compile(f"[{HANGUL}]{{2}}")
 
 @cache
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """Of a mark, of words with marks between and after their letters, and of these where a script has no spaces; slow."""
+    """Slow patterns of a mark, of words with marks between and after letters, and of such words in scripts without spaces."""
     letter = rf"(?![{UNSPACED}{HANGUL}])[^\W_]"
     character = rf"(?=[^\W_])[{UNSPACED}{HANGUL}][{marks()}]*"
     marked = _WORD.pattern.replace(r"[^\W_]+", rf"[^\W_]+(?:[{marks()}]+[^\W_]*)*", 1)
@@ -54,7 +54,7 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
 
 
 def is_unspaced(word: str) -> bool:
-    """Return whether a word, as it is compared, is a character of a script that puts no space between words."""
+    """Return whether a word, in its compared form, is a character of a script without spaces between words."""
     return _UNSPACED.match(word) is not None
 
 
@@ -74,7 +74,7 @@ def _separators() -> re.Pattern[str]:
 
 @lru_cache(maxsize=2**16)
 def plain_part(part: str) -> str:
-    """Return a part of a text with its case, without accents, and with a space for whatever separates words."""
+    """Return a part of a text with its case, without accents, and with spaces between words."""
     return unaccented(_separators().sub(" ", part))
 
 
@@ -88,7 +88,7 @@ def _compared(word: str) -> str:
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """Return the words of a text as they are compared."""
+    """Return the words of a text in their compared form."""
     return tuple(map(_compared, _pattern(text).findall(text)))
 
 
@@ -139,7 +139,7 @@ class Surface:
     """A title as a text would write it.
 
     Args:
-        words: as they are compared; at least one, at most 32.
+        words: in their compared form; at least one, at most 32.
         lower: whether a mention may begin with a lower-case letter.
     """
 
@@ -148,10 +148,10 @@ class Surface:
 
 
 def surface_of(title: str, min_characters: int = 4) -> Surface | None:
-    """Return the surface of a title; None where it would be mentioned by chance, or has no words or more than 32.
+    """Return the surface of a title; None if it would be mentioned by chance, or has no words or more than 32.
 
     Args:
-        title: as the corpus has it; a number or a function word alone does not count.
+        title: as in the corpus; a number or a function word alone does not count.
         min_characters: a single word of fewer characters counts only if it is in capitals ("U2", "NASA") and has two.
     """
     written = _pattern(title).findall(_without_qualifier(title))
@@ -180,7 +180,7 @@ def surfaces_of(item: SearchableItem, aliases: str = "aliases", min_characters: 
     """Return the surfaces of an item's title and aliases.
 
     Args:
-        item: what may be mentioned.
+        item: that may be mentioned.
         aliases: the metadata that holds other titles, a string or a list of strings; anything else is ignored.
         min_characters: as for :func:`surface_of`.
     """
@@ -204,7 +204,7 @@ class SurfaceMatcher:
 
     def __init__(self, surfaces: Iterable[tuple[int, Surface]]) -> None:
         self._words: dict[str, int] = {}
-        # Two tries in one: what begins with a capital or a digit grows from state 0, what begins in lower case from 1.
+        # Two tries in one: surfaces that begin with a capital or a digit grow from state 0, those in lower case from 1.
         self._steps: dict[int, int] = {}
         self._ends: dict[int, int] = {}
         numbers, rows = array("q"), array("q")
@@ -259,8 +259,8 @@ def first_mention(text: str, surfaces: Iterable[Surface], others: Iterable[Surfa
     """Return where a text first mentions one of some surfaces, or None.
 
     Args:
-        text: what to read.
-        surfaces: what to find.
+        text: to read.
+        surfaces: to find.
         others: surfaces that may be meant instead: a longer one hides those within it, an equal one makes it ambiguous.
     """
     matcher = SurfaceMatcher([*((0, surface) for surface in surfaces), *((1, surface) for surface in others)])

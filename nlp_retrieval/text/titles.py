@@ -1,12 +1,12 @@
-"""When two titles are the same title; :mod:`nlp_retrieval.text.surfaces` says when a text mentions one.
+"""Equality of titles; :mod:`nlp_retrieval.text.surfaces` decides when a text mentions one.
 
-Gold that names titles (HoVer, HotpotQA) and the corpus seldom come from one file, so titles differ in case, in white
-space (Wikipedia's underscores), in the kind of dash or quotation mark, in punctuation that a file name cannot hold, in
-how an accent is encoded, and in HTML entities (``AT&amp;T``). These differences are removed, and no others.
+Gold titles (HoVer, HotpotQA) and the corpus seldom come from one file, so titles differ in case, in white space (Wikipedia's
+underscores), in the kind of dash or quotation mark, in punctuation that a file name cannot hold, in how an accent is encoded,
+and in HTML entities (``AT&amp;T``). These differences are removed, and no others.
 
-The evaluation of HoVer and DSPy goes further: it deletes the articles too. Measured on 31,857 Wikipedia titles that are
-all different, that makes 29 groups of 59 titles equal (*Hiding Place* and *The Hiding Place* are two works), against 10
-groups of 20 here, of which 7 differ in case alone.
+The evaluation of HoVer and DSPy also deletes the articles. Measured on 31,857 Wikipedia titles that are all different, that
+makes 29 groups of 59 titles equal (*Hiding Place* and *The Hiding Place* are two works), against 10 groups of 20 here, of which
+7 differ in case alone.
 
 >>> normalize_title("Martin_O'Neill"), normalize_title("AT&amp;T"), normalize_title("Heat (1995 Film)")
 ('martin oneill', 'at&t', 'heat (1995 film)')
@@ -30,10 +30,10 @@ _QUALIFIER = re.compile(r"[(\uff08]([^()\uff08\uff09]*)[)\uff09]\s*\Z")
 _FULL_STOP = re.compile(r"(?<!\d)\.|\.(?!\d)")
 
 _MEANINGFUL = frozenset("#&%@")
-"""Punctuation to Unicode, but a word to readers: C# is not C, R&B is not RB."""
+"""Punctuation in Unicode that belongs to a name: C# is not C, R&B is not RB."""
 
 _APOSTROPHES = frozenset("`\u00b4\u02b9\u02bb\u02bc\u02bd")
-"""Letters and symbols to Unicode (acute accent, Hawaiian okina, ...), but typed for an apostrophe."""
+"""Letters and symbols in Unicode (acute accent, Hawaiian okina, ...) that are typed for an apostrophe."""
 
 _SEPARATORS = frozenset("/\\:;\u2212")
 
@@ -63,16 +63,16 @@ _PUNCTUATION = _Punctuation()
 def normalize_title(title: str) -> str:
     """Return the form in which titles are compared; equal forms mean one title.
 
-    Canonical equivalence and caseless matching are Unicode's (NFD and case folding: UAX 15, and chapter 3.13).
-    Compatibility forms (NFKD) are left alone, because they turn ``U²`` into ``U2``; accents are left alone, because
-    *Pelé* is not *Pele*. A qualifier in parentheses at the end keeps them: *Cherry Creek (Colorado)* is not *Cherry
-    Creek, Colorado*. Punctuation stays where there is nothing else: the band *!!!* is not the empty title.
+    Canonical equivalence and caseless matching are Unicode's (NFD and case folding: UAX 15, and chapter 3.13). Compatibility
+    forms (NFKD) are left alone, because they turn ``U²`` into ``U2``; accents are left alone, because *Pelé* is not *Pele*. A
+    qualifier in parentheses at the end keeps them: *Cherry Creek (Colorado)* is not *Cherry Creek, Colorado*. Punctuation stays
+    if there is nothing else: the band *!!!* is not the empty title.
 
     Args:
-        title: as the corpus or the gold has it.
+        title: as in the corpus or the gold.
 
     Returns:
-        The normalised title; empty only where ``title`` holds nothing visible. Normalising it again changes nothing.
+        The normalised title; empty only if ``title`` holds nothing visible. Normalising it again changes nothing.
     """
     text = _fold(_unescape(title))
     qualifier = _QUALIFIER.search(text)
@@ -84,7 +84,7 @@ def normalize_title(title: str) -> str:
 
 
 def _unescape(title: str) -> str:
-    """Resolve HTML entities, also escaped several times over (``&amp;amp;``, as dumps of dumps have them), in linear time."""
+    """Resolve HTML entities, even if escaped several times (``&amp;amp;``, as in dumps of dumps), in linear time."""
     if "&" not in title or ";" not in title:
         return title
     *parts, rest = title.split(";")

@@ -1,4 +1,4 @@
-"""The words of texts in any language: which characters make one, how they are normalised, stemmed and left out."""
+"""The words of texts in any language: their characters, normalisation, stems and stop words."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import numpy as np
 from nlp_retrieval.core.unicode_forms import normalize
 from nlp_retrieval.errors import ConfigurationError, DependencyError, install, nearest
 
-# What characters are to words: marks on letters, and scripts that put no space between words.
+# Characters in words: marks on letters, and scripts without spaces between words.
 
 UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
@@ -35,10 +35,10 @@ HANGUL = "\u1100-\u11ff\ua960-\ua97f\uac00-\ud7ff"
 """Korean, which puts spaces between phrases: a particle is written together with its word."""
 
 ACCENTS = "\u0300-\u036f"
-"""The marks that accents are, on Latin, Greek and Cyrillic letters."""
+"""Accents, as combining marks on Latin, Greek and Cyrillic letters."""
 
 POINTS = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0640\u064b-\u0652\u0670"
-"""Hebrew points, Arabic short vowels and the stroke that stretches a word: one text has them, another leaves them out."""
+"""Hebrew points, Arabic short vowels and the stroke that stretches a word: some texts have them, others leave them out."""
 
 _ACCENT_OR_POINT = re.compile(f"[{ACCENTS}{POINTS}]")
 
@@ -47,8 +47,7 @@ _ACCENT_OR_POINT = re.compile(f"[{ACCENTS}{POINTS}]")
 def marks() -> str:
     r"""Return the characters that are written on or beside a letter (Unicode's Mn and Mc), as ranges of a pattern.
 
-    ``\w`` matches none of them, so that a word of Hindi or Thai would fall into pieces; without Unicode's selectors of how
-    a character is drawn.
+    ``\w`` matches none of them, so that a word of Hindi or Thai would fall into pieces; without Unicode's variation selectors.
     """
     numbers = [number for number in range(0x300, 0x10000) if unicodedata.category(chr(number)) in ("Mn", "Mc")]
     runs: list[list[int]] = []
@@ -63,13 +62,13 @@ def marks() -> str:
 
 
 def unaccented(text: str) -> str:
-    """Return a text without accents and points, in compatibility form; marks that make another letter of one are kept."""
+    """Return a text without accents and points, in compatibility form; marks that make a different letter are kept."""
     return normalize("NFC", _ACCENT_OR_POINT.sub("", normalize("NFKD", text)))
 
 
-# Patterns that take time linear in the text, whatever they and it are: RE2 (Cox, 2010), and bounds on their size.
+# Patterns that always take time linear in the text: RE2 (Cox, 2010), with bounds on their size.
 #
-# RE2 knows neither look-around nor references to groups; a pattern with one of them does not compile, and says so.
+# RE2 has neither look-around nor references to groups; a pattern with one of them does not compile.
 
 MOST_MATCHES = 1000
 _LONGEST = 1000
@@ -94,7 +93,7 @@ class LinearPattern:
 
         Args:
             pattern: in RE2's syntax.
-            where: where it stands, for messages.
+            where: its location, for messages.
 
         Raises:
             ConfigurationError: it does not compile, is too large, or matches the empty text and so everywhere.
@@ -110,7 +109,7 @@ class LinearPattern:
 
         Args:
             data: the text.
-            most: so many places at most; each may take a pass over the rest of the text.
+            most: most matches; each may take a pass over the rest of the text.
         """
         spans = (match.span() for match in self._compiled.finditer(data))
         return [(begin, end) for begin, end in islice(spans, most) if end > begin]
@@ -160,11 +159,10 @@ def _options() -> Any:
     return options
 
 
-# Words of scripts without spaces by a dictionary, instead of pairs of characters.
+# Segmenters: words of scripts without spaces by a dictionary, instead of pairs of characters.
 #
-# A segmenter splits a stretch of one script in time linear in its length, and gives the same words for the same text whatever
-# stands around it: nothing is guessed from statistics, so that what the dictionary lacks falls into single characters, which
-# passages hold as well.
+# A segmenter splits a run of one script in linear time, and returns the same words for the same text in any context: it does
+# not guess from statistics. Words that the dictionary lacks become single characters, which passages hold as well.
 
 Segmenter = Literal["jieba"]
 
@@ -172,7 +170,7 @@ _PACKAGES = {"jieba": "rjieba"}
 
 
 def segmenter_fingerprint(name: Segmenter) -> dict[str, str]:
-    """Return what the words of a segmenter depend on: the package, whose dictionary is built into it, and its version.
+    """Return everything that the words of a segmenter depend on: the package, whose dictionary is built in, and its version.
 
     Raises:
         DependencyError: the package is not installed.
@@ -184,7 +182,7 @@ def segmenter_fingerprint(name: Segmenter) -> dict[str, str]:
 
 
 def segmenting(name: Segmenter) -> Callable[[str], list[str]]:
-    """Return what splits Chinese into words, with the words within long ones.
+    """Return a function that splits Chinese into words, including the words within long ones.
 
     Raises:
         DependencyError: the package is not installed.
@@ -193,7 +191,7 @@ def segmenting(name: Segmenter) -> Callable[[str], list[str]]:
         from rjieba import Jieba
     except ImportError:
         raise _missing(name) from None
-    jieba = Jieba()  # not the one of the module, to which anybody may add words
+    jieba = Jieba()  # not the module's own, to which other code may add words
 
     def split(text: str) -> list[str]:
         words: list[str] = jieba.cut_for_search(text, False)
@@ -206,10 +204,10 @@ def _missing(name: Segmenter) -> DependencyError:
     return DependencyError(f"segmenter={name!r} needs {_PACKAGES[name]}: {install('chinese')}")
 
 
-# The lists of stop words that bm25s holds ("en" is Lucene's), without the rest of bm25s.
+# The lists of stop words of bm25s ("en" is Lucene's), without the rest of bm25s.
 #
-# Its package starts numba when it is imported, half a second, and jax, which takes most of the memory of a GPU and fails where
-# there is none left. The lists are a file of constants, so that file alone is run.
+# Importing its package takes half a second for numba, and starts jax, which takes most of the memory of a GPU and fails if
+# there is none left. The lists are a file of constants, so only that file is run.
 
 _MODULE = "bm25s.stopwords"
 _CONSTANTS = {
@@ -245,7 +243,7 @@ def stop_words(name: str) -> tuple[str, ...]:
 
 @cache
 def _constants() -> ModuleType:
-    """The module by itself; imported as usual where its file is not found."""
+    """The module by itself; imported as usual if its file is not found."""
     package = find_spec("bm25s")
     alone = package and PathFinder.find_spec(_MODULE, package.submodule_search_locations)
     if alone is None or alone.loader is None:
@@ -255,24 +253,24 @@ def _constants() -> ModuleType:
     return module
 
 
-# The words of a text as a lexical index holds them: the same rules for passages and queries, in every script.
+# The words of a text in a lexical index: the same rules for passages and queries, in every script.
 #
-# A word is a run of letters, digits and the marks on them; one character is enough ("vitamin C"). A name that punctuation is
-# part of (C++, C#, .NET, node.js, AT&T, R&D, U.S., I/O) is a word beside its parts, so that "C++" finds C++ before vitamin C,
-# and "AT" and "T" find AT&T as before. A letter that an apostrophe joins to a word is none (John's, don't, l'amour, O'Neill).
-# Texts are normalised by Unicode's NFKC and case folding (UAX 15; chapter 3.13), so that full-width, composed and capital
-# forms are one; Hebrew points, Arabic short vowels and soft hyphens, which texts have or leave out, are left out. Accents are
-# kept, unless they are to be folded.
+# A word is a run of letters, digits and the marks on them; one character is enough ("vitamin C"). A name with punctuation (C++,
+# C#, .NET, node.js, AT&T, R&D, U.S., I/O) is a word in addition to its parts, so that "C++" finds C++ before vitamin C, and
+# "AT" and "T" still find AT&T. A letter joined to a word by an apostrophe is not a word (John's, don't, l'amour, O'Neill).
+# Texts are normalised by Unicode's NFKC and case folding (UAX 15; chapter 3.13), so that full-width, composed and capital forms
+# are equal; Hebrew points, Arabic short vowels and soft hyphens, which are optional in texts, are removed. Accents are kept
+# unless they are folded.
 #
-# Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese are split into overlapping pairs of characters, as Lucene's
-# CJKAnalyzer does, because spaces do not show their words. A passage has its single characters too, and a query only where one
-# stands alone: so a word of one character is found, and the passages found for longer ones are Lucene's. A segmenter splits
+# Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese are split into overlapping pairs of characters, like Lucene's
+# CJKAnalyzer, because spaces do not separate their words. A passage also has its single characters, and a query only those that
+# stand alone: so words of one character are found, and longer ones find the same passages as in Lucene. A segmenter splits
 # Chinese characters by its dictionary instead.
 
-# What each language brings to the words of a text: a stemmer, a list of stop words, its own rule of case.
+# Settings of each language: a stemmer, a list of stop words, its own rule of case.
 #
-# The stemmers are Snowball's (Porter, 2001, https://snowballstem.org), by PyStemmer. A language without stemmer and stop words
-# is split and normalised, as all are.
+# The stemmers are Snowball's (Porter, 2001, https://snowballstem.org), by PyStemmer. Texts of a language without stemmer and
+# stop words are only split and normalised.
 
 NO_STEMMER = "none"
 
@@ -281,7 +279,7 @@ TURKIC = frozenset(["tr", "az"])
 
 
 class Language(NamedTuple):
-    """What a language brings.
+    """Settings of a language.
 
     Args:
         stemmer: of PyStemmer, or "none".
@@ -355,10 +353,10 @@ _JOINED = r"(?:'(?:\w\b|(?=\w\w)))?"
 _WORD = re.compile(rf"\w+{_JOINED}")
 _ASCII_WORD = re.compile(_WORD.pattern, re.ASCII)
 _HAS_NAME = re.compile(r"\.[^\W\d_]|[&#/]|\+[+\W]|\+\Z")
-"""What a name with punctuation has; few texts have it but for the first."""
+"""Marks of a name with punctuation; apart from the first, few texts have any."""
 
 _SPACED = "".join(c if c.isalnum() or c == "_" else " " for c in map(chr, range(128)))
-"""For each ASCII character itself, or the space that a word does not hold: three times as fast as a pattern."""
+"""For each ASCII character the character itself, or a space if no word holds it: three times as fast as a pattern."""
 _LEFT_OUT = re.compile(f"[\u00ad\u034f{POINTS}\u200d-\u200f\u2060\ufe00-\ufe0f\ufeff]")
 _PAIRED = re.compile(f"[{UNSPACED}{HANGUL}]")
 _HAN_OR_NOT = re.compile(f"([{HAN}]+)")
@@ -367,7 +365,7 @@ _OF_NAMES = frozenset("+#&./")
 """Punctuation of names, which are not stemmed."""
 
 _NEVER_STEMMED = 2
-"""Words of so many characters are left as they are, as Lucene's Porter stemmer does, or "us" would be "u"."""
+"""Length up to which words are not stemmed, as in Lucene's Porter stemmer; "us" would become "u"."""
 
 _ACCENT = re.compile(f"[{ACCENTS}]")
 
@@ -381,7 +379,7 @@ class _Patterns(NamedTuple):
     character: re.Pattern[str]
     """A letter of such a run with its marks."""
     names: re.Pattern[str]
-    """Names with punctuation beside such runs."""
+    """Names with punctuation next to such runs."""
 
 
 def _names(letter: str, word: str) -> re.Pattern[str]:
@@ -402,7 +400,7 @@ _ASCII_NAMES = re.compile(_NAMES.pattern, re.ASCII)
 
 @cache
 def _patterns() -> _Patterns:
-    """Slow, and not needed for ASCII."""
+    """Slow, and unnecessary for ASCII."""
     mark, unspaced = marks(), UNSPACED + HANGUL
     character = rf"(?=\w)[{unspaced}][{mark}]*"
     return _Patterns(
@@ -415,7 +413,7 @@ def _patterns() -> _Patterns:
 
 
 def language_of(language: str, stemmer: str, stopwords: str | None) -> Language:
-    """Return the stemmer and the stop words that are meant; ``"auto"`` means those of the language.
+    """Return the stemmer and the stop words; ``"auto"`` means those of the language.
 
     Raises:
         ConfigurationError: there is no such language.
@@ -427,14 +425,14 @@ def language_of(language: str, stemmer: str, stopwords: str | None) -> Language:
 
 
 class Words:
-    """Splits texts into words, and says which term of an index a word is.
+    """Splits texts into words, and maps words to the terms of an index.
 
     Args:
         language: decides stemmer and stop words, and the case of Turkish; see
             :data:`~nlp_retrieval.text.words.LANGUAGES`.
         stemmer: one of PyStemmer, "none", or "auto".
         stopwords: name of a list, None for no list, or "auto".
-        pattern: what a word is instead, in RE2's syntax; matched against the normalised text, between spaces.
+        pattern: of words instead, in RE2's syntax; matched against the normalised text, between spaces.
         accents: whether letters keep their accents.
         segmenter: splits Chinese characters; None for pairs. Not with a pattern.
 
@@ -469,7 +467,7 @@ class Words:
         self._matched = None if pattern is None else _matcher(LinearPattern.compiled(pattern, "pattern"))
 
     def normalized(self, text: str) -> str:
-        """Return a text as words are compared in it."""
+        """Return a text in the form in which words are compared."""
         if self._turkic:
             text = normalize("NFC", text).replace("I", "\u0131").replace("\u0130", "i")
         if text.isascii():
@@ -491,7 +489,7 @@ class Words:
 
         Args:
             text: any.
-            passage: whether it is to be found, and not a query; see the module.
+            passage: True for a passage, False for a query; see the module.
         """
         text = self.normalized(text)
         if self._matched is not None:
@@ -524,7 +522,7 @@ class Words:
         return words
 
     def term(self, word: str) -> str | None:
-        """Return the term that a word is; None for a stop word, and for a letter joined to a word by an apostrophe."""
+        """Return the term of a word; None for a stop word, and for a letter joined to a word by an apostrophe."""
         if self._matched is None:
             word, apostrophe, letter = word.partition("'")
             if apostrophe and not letter and len(word) == 1:
@@ -537,7 +535,7 @@ class Words:
 
 
 def _matcher(pattern: LinearPattern) -> Callable[[str], list[str]]:
-    """Return what finds the matches in at most 256 characters: before each, RE2 may read all of them, and no more."""
+    """Return a function that finds the matches in at most 256 characters: before each match, RE2 may read all of them."""
 
     @lru_cache(maxsize=2**16)
     def matched(part: str) -> list[str]:
@@ -548,7 +546,7 @@ def _matcher(pattern: LinearPattern) -> Callable[[str], list[str]]:
 
 
 def _punctuated(text: str) -> str:
-    """Return the parts of a text between spaces that are not words alone: a quarter of most texts."""
+    """Return the parts of a text between spaces that are not just words: a quarter of most texts."""
     return " ".join(filterfalse(str.isalnum, text.split()))
 
 

@@ -1,7 +1,7 @@
-"""A worker process: ``python -m nlp_retrieval.encoders.workers.child DESCRIPTOR``, started by the process that asks it.
+"""A worker process: ``python -m nlp_retrieval.encoders.workers.child DESCRIPTOR``, started by the process that uses it.
 
-It takes orders from the socket that it was started with, one at a time, and answers each. It ends when the other end of that
-socket is closed, also in the middle of its work.
+It takes requests from the socket that it was started with, one at a time, and answers each. It ends when the other end of that
+socket is closed, even in the middle of its work.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import Any
 from nlp_retrieval.encoders.workers.worker import Failure, WorkerSide
 
 _LOOKING = 0.5
-"""Seconds between two looks at whether there is still a process that asks."""
+"""Seconds between two checks that the parent process still exists."""
 
 
 def main() -> None:
-    """Do what is asked, until nobody is there to ask."""
+    """Do what is asked until the parent is gone."""
     parent = os.getppid()
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     connection: Connection[Any, Any] = Connection(int(sys.argv[1]))
@@ -30,7 +30,7 @@ def main() -> None:
             what, *given = connection.recv()
         except (EOFError, OSError):
             return
-        except Exception as error:  # what was sent cannot be made here: a module is missing
+        except Exception as error:  # the object sent cannot be created here: a module is missing
             connection.send(Failure.of(error))
             continue
         connection.send(side.ask(*given) if what == "ask" else side.do(*given))

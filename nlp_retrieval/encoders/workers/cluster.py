@@ -1,8 +1,8 @@
 """Workers on the nodes of a Ray cluster (Moritz et al., OSDI 2018, https://arxiv.org/abs/1712.05889).
 
-A worker is an actor with a core of its own, which opens a model once and does block after block. A lost actor is a lost
-worker: its block is done again elsewhere, and another actor is started where there is room for one. Ray's own restarts are
-off, so that every worker is asked for its versions and its model before its first block.
+A worker is an actor with a core of its own, which opens a model once and does block after block. A lost actor is a lost worker:
+its block is done again elsewhere, and another actor is started if there is room for one. Ray's own restarts are off, so that
+every worker reports its versions and its model before its first block.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from nlp_retrieval.encoders.workers.worker import Confirmed, Failure, NoRoomErro
 from nlp_retrieval.errors import ConfigurationError, DependencyError, WorkerError, first_line, install
 
 ROOM_SECONDS = 60.0
-"""So long a worker waits for a free core, and for its process to start."""
+"""Seconds that a worker waits for a free core and for its process to start."""
 
 LOOK_SECONDS, MISSED_LOOKS = 3.0, 4
-"""Between two looks at whether the head is there, and how often it may be missed."""
+"""Seconds between two checks that the head is alive, and how often it may be missed."""
 
 _REACHED_SECONDS = 5.0
 _WAITED_SECONDS = 0.5
-"""So long a thread is inside of Ray at a time: where one still is when Ray is shut down, Ray ends the whole process."""
+"""Seconds that a thread stays inside Ray at a time: if one still is when Ray is shut down, Ray ends the whole process."""
 
 _ADVICE = "see 'ray status', and give the workers more memory or fewer at a time; the same call goes on from what was done"
 
 
 class ActorSide(WorkerSide):
-    """A worker, from inside of a cluster."""
+    """A worker, from inside the cluster."""
 
     def place(self) -> str:
         ray = _ray()
@@ -46,15 +46,15 @@ class ClusterWorker(Worker):
 
     Args:
         ray: the module of that name.
-        actors: makes actors.
-        gone: set when the head of the cluster is gone, and nothing is waited for any more.
+        actors: creates actors.
+        gone: set when the head of the cluster is gone, which ends all waiting.
     """
 
     def __init__(self, ray: Any, actors: Any, gone: threading.Event) -> None:
         self._ray, self._gone, self._started = ray, gone, False
         try:
             self._actor = actors.remote()
-        except Exception as error:  # whatever Ray raises where its head is gone
+        except Exception as error:  # any exception of Ray after the loss of its head
             raise WorkerLostError(_reason(error)) from None
 
     def ask(self, doing: str, task: Task) -> Confirmed | Failure:
@@ -77,13 +77,13 @@ class ClusterWorker(Worker):
             raise NoRoomError(
                 f"a worker waited {ROOM_SECONDS:g} seconds for a core of the cluster, which has {_room(self._ray)}"
             ) from None
-        except Exception as error:  # whatever Ray raises where an actor does not start
+        except Exception as error:  # any exception of Ray if an actor does not start
             raise WorkerLostError(f"a worker did not start: {_reason(error)}") from None
 
     def _answer(self, method: Any, *given: object) -> object:
         try:
             return self._got(method.remote(*given))
-        except Exception as error:  # what an encoder raises is an answer; this is the actor, its node or the cluster
+        except Exception as error:  # an encoder's error is an answer; this one is of the actor, its node or the cluster
             raise WorkerLostError(f"{self.place} ended: {_reason(error)}") from None
 
     def _got(self, answer: Any, seconds: float = math.inf) -> object:
@@ -103,7 +103,7 @@ def cluster_pool(address: str, n_workers: int | None) -> WorkerPool:
 
     Args:
         address: of the cluster, ``host:port``; or ``auto`` for the one that this machine belongs to.
-        n_workers: how many; at most, and by default, as many as the cluster has cores.
+        n_workers: number of workers; at most, and by default, the number of the cluster's cores.
 
     Raises:
         ConfigurationError: the address is one of Ray's client.
@@ -134,7 +134,7 @@ def cluster_pool(address: str, n_workers: int | None) -> WorkerPool:
 
 
 def _watch(head: str, pool: WorkerPool, gone: threading.Event, over: threading.Event) -> None:
-    """Have the call end with an error when the head of the cluster is gone: Ray ends the whole process after a minute."""
+    """End the call with an error when the head of the cluster is gone: Ray ends the whole process after a minute."""
     missed = 0
     while not over.wait(LOOK_SECONDS) and missed < MISSED_LOOKS:
         missed = 0 if _answers(head) is None else missed + 1
@@ -149,7 +149,7 @@ def _watch(head: str, pool: WorkerPool, gone: threading.Event, over: threading.E
 
 
 def _answers(where: str) -> OSError | None:
-    """Return what keeps a connection from being made; None where it was made."""
+    """Return the reason why no connection can be made; None if it was made."""
     host, _, port = where.rpartition(":")
     try:
         socket.create_connection((host, int(port)), _REACHED_SECONDS).close()
@@ -159,7 +159,7 @@ def _answers(where: str) -> OSError | None:
 
 
 def _ray() -> Any:
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray reports to its makers otherwise
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # otherwise Ray reports usage to its makers
     try:
         import ray
     except ImportError as error:
@@ -177,7 +177,7 @@ def _connect(ray: Any, address: str) -> None:
     try:
         with handlers_kept():
             ray.init(address=where, log_to_driver=False, logging_level="ERROR")
-    except Exception as error:  # a RuntimeError for other versions, and others that Ray does not promise
+    except Exception as error:  # a RuntimeError for other versions, and undocumented exceptions
         raise WorkerError(f"the Ray cluster at {where} cannot be used: {' '.join(str(error).split())}") from error
 
 
@@ -194,7 +194,7 @@ def _found(address: str) -> str:
 
     try:
         found = canonicalize_bootstrap_address("auto")
-    except Exception as error:  # a ConnectionError, which Ray does not promise
+    except Exception as error:  # a ConnectionError, which Ray does not document
         raise WorkerError(f"there is no Ray cluster on this machine: {first_line(error)}") from None
     if not found:
         raise WorkerError("there is no Ray cluster on this machine; start one by 'ray start --head', or pass its address")
@@ -213,7 +213,7 @@ def _room(ray: Any) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Return what Ray says of an end, in one line: the sentence that gives the reason, where there is one."""
+    """Return Ray's explanation of an end, in one line: the sentence that gives the reason, if there is one."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     because = [line for line in lines if "because" in line or "memory" in line]
     return " ".join((because or lines or [type(error).__name__])[:2])[:300]

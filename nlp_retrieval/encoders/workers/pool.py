@@ -1,8 +1,8 @@
-"""A pool of workers: blocks go out to whoever is free, and come back in their order.
+"""A pool of workers: blocks go to whichever worker is free, and come back in order.
 
-Each worker has a thread here that speaks with it and waits for it. A worker that is lost gives its block back, which another
-one gets; for a block that ends its worker again and again there is an error in its place. No more than a few blocks per worker
-are in memory, and what is yielded is what one process would yield.
+Each worker has a thread here that talks to it and waits for it. The block of a lost worker goes to another one; a block that
+repeatedly ends its worker is replaced by an error. Only a few blocks per worker are in memory, and the results are those of a
+single process.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from nlp_retrieval.encoders.workers.worker import Confirmed, Failure, NoRoomErro
 from nlp_retrieval.errors import RetrievalError, RetrievalWarning, WorkerError
 
 ATTEMPTS = 3
-"""So many workers may be lost over one block."""
+"""Most workers that may be lost over one block."""
 
 _AHEAD = 3
-"""Blocks per worker that are out or wait for one before them."""
+"""Blocks per worker that are out, or wait for an earlier one."""
 
 
 class WorkerPool:
@@ -31,8 +31,8 @@ class WorkerPool:
 
     Args:
         start: starts a worker.
-        n_workers: how many there are at most.
-        advice: what to do where workers are lost, for messages.
+        n_workers: most workers.
+        advice: what to do about lost workers, for messages.
     """
 
     def __init__(self, start: Callable[[], Worker], n_workers: int, advice: str) -> None:
@@ -55,7 +55,7 @@ class WorkerPool:
         Raises:
             ConfigurationError: the encoder cannot be sent to another process.
             ModelError: vectors that cannot be searched.
-            WorkerError: workers are lost again and again, or none is there, or one has other versions or another model.
+            WorkerError: workers are lost repeatedly, there are none, or one has other versions or another model.
         """
         with closing(self.done(task, blocks_of(batches, task.dimension))) as blocks:
             for block, encoded in blocks:
@@ -67,7 +67,7 @@ class WorkerPool:
                     yield block.texts, encoded.batch
 
     def done(self, task: Task, blocks: Iterable[TaskBlock]) -> Generator[tuple[TaskBlock, object], None, None]:
-        """Do the blocks of a task, and yield each with what became of it, in order: an answer, or a :class:`RetrievalError`.
+        """Do the blocks of a task, and yield each with its result, in order: an answer, or a :class:`RetrievalError`.
 
         Args:
             task: what to do.
@@ -75,7 +75,7 @@ class WorkerPool:
 
         Raises:
             ConfigurationError: the task cannot be sent to another process.
-            WorkerError: no worker is there, or one has other versions or other data.
+            WorkerError: there are no workers, or one has other versions or other data.
         """
         task.require_sendable()
         run = self._run = _Call(self, task)
@@ -95,13 +95,13 @@ class WorkerPool:
             run.end()
 
     def give_up(self, error: WorkerError) -> None:
-        """End the call with an error now: what the workers run on is gone, and they cannot even be ended any more."""
+        """End the call with an error now: the workers' cluster is gone, so they cannot even be stopped."""
         self.broken = error
         if self._run is not None:
             self._run.fail(error)
 
     def at_the_end(self, close: Callable[[], None]) -> None:
-        """Have this called when the pool is closed, after its workers have ended."""
+        """Register a function to call when the pool is closed, after its workers have ended."""
         self._closing.append(close)
 
     def added(self, slot: int, worker: Worker) -> Worker:
@@ -111,7 +111,7 @@ class WorkerPool:
         return worker
 
     def took(self, slot: int, doing: str) -> None:
-        """Remember that the worker of a slot has taken up a task."""
+        """Remember that the worker of a slot has opened a task."""
         with self._changing:
             self.taken |= {(slot, doing)}
 
@@ -124,7 +124,7 @@ class WorkerPool:
             worker.close()
 
     def close(self) -> None:
-        """End all workers, whatever they do."""
+        """End all workers, even busy ones."""
         for slot in list(self.workers):
             self.drop(slot)
         while self._closing:
@@ -144,13 +144,13 @@ class _Call:
         self._error: BaseException | None = pool.broken
         self._ended = False
         self._threads: list[threading.Thread] = []
-        # workers of the call before come first: they hold cores that a new one would wait for
+        # workers of the previous call come first: they hold cores that a new one would wait for
         self._slots = sorted(range(pool.n_workers), key=lambda slot: slot not in pool.workers)
         self._busy: set[int] = set()
         self._alive = 0
 
     def submit(self, block: TaskBlock) -> None:
-        """Give a block to whoever is free."""
+        """Give a block to any free worker."""
         with self._changed:
             self._todo.append(block)
             self._changed.notify_all()
@@ -169,7 +169,7 @@ class _Call:
             return self._done.pop(block.number)
 
     def end(self) -> None:
-        """End the threads, and the workers that are still at something, which nobody waits for any more."""
+        """End the threads, and the workers that are still busy."""
         with self._changed:
             self._ended = True
             self._todo.clear()
@@ -184,7 +184,7 @@ class _Call:
         try:
             while (worker := self._ready(slot)) is not None and (block := self._next(slot)) is not None:
                 self._do(block, worker, slot)
-        except BaseException as error:  # raised by who waits for the block
+        except BaseException as error:  # raised by the thread that waits for the block
             self.fail(error)
         with self._changed:
             self._busy.discard(slot)
@@ -216,7 +216,7 @@ class _Call:
             self._changed.notify_all()
 
     def _ready(self, slot: int) -> Worker | None:
-        """The worker of a slot, with this task taken up; None if the slot has to do without one, or all is over."""
+        """The worker of a slot, with this task opened; None if the slot has to do without one, or the call is over."""
         lost = 0
         while not self._over:
             with self._changed:
@@ -262,7 +262,7 @@ class _Call:
         return worker
 
     def _require_alike(self, found: Confirmed) -> None:
-        """Raise :class:`WorkerError` unless a worker has what this process has, and computes what the others compute."""
+        """Raise :class:`WorkerError` unless a worker has what this process has, and computes the same as the other workers."""
         if other := found.difference(self._facts):
             raise WorkerError(f"{found.place} has another {other}; have the same versions, models and code on all nodes")
         with self._changed:
@@ -283,14 +283,14 @@ class _Call:
             self._changed.notify_all()
 
     def _leave_to_others(self, why: str) -> None:
-        """Go without a worker; in one step with the look at who is left, or the last two would each rely on the other."""
+        """Continue without a worker, and check for others in the same step, or the last two would each rely on the other."""
         with self._changed:
             self._alive -= 1
             if self._alive < 1:
                 raise WorkerError(f"no worker is left: {why}; {self._pool.advice}")
 
     def fail(self, error: BaseException) -> None:
-        """Have whoever waits for a block be told of an error."""
+        """Report an error to the thread that waits for a block."""
         with self._changed:
             self._error = self._error or error
             self._changed.notify_all()

@@ -1,7 +1,7 @@
-"""Workers that are processes of this machine, started anew and never forked: torch and FAISS do not survive a fork.
+"""Workers that are processes of this machine, started as new processes and never forked: torch and FAISS do not survive a fork.
 
-They speak with this process over a pair of connected sockets that nobody else has, do not see its terminal, and end when it
-ends, however that happens.
+They talk to this process over a private pair of connected sockets, do not see its terminal, and end when it ends, however that
+happens.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ADVICE = (
 )
 _LIMITS = "use fewer workers, or allow this user more processes, open files and memory (see ulimit -a)"
 _GRACE = 5.0
-"""Seconds that a process may take to end by itself, once nothing reaches it any more."""
+"""Seconds that a process may take to end by itself after its connection is closed."""
 
 
 def local_pool(n_workers: int) -> WorkerPool:
@@ -47,7 +47,7 @@ class ProcessWorker(Worker):
                 with ours, theirs:
                     self._process = _started(theirs, self._faults)
                     self._connection: Connection[Any, Any] = Connection(ours.detach())
-            except OSError as error:  # who builds an index would take it for one of its folder
+            except OSError as error:  # a build would take it for a file of the index folder
                 raise WorkerError(f"a worker process cannot be started: {error.strerror or error}; {_LIMITS}") from error
             unless_started.pop_all()  # the file lives as long as the worker
         self.place = f"worker process {self._process.pid}"
@@ -93,5 +93,5 @@ def _started(theirs: socket.socket, faults: IO[bytes]) -> subprocess.Popen[bytes
         stderr=faults,
         env=os.environ | threads_of(1) | {"PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path)},
         pass_fds=[theirs.fileno()],
-        start_new_session=True,  # Ctrl-C is for the process that asks, which ends this one
+        start_new_session=True,  # Ctrl-C is for the parent process, which ends this one
     )

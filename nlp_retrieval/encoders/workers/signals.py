@@ -1,4 +1,4 @@
-"""What happens at a fault of memory stays as it was: Ray sets handlers of its own, and takes away those that it found.
+"""Keeping the handlers of memory faults: Ray sets handlers of its own, and removes existing ones.
 
 Java reads memory that is not there on purpose, and its own handler makes an exception of that. In a process where Java runs,
 a search by Lucene after a connection to a cluster would end the process otherwise.
@@ -15,12 +15,12 @@ __all__ = ["handlers_kept"]
 
 _NUMBERS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGABRT, signal.SIGTERM)
 _LARGEST = 512
-"""Bytes, more than a ``struct sigaction`` has anywhere."""
+"""Bytes, more than a ``struct sigaction`` has on any platform."""
 
 
 @contextmanager
 def handlers_kept() -> Iterator[None]:
-    """Put the handlers of signals that end a process back to what they were before."""
+    """Restore the handlers of signals that end a process."""
     library = ctypes.CDLL(None)
     kept = {number: ctypes.create_string_buffer(_LARGEST) for number in _NUMBERS}
     known = [number for number, handler in kept.items() if library.sigaction(int(number), None, handler) == 0]

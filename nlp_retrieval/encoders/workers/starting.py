@@ -1,4 +1,4 @@
-"""Which pool encodes: processes of this machine, or a Ray cluster; and what no worker can do."""
+"""Choosing a pool to encode with: processes of this machine, or a Ray cluster; and the limits of workers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nlp_retrieval.encoders.workers.processes import local_pool
 
 
 def pool_at_hand() -> WorkerPool | None:
-    """Return the workers of the call that is running, started with its first blocks; None where it encodes by itself.
+    """Return the workers of the current call, started with its first blocks; None if it encodes in this process.
 
     Raises:
         DependencyError: a Ray cluster is wanted, and ray is not installed.
@@ -24,7 +24,7 @@ def pool_at_hand() -> WorkerPool | None:
 
 
 def names_gpu(component: Component) -> bool:
-    """Return whether a component or a part of it is told to compute on something else than a CPU, which workers do not have."""
+    """Return whether a component or a part of it is set to compute on another device than a CPU, which workers do not have."""
     devices = [getattr(part, "device", None) for part in with_held(component)]
     return any(device is not None and not str(device).startswith("cpu") for device in devices)
 

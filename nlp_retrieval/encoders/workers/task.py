@@ -1,8 +1,8 @@
-"""What a worker is asked to do with blocks of passages, and what it has to confirm before it does.
+"""The task of workers, to encode blocks of passages; and the checks of a worker before it starts.
 
-The encoder travels as its class and arguments, and the model is opened where the work is done. A worker says what it found
-there: the encoder's identity with the fingerprint of its model's files, the versions of all that computes, and a digest of this
-package's own code. What differs from the process that asked is an error before anything is encoded.
+The encoder is sent as its class and arguments, and each worker opens the model. A worker reports the encoder's identity with
+the fingerprint of its model's files, the versions of all packages that compute, and a digest of this package's own code. Any
+difference from the process that asked is an error before anything is encoded.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ _TRIAL = (
     "The city on the river was founded by monks, who built a bridge of stone there in 1127.",
     " ".join(f"Line {number} of a longer passage tells of bridge number {number * 7}." for number in range(12)),
 )
-"""Encoded by every worker: what is not the same everywhere would depend on who encodes which block."""
+"""Text encoded by every worker: if the vectors differed, results would depend on who encodes which block."""
 
 
 @dataclass(frozen=True)
 class PassageTask:
-    """Encodes batches of passages, and checks what comes out.
+    """Encodes batches of passages, and checks the result.
 
     Args:
         encoder: the encoder.
-        dimension: what the vectors of a dense encoder must have; None where any will do.
+        dimension: required of the vectors of a dense encoder; None for any.
         projection: the matrix of an encoder that multiplies by one, see
             :meth:`~nlp_retrieval.encoders.token_base.BaseTokenEncoder.projection_matrix`.
     """
@@ -76,7 +76,7 @@ class PassageTask:
 
     @property
     def key(self) -> str:
-        """The same for tasks that do the same."""
+        """Key of the task, equal for equal tasks."""
         projection = None if self.projection is None else digest_of_matrix(self.projection)
         return canonical_json([self.encoder.kind, self.encoder.config, self.dimension, projection])
 
@@ -84,11 +84,11 @@ class PassageTask:
         return repr(self.encoder)
 
     def facts(self) -> dict[str, str]:
-        """Return what has to be the same where passages are encoded together, without opening a model."""
+        """Return what must be equal wherever passages are encoded together, without opening a model."""
         return facts_of(self.encoder)
 
     def confirmed(self, place: str) -> Confirmed:
-        """Open the encoder, and say what was found.
+        """Open the encoder, and report what it is.
 
         Raises:
             RetrievalError: its model is not there, or does not load.
@@ -96,7 +96,7 @@ class PassageTask:
         return Confirmed(place, self.facts() | {"trial": self(list(_TRIAL)).checksum().hex()})
 
     def done(self, work: object) -> EncodedBlock:
-        """Encode a block of texts, and collect what is warned of."""
+        """Encode a block of texts, and collect the warnings."""
         texts = cast("list[str]", work)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", RetrievalWarning)
@@ -105,13 +105,13 @@ class PassageTask:
         return EncodedBlock.of(batch, texts, warned)
 
     def elsewhere(self) -> PassageTask:
-        """This task in the process that it was sent to, where an encoder has come without its matrix."""
+        """This task in the worker process; an encoder that came without its matrix gets it back."""
         if self.projection is None or not isinstance(self.encoder, BaseTokenEncoder):
             return self
         return PassageTask(self.encoder.with_projection(self.projection), self.dimension, self.projection)
 
     def require_sendable(self) -> None:
-        """Raise a :class:`ConfigurationError` where another process could not make this encoder, or must not know a secret."""
+        """Raise a :class:`ConfigurationError` if another process could not create this encoder, or must not learn a secret."""
         refuse_secrets(self.encoder, "sent to workers")
         for part in with_held(self.encoder):
             if type(part).__module__ == "__main__" or "<locals>" in type(part).__qualname__:
@@ -122,7 +122,7 @@ class PassageTask:
 
 
 def facts_of(encoder: Component) -> dict[str, str]:
-    """Return what has to be the same where passages are encoded together, without opening a model."""
+    """Return what must be equal wherever passages are encoded together, without opening a model."""
     versions = {f"version of {name}": found for name, found in computed_by().items() if name != "machine"}
     python = ".".join(platform.python_version_tuple()[:2])
     own = {"nlp_retrieval": __version__, "code of nlp_retrieval": _own_code(), "python": python}
@@ -132,7 +132,7 @@ def facts_of(encoder: Component) -> dict[str, str]:
 
 @cache
 def computed_by() -> dict[str, str]:
-    """The versions of what computes vectors."""
+    """Versions of the packages that compute vectors."""
     versions = {"machine": platform.machine()}
     for package in _COMPUTING:
         try:
@@ -149,7 +149,7 @@ def digest_of_matrix(matrix: Vectors) -> str:
 
 @cache
 def _own_code() -> str:
-    """A digest of the files of this package: two working copies may call themselves the same version."""
+    """A digest of the files of this package: two working copies may have the same version number."""
     digest = hashlib.sha256()
     for file in sorted(_ROOT.rglob("*.py")):
         digest.update(file.relative_to(_ROOT).as_posix().encode() + b"\0" + hashlib.sha256(file.read_bytes()).digest())

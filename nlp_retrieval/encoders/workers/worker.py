@@ -1,7 +1,6 @@
-"""What a worker is: seen from the process that asks it, and from inside.
+"""Workers, as seen by the process that uses them and from inside.
 
-A worker has one core and no GPU, so that its vectors do not depend on how many workers there are, and keeps the models that it
-opened.
+A worker has one core and no GPU, so that its vectors do not depend on the number of workers, and keeps its open models.
 """
 
 from __future__ import annotations
@@ -18,27 +17,27 @@ from nlp_retrieval.errors import RetrievalError, WorkerError, first_line
 
 
 class WorkerLostError(Exception):
-    """A worker ended before it answered; the message says how. Its block is given to another one."""
+    """A worker ended before it answered; the message says how. Another worker gets its block."""
 
 
 class NoRoomError(Exception):
-    """A worker cannot be started for now: the cluster has no place for it."""
+    """A worker cannot be started for now: the cluster has no room for it."""
 
 
 @dataclass(frozen=True)
 class Confirmed:
-    """What a worker found before its first block.
+    """Report of a worker before its first block.
 
     Args:
         place: the node and the process, for messages.
-        facts: by name, what must be the same everywhere; ``trial``, where there is one, must be so among the workers.
+        facts: by name, values that must be the same everywhere; ``trial``, if present, only among the workers.
     """
 
     place: str
     facts: dict[str, str]
 
     def difference(self, ours: dict[str, str]) -> str:
-        """Return what is other here than in the process that asked, with both values; empty where nothing is."""
+        """Return the differences from the process that asked, with both values; empty if there are none."""
         theirs = {key: value for key, value in self.facts.items() if key != "trial"}
         for key in sorted(ours | theirs):
             if ours.get(key) != theirs.get(key):
@@ -50,51 +49,51 @@ class Work(Protocol):
     """A task, from inside of a worker."""
 
     def confirmed(self, place: str) -> Confirmed:
-        """Open what the task needs, and say what was found."""
+        """Open what the task needs, and report what it is."""
 
     def done(self, work: object) -> object:
-        """Do a block; what comes back tells what it was made of."""
+        """Do a block; the result says which block it was made of."""
 
 
 class Task(Protocol):
-    """What workers are asked to do with blocks; it travels to them as it is."""
+    """A task for workers to do with blocks; it is sent to them unchanged."""
 
     @property
     def key(self) -> str:
-        """The same for tasks that do the same."""
+        """Key of the task, equal for equal tasks."""
 
     def require_sendable(self) -> None:
-        """Raise a :class:`ConfigurationError` where another process could not do it."""
+        """Raise a :class:`ConfigurationError` if another process could not do it."""
 
     def facts(self) -> dict[str, str]:
-        """Return what must be the same where it is done, as this process has it."""
+        """Return what must be equal wherever it is done, as this process has it."""
 
     def elsewhere(self) -> Work:
-        """This task in the process that it was sent to."""
+        """This task in the worker process."""
 
 
 class TaskBlock(Protocol):
-    """A part of a task, which one worker does; as a text it is named in messages."""
+    """A part of a task, which one worker does; its text names it in messages."""
 
     @property
     def number(self) -> int:
-        """Its place among those of one call."""
+        """Its position among the blocks of one call."""
 
     @property
     def work(self) -> object:
-        """Return what a worker is sent."""
+        """Return the data to send to a worker."""
 
     def fits(self, answer: object) -> bool:
-        """Return whether what came back was made of this block, and is what the worker had sent."""
+        """Return whether a result was made of this block, and is unchanged since the worker sent it."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """What went wrong inside a worker that goes on: not its end, but an error of what it ran.
+    """An error inside a worker that goes on: of the code it ran, not the end of the worker.
 
     Args:
         kind: name of the exception's class.
-        message: what it says; of exceptions that are not this package's, the first line.
+        message: of the exception; for exceptions that are not this package's, the first line.
     """
 
     kind: str
@@ -106,7 +105,7 @@ class Failure:
         return cls(type(error).__name__, str(error) if isinstance(error, RetrievalError) else first_line(error))
 
     def error(self, doing: str) -> RetrievalError:
-        """The exception to raise for it: the same, if it is one of this package, and otherwise a :class:`WorkerError`."""
+        """The exception to raise for it: the same, if it is one of this package, otherwise a :class:`WorkerError`."""
         cls = getattr(errors, self.kind, None)
         if isinstance(cls, type) and issubclass(cls, RetrievalError):
             return cls(self.message)
@@ -114,14 +113,14 @@ class Failure:
 
 
 class Worker(ABC):
-    """A worker, as the process sees it that asks it. One thread speaks with it."""
+    """A worker, as seen by the process that uses it. One thread talks to it."""
 
     place = "a worker"
-    """Where it runs, for messages."""
+    """Location where it runs, for messages."""
 
     @abstractmethod
     def ask(self, doing: str, task: Task) -> Confirmed | Failure:
-        """Have it take up a task.
+        """Let it open a task.
 
         Args:
             doing: key of the task.
@@ -129,12 +128,12 @@ class Worker(ABC):
 
         Raises:
             WorkerLostError: it ended.
-            NoRoomError: it did not start, because there is no place for it.
+            NoRoomError: it did not start, because there is no room for it.
         """
 
     @abstractmethod
     def do(self, doing: str, work: object) -> object:
-        """Have it do a block of a task that it has taken up; a :class:`Failure` is an answer too.
+        """Let it do a block of a task that it has opened; a :class:`Failure` is an answer too.
 
         Raises:
             WorkerLostError: it ended.
@@ -142,11 +141,11 @@ class Worker(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """End it, whatever it does; it may have ended."""
+        """End it, even if it is busy; it may have ended already."""
 
 
 class WorkerSide:
-    """A worker, from inside: the tasks that it has taken up, with their models."""
+    """A worker, from inside: the tasks that it has opened, with their models."""
 
     def __init__(self) -> None:
         limit_cores(1)
@@ -154,22 +153,22 @@ class WorkerSide:
         self._tasks: dict[str, Work] = {}
 
     def ask(self, doing: str, task: Task) -> Confirmed | Failure:
-        """Take up a task, and say what was found; see :meth:`Worker.ask`."""
+        """Open a task, and report what was opened; see :meth:`Worker.ask`."""
         try:
             self._tasks[doing] = task.elsewhere()
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the process that asks has the same components, which gave them
+                warnings.simplefilter("ignore")  # the parent process has the same components, which produced them
                 return self._tasks[doing].confirmed(self.place())
-        except Exception as error:  # whatever a component raises is told where its work was asked for
+        except Exception as error:  # any exception of a component is reported to the parent process
             return Failure.of(error)
 
     def do(self, doing: str, work: object) -> object:
         """Do a block; see :meth:`Worker.do`."""
         try:
             return self._tasks[doing].done(work)
-        except Exception as error:  # whatever a component raises is told where its work was asked for
+        except Exception as error:  # any exception of a component is reported to the parent process
             return Failure.of(error)
 
     def place(self) -> str:
-        """Return where this runs, for messages."""
+        """Return the place where this runs, for messages."""
         return f"process {os.getpid()}"

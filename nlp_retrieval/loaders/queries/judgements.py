@@ -1,8 +1,8 @@
 """Judgements: which items are relevant to which queries, from TREC qrels, CSV, TSV or JSON lines.
 
-All readers of judgements use this module: loaders of queries, and the comparison of runs. The form is known by the suffix of
-the file; a file with any other suffix is TREC qrels. TREC's four columns, three columns without names, and columns with names
-are told apart by the first line, whatever separates them. In ``.tsv`` a quotation mark is text; in ``.csv`` it quotes.
+All readers of judgements use this module: loaders of queries, and the comparison of runs. The suffix of the file determines its
+form; a file with any other suffix is TREC qrels. The first line distinguishes TREC's four columns, three columns without names,
+and columns with names, whatever separates them. In ``.tsv`` a quotation mark is text; in ``.csv`` it quotes.
 
 Judgements by subtopic (the diversity tasks) judge an item for each subtopic of a query: its grade is the highest of these.
 """
@@ -42,7 +42,7 @@ Judgements = dict[str, dict[str, int]]
 FileFormat = Literal["trec", "csv", "tsv", "jsonl", "json"]
 
 Judgement = tuple[str, str, str, object, str]
-"""Where it is, the ids of query and item, the grade as it was written, and the subtopic; empty where there is none."""
+"""Location, ids of query and item, the grade as written, and the subtopic; empty if there is none."""
 
 _SUFFIXES: dict[str, FileFormat] = {
     ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json",
@@ -63,10 +63,10 @@ _NO_SUBTOPIC = ("0", "Q0")
 
 
 def format_of(path: str | Path, given: FileFormat | None) -> FileFormat:
-    """Return the form of a file of queries or gold: the given one, or what its suffix says, TREC's by default.
+    """Return the form of a file of queries or gold: the given one, or the one of its suffix, TREC's by default.
 
     Raises:
-        SourceError: its suffix is that of a form that is not read here.
+        SourceError: its suffix is that of an unsupported form.
     """
     file = Path(path)
     suffix = (Path(file.stem) if file.suffix.lower() == ".gz" else file).suffix.lower()
@@ -83,7 +83,7 @@ def read_judgements(path: str | Path, given: FileFormat | None = None) -> Judgem
 
     Args:
         path: the file, plain or gzip.
-        given: its form. None: what the suffix says.
+        given: its form. None: the one of its suffix.
 
     Returns:
         By query id the grade by item id, in the order of the file; grades of 0 and below are kept.
@@ -100,7 +100,7 @@ def collect_judgements(entries: Iterable[Judgement], source: str | Path) -> Judg
 
     Args:
         entries: the judgements.
-        source: where they are from, for messages.
+        source: their file, for messages.
 
     Raises:
         SourceError: a grade is not an integer, an id is empty, an item has two grades for one query and subtopic, or there
@@ -201,7 +201,7 @@ def _cells(path: str | Path, form: FileFormat) -> Iterator[Judgement]:
 
 
 def _has_names(cells: Sequence[str]) -> bool:
-    """Return whether a first line names columns: none of its cells can be a grade, or one of them is a name that is known."""
+    """Return whether a first line names columns: none of its cells can be a grade, or one of them is a known name."""
     known = {alias for aliases in _NAMES.values() for alias in aliases}
     return any(cell.lower() in known for cell in cells) or not any(_GRADE.fullmatch(cell) for cell in cells)
 
@@ -219,9 +219,9 @@ def _named(place: str, found: list[str]) -> list[str]:
 
 
 def match_numbers(wanted: Iterable[str], known: Iterable[str]) -> dict[str, str]:
-    """Return which known id each wanted one is with other zeros in front, such as "51" for "051".
+    """Return the known id for each wanted one that differs only in leading zeros, such as "51" for "051".
 
-    Only numbers are matched, and only where both sides have the number once; ids that are equal need no match.
+    Only numbers are matched, and only if both sides have the number once; equal ids need no match.
 
     Args:
         wanted: the ids to match.
@@ -233,13 +233,13 @@ def match_numbers(wanted: Iterable[str], known: Iterable[str]) -> dict[str, str]
 
 
 def with_matched_numbers(rankings: dict[str, T], query_ids: Iterable[str], source: str | Path) -> dict[str, T]:
-    """Return what belongs to queries under the ids that these have here, where a number only has other zeros in front.
+    """Return rankings under the query ids in use here, where a number differs only in leading zeros.
 
     A warning counts these.
 
     Args:
         rankings: by the query ids of a run.
-        query_ids: the ids here.
+        query_ids: the ids in use.
         source: the run, for the message.
     """
     matched = match_numbers(rankings, query_ids)
@@ -266,14 +266,15 @@ def judged_queries(
 ) -> tuple[list[Query], list[Gold]]:
     """Return the queries that are judged, in their order, and the gold of each.
 
-    A query whose number has other zeros in front than in the judgements ("051" and "51") has the id of the judgements. A judged
-    query without a relevant item counts, as in trec_eval, and scores 0. Warnings count these, and what is judged and not asked.
+    A query whose number has other leading zeros than in the judgements ("051" and "51") gets the id of the judgements. A judged
+    query without a relevant item counts, as in trec_eval, and scores 0. Warnings count these, and judged queries that are
+    missing.
 
     Args:
-        source: where the queries are from.
-        queries: each with its place; held in memory only where they are judged.
+        source: file of the queries.
+        queries: each with its location; held in memory only if they are judged.
         judgements: their grades.
-        judged_in: where the judgements are from.
+        judged_in: file of the judgements.
 
     Raises:
         SourceError: no query has a relevant item, or two have one id.
@@ -327,7 +328,7 @@ def _renamed(
     source: str | Path,
     judged_in: str | Path,
 ) -> list[Query]:
-    """Give the queries whose numbers have other zeros than in the judgements the ids that they have there."""
+    """Give queries whose numbers differ from the judgements in leading zeros the ids of the judgements."""
     ids = {name: other for name, other in match_numbers(places, judgements).items() if name in numbered}
     for name, other in ids.items():
         places[other] = places[name]
@@ -345,5 +346,5 @@ def _renamed(
 
 
 def _warn(message: str) -> None:
-    # one place for queries and for gold, so that Python says it once
+    # a single line for queries and for gold, so that Python warns only once
     warnings.warn(message, RetrievalWarning, stacklevel=3)

@@ -1,9 +1,9 @@
 """Queries and their gold from files: TREC topics, CSV, TSV or JSON, with judgements in a file of their own.
 
 **TREC topics** have many forms: tags that are never closed, XML, with attributes, in wrappers, with labels (``Number: 301``).
-Well-formed XML is read as such. Everything else is read by :func:`_lenient`, which knows where a field ends without a closing
-tag. Either way, the names of tags and attributes are in lower case, entities and CDATA become the text that they stand for,
-markup in a text (``<i>``) is removed and its content stays, and elements of one name are joined by line ends.
+Well-formed XML is read as such. Everything else is read by :func:`_lenient`, which finds the ends of fields without a closing
+tag. Either way, the names of tags and attributes are lower-cased, entities and CDATA are decoded, markup in a text (``<i>``) is
+removed but its content kept, and elements of one name are joined by line ends.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ _LABELS = {
     "fac": re.compile(r"Factors?(?:\(s\))?:", re.IGNORECASE),
     "def": re.compile(r"Definitions?(?:\(s\))?:", re.IGNORECASE),
 }
-"""What a text of TREC's classic form begins with, by its tag."""
+"""Labels at the beginning of a text in TREC's classic form, by tag."""
 
 _TOPICS = ("top", "topic", "inex_topic", "doc", "query", "question")
-"""Tags around one topic; the first that a file has is that of all its topics."""
+"""Tags around one topic; all topics of a file have the first one that occurs in it."""
 _FIELDS = frozenset(
     "num number title desc description narr narrative query question text docno docid url head dom smry con fac def time nat "
     "querytime querytweettime subtopic identifier id background summary note".split()
@@ -95,24 +95,24 @@ _Fields = dict[str, list[str]]
 class TopicsLoader(BaseQueryLoader):
     """Queries from a file, and their gold from another: TREC topics with qrels, CSV, TSV or JSON.
 
-    The suffix says the form: ``.csv``, ``.tsv``, ``.jsonl``, ``.json`` (a list), anything else TREC's (the classic form with
-    ``<top>``, or XML with ``<topic number="1">``), plain or gzip; a file without tags and with a tab in its first line is TSV.
-    Queries that are not judged are left out. A number with other zeros in front than in the judgements ("051" and "51") is
+    The suffix determines the form: ``.csv``, ``.tsv``, ``.jsonl``, ``.json`` (a list), anything else TREC's (the classic form
+    with ``<top>``, or XML with ``<topic number="1">``), plain or gzip; a file without tags and with a tab in its first line is
+    TSV. Queries that are not judged are left out. A number with other leading zeros than in the judgements ("051" and "51") is
     matched with a warning. A field ``family`` is the query's family.
 
     Args:
         path: the file of queries.
         qrels: the file of judgements: TREC's four columns, or query, item and grade as CSV, TSV or JSON lines.
-        format: the form of ``path``. None: what its suffix says.
-        qrels_format: the form of ``qrels``. None: what its suffix says.
+        format: the form of ``path``. None: by its suffix.
+        qrels_format: the form of ``qrels``. None: by its suffix.
         id_field: the field that holds the id. None: the topic's number, in other forms ``id``, or another usual name that the
             first entry has (``query_id``, ``qid``, ``_id``).
         text_field: the field that holds the text, or several, joined by line ends. None: the topic's ``title``, in other forms
             ``text``, or another usual name that the first entry has (``query``, ``question``).
-        columns: the names of the columns of a CSV or TSV file without a line of names. None: ``id`` and ``text``, where the
-            file has two columns and its first line none of the usual names.
-        quote: what stands around cells of a CSV or TSV file. None: nothing does, and a quotation mark is text. ``auto``:
-            nothing in TSV, ``"`` in CSV.
+        columns: the names of the columns of a CSV or TSV file without a line of names. None: ``id`` and ``text``, if the file
+            has two columns and its first line none of the usual names.
+        quote: the quotation mark of cells in a CSV or TSV file. None: there is none, and a quotation mark is text. ``auto``:
+            none in TSV, ``"`` in CSV.
     """
 
     name = "topics"
@@ -161,7 +161,7 @@ class TopicsLoader(BaseQueryLoader):
         return judged_queries(self.path, self.read(), judgements, self.qrels)
 
     def read(self) -> Iterator[tuple[str, Query]]:
-        """Yield all queries of the file, judged or not, each with its place.
+        """Yield all queries of the file, judged or not, each with its location.
 
         Raises:
             SourceError: the file is missing or malformed.
@@ -183,7 +183,7 @@ class TopicsLoader(BaseQueryLoader):
             yield place, make_query(place, query_id, text, known, metadata)
 
     def _form(self) -> FileFormat:
-        """The form of the file of queries: given, or by its suffix, or TSV where a file of another suffix begins like that."""
+        """The form of the file of queries: given, by its suffix, or TSV if a file with another suffix begins like that."""
         form = format_of(self.path, self.format)
         if form == "trec" and self.format is None:
             first = next((line for _, line in read_lines(self.path) if line.strip()), "")
@@ -238,7 +238,7 @@ class TopicsLoader(BaseQueryLoader):
 
 
 def _by_line(path: str | Path, lines: Sequence[str]) -> Iterator[tuple[str, JsonObject]]:
-    """Yield topics of a line each, where all lines have one of two forms.
+    """Yield one-line topics, if all lines have one of two forms.
 
     ``12:text`` (TREC's million queries), or a path of headings that is both id and text (TREC CAR's ``enwiki:A/B%20c``).
     """
@@ -291,7 +291,7 @@ def _topics(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
 
 class _Token(NamedTuple):
     kind: Literal["tag", "end", "text", "nothing"]
-    """The beginning of an element, its end, text as it is (CDATA), or what is passed over (comments, declarations)."""
+    """The beginning of an element, its end, literal text (CDATA), or what is skipped (comments, declarations)."""
     name: str
     """In lower case."""
     content: str
@@ -313,7 +313,7 @@ def _tokens(path: str | Path, text: str) -> Iterator[_Token]:
         if what in _ENDS:
             find = _ENDS[what].match if what == "declaration" else _ENDS[what].search
             end = find(text, at) if what not in never_ends else None
-            if end is None:  # a text that only looks like it
+            if end is None:  # text that only looks like markup
                 never_ends.add(what)
                 continue
             if what == "declaration" and "<!ENTITY" in text[begin : end.end()]:
@@ -358,7 +358,7 @@ def _xml(text: str, wanted: str) -> list[tuple[int, _Fields]]:
         elif len(inside) > 1:
             pieces.append("" if name in _MARKUP else " ")
         else:
-            if name in attributes:  # an element says more than an attribute
+            if name in attributes:  # an element takes precedence over an attribute
                 attributes.discard(name)
                 fields[name] = []
             fields.setdefault(name, []).append("".join(pieces))
@@ -379,7 +379,7 @@ def _xml(text: str, wanted: str) -> list[tuple[int, _Fields]]:
 
 
 def _lenient(path: str | Path, text: str, tokens: Sequence[_Token], wanted: str) -> Iterator[tuple[int, _Fields]]:
-    """The topics of a text that is no XML: each from its tag to its end, or to the next such tag.
+    """The topics of a text that is not XML: each from its tag to its end, or to the next such tag.
 
     Raises:
         SourceError: the number of a topic is outside of all topics.
@@ -401,7 +401,7 @@ def _lenient(path: str | Path, text: str, tokens: Sequence[_Token], wanted: str)
 
 
 def _fields_of(text: str, tokens: Sequence[_Token], opening: _Token, stop: int) -> _Fields:
-    """The fields of one topic: a field ends with its own end, or, where it has none, where the next field begins."""
+    """The fields of one topic: a field ends at its end tag, or, without one, where the next field begins."""
     given = {match[1].lower(): match[2] or match[3] or match[4] or "" for match in _ATTRIBUTE.finditer(opening.content)}
     ends = _ends_of(tokens)
     own: list[str] = []
@@ -425,9 +425,9 @@ def _fields_of(text: str, tokens: Sequence[_Token], opening: _Token, stop: int) 
                 pieces, field, until = own, "", -1
         elif token.kind == "tag":
             is_markup = ends[number] >= 0 or token.name in _IN_TEXT or token.content.endswith("/")
-            pieces.append(gap if is_markup else text[token.begin : token.end])  # or a text that only looks like a tag
+            pieces.append(gap if is_markup else text[token.begin : token.end])  # or text that only looks like a tag
     pieces.append(_decoded(text[at:stop]))
-    names = {name for name, _ in elements}  # an element says more than an attribute
+    names = {name for name, _ in elements}  # an element takes precedence over an attribute
     fields: _Fields = {name: [_decoded(value)] for name, value in given.items() if name not in names}
     for name, parts in elements:
         fields.setdefault(name, []).append("".join(parts))
@@ -436,7 +436,7 @@ def _fields_of(text: str, tokens: Sequence[_Token], opening: _Token, stop: int) 
 
 
 def _ends_of(tokens: Sequence[_Token]) -> list[int]:
-    """For each tag the position of its end, before which no other tag of its name begins; -1 where it has none."""
+    """For each tag the position of its end tag, before which no other tag of its name begins; -1 if it has none."""
     ends = [-1] * len(tokens)
     following: dict[str, int] = {}
     for number in reversed(range(len(tokens))):
@@ -469,7 +469,7 @@ def _decoded(text: str) -> str:
 
 
 def _labelled(fields: _Fields) -> Iterator[tuple[str, JsonValue]]:
-    """The fields of a topic without labels and with single spaces; empty ones are left out, but for those of the text."""
+    """The fields of a topic without labels and with single spaces; empty ones are left out, except those of the text."""
     for name, texts in fields.items():
         label = _LABELS.get("title" if name.endswith("-title") else name)
         read = []

@@ -1,4 +1,4 @@
-"""Batches of an Arrow table as records: checked for damage, and turned into JSON values where Python's are none."""
+"""Batches of an Arrow table as records: checked for damage, with values converted to JSON."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def check_schema(loader: RecordLoader, place: str, schema: pa.Schema) -> None:
     """Refuse a table whose columns cannot be id, text and title, before a row of it is read.
 
     Raises:
-        SourceError: a column is missing, occurs twice, or has a type that is no text.
+        SourceError: a column is missing, occurs twice, or is not text.
     """
     for name in schema.names:
         if schema.names.count(name) > 1:
@@ -46,7 +46,7 @@ def _is_no_text(kind: pa.DataType) -> bool:
 
 
 def _type_of(schema: pa.Schema, field: str) -> Any:
-    """The type of a column, or of a field in a struct; None where it is not there."""
+    """The type of a column, or of a field in a struct; None if it does not exist."""
     if field in schema.names:
         return schema.field(field).type
     name, *inner = field.split(".")
@@ -59,15 +59,15 @@ def _type_of(schema: pa.Schema, field: str) -> Any:
 
 
 def rows_of_batches(source: str, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, JsonObject]]:
-    """Yield the rows of batches, each with its place (``items.parquet, row 17``), rows counted from 1.
+    """Yield the rows of batches, each with its location (``items.parquet, row 17``), rows counted from 1.
 
     Raises:
-        SourceError: the data is damaged, a row is longer than ``MAX_ENTRY`` bytes, or a value is no JSON value.
+        SourceError: the data is damaged, a row is longer than ``MAX_ENTRY`` bytes, or a value cannot be converted to JSON.
     """
     number = 0
     try:
         for batch in batches:
-            batch.validate(full=True)  # what comes from outside may have offsets that lead out of its memory
+            batch.validate(full=True)  # untrusted data may have offsets outside its memory
             odd = [(field.name, field.type) for field in batch.schema if not _is_plain(field.type)]
             for part in _parts(_in_microseconds(batch)):
                 if part.nbytes > MAX_ENTRY:
@@ -99,7 +99,7 @@ def _converted(place: str, part: pa.RecordBatch) -> list[dict[str, Any]]:
 
 
 def _in_microseconds(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with times in microseconds, the finest that Python knows; so they are the same with pandas and without."""
+    """The batch with times in microseconds, the finest that Python knows; so they are the same with and without pandas."""
     for place, field in enumerate(batch.schema):
         if pa.types.is_timestamp(field.type) and field.type.unit == "ns":
             coarser = batch.column(place).cast(pa.timestamp("us", field.type.tz), safe=False)
@@ -112,7 +112,7 @@ def _in_microseconds(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """A batch, or, where it is very long, its rows one by one."""
+    """A batch, or, if it is very long, its rows one by one."""
     if batch.nbytes <= MAX_ENTRY:
         yield batch
     else:
@@ -120,14 +120,14 @@ def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def _parsed(kind: pa.DataType, value: Any) -> Any:
-    """A value in which the texts of columns of JSON are read; ``datasets`` keeps columns of mixed types so."""
+    """A value with JSON texts decoded; ``datasets`` stores columns of mixed types as JSON."""
     if value is None or not _holds_json(kind):
         return value
     if _is_json(kind):
         try:
             return parse_json(value)
         except ValueError:
-            return value  # ``datasets`` writes texts such as 001 as they are
+            return value  # ``datasets`` does not encode texts such as 001
     if pa.types.is_struct(kind):
         return {field.name: _parsed(field.type, value[field.name]) for field in kind}
     if pa.types.is_map(kind):

@@ -1,7 +1,7 @@
-"""CSV and TSV, as people have them: any delimiter, any encoding, checked line by line.
+"""CSV and TSV files of any kind: any delimiter, any encoding, checked line by line.
 
-A row that has not as many cells as the header, an unclosed quotation mark and a zero byte are errors that name the line;
-nothing is padded, cut or skipped but blank lines.
+A row whose number of cells differs from the header, an unclosed quotation mark and a zero byte are errors that name the line;
+nothing is padded, cut or skipped except blank lines.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MOST_NAMED = 12
 
 Character = Annotated[str, Field(min_length=1, max_length=1)]
 Quote = Character | Literal["auto"] | None
-"""What stands around cells; ``auto``: what the suffix of the file says."""
+"""Quotation mark of cells; ``auto``: by the suffix of the file."""
 
 
 class CsvLoader(RecordLoader):
@@ -46,15 +46,15 @@ class CsvLoader(RecordLoader):
         path: the file.
         id_field: the column that holds the id, unique in the file. None: the number of the row, from 0.
         content_field: the column that holds the text, or several, which are joined by line ends.
-        title_field: the column that holds the title, where there is one. None: the items have no titles.
+        title_field: the column that holds the title, if there is one. None: the items have no titles.
         metadata_fields: the columns to keep as metadata. None: all the others.
         number_fields: the columns whose cells are numbers in the metadata, so that filters compare them as such; an empty
             cell and NaN are null.
-        decimal: what separates the fraction of a number: ``,`` where 3.5 is written 3,5.
-        delimiter: what stands between cells. None: a tab in a file called ``.tsv`` or ``.tab``, and in others the one of comma,
-            tab, semicolon and bar that the first line has most of.
-        quote: what stands around cells that hold delimiters or line ends. None: nothing does, and a quotation mark is text.
-            ``auto``: nothing in a file called ``.tsv`` or ``.tab``, ``"`` in any other.
+        decimal: the decimal mark of numbers: ``,`` if 3.5 is written 3,5.
+        delimiter: separator of cells. None: a tab in a file called ``.tsv`` or ``.tab``, and in others the most frequent one in
+            the first line of comma, tab, semicolon and bar.
+        quote: the quotation mark of cells that hold delimiters or line ends. None: there is none, and a quotation mark is text.
+            ``auto``: none in a file called ``.tsv`` or ``.tab``, ``"`` in any other.
         columns: the names of the columns of a file without a line of names, in order.
         encoding: of the file, as Python names it: ``utf-8``, ``utf-16``, ``latin-1``, ``cp1252``.
     """
@@ -65,7 +65,7 @@ class CsvLoader(RecordLoader):
     )
 
     offers: ClassVar[Collection[str]] = ("delimiter", "quote", "columns", "encoding")
-    """The parameters that errors may name as a cure; a loader that reads CSV files for another purpose has none of them."""
+    """The parameters that errors may suggest; a loader that reads CSV files for another purpose has none of them."""
 
     def __init__(
         self,
@@ -134,10 +134,10 @@ def _is_tsv(path: str | Path) -> bool:
 
 
 def check_encoding(encoding: str) -> None:
-    """Refuse an encoding that is unknown, or none of text.
+    """Refuse an encoding that is unknown, or not one of text.
 
     Raises:
-        ConfigurationError: it is so.
+        ConfigurationError: it is refused.
     """
     try:
         "".encode(encoding)
@@ -153,15 +153,15 @@ def read_rows(
     encoding: str = "utf-8",
     offers: Collection[str] = (),
 ) -> Iterator[tuple[str, JsonObject]]:
-    """Yield the rows of a CSV file by the names of its columns, each with its place (``items.csv, line 17``).
+    """Yield the rows of a CSV file by the names of its columns, each with its location (``items.csv, line 17``).
 
     Args:
         path: a file, plain or gzip.
-        delimiter: as of :class:`CsvLoader`, as the others.
-        quote: as said.
-        columns: as said.
-        encoding: as said.
-        offers: which of these parameters the reader of an error can set.
+        delimiter: see :class:`CsvLoader`.
+        quote: see :class:`CsvLoader`.
+        columns: see :class:`CsvLoader`.
+        encoding: see :class:`CsvLoader`.
+        offers: the parameters that the reader of an error can set.
 
     Raises:
         SourceError: the file is missing or damaged, or a row does not fit its header.
@@ -190,16 +190,16 @@ def read_rows(
 def read_cells(
     path: str | Path, delimiter: str | None, quote: str | None, encoding: str, offers: Collection[str] = ()
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a CSV file as they are, but for blank ones, each with the number of the line on which it begins.
+    """Yield the rows of a CSV file as they are, except blank ones, each with the number of the line on which it begins.
 
     Args:
         path: a file, plain or gzip.
-        delimiter: as of :class:`CsvLoader`.
-        quote: what stands around cells; None: nothing does.
+        delimiter: see :class:`CsvLoader`.
+        quote: the quotation mark of cells; None for none.
         encoding: of the file.
-        offers: which of these parameters the reader of an error can set.
+        offers: the parameters that the reader of an error can set.
     """
-    # the module counts for all its readers together, and 128 KiB are less than a long article
+    # the limit of the csv module is global, and its 128 KiB are less than a long article
     if csv.field_size_limit() < MAX_ENTRY:
         csv.field_size_limit(MAX_ENTRY)
     lines = _lines(path, encoding, offers)
@@ -269,7 +269,7 @@ def _lines(path: str | Path, encoding: str, offers: Collection[str]) -> Iterator
 
 
 def _sniffed(header: str, quote: str | None) -> str:
-    """The delimiter that the first line has most of, outside of quotation marks; a comma where it has none."""
+    """The most frequent delimiter of the first line, outside quotation marks; a comma if it has none."""
     bare = "".join(header.split(quote)[::2]) if quote else header
     counts = Counter(bare)
     return max(_DELIMITERS, key=lambda character: counts[character])

@@ -1,8 +1,8 @@
 """Items from data sets of the Hugging Face library ``datasets``: folders on disk, cached sets and names on the hub.
 
-No script of a data set is run: ``datasets`` 4 and later has no such thing, and earlier ones are refused. What ``save_to_disk``
-wrote is read as Arrow, in batches, without a copy in the cache. Of a folder of data files, ``datasets`` says which files are of
-which split; they are read as the loaders of such files read them, so that no value changes by a guess at its type.
+No script of a data set is run: ``datasets`` 4 and later have no scripts, and earlier versions are refused. Folders of
+``save_to_disk`` are read as Arrow, in batches, without a copy in the cache. In a folder of data files, ``datasets`` assigns the
+files to splits; the loaders of such files read them, so that no value changes by a guess at its type.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ __all__ = ["HuggingFaceLoader"]
 class HuggingFaceLoader(RecordLoader):
     """Items from a data set of Hugging Face's ``datasets`` (the extra ``huggingface``).
 
-    A folder that ``save_to_disk`` wrote, or one of JSON, CSV, Parquet or text files, is read in place; files read as by the
-    loaders ``jsonl``, ``csv`` and ``parquet``, so cells of CSV are text. Any other path is a name on the hub: it is taken from
-    the cache of this machine, or downloaded; with ``HF_HUB_OFFLINE=1`` only the cache is looked at.
+    A folder that ``save_to_disk`` wrote, or one of JSON, CSV, Parquet or text files, is read in place; files are read like
+    those of the loaders ``jsonl``, ``csv`` and ``parquet``, so cells of CSV are text. Any other path is a name on the hub: it
+    is taken from the cache of this machine, or downloaded; with ``HF_HUB_OFFLINE=1`` only the cache is used.
 
     Args:
         path: a folder, a file, or a name on the hub (``mteb/scifact``).
-        config: which of the data set's configurations (``corpus``). None: its only or default one.
-        split: which of its splits; of a single data set that ``save_to_disk`` wrote, the one it was made of.
+        config: a configuration of the data set (``corpus``). None: its only or default one.
+        split: one of its splits; for a single data set of ``save_to_disk``, the split it was made from.
         revision: a commit, branch or tag on the hub. None: the newest.
         id_field: the column that holds the id, unique: text or integer; or a path into objects. None: the number of the row,
             from 0, by which ``datasets`` knows it too.
         content_field: the column that holds the text, or several, which are joined by line ends.
-        title_field: the column that holds the title, where there is one. None: the items have no titles.
+        title_field: the column that holds the title, if there is one. None: the items have no titles.
         metadata_fields: the columns to keep as metadata. None: all the others.
     """
 
@@ -72,7 +72,7 @@ class HuggingFaceLoader(RecordLoader):
 
         Raises:
             DependencyError: ``datasets`` is not installed.
-            SourceError: there is no such data set or split, the hub cannot be reached, a column is missing or no text.
+            SourceError: there is no such data set or split, the hub cannot be reached, a column is missing or not text.
         """
         source = f"{self.path}, split {self.split}"
         folder = Path(self.path).expanduser()
@@ -150,7 +150,7 @@ class HuggingFaceLoader(RecordLoader):
 
 
 class _CsvOfFolder(CsvLoader):
-    """A CSV file of a folder of data files: how it is read, the folder says."""
+    """A CSV file in a folder of data files, read as the folder's settings say."""
 
     offers = ()
 
@@ -165,7 +165,7 @@ def _datasets() -> Any:
 
 @contextmanager
 def _clear_errors(source: str) -> Iterator[None]:
-    """Turn what the library and its readers raise into an error that names the source."""
+    """Turn exceptions of the library and its readers into an error that names the source."""
     try:
         yield
     except (RetrievalError, pa.ArrowException, UnicodeDecodeError):
@@ -181,7 +181,7 @@ def _clear_errors(source: str) -> Iterator[None]:
 
 
 def _say_what_was_guessed(name: str, found: Any) -> None:
-    """Warn where ``datasets`` made numbers or times of the texts of a file, because they cannot be had back."""
+    """Warn if ``datasets`` turned texts of a file into numbers or times, because the texts cannot be restored."""
     form = found.info.builder_name
     guessed = {"csv": ("int", "float", "bool", "timestamp", "date"), "json": ("timestamp",)}.get(form, ())
     changed = [column for column, feature in found.features.items() if getattr(feature, "dtype", "").startswith(guessed)]

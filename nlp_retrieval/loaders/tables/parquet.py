@@ -20,14 +20,14 @@ __all__ = ["ParquetLoader"]
 class ParquetLoader(RecordLoader):
     """Items from a Parquet file, or from all ``*.parquet`` in a folder, by name; read in parts, so they may be of any size.
 
-    Only the columns that are used are read. Dates and times become ISO 8601 text, decimals floats.
+    Only the columns in use are read. Dates and times become ISO 8601 text, decimals floats.
 
     Args:
         path: the file or folder.
         id_field: the column that holds the id, unique: text or integer; a name, or a path into structs (``doc.id``).
             None: the number of the row, from 0.
         content_field: the column that holds the text, or several, which are joined by line ends.
-        title_field: the column that holds the title, where there is one. None: the items have no titles.
+        title_field: the column that holds the title, if there is one. None: the items have no titles.
         metadata_fields: the columns to keep as metadata. None: all the others.
     """
 
@@ -49,7 +49,7 @@ class ParquetLoader(RecordLoader):
         """Yield the rows as objects, each with its number.
 
         Raises:
-            SourceError: a file is missing or damaged, a column is missing or no text, or a value is no JSON value.
+            SourceError: a file is missing or damaged, a column is missing or not text, or a value cannot be converted to JSON.
         """
         for file in self._files():
             try:

@@ -1,4 +1,4 @@
-"""What a profile has looked for in a text: keywords as runs of stems, and RE2 patterns; and which groups a query asks for."""
+"""The features of a profile: keywords as runs of stems, and RE2 patterns; and the groups that a query asks for."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from nlp_retrieval.text.words import LinearPattern, in_characters
 __all__ = ["Features", "Focus", "PatternMatch"]
 
 MENTIONED, KEYWORDS_OF_QUESTION, GROUP_OF_QUESTION = 1.0, 0.25, 0.1
-"""What a group counts that the query mentions, the keywords of the nearest question, and a group named there."""
+"""Weights of a group that the query mentions, of the keywords of the nearest question, and of a group named there."""
 
 COUNTED = 3
-"""So many matches of a pattern count."""
+"""Most matches of a pattern that count."""
 
 
 @dataclass(frozen=True)
 class PatternMatch:
-    """A place in a text where a keyword or a pattern was found.
+    """A match of a keyword or a pattern in a text.
 
     Args:
         group: of the profile, or ``question 3`` for a keyword of a question.
         begin: where it begins, in characters.
         end: where it ends.
-        text: what stands there.
+        text: the match itself.
     """
 
     group: str
@@ -43,7 +43,7 @@ class PatternMatch:
 
 @dataclass(frozen=True)
 class Focus:
-    """What counts for a query.
+    """The features that count for a query.
 
     Args:
         groups: names, in the order of the profile.
@@ -59,10 +59,10 @@ class Focus:
 
 
 class Features:
-    """The keywords and the patterns of a profile, numbered; all of them are found in one pass over a text.
+    """The keywords and the patterns of a profile, numbered; one pass over a text finds all of them.
 
     Args:
-        profile: holds them.
+        profile: that holds them.
         stems: splits texts into words.
     """
 
@@ -90,7 +90,7 @@ class Features:
         return self.n_keywords + len(self._patterns)
 
     def find(self, words: Sequence[str], text: str) -> dict[int, int]:
-        """Return how often each feature is found in a text, where it is; a pattern up to three times.
+        """Return how often each feature occurs in a text, if it does; a pattern up to three times.
 
         Args:
             words: the stems of the text.
@@ -105,11 +105,11 @@ class Features:
         return found
 
     def focus(self, query: str) -> Focus:
-        """Return what counts for a query.
+        """Return the features that count for a query.
 
-        A group counts whose keywords (or patterns) the query has; so do, less, the keywords of the question of the profile
-        that the query is nearest to, and the groups that this question names. The nearest question shares most words with
-        the query; a word that several questions use is shared among them; of equal ones the first.
+        A group counts if the query has its keywords (or patterns). The keywords of the profile's nearest question, and the
+        groups that it names, count less. The nearest question shares most words with the query; a word that several questions
+        use is divided among them; of equal ones the first.
         """
         words = self._stems.words(query)
         present = self.find(words, query).keys()
@@ -131,7 +131,7 @@ class Features:
         )
 
     def matches(self, focus: Focus, text: str) -> list[PatternMatch]:
-        """Return where what counts stands in a text, in order; a feature of several groups is told of each."""
+        """Return the matches of counting features in a text, in order; a feature of several groups yields a match for each."""
         groups: dict[int, list[str]] = {}
         for name, members in zip(focus.groups, focus.features, strict=True):
             for number in members.tolist():

@@ -1,4 +1,4 @@
-"""The signal of patterns: how much of what a query asks for, by keywords, patterns and numbers, stands in a passage."""
+"""The signal of patterns: the share of a query's keywords, patterns and numbers that a passage has."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ def pattern_scores(
 ) -> Scores | None:
     """Score passages by keywords, patterns and numbers.
 
-    In each group that counts, a passage has m distinct keywords and, up to three times each, matches of patterns; the group
-    gives 1 - 2^-m, so that each further one brings half of what the one before brought. The numbers that the query names are
-    one more such group, as if it were mentioned. The score is the weighted mean of the groups: between 0 and 1, and never
-    lower with a match more.
+    In each group that counts, a passage has m distinct keywords and matches of patterns, up to three times each; the group
+    scores 1 - 2^-m, so that each further match adds half as much as the one before. The numbers that the query names form one
+    more group, as if it were mentioned. The score is the weighted mean of the groups: between 0 and 1, and never lower with
+    another match.
 
     Args:
         features: of the profile; None without one.
-        focus: which groups count, and how much; None without a profile.
+        focus: the groups that count, with weights; None without a profile.
         texts: analysed with these features.
         slots: ``[passages]``.
-        numbers: ``[passages]``, how many of the query's numbers a passage has; None where it names none.
+        numbers: ``[passages]``, number of the query's numbers in a passage; None if it names none.
 
     Returns:
-        ``[passages]``; None where nothing counts.
+        ``[passages]``; None if nothing counts.
     """
     total, weights = np.zeros(len(slots)), 0.0
     if features is not None and focus is not None and focus.groups:

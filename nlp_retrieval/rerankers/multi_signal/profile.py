@@ -1,7 +1,6 @@
-"""A profile: the questions of a domain, its keywords and patterns, and how signals are weighed; read from YAML.
+"""A profile: the questions of a domain, its keywords and patterns, and the weights of signals; read from YAML.
 
-A profile is data. It holds texts, numbers and RE2 patterns, and no other kind of pattern, so that none of it can run code or
-take more than linear time.
+A profile is data. It holds texts, numbers and only RE2 patterns, so that none of it can run code or take more than linear time.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _FROZEN = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 class SignalWeights(BaseModel):
-    """How much each signal counts. Only their proportions matter; not all of them are 0.
+    """Weights of the signals. Only their proportions matter; not all of them are 0.
 
     Args:
         transformer: of the likeness of sentence vectors.
@@ -56,11 +55,11 @@ class SignalWeights(BaseModel):
 
 
 class ProfileQuestion(BaseModel):
-    """One question that is put to every subject.
+    """One question that is asked of every subject.
 
     Args:
         number: from 1, distinct.
-        text: the question; ``{subject}`` stands for the country, the drug, the contract it is asked of.
+        text: the question; ``{subject}`` is replaced by the country, the drug or the contract in question.
         keywords: words and phrases that answers use, distinct.
         groups: names of keyword groups and pattern groups that count for this question, besides those whose keywords it has.
     """
@@ -80,23 +79,23 @@ class ProfileQuestion(BaseModel):
 
 
 class Profile(BaseModel):
-    """What a domain asks and looks for. Profiles are made by :func:`load_profile` or :meth:`from_mapping`.
+    """Questions and features of a domain. Create profiles by :func:`load_profile` or :meth:`from_mapping`.
 
     Args:
         name: of the profile.
-        description: what it is for.
-        subject: the metadata field that says whom a text is about; questions are asked by it.
+        description: its purpose.
+        subject: the metadata field with the subject of a text; questions are asked per subject.
         groups: keywords by the name of their group; a keyword is a word or a phrase, compared by stems at word borders.
-        patterns: RE2 patterns by the name of their group, compared without case; the group of keywords of the same name, if
-            there is one, counts together with them.
-        questions: numbered without a gap from 1.
+        patterns: RE2 patterns by the name of their group, compared without case; a group of keywords of the same name, if there
+            is one, counts together with them.
+        questions: numbered from 1 without gaps.
         weights: of the signals.
-        min_similarity: results that score less are left out, 0 to 1.
+        min_similarity: lowest score of a result, 0 to 1.
         top_k: length of a result list.
-        n_per_document: at most so many results of one document; None for any number.
-        fuzzy_threshold: words less alike than this are not alike, 0 to 1.
-        max_hops: how far relations are followed, 1 to 3, where no configuration of a study says it (``hop:``).
-        language: of the stemmer (Snowball's names); None compares words as they stand.
+        n_per_document: most results of one document; None for any number.
+        fuzzy_threshold: least likeness of similar words, 0 to 1.
+        max_hops: most relations to follow, 1 to 3, if no configuration of a study gives it (``hop:``).
+        language: of the stemmer (Snowball's names); None compares unstemmed words.
     """
 
     model_config = _FROZEN
@@ -135,11 +134,11 @@ class Profile(BaseModel):
 
     @classmethod
     def from_mapping(cls, settings: Mapping[str, Any], where: str = "profile") -> Profile:
-        """Make a profile of plain values, as YAML holds them.
+        """Create a profile from plain values, as in YAML.
 
         Args:
-            settings: see the fields above; lists stand for tuples.
-            where: where they come from, for messages.
+            settings: see the fields above; lists are used for tuples.
+            where: their source, for messages.
 
         Raises:
             ConfigurationError: an unknown or missing field, a value of the wrong type or out of range, a keyword that is
@@ -212,7 +211,7 @@ def load_profile(name_or_path: str | Path) -> Profile:
 
 
 def profile_path(name_or_path: str | Path) -> Path:
-    """Return where a profile is, without reading it.
+    """Return the path of a profile, without reading it.
 
     Args:
         name_or_path: the name of one that comes with the package, or the path of a YAML file; a text is a path if it ends in
@@ -240,7 +239,7 @@ def profile_path(name_or_path: str | Path) -> Path:
 
 
 def _tuples(value: Any) -> Any:
-    """Lists as tuples: a frozen model holds nothing that can change."""
+    """Lists as tuples: a frozen model holds only immutable values."""
     if isinstance(value, list | tuple):
         return tuple(_tuples(inner) for inner in value)
     if isinstance(value, Mapping):

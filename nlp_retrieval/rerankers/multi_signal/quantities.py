@@ -1,4 +1,4 @@
-"""Numbers with units, and years: which of those that a query names a passage has too, whatever unit it writes them in."""
+"""Numbers with units, and years: those of a query that a passage has too, in whatever unit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class AskedNumbers:
     """The numbers that a query names.
 
     Args:
-        years: each once; of a range, its ends. A passage has a year where its digits stand as a word.
+        years: each once; of a range, its ends. A passage has a year if its digits occur as a word.
         quantities: numbers with a unit.
     """
 
@@ -32,7 +32,7 @@ class AskedNumbers:
 
     @classmethod
     def of(cls, query: str) -> AskedNumbers:
-        """Read them from a query."""
+        """Read the numbers of a query."""
         years = frozenset(str(end) for year in years_of(query) for end in (year.first, year.last))
         return cls(years, tuple(quantities_of(query)))
 
@@ -40,7 +40,7 @@ class AskedNumbers:
         return bool(self.years or self.quantities)
 
     def matches(self, text: str) -> list[PatternMatch]:
-        """Return where numbers that are asked for stand in a text."""
+        """Return the positions of the wanted numbers in a text."""
         found = [
             PatternMatch(QUANTITIES, other.begin, other.end, text[other.begin : other.end])
             for other in (quantities_of(text) if self.quantities else [])
@@ -51,7 +51,7 @@ class AskedNumbers:
 
 
 class NumbersOfTexts:
-    """The quantities of passages, read once and kept by slot; only where a query names a quantity."""
+    """The quantities of passages, read once and kept by slot; only if a query names a quantity."""
 
     def __init__(self) -> None:
         self._epoch = -1
@@ -64,8 +64,8 @@ class NumbersOfTexts:
             asked: of the query.
             texts: hold the passages.
             slots: ``[passages]``.
-            source: where those are read that were not read yet.
-            positions: ``[passages]``, where they stand in the source.
+            source: of passages that have not been read yet.
+            positions: ``[passages]``, their positions in the source.
         """
         counts = np.zeros(len(slots))
         years = [number for year in asked.years if (number := texts.number_of(year)) is not None]

@@ -1,4 +1,4 @@
-"""Passages scored by several signals: sentence vectors, word vectors, patterns, and words that are alike."""
+"""Reranking by several signals: sentence vectors, word vectors, patterns, and similar words."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from nlp_retrieval.rerankers.multi_signal.texts import AnalysedTexts, ListedPass
 from nlp_retrieval.text.mentions import FUNCTION_WORDS
 from nlp_retrieval.text.stems import Stems, stems_of_language
 
-# The fuzzy signal: words of a passage that are like those of the query, be they misspelt, inflected or compounded.
+# The fuzzy signal: words of a passage that resemble those of the query, such as misspelt, inflected or compound ones.
 
 _SHORTEST = 4
-"""Shorter words, and words with a digit in them, are like themselves only: 2030 is not 2035, and bus not bau."""
+"""Shorter words, and words with a digit, have no similar words: 2030 is not 2035, and bus is not bau."""
 
 _KEPT = 2048
 _MOST_TERMS = 100
@@ -46,12 +46,12 @@ _MOST_TERMS = 100
 class FuzzyWords:
     """Likeness of the words of queries to those of passages.
 
-    Two words are compared by their stems: 1 - d / (n + m), d being the fewest letters to insert and delete that make one of
-    the other, n and m their lengths.
+    Two words are compared by their stems: 1 - d / (n + m), where d is the smallest number of insertions and deletions of
+    letters between them, and n and m are their lengths.
 
     Args:
         stems: splits texts into words.
-        threshold: words less alike than this are not alike at all, 0 to 1.
+        threshold: least likeness that counts, 0 to 1.
     """
 
     def __init__(self, stems: Stems, threshold: float) -> None:
@@ -69,18 +69,18 @@ class FuzzyWords:
     def scores(self, query: str, texts: AnalysedTexts, slots: Rows, rarity: Rarity | None = None) -> Scores | None:
         """Score passages: the mean, over the words of the query, of the likeness of the word most like it.
 
-        A likeness counts from the threshold, where it is 0, to 1, and as its square: the same word is worth much more than a
-        like one. Rarer words count more, where it is known how rare they are. The score is between 0 and 1, and never lower
-        with a word more in the passage.
+        Likeness is rescaled to 0 at the threshold and 1 for equal words, and squared, so that an equal word counts much more
+        than a similar one. Rarer words count more, if their rarity is known. The score is between 0 and 1, and never lower with
+        another word in the passage.
 
         Args:
-            query: what was asked.
+            query: the query.
             texts: hold the passages.
             slots: ``[passages]``.
-            rarity: how rare words are; None to count all alike.
+            rarity: of words; None to count all alike.
 
         Returns:
-            ``[passages]``; None where the query has no word but function words.
+            ``[passages]``; None if the query has only function words.
 
         Raises:
             DependencyError: rapidfuzz is not installed.
@@ -110,7 +110,7 @@ class FuzzyWords:
         return scores
 
     def _alike(self, term: str, texts: AnalysedTexts) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The words of the vocabulary that are like a term, and how much; what was compared before is remembered."""
+        """The words of the vocabulary that resemble a term, with their likeness; earlier comparisons are remembered."""
         if self._epoch != texts.epoch:
             self._known.clear()
             self._epoch = texts.epoch
@@ -170,7 +170,7 @@ class PassageVectors:
         self._vectors: Vectors = np.zeros((0, 0), np.float32)
 
     def queries(self, queries: list[str]) -> dict[str, Vectors]:
-        """Return the vector of each distinct query, of length 1; all NaN where it has none."""
+        """Return the vector of each distinct query, of length 1; all NaN if it has none."""
         distinct = list(dict.fromkeys(queries))
 
         def encode(texts: list[str]) -> Vectors:
@@ -180,19 +180,19 @@ class PassageVectors:
         return dict(zip(distinct, vectors, strict=True))
 
     def cosines(self, query: Vectors, texts: AnalysedTexts, slots: Rows, source: PassageSource, positions: Rows) -> Scores:
-        """Return the cosine of a query with passages, at least 0 (what points away is not alike); NaN without a vector.
+        """Return the cosine of a query with passages, at least 0 (opposite vectors are not alike); NaN without a vector.
 
         Args:
             query: ``[dimension]``, of :meth:`queries`.
             texts: hold the passages.
             slots: ``[passages]``.
-            source: where those are read that are not encoded yet.
-            positions: ``[passages]``, where they stand in the source.
+            source: of passages that are not encoded yet.
+            positions: ``[passages]``, their positions in the source.
         """
         self._encode(texts, slots, source, positions)
         every = len(slots) == len(self._vectors) and np.array_equal(slots, np.arange(len(slots)))
         vectors = self._vectors if every else self._vectors[slots]
-        products = np.einsum("ij,j->i", vectors, query)  # row by row: a product of BLAS depends on the rows beside
+        products = np.einsum("ij,j->i", vectors, query)  # row by row: a product of BLAS depends on the neighbouring rows
         cosines: Scores = np.clip(products, 0.0, 1.0).astype(np.float64)
         return cosines
 
@@ -220,25 +220,25 @@ class PassageVectors:
 
 
 def _of_length_one(vectors: Vectors) -> Vectors:
-    """Vectors scaled to length 1; NaN where one has the length 0."""
+    """Vectors scaled to length 1; NaN for vectors of length 0."""
     lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
         scaled: Vectors = np.where(lengths > 0, vectors / lengths, np.nan).astype(np.float32)
     return scaled
 
 
-# Computes the signals of candidates, and remembers what of texts is needed again: words, matches, vectors.
+# Computing the signals of candidates, and remembering the reusable parts of texts: words, matches, vectors.
 
 
 class SignalScoring:
-    """Computes signals; one thread at a time, whoever calls.
+    """Computes signals, in one thread at a time.
 
     Args:
         profile: its keywords and patterns.
         weights: by signal; those of weight 0 are not computed.
-        fuzzy_threshold: words less alike than this are not alike.
-        encoder: gives sentence vectors where no score came with a candidate; None for nobody.
-        word_vectors: gives word vectors; None for nobody.
+        fuzzy_threshold: least likeness of similar words.
+        encoder: gives sentence vectors for candidates without a dense score; None for no encoder.
+        word_vectors: gives word vectors; None for no encoder.
     """
 
     def __init__(
@@ -268,13 +268,13 @@ class SignalScoring:
         return len(self._texts)
 
     def columns(self, queries: Sequence[str], offsets: Rows, dense: Scores, source: PassageSource) -> dict[str, Scores]:
-        """Return ``[candidates]`` by signal, 0 to 1, NaN where it cannot be computed.
+        """Return ``[candidates]`` by signal, 0 to 1; NaN if it cannot be computed.
 
         Args:
             queries: one per list of candidates.
             offsets: ``[lists + 1]``, where each list begins.
-            dense: ``[candidates]``, the cosines that came with them; NaN where none did.
-            source: where the passages are read.
+            dense: ``[candidates]``, their incoming cosines; NaN if missing.
+            source: of the passages.
         """
         columns = {name: np.full(len(dense), np.nan) for name in SIGNALS if self._weights[name]}
         if "transformer" in columns:
@@ -284,7 +284,7 @@ class SignalScoring:
         with self._computing:
             slots = source.slots(self._texts)
             if "fuzzy" in columns:
-                source.rarity(self._texts)  # now: what reads more texts comes before what counts their words
+                source.rarity(self._texts)  # first: more texts must be read before their words are counted
             asked = {
                 name: vectors.queries(list(queries)) for name, vectors in self._vectors.items() if np.isnan(columns[name]).any()
             }
@@ -295,7 +295,7 @@ class SignalScoring:
         return columns
 
     def matches(self, query: str, text: str) -> list[PatternMatch]:
-        """Return where keywords, patterns and numbers that count for a query stand in a text, in order."""
+        """Return the positions of keywords, patterns and numbers that count for a query in a text, in order."""
         found = set(AskedNumbers.of(query).matches(text))
         if self.features is not None:
             found.update(self.features.matches(self.features.focus(query), text))
@@ -310,7 +310,7 @@ class SignalScoring:
         source: PassageSource,
         asked: Mapping[str, Mapping[str, Vectors]],
     ) -> None:
-        """Compute what is missing in the columns of one query's candidates; each text once, in the order of the slots."""
+        """Compute the missing signals of one query's candidates; each text once, in the order of the slots."""
         distinct, first, copies = np.unique(slots, return_index=True, return_inverse=True)
         for name, vectors in asked.items():
             missing = np.flatnonzero(np.isnan(columns[name]))
@@ -333,21 +333,21 @@ class SignalScoring:
             columns["fuzzy"][:] = np.nan if found is None else found[copies]
 
 
-# The signal of sentence vectors: what a dense retriever has computed already, and an encoder where it has not.
+# The signal of sentence vectors: from a dense retriever's scores, or from an encoder where these are missing.
 
 DENSE_SIGNALS = ("faiss.score", "pgvector.score")
 """Signals of dense retrievers whose vectors have length 1, so that their inner product is the cosine."""
 
 
 def dense_scores(batch: CandidateBatch, names: Iterable[str]) -> Scores:
-    """Return the cosine that came with each candidate, within 0 and 1: what points away is not alike.
+    """Return the cosine that came with each candidate, clipped to 0 and 1: vectors that point apart are not alike.
 
     Args:
         batch: the candidates.
-        names: of signals; the first that a candidate has.
+        names: of signals; the first that a candidate has counts.
 
     Returns:
-        ``[candidates]``, NaN where there is none.
+        ``[candidates]``, NaN if there is none.
     """
     scores = np.full(len(batch.rows), np.nan)
     for name in names:
@@ -363,7 +363,7 @@ Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None
 
 
 def _reads_profile(profile: Any) -> str | None:
-    """Allow the name of a profile of the package, or its content; a path would be read."""
+    """Allow the name of a profile of the package, or its content, but not a path, which would be read."""
     return f"read {profile!r}" if isinstance(profile, str) and not re.fullmatch(r"[a-z_]+", profile, re.ASCII) else None
 
 
@@ -371,13 +371,13 @@ class MultiSignalReranker(BaseReranker):
     """Scores passages by the weighted mean of four signals, each between 0 and 1.
 
     ``transformer``: the cosine of sentence vectors, as a dense retriever found it (``transformer_signal``), or by ``encoder``
-    for passages that it did not find. ``word_vectors``: the cosine of word vectors. ``patterns``: keywords and patterns of the
-    profile, of the groups that the query asks for, and the years and numbers with units that it names. ``fuzzy``: words like
-    those of the query; those that are rare in the index count more. A signal that cannot be computed for a passage is
-    missing, never 0: the mean is that of the others, and a warning says so once. A signal of weight 0 is not computed. With
-    a searcher of depth ``all``, every passage that fulfils the filter is scored.
+    for other passages. ``word_vectors``: the cosine of word vectors. ``patterns``: keywords and patterns of the profile, of the
+    groups that the query asks for, and the years and numbers with units that it names. ``fuzzy``: words similar to those of the
+    query; those that are rare in the index count more. A signal that cannot be computed for a passage is missing, never 0: the
+    mean is taken over the others, with one warning. A signal of weight 0 is not computed. With a searcher of depth ``all``,
+    every passage that fulfils the filter is scored.
 
-    What of a profile a setting does not overrule, the profile decides; without one, the defaults of profiles do.
+    Settings that are not given come from the profile, or without one from the defaults of profiles.
 
     Args:
         profile: the name of one that comes with the package, the path of a YAML file, or its content.
@@ -389,11 +389,11 @@ class MultiSignalReranker(BaseReranker):
         word_vectors: gives word vectors, such as ``WordVectorEncoder``.
         transformer_signal: the signal of the dense retriever, which is a cosine; by default ``faiss.score`` or
             ``pgvector.score``.
-        fuzzy_threshold: words less alike than this are not alike.
-        min_similarity: passages that score less are left out.
-        n_per_document: at most so many passages of one document.
-        document_field: the metadata that names the document of a passage; passages without it are not counted.
-        blend: what happens to the incoming ranking: ``replace`` it, fuse with it by ``rank`` or by ``score``.
+        fuzzy_threshold: least likeness of similar words.
+        min_similarity: lowest score of a passage.
+        n_per_document: most passages of one document.
+        document_field: the metadata field with the document of a passage; passages without it are not counted.
+        blend: use of the incoming ranking: ``replace`` it, fuse with it by ``rank`` or by ``score``.
     """
 
     name = "multi_signal"
@@ -434,11 +434,11 @@ class MultiSignalReranker(BaseReranker):
         self.blend: Blend = blend
         self._opening = Lock()
         self.told: set[str] = set()
-        """Signals that were missing and were warned of, or whose absence is expected."""
+        """Missing signals that were warned of, or whose absence is expected."""
 
     @cached_property
     def profile(self) -> Profile:
-        """The profile, read when it is first needed."""
+        """The profile, read at first use."""
         if self._profile is None:
             return Profile(name="none", subject="subject")
         return load_profile(self._profile) if isinstance(self._profile, str) else Profile.from_mapping(self._profile)
@@ -458,17 +458,17 @@ class MultiSignalReranker(BaseReranker):
 
     @property
     def fuzzy_threshold(self) -> float:
-        """Words less alike than this are not alike."""
+        """Least likeness of similar words."""
         return self.profile.fuzzy_threshold if self._fuzzy_threshold is None else self._fuzzy_threshold
 
     @property
     def min_similarity(self) -> float:
-        """Passages that score less are left out."""
+        """Lowest score of a passage."""
         return self.profile.min_similarity if self._min_similarity is None else self._min_similarity
 
     @property
     def n_per_document(self) -> int | None:
-        """At most so many passages of one document; None for any number."""
+        """Most passages of one document; None for any number."""
         return self.profile.n_per_document if self._n_per_document is None else self._n_per_document
 
     @cached_property
@@ -477,7 +477,7 @@ class MultiSignalReranker(BaseReranker):
 
     @property
     def scoring(self) -> SignalScoring:
-        """Return what computes the signals, with all that it has computed; opened at first use."""
+        """Return the object that computes the signals, with all earlier results; opened at first use."""
         with self._opening:
             return self._scoring
 
@@ -486,16 +486,16 @@ class MultiSignalReranker(BaseReranker):
         return super().index_identity() | {"profile": hashlib.sha256(content.encode()).hexdigest()}
 
     def matches(self, query: str, text: str) -> list[PatternMatch]:
-        """Return where keywords, patterns and numbers that count for a query stand in a text, to mark them there.
+        """Return the positions of keywords, patterns and numbers that count for a query in a text, to highlight them.
 
         Args:
-            query: what was asked.
+            query: the query.
             text: of a passage.
         """
         return self.scoring.matches(query, text)
 
     def score_pairs(self, queries: list[str], items: list[SearchableItem]) -> Mapping[str, NDArray[np.floating]]:
-        """Score pairs without what came with them: the transformer signal is the encoder's, if there is one."""
+        """Score pairs without signals of a retriever: the transformer signal is the encoder's, if there is one."""
         batch = CandidateBatch(
             offsets_of([1] * len(items)), np.arange(len(items)), np.zeros(len(items)), np.zeros(len(items), np.int32)
         )
@@ -511,7 +511,7 @@ class MultiSignalReranker(BaseReranker):
     def rerank_rows(
         self, queries: Sequence[str], batch: CandidateBatch, items: ItemTable, label: str | None = None
     ) -> CandidateBatch:
-        """Reorder candidates in rows of an index, as :meth:`rerank_batch`; only texts that are new are read."""
+        """Reorder candidates in rows of an index, as :meth:`rerank_batch`; only new texts are read."""
         return self._reranked(queries, batch, TablePassages(items, batch.rows), label)
 
     def _reranked(
@@ -541,12 +541,12 @@ class MultiSignalReranker(BaseReranker):
         return ranked.take(np.flatnonzero(kept), offsets_of(counts))
 
     def _columns(self, queries: Sequence[str], batch: CandidateBatch, source: PassageSource) -> dict[str, Scores]:
-        """``[candidates]`` by signal, of those whose weight is above 0; NaN where there is none."""
+        """``[candidates]`` by signal, for weights above 0; NaN if it is missing."""
         names = DENSE_SIGNALS if self.transformer_signal is None else (self.transformer_signal,)
         return self.scoring.columns(queries, batch.offsets, dense_scores(batch, names), source)
 
     def _tell(self, columns: Mapping[str, Scores], mean: Scores) -> None:
-        """Warn of signals that are missing, of each once."""
+        """Warn of missing signals, of each once."""
         missing = {name: int(np.isnan(column).sum()) for name, column in columns.items()}
         new = [name for name, count in missing.items() if count and name not in self.told]
         if not new:
@@ -583,7 +583,7 @@ _PLACE = "multi_signal place"
 def _first_of_document(
     documents: list[object], order: Rows, owner: Rows, kept: NDArray[np.bool_], most: int
 ) -> NDArray[np.bool_]:
-    """``[candidates]``, which of those kept are among the first so many of their document in their list."""
+    """``[candidates]``, True for kept ones among the first ``n_per_document`` of their document in their list."""
     counts: dict[tuple[int, object], int] = {}
     chosen = kept.copy()
     lists = owner.tolist()

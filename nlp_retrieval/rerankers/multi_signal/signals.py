@@ -1,4 +1,4 @@
-"""The names of the signals, and how they are joined."""
+"""Names of the signals, and their weighted mean."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def weighted_mean(columns: Mapping[str, Scores], weights: Mapping[str, float], n
     """Return the weighted mean of the signals that a passage has; the weights of the others are left out.
 
     Args:
-        columns: ``[passages]`` by signal, 0 to 1; NaN where there is none.
+        columns: ``[passages]`` by signal, 0 to 1; NaN if it is missing.
         weights: by signal.
-        n_passages: how many there are.
+        n_passages: number of passages.
 
     Returns:
         ``[passages]``, 0 to 1; NaN for a passage that has none of the signals.

@@ -1,7 +1,7 @@
-"""Texts analysed once: their words and what of a profile is found in them, as columns over slots.
+"""Texts analysed once: their words and matching features of a profile, as columns over slots.
 
-A text has a slot, by its content; whoever scores a text again finds it there. When more texts are kept than may be, all are
-forgotten and those at hand are analysed anew.
+Each text has a slot, by its content, and is found there when it is scored again. When there are too many texts, all are
+forgotten and those in use are analysed again.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ __all__ = ["AnalysedTexts", "ListedPassages", "PassageSource", "Rarity", "TableP
 _READ_AT_ONCE = 4096
 _SAMPLED = 20_000
 _MOST_TEXTS = 300_000
-"""So many are kept at most, beyond those of one batch."""
+"""Most texts remembered, beyond those of one batch."""
 
 
 @dataclass(frozen=True)
 class Rarity:
-    """How rare words are in an index: ln((n + 1) / (d + 1/2)), of n texts of which d have the word.
+    """Rarity of words in an index: ln((n + 1) / (d + 1/2)), of n texts of which d have the word.
 
     Args:
         n_texts: n.
@@ -46,14 +46,14 @@ class Rarity:
         """Return how rare a word is, above 0.
 
         Args:
-            word: its number in the vocabulary; None for one that is not there.
+            word: its number in the vocabulary; None for an unknown word.
         """
         known = word is not None and word < len(self.frequencies)
         return math.log((self.n_texts + 1) / ((int(self.frequencies[word]) if known else 0) + 0.5))
 
 
 class PassageSource(ABC):
-    """Where the passages of a batch of candidates are read, by their positions in the batch."""
+    """Source of the passages of a batch of candidates, by their positions in the batch."""
 
     def __init__(self, n_passages: int) -> None:
         self.n_passages = n_passages
@@ -64,20 +64,20 @@ class PassageSource(ABC):
 
     @abstractmethod
     def slots(self, analysed: AnalysedTexts) -> Rows:
-        """Return the slot of every candidate, ``[candidates]``, after analysing what is not known yet."""
+        """Return the slot of every candidate, ``[candidates]``; new texts are analysed."""
 
     def rarity(self, analysed: AnalysedTexts) -> Rarity | None:
-        """Return how rare words are where the passages come from; None where that is not known."""
+        """Return the rarity of words in the passages' index; None if unknown."""
         del analysed
         return None
 
     @abstractmethod
     def values(self, key: str) -> list[object]:
-        """Return a metadata value of every candidate; None where it has none."""
+        """Return a metadata value of every candidate; None if it has none."""
 
 
 class ListedPassages(PassageSource):
-    """Passages at hand.
+    """Passages in memory.
 
     Args:
         items: ``[candidates]``.
@@ -98,7 +98,7 @@ class ListedPassages(PassageSource):
 
 
 class TablePassages(PassageSource):
-    """Passages in rows of an index, of which only those are read that are not known yet.
+    """Passages in rows of an index; only unknown ones are read.
 
     Args:
         table: the items of the index.
@@ -128,18 +128,18 @@ class TablePassages(PassageSource):
 
 
 class AnalysedTexts:
-    """The words of texts and what is found in them; not for several threads at once.
+    """The words and matches of texts; not for several threads at once.
 
     Args:
         stems: splits texts into words.
-        features: what is looked for; None for nothing.
+        features: to look for; None for none.
     """
 
     def __init__(self, stems: Stems, features: Features | None) -> None:
         self._stems = stems
         self._features = features
         self.epoch = 0
-        """Grows when all is forgotten; slots of an earlier epoch mean nothing."""
+        """Grows when all texts are forgotten; slots of an earlier epoch are invalid."""
         self.forget()
 
     def forget(self) -> None:
@@ -153,15 +153,15 @@ class AnalysedTexts:
         self.words = _Lists()
         """Per slot, the distinct words, as numbers in the vocabulary."""
         self.features = _Lists()
-        """Per slot, what is found in it."""
+        """Per slot, the features that match."""
         self.counts = _Lists()
-        """Per slot, how often."""
+        """Per slot, the number of matches of each."""
 
     def __len__(self) -> int:
         return len(self._slots)
 
     def slots(self, texts: Sequence[str]) -> Rows:
-        """Return the slots of texts, ``[texts]``; those that are not known yet are analysed."""
+        """Return the slots of texts, ``[texts]``; new texts are analysed."""
         if len(self._slots) + len(texts) > _MOST_TEXTS and self._slots:
             self.forget()
         return self._add(texts)
@@ -190,7 +190,7 @@ class AnalysedTexts:
         return self._numbers.get(word)
 
     def rarity(self, table: ItemTable) -> Rarity:
-        """Return how rare words are in an index: in 20,000 of its texts, evenly spread, where there are more."""
+        """Return the rarity of words in an index; in a large one, in 20,000 of its texts, evenly spread."""
         known = self._rarities.get(table)
         if known is None:
             rows = np.arange(len(table)) if table.live is None else np.flatnonzero(table.live)

@@ -1,8 +1,8 @@
-"""Fitting the weights of several signals to judged queries, and saying what each signal is worth.
+"""Fitting the weights of several signals to judged queries, and measuring the contribution of each signal.
 
-Weights are shares of 1 on a grid of tenths, with the present ones beside it; the best on average is taken. What is reported is
-out of fold: the queries of a group (a country) are ranked by weights that no query of that group had a part in. What a signal
-is worth is the difference between the fit with all signals and the fit without it, both out of fold.
+Weights are shares of 1 on a grid of tenths, plus the present weights; the best on average are taken. Reported measures are out
+of fold: the queries of a group (a country) are ranked by weights fitted without that group. The contribution of a signal is the
+difference between the fit with all signals and the fit without it, both out of fold.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ _PARTS = 10
 
 @dataclass(frozen=True)
 class SignalTuningReport:
-    """What fitting the weights of signals gave.
+    """Result of fitting the weights of signals.
 
     Args:
-        measure: what was raised.
-        weights: fitted to all queries; to be used on others.
+        measure: that was maximised.
+        weights: fitted to all queries, for use on others.
         fold_weights: those of each fold, fitted without it.
-        before: with the weights that the reranker has.
-        out_of_fold: each query ranked by the weights of its fold.
-        alone: with one signal only, by signal.
-        without: out of fold, fitted without one of the signals, by signal.
-        groups: per query.
-        folds: per query, its fold.
+        before: measures with the reranker's present weights.
+        out_of_fold: measures with each query ranked by the weights of its fold.
+        alone: measures with one signal only, by signal.
+        without: out-of-fold measures, fitted without one of the signals, by signal.
+        groups: group of each query.
+        folds: fold of each query.
         missing: signals that no candidate has; they have the weight 0.
         unreachable: gold passages that are not among the candidates, which no weights can rank.
     """
@@ -65,11 +65,11 @@ class SignalTuningReport:
     unreachable: int
 
     def gain(self, measure: str) -> tuple[float, float, float]:
-        """Return how much a measure rose out of fold, and the interval over groups of that difference."""
+        """Return the gain of a measure out of fold, and its interval over groups."""
         return self._difference(self.out_of_fold, self.before, measure)
 
     def worth(self, signal: str, measure: str) -> tuple[float, float, float]:
-        """Return how much a measure falls where a signal is left out, and the interval over groups of that difference."""
+        """Return the loss of a measure without a signal, and its interval over groups."""
         return self._difference(self.out_of_fold, self.without[signal], measure)
 
     def _difference(self, one: Evaluation, other: Evaluation, measure: str) -> tuple[float, float, float]:
@@ -90,15 +90,15 @@ def tune_signals(
     """Fit the weights of a searcher's ``multi_signal`` by cross-validation over groups of queries.
 
     Args:
-        searcher: opened, with a reranker ``multi_signal``; its depth says which candidates are scored.
-        queries: judged ones.
+        searcher: opened, with a reranker ``multi_signal``; its depth decides which candidates are scored.
+        queries: judged queries.
         gold: one per query.
-        k_values: cutoffs of the report; nDCG at the largest is what is raised.
+        k_values: cutoffs of the report; nDCG at the largest is maximised.
         by: the metadata of the queries that puts them into groups, such as ``country``; by default the subject of the
             profile where every query has it, and their ``family`` otherwise.
         folds: at least 2; at most as many as there are groups.
         seed: of the assignment of groups to folds.
-        where_from: what each query may find: the key of its own metadata by the key of the items', which has to be equal.
+        where_from: filter of each query: the key of its own metadata by the key of the items', whose values must be equal.
 
     Raises:
         ConfigurationError: the searcher has no such reranker.
@@ -165,7 +165,7 @@ class _Pool:
 
 
 class _Recording(Stages):
-    """Keeps the signals of every candidate, and hands nothing on."""
+    """Keeps the signals of every candidate, and passes nothing on."""
 
     def __init__(self) -> None:
         self.pools: list[_Pool] = []
@@ -188,7 +188,7 @@ def _pools(
     """The candidates of every query, with every signal that can be computed."""
     equal = {f"{name}_weight": 1.0 for name in SIGNALS}
     every = type(reranker)(**(reranker._arguments | equal | {"min_similarity": 0.0, "n_per_document": None}))
-    every.told.update(SIGNALS)  # the report says which are missing
+    every.told.update(SIGNALS)  # the report lists the missing ones
     probe = Searcher(searcher.retrievers, searcher.processor, searcher.fusion, every, "pooled", searcher.depth)
     probe.open(searcher.opened.path)
     asked: dict[tuple[tuple[str, Any], ...], list[int]] = {}
@@ -198,7 +198,7 @@ def _pools(
     empty = _Pool(np.zeros(0, np.int64), {name: np.zeros(0) for name in SIGNALS})
     pools = [empty] * len(queries)
     for where, members in asked.items():
-        for number in members:  # one by one: a query that says nothing makes no list, and the pool of another is not its own
+        for number in members:  # one by one: a query without content makes no list, and another query's pool is not its own
             recording = _Recording()
             with using_stages(recording):
                 probe.search([queries[number].text], 1, where=dict(where) or None)
@@ -208,7 +208,7 @@ def _pools(
 
 
 def _grid(present: Sequence[str], given: Mapping[str, float]) -> Iterator[dict[str, float]]:
-    """The weights that are tried: all shares of 1 in tenths, and those given."""
+    """The weights to try: all shares of 1 in tenths, and the given ones."""
     n_signals = len(present)
     for bars in combinations(range(_PARTS + n_signals - 1), n_signals - 1):
         ends = [-1, *bars, _PARTS + n_signals - 1]
@@ -232,7 +232,7 @@ def _evaluated(evaluator: RetrievalEvaluator, pools: Sequence[_Pool], weights: M
 
 
 def _best(table: Scores, allowed: NDArray[np.bool_]) -> int:
-    """The point of the grid of the highest mean; of equal ones the first."""
+    """The point of the grid with the highest mean; of equal ones the first."""
     return int(np.argmax(np.where(allowed, table.mean(axis=1), -1.0)))
 
 

@@ -33,7 +33,7 @@ _POSTINGS_AT_ONCE = 2**20
 
 
 class PostingColumn(Protocol):
-    """Numbers that are read a slice at a time."""
+    """Numbers read at a time."""
 
     def __getitem__(self, part: slice, /) -> NDArray[Any]: ...
 
@@ -46,9 +46,9 @@ class Run:
         terms: ``[n]`` ascending, numbers in the merged vocabulary.
         counts: ``[n]``, how many postings each term has.
         rows: rows of the postings.
-        values: what is known of each posting: a frequency, or a weight.
+        values: value of each posting: a frequency, or a weight.
         kept: ``[n]``, how many postings of each term the merged index keeps.
-        targets: for each row of the run its row in the merged index, -1 if it is left out; None if all rows stay the same.
+        targets: for each row of the run its row in the merged index, -1 if it is dropped; None if all rows stay the same.
     """
 
     terms: NDArray[np.integer]
@@ -110,11 +110,11 @@ def join_files(folder: Path, segments: Sequence[tuple[PostingFiles, Mask | None]
 
 
 class Spooled:
-    """Numbers in a file, which is read, not mapped, so that they do not stay in memory.
+    """Numbers in a file that is read, not mapped, so that they do not stay in memory.
 
     Args:
         spool: the file, open for writing.
-        numbers: what is written at its end.
+        numbers: to append.
     """
 
     def __init__(self, spool: BufferedWriter, numbers: NDArray[Any]) -> None:

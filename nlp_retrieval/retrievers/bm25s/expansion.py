@@ -1,9 +1,9 @@
 """Queries expanded by pseudo-relevance feedback: RM3 as in Anserini, Bo1 as in Terrier.
 
-The first hits of a query are taken for relevant, and their weightiest terms join it. Terms are chosen and weighted by the
-statistics of all items that are not deleted, and where weights tie, the first in the alphabet is taken; so an updated index
-expands a query as one built at once does. Terms of one character, or of more than 20, are not added (in scripts that are
-split into pairs of characters the single ones say nothing more).
+The first hits of a query are assumed to be relevant, and their weightiest terms are added to it. Terms are chosen and weighted
+by the statistics of all items that are not deleted, and ties go to the first in the alphabet; so an updated index expands a
+query like one built at once. Terms of one character, or of more than 20, are not added (in scripts that are split into pairs of
+characters, single ones add nothing).
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ ExpansionRule = Literal["rm3", "bo1"]
 
 _SHORTEST, _LONGEST = 2, 20
 _COMMON = 0.1  # RM3 adds no term that a larger share of the items contains
-_IN_DOCUMENTS = 2  # Bo1 adds a term that at least so many of the documents fed back contain
+_IN_DOCUMENTS = 2  # Bo1 adds a term that at least this many of the documents fed back contain
 
 
 class Expansion(NamedTuple):
-    """How queries are expanded.
+    """Settings of query expansion.
 
     Args:
         rule: ``rm3`` or ``bo1``.
-        documents: how many of the first hits are fed back.
-        terms: how many of their terms join the query.
+        documents: number of first hits that are fed back.
+        terms: number of their terms added to the query.
         original_weight: of the query against these terms, 0 to 1; for ``rm3``.
     """
 
@@ -45,7 +45,7 @@ class Expansion(NamedTuple):
 
 
 class Weighted(NamedTuple):
-    """Distinct terms of a query, the weight of each, and how much of it comes from the passages fed back."""
+    """Distinct terms of a query, the weight of each, and the part of it that comes from feedback."""
 
     terms: NDArray[np.int32]
     weights: Scores
@@ -100,7 +100,7 @@ class QueryExpander:
 
         Args:
             terms: of the query; repeated terms count again.
-            rows: of the hits that are fed back, best first; without any, nothing can be found, and no term is returned.
+            rows: of the hits that are fed back, best first; without any, no term is returned.
             scores: of the same hits.
         """
         if len(rows) == 0:
@@ -109,7 +109,7 @@ class QueryExpander:
         documents = np.repeat(np.arange(len(rows)), [len(numbers) for numbers, _ in found])
         ranks = self._ranks[np.concatenate([np.zeros(0, np.int32), *(numbers for numbers, _ in found)])]
         frequencies = np.concatenate([np.zeros(0), *(times for _, times in found)])
-        terms = terms[self._n_containing[terms] > 0]  # deleted items may have had others
+        terms = terms[self._n_containing[terms] > 0]  # others may occur only in deleted items
         asked, counts = np.unique(self._ranks[terms], return_counts=True)
         if self._expansion.rule == "rm3":
             added, weights = self._by_rm3(documents, ranks, frequencies, scores)
@@ -134,7 +134,7 @@ class QueryExpander:
         kept = self._may_join[numbers] & (self._n_containing[numbers] <= _COMMON * self._n_items)
         documents, ranks, frequencies = documents[kept], ranks[kept], frequencies[kept]
         order = np.lexsort((ranks, -frequencies, documents))
-        begins = offsets_of(np.bincount(documents, minlength=len(scores)))[documents]  # of a document, as they are ordered
+        begins = offsets_of(np.bincount(documents, minlength=len(scores)))[documents]  # of a document, in this order
         order = order[np.arange(len(order)) - begins < self._expansion.terms]
         documents, ranks, frequencies = documents[order], ranks[order], frequencies[order]
         shares = frequencies / np.bincount(documents, frequencies, len(scores))[documents] * scores[documents]
@@ -143,7 +143,7 @@ class QueryExpander:
         return added, weights / (weights.sum() or 1.0)
 
     def _by_bo1(self, documents: Rows, ranks: Rows, frequencies: Scores, asked: Rows) -> tuple[Rows, Scores]:
-        """Bose-Einstein statistics: how much more often terms occur in the documents than the collection lets expect."""
+        """Bose-Einstein statistics: the excess of terms in the documents over their expectation in the collection."""
         distinct, places, in_documents = np.unique(ranks, return_inverse=True, return_counts=True)
         occur = _sums(places, frequencies, len(distinct))
         fed_back = len(np.unique(documents))

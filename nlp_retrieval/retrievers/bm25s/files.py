@@ -1,6 +1,6 @@
 """The files of a bm25s index: memory-mapped postings, checked to fit together when they are opened.
 
-They are checked beyond their checksums because compiled code uses their numbers as indices.
+Checks go beyond checksums, because compiled code uses the numbers as indices.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class PostingFiles(NamedTuple):
 
 
 def write_terms(folder: Path, indptr: NDArray[np.int64], lengths: NDArray[np.int32], vocabulary: list[str]) -> None:
-    """Write the files beside the postings.
+    """Write the files other than the postings.
 
     Args:
         folder: holds ``rows.npy`` and ``frequencies.npy``.

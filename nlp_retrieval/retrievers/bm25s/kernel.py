@@ -43,7 +43,7 @@ def score_and_select(
     Args:
         bounds: query q has the terms ``terms[bounds[q]:bounds[q + 1]]``.
         terms: terms of all queries.
-        factors: the weight of each of these terms in its query, above 0; empty where all are 1.
+        factors: the weight of each of these terms in its query, above 0; empty if all are 1.
         indptr: offsets of the postings.
         rows: rows of the postings.
         weights: weights of the postings, all above 0.

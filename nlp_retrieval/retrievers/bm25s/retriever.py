@@ -1,8 +1,8 @@
 """BM25 without Java: the scoring of bm25s, over words of any language and an index that does not fix k1 and b.
 
-The index stores term frequencies and document lengths; scores are computed when it is opened, as Lucene defines them
-(Kamphuis et al., ECIR 2020, https://doi.org/10.1007/978-3-030-45442-5_4). So one index serves all values of k1 and b, and
-after an update all segments are scored by the statistics of the items that are not deleted.
+The index stores term frequencies and document lengths; scores are computed when it is opened, by Lucene's definition (Kamphuis
+et al., ECIR 2020, https://doi.org/10.1007/978-3-030-45442-5_4). So one index serves all values of k1 and b, and after an update
+all segments are scored by the statistics of the items that are not deleted.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from nlp_retrieval.text.words import Accents, Segmenter, Words, language_of, seg
 # Texts as the numbers of their terms.
 
 _WORDS_REMEMBERED = 1_000_000
-"""How many distinct words of users a long-lived process caches at most."""
+"""Distinct words of users that a long-lived process caches at most."""
 
 _NO_TERM = -1
 
@@ -44,7 +44,7 @@ class Analyzer:
     """Turns passages, or queries to an index of them, into term numbers.
 
     Args:
-        words: splits texts, and says which term a word is.
+        words: splits texts, and maps words to terms.
         vocabulary: numbers by term, for queries; None for passages, whose terms make a vocabulary.
     """
 
@@ -69,7 +69,7 @@ class Analyzer:
 
 
 class _NumberOfWord(dict[str, int]):
-    """The number of the term that each word is, found when the word first occurs; -1 for a stop word or unknown term."""
+    """The number of the term of each word, looked up when the word first occurs; -1 for a stop word or unknown term."""
 
     def __init__(self, words: Words, vocabulary: dict[str, int], *, grow: bool) -> None:
         super().__init__()
@@ -99,20 +99,20 @@ class Bm25sRetriever(BaseRetriever):
     index built at once from the same items in the same order; joining segments only changes how long a search takes.
 
     Args:
-        k1: how slowly repetitions of a term stop adding to the score.
-        b: how much long items are penalised, 0 to 1.
+        k1: saturation of term frequency; with a higher value, repetitions of a term count longer.
+        b: penalty for long items, 0 to 1.
         language: brings stemmer and stop words: "en", "de", "zh", ..., or "any" for neither; see docs/LANGUAGES.md.
         stemmer: a Snowball stemmer of PyStemmer ("porter", "english", "german", ...), "none", or "auto" for the language's.
         stopwords: a stop word list of bm25s ("en" is Lucene's, "de", "fr", ...), None for no list, or "auto".
-        pattern: what a word is, as a pattern of RE2, in place of a run of letters and digits. It is matched against the text
-            in lower case, between spaces. Needs the extra ``signals``.
+        pattern: an RE2 pattern of words, instead of runs of letters and digits. It is matched against the lower-cased text,
+            between spaces. Needs the extra ``signals``.
         accents: "keep" them, or "fold" them, so that "cafe" finds "café".
         segmenter: "jieba" splits Chinese by its dictionary (jieba-rs), None into pairs of characters. Not with a pattern. Needs
             the extra ``chinese``.
         feedback: expand queries by the terms of their first hits: "rm3" as in Anserini (Abdul-Jaleel et al., TREC 2004), or
-            "bo1" as in Terrier (Amati, 2003); None for not at all. A filter holds for what is found, not for what is fed back.
-        fb_docs: how many hits are fed back; by default 10 for "rm3" and 3 for "bo1".
-        fb_terms: how many of their terms join the query.
+            "bo1" as in Terrier (Amati, 2003); None for no expansion. A filter applies to results, not to feedback.
+        fb_docs: number of hits that are fed back; by default 10 for "rm3" and 3 for "bo1".
+        fb_terms: number of their terms added to the query.
         original_query_weight: for "rm3", weight of the query against these terms, 0 to 1.
         merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
         backend: ``numpy``, ``numba``, or ``auto``: numba, once searching has taken longer than compiling would.
@@ -165,7 +165,7 @@ class Bm25sRetriever(BaseRetriever):
         self.backend: Backend = backend
 
     def index_identity(self) -> Config:
-        """What determines the content of the index: a stemmer and stop words count the same, given or by the language."""
+        """Settings that determine the index: a stemmer and stop words count the same, given or by the language."""
         identity = super().index_identity() | {"stemmer": self.stemmer, "stopwords": self.stopwords}
         del identity["segmenter"]
         return identity if self.segmenter is None else identity | {"segmenter": segmenter_fingerprint(self.segmenter)}
@@ -194,7 +194,7 @@ class Bm25sRetriever(BaseRetriever):
             self._expander = QueryExpander(segments, self._scorer, self.feedback)
 
     def ignored(self, query: str) -> str | None:
-        """Return that a query has stop words alone, and how they are kept."""
+        """Return the reason why a query of stop words is ignored, and how to index them; None for other queries."""
         words = self._words()
         if self.stopwords is None or any(words.term(word) is not None for word in words.split(query)):
             return None
@@ -212,11 +212,11 @@ class Bm25sRetriever(BaseRetriever):
 
     @property
     def explains(self) -> bool:
-        """Return whether there is more to tell than which words of the query a passage has."""
+        """Return whether an explanation has more than the query words of a passage."""
         return self.feedback is not None
 
     def explain(self, query: str, rows: Rows, items: ItemTable) -> list[Explanation | None]:
-        """Say which terms feedback added to a query, with what weight, and what each adds to the score of an item."""
+        """Explain which terms feedback added to a query, with what weight, and what each adds to the score of an item."""
         if self._expander is None or self.feedback is None:
             return [None] * len(rows)
         ((terms, weights, fed_back),) = self._expanded(self._expander, self.feedback, *self._analyzer.analyze([query]))

@@ -47,7 +47,7 @@ class Scorer:
     Args:
         rows: item row of every posting, ascending within a term.
         indptr: see :class:`Postings`; ``n``, one more than its last term, is an extra one that occurs in no item.
-        weights: what each posting adds to a score, above 0.
+        weights: each posting's part of a score, above 0.
         n_items: how many items there are.
         backend: see :class:`~nlp_retrieval.retrievers.bm25s.retriever.Bm25sRetriever`.
     """
@@ -78,7 +78,7 @@ class Scorer:
             terms: the terms of all queries, one after another; repeated terms count again.
             k: length of the lists.
             allowed: ``[items]``, or None.
-            factors: the weight of each term in its query, above 0; None where all are 1.
+            factors: the weight of each term in its query, above 0; None if all are 1.
         """
         bounds = np.zeros(len(counts) + 1, np.int64)
         np.cumsum(counts, out=bounds[1:])
@@ -93,7 +93,7 @@ class Scorer:
             )
 
     def weights_in(self, row: int, terms: NDArray[np.int32]) -> Scores:
-        """Return what each term adds to the score of an item, 0 for those that it lacks."""
+        """Return each term's part of the score of an item, 0 for terms that it lacks."""
         held = np.zeros(len(terms))
         for place, term in enumerate(terms.tolist()):
             begin, end = self._indptr[term : term + 2].tolist()
@@ -120,7 +120,7 @@ class Scorer:
         n_queries = len(bounds) - 1
         rows, scores = np.full((n_queries, k), -1, np.int64), np.zeros((n_queries, k))
         mask = np.zeros(0, np.bool_) if allowed is None else allowed.view()
-        mask.flags.writeable = False  # for all masks, as numba would compile again for the other kind
+        mask.flags.writeable = False  # one type for all masks, or numba would compile again for the other
         from nlp_retrieval.retrievers.bm25s.kernel import score_and_select
 
         def run(part: slice) -> None:
@@ -151,7 +151,7 @@ def inverse_frequencies(n_containing: NDArray[np.integer], n_items: int) -> NDAr
 
 
 def length_norms(lengths: NDArray[np.integer], mean: float, k1: float, b: float) -> NDArray[np.float32]:
-    """Return what the divisor adds to the frequency of a term, per item, with exact lengths.
+    """Return, per item, the sum that the divisor adds to the frequency of a term, with exact lengths.
 
     Args:
         lengths: lengths of the items.
@@ -164,12 +164,12 @@ def length_norms(lengths: NDArray[np.integer], mean: float, k1: float, b: float)
 
 
 def found_in(rows: NDArray[np.int32], indptr: NDArray[np.int64], live: Mask | None) -> NDArray[np.int64]:
-    """In how many items each term occurs, not counting deleted ones.
+    """The number of items in which each term occurs, not counting deleted ones.
 
     Args:
         rows: see :class:`Postings`.
         indptr: the same.
-        live: ``[items]``, which are not deleted; None for all.
+        live: ``[items]``, True for those that are not deleted; None for all.
     """
     counts = np.diff(indptr)
     if live is not None and not live.all():
@@ -180,7 +180,7 @@ def found_in(rows: NDArray[np.int32], indptr: NDArray[np.int64], live: Mask | No
 
 
 def term_cuts(indptr: NDArray[np.int64], n_postings: int) -> list[int]:
-    """Return where to cut the terms, from 0 to their number, so that a part has fewer than ``n_postings`` before its last term.
+    """Return cuts of the terms, from 0 to their number, so that a part has fewer than ``n_postings`` before its last term.
 
     Args:
         indptr: see :class:`Postings`.

@@ -22,7 +22,7 @@ from nlp_retrieval.retrievers.bm25s.scoring import Scorer, bm25_weights, found_i
 
 
 class _SegmentPart(NamedTuple):
-    """A segment: its scorer, its rows in the index, and its own number of each shared term (None where they are the same)."""
+    """A segment: its scorer, its rows in the index, and its own number of each shared term (None if they are the same)."""
 
     scorer: Scorer
     rows: slice
@@ -79,7 +79,7 @@ class SegmentedScorer:
             terms: the terms of all queries, one after another; repeated terms count again.
             k: length of the lists.
             allowed: ``[rows]``, or None.
-            factors: the weight of each term in its query, above 0; None where all are 1.
+            factors: the weight of each term in its query, above 0; None if all are 1.
         """
         parts = [
             (rows, partial(scorer.search, counts, terms if numbers is None else numbers[terms], factors=factors))
@@ -88,6 +88,6 @@ class SegmentedScorer:
         return search_parts(parts, len(counts), k, allowed)
 
     def weights_in(self, row: int, terms: NDArray[np.int32]) -> Scores:
-        """Return what each term adds to the score of an item, 0 for those that it lacks."""
+        """Return each term's part of the score of an item, 0 for terms that it lacks."""
         scorer, rows, numbers = next(part for part in self._parts if row < part.rows.stop)
         return scorer.weights_in(row - rows.start, terms if numbers is None else numbers[terms])

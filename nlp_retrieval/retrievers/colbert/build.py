@@ -1,9 +1,9 @@
 """The passes that build a ColBERT index; memory holds a sample and a batch.
 
 Passages are encoded once, by far the most expensive step. Their tokens are first streamed to ``tokens.npy`` as float16. An
-exact index keeps this file; for a compressed one it is temporary: a sample of it trains the codec, a second pass over it
-writes codes and residuals, and then it is deleted. So while it runs, building takes 2 bytes on disk per token and dimension
-(256 bytes per token at 128 dimensions).
+exact index keeps this file; for a compressed one it is temporary: a sample of it trains the codec, a second pass over it writes
+codes and residuals, and then it is deleted. So a build temporarily takes 2 bytes on disk per token and dimension (256 bytes per
+token at 128 dimensions).
 """
 
 from __future__ import annotations

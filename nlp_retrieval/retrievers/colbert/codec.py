@@ -5,9 +5,9 @@ buckets it falls into. ColBERTv2 cuts the buckets at quantiles; here they start 
 error, which kept 0.96 instead of 0.95 of the exact top 10 at 4 bits, and 0.90 instead of 0.86 at 2 (3,000 passages of
 Wikipedia, MiniLM token by token).
 
-Vectors are compared in whole units, about 4,090 to a length of 1, which changes an inner product by about 0.0001. Products
-and their sums then stay below 2**24 units, where float32 is exact in any order of additions. So a score is the same to the
-last bit on any number of threads, whatever else is in a batch, compiled or not, and equal passages have equal scores.
+Vectors are compared in whole units, about 4,090 to a length of 1, which changes an inner product by about 0.0001. Products and
+their sums then stay below 2**24 units, where float32 is exact in any order of additions. So a score is the same to the last bit
+on any number of threads, in any batch, compiled or not, and equal passages have equal scores.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.retrievers.exact_kmeans import best_products, directions, means_of, spherical_kmeans, units_of
 
-# Centroids of token vectors: training them, and finding the nearest one.
+# Centroids of token vectors: training, and search for the nearest.
 #
-# Vectors and centroids have length 1, so nearest means the largest inner product. Up to ``FLAT_UP_TO`` centroids, each one is
-# compared. More are trained and searched in two levels: groups of vectors first, then centroids inside the groups that are
-# nearest to a vector, which costs only the square root and sometimes gives the second nearest centroid. Rounds of k-means over
-# all of them then make up for most of what the groups cost in quality. Everything is in whole units (``exact_kmeans``), so
-# that training and compressing give the same bytes on any number of threads and on any CPU.
+# Vectors and centroids have length 1, so nearest means the largest inner product. Up to ``FLAT_UP_TO`` centroids are all
+# compared. More are trained and searched in two levels: groups first, then the centroids of the nearest groups, which costs
+# only the square root and sometimes gives the second nearest centroid. Rounds of k-means over all of them then restore most of
+# the lost quality. Everything is in whole units (``exact_kmeans``), so that results are the same bytes on any number of threads
+# and any CPU.
 
 FLAT_UP_TO = 2048
 
@@ -36,7 +36,7 @@ _ITERATIONS = 4  # as in ColBERTv2
 _REFINEMENTS = 2
 _GROUPS_LOOKED_AT = 8
 _AT_ONCE = 16_384
-_ROOM = 8  # fewer units than for centroids, because vectors read from 16 bits may be a little longer than 1
+_ROOM = 8  # fewer units than for centroids, because vectors read from 16 bits may be slightly longer than 1
 
 
 def in_token_units(tokens: Vectors) -> Vectors:
@@ -75,7 +75,7 @@ class Centroids:
         n_groups = len(self._groups)
         if n_groups <= _GROUPS_LOOKED_AT:
             return best_products(tokens, self.vectors)[0]
-        # no two keys of a token are equal: the order of equal ones would depend on the CPU
+        # the keys of a token are distinct: the order of equal ones would depend on the CPU
         keys = (tokens @ self._groups.T).astype(np.float64) * n_groups - np.arange(n_groups)
         near = np.argpartition(keys, n_groups - _GROUPS_LOOKED_AT, axis=1)[:, n_groups - _GROUPS_LOOKED_AT :]
         order = np.argsort(near, axis=None, kind="stable")
@@ -121,7 +121,7 @@ def train_centroids(sample: Vectors, count: int, seed: int) -> Centroids:
 
 
 def regrouped(vectors: Vectors, n_tokens: int, seed: int) -> Centroids:
-    """Make centroids that were trained before searchable, with groups where finding them costs less than it saves.
+    """Make trained centroids searchable, with groups if they save more time than they cost.
 
     Args:
         vectors: ``[centroids, dimension]`` in whole units; they keep their numbers.
@@ -165,7 +165,7 @@ def packed_size(dimension: int, bits: int) -> int:
 
 
 def code_type(n_centroids: int) -> type[np.uint16] | type[np.uint32]:
-    """The narrowest type for the numbers of so many centroids."""
+    """The narrowest type for the numbers of this many centroids."""
     return np.uint16 if n_centroids <= 2**16 else np.uint32
 
 
@@ -175,7 +175,7 @@ class Codec:
 
     Args:
         centroids: ``[centroids, dimension]``, in units.
-        weights: ``[2 ** bits]`` ascending, in units: the residual that each bucket stands for.
+        weights: ``[2 ** bits]`` ascending, in units: the residual of each bucket.
     """
 
     centroids: NDArray[np.int16]
@@ -190,11 +190,11 @@ class Codec:
         return int(self.centroids.shape[1])
 
     def equals(self, other: Codec) -> bool:
-        """Return whether both codecs give the same codes the same meaning."""
+        """Return whether both codecs decode equal codes to equal vectors."""
         return np.array_equal(self.centroids, other.centroids) and np.array_equal(self.weights, other.weights)
 
     def table(self) -> Vectors:
-        """``[256, dimensions in a byte]``: the residuals that a byte stands for."""
+        """``[256, dimensions in a byte]``: the residuals encoded in each byte."""
         shifts = np.arange(8 // self.bits) * self.bits
         table: Vectors = self.weights[(np.arange(256)[:, None] >> shifts) & (len(self.weights) - 1)]
         return table
@@ -202,12 +202,12 @@ class Codec:
 
 @dataclass(frozen=True)
 class Compressor:
-    """A codec together with what compressing needs, which an index does not store.
+    """A codec with the data for compressing, which an index does not store.
 
     Args:
         codec: the codec.
         centroids: its centroids, searchable.
-        cutoffs: ``[2 ** bits - 1]`` ascending, in units: where one bucket ends and the next begins.
+        cutoffs: ``[2 ** bits - 1]`` ascending, in units: the boundaries of buckets.
     """
 
     codec: Codec

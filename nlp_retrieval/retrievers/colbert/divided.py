@@ -1,4 +1,4 @@
-"""The steps of one query, each divided among threads by how many tokens it reads; what is found does not depend on that."""
+"""The steps of one query, divided among threads by the number of tokens they read; results do not depend on the division."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nlp_retrieval.retrievers.colbert.blocks import parts_of
 from nlp_retrieval.retrievers.colbert.codec import Codes
 from nlp_retrieval.retrievers.colbert.files import Compressed
 
-_WORTH_A_THREAD = 4096  # tokens; handing them over costs as much as some hundred
+_WORTH_A_THREAD = 4096  # tokens; handing work to a thread costs as much as some hundred
 
 
 class Steps(Protocol):
@@ -43,11 +43,11 @@ class Steps(Protocol):
 
 
 class DividedSteps:
-    """Runs steps, each in as many threads as are worth it.
+    """Runs steps, each in as many threads as pay off.
 
     Args:
         steps: the inner loops.
-        threads: run all but the first part; None for one thread.
+        threads: run all parts except the first; None for one thread.
         count: how many threads to use, the calling one counted.
     """
 

@@ -1,6 +1,6 @@
 """The files of a ColBERT index: memory-mapped columns, checked to fit together when they are opened.
 
-They are checked beyond their checksums because compiled code uses their numbers as indices.
+Checks go beyond checksums, because compiled code uses the numbers as indices.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Sizes:
         bits: bits per dimension of a residual; 0 in an exact index.
         centroids: number of centroids; 0 in an exact index.
         listed: length of the inverted lists.
-        projected_from: dimension before the encoder's projection; 0 where it has none.
+        projected_from: dimension before the encoder's projection; 0 if it has none.
     """
 
     passages: int
@@ -89,7 +89,7 @@ def write_settings(folder: Path, sizes: Sizes) -> None:
 
 
 def write_projection(folder: Path, matrix: Vectors | None) -> int:
-    """Write the matrix that the encoder multiplies by; return the dimension before it, 0 where there is none."""
+    """Write the matrix that the encoder multiplies by; return the dimension before it, 0 if there is none."""
     if matrix is None:
         return 0
     np.save(folder / "projection.npy", matrix, allow_pickle=False)
@@ -135,7 +135,7 @@ def open_segments(segments: Sequence[SegmentFolder]) -> list[ColbertFiles]:
 
 
 def codec_of(segments: Sequence[SegmentFolder]) -> Codec | None:
-    """The codec with the most centroids in which some segment has tokens, the first of equals; None where there is none.
+    """The codec with the most centroids of all segments with tokens, the first of equals; None if there is none.
 
     Raises:
         IndexDamagedError: it cannot be read.

@@ -2,9 +2,9 @@
 
 :mod:`nlp_retrieval.retrievers.colbert.steps` documents each function and its arguments.
 
-Products are compiled as well, and not left to BLAS. Its threads wait for one another at every product by spinning, which
-costs far more than the product where another process or another search has a core; these wait for nothing, and the caller
-divides the work. Sums are exact in any order (see ``codec``), so those of products may be rearranged: ``_ANY_ORDER``.
+Products are compiled too, not left to BLAS, whose threads spin while they wait for one another at every product: this costs far
+more than the product if another process or search uses a core. Here no thread waits, and the caller divides the work. Sums are
+exact in any order (see ``codec``), so those of products may be rearranged: ``_ANY_ORDER``.
 """
 # ruff: noqa: D103
 
@@ -21,7 +21,7 @@ from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.retrievers.colbert.codec import Codes
 from nlp_retrieval.retrievers.exact_kmeans import units_of
 
-_DECODED_AT_ONCE = 32  # tokens, which stay in the cache beside the query
+_DECODED_AT_ONCE = 32  # tokens, which fit into the cache with the query
 _ROUNDING = np.float32(1.5 * 2**23)  # adding and subtracting it rounds to whole numbers, half to even, as rint does
 _ANY_ORDER = {"reassoc", "contract", "nsz"}
 _NO_NAN = {"nnan", "nsz"}  # with NaN in mind, comparing takes four times as long
@@ -136,7 +136,7 @@ def _maxsim(
 
 @njit(nogil=True)
 def _spread(pairs: NDArray[np.uint64], residuals: NDArray[np.uint8], spread: NDArray[np.uint64]) -> None:
-    """The residuals of tokens, in units. Two numbers are copied as one; all tokens before any is read, which does not wait."""
+    """The residuals of tokens, in units. Two numbers are copied at once; all tokens before any is read, which avoids a wait."""
     for number in range(len(residuals)):
         if pairs.shape[1] == 2:
             for place in range(residuals.shape[1]):

@@ -1,9 +1,9 @@
 """Late interaction: a vector per token, compressed on disk, and MaxSim (ColBERTv2; Santhanam et al., NAACL 2022).
 
-The parts: ``build`` writes an index in bounded memory, with the codec of ``codec`` on the centroids of ``centroids``;
-``files`` opens it; ``search`` searches it, by the loops of ``steps`` or the same loops compiled, ``kernel``, which
-``divided`` shares out among threads; ``exact`` searches an index that is not compressed; ``join`` joins segments. Items that
-join an index are compressed by its codec, unless that was trained on far fewer tokens.
+``build`` writes an index in bounded memory, by the codec and the centroids of ``codec``; ``files`` opens it. This module
+searches it, with the loops of ``steps`` or the same loops compiled in ``kernel``, which ``divided`` runs in threads. It also
+searches uncompressed indexes and joins segments. Items that join an index are compressed by its codec, unless that was trained
+on far fewer tokens.
 """
 
 from __future__ import annotations
@@ -77,9 +77,9 @@ from nlp_retrieval.retrievers.exact_kmeans import units_of
 # Search over compressed tokens in steps, each more expensive and on fewer passages (PLAID; Santhanam et al., CIKM 2022,
 # https://arxiv.org/abs/2205.09707).
 #
-# All centroids are compared with the query, once. Candidates are the passages in the lists of the centroids closest to each of
-# its tokens. They are scored by their centroids alone, first without tokens whose centroid is far from the whole query, then
-# the best of them with all their tokens. The best of those are decoded and scored by MaxSim.
+# All centroids are compared with the query once. Candidates are the passages in the lists of the centroids closest to each
+# query token. They are scored by centroids alone, first without tokens whose centroid is far from the whole query, then the
+# best with all their tokens. The best of those are decoded and scored by MaxSim.
 
 _loops = CompiledLoops(compiling_seconds=3.0)
 _PRUNED_TO = 4  # times the number of passages that are scored exactly, as in PLAID
@@ -87,7 +87,7 @@ _PRUNED_TO = 4  # times the number of passages that are scored exactly, as in PL
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """How widely a search looks; see :class:`~nlp_retrieval.retrievers.colbert.retriever.ColbertRetriever`."""
+    """Width of a search; see :class:`~nlp_retrieval.retrievers.colbert.retriever.ColbertRetriever`."""
 
     nprobe: int
     rescored: int
@@ -124,7 +124,7 @@ class CompressedIndex:
             queries: ``[tokens, dimension]`` each, at least one token.
             k: at most this many.
             allowed: ``[passages]``, or None.
-            settings: how widely to look.
+            settings: width of the search.
         """
         present = self._has_tokens if allowed is None else self._has_tokens & allowed
         loops = _steps(settings.backend)
@@ -179,9 +179,9 @@ class CompressedIndex:
             offsets: offsets of the segment.
             columns: columns of the segment.
             scores: ``[centroids, query tokens]``.
-            present: ``[passages]``, those that may be found.
+            present: ``[passages]``, True for allowed ones.
             wanted: how many passages to score.
-            settings: how widely to look.
+            settings: width of the search.
             steps: the inner loops.
         """
         bounds, listed = columns.list_offsets, columns.list_rows
@@ -212,10 +212,10 @@ def _steps(backend: Backend) -> Steps:
     return kernel
 
 
-# Joining the segments of a ColBERT index: tokens of passages that are not deleted are copied unchanged, in blocks.
+# Joining segments: tokens of passages that are not deleted are copied unchanged, in blocks.
 #
-# Only passages that another codec compressed are encoded again. Segments have different codecs where the first was trained on
-# too few tokens to be used for the items that joined later.
+# Only passages compressed by another codec are encoded again. Segments have different codecs if the first was trained on too
+# few tokens for the items that joined later.
 
 
 class Encode(Protocol):
@@ -244,8 +244,8 @@ def join_segments(
     Args:
         segments: adjacent segments.
         opened: their files.
-        live: what :func:`live_counts` returns for them.
-        codec: codec of the index; None where no segment has tokens, or tokens are not compressed.
+        live: the result of :func:`live_counts` for them.
+        codec: codec of the index; None if no segment has tokens, or tokens are not compressed.
         folder: an empty folder.
         encode: encodes passages that another codec compressed.
 
@@ -311,16 +311,16 @@ def _live_blocks(segment: SegmentFolder, files: ColbertFiles, name: str) -> Iter
 
 
 def _tokens_of(live: Mask, offsets: Rows, first: int, count: int) -> Mask:
-    """Return which of ``count`` tokens from ``first`` on belong to passages that are not deleted."""
+    """Return a mask of ``count`` tokens from ``first`` on: those of passages that are not deleted."""
     passages = np.searchsorted(offsets, np.arange(first, first + count), side="right") - 1
     is_live: Mask = live[passages]
     return is_live
 
 
-# MaxSim with every passage of an index: the exact search that a compressed one is compared with.
+# Exact search: MaxSim with every passage of an uncompressed index.
 #
 # Vectors are rounded to multiples of 2**-22. Products and the sums of up to 500 of them are then exact in float64, in any
-# order, so that a score is the same to the last bit whatever else is in the batch.
+# order, so that a score is the same to the last bit in any batch.
 
 _UNITS = 2.0**22
 _TOKENS_AT_ONCE = 2**14
@@ -329,7 +329,7 @@ _SCORES_AT_ONCE = 16 * 2**20
 
 
 class ExactIndex:
-    """Search over tokens as they are.
+    """Search over uncompressed tokens.
 
     Args:
         segments: for each, offsets ``[passages + 1]``, where passage p has the tokens ``offsets[p]:offsets[p + 1]``, and
@@ -399,13 +399,13 @@ class ColbertRetriever(BaseRetriever):
 
     The same token vectors give the same files and lists, to the bit, on any number of threads and any CPU of an architecture.
 
-    Added passages are compressed by the centroids and weights of the index, and searched beside the earlier ones:
-    candidates are chosen, and ``rescored`` of them scored, in each segment separately. A passage's score does not change
-    when segments are joined, to the bit, and a list can differ only where ``rescored`` cut candidates off. An index built at
-    once would train its centroids on all passages: its scores differ by no more than compression loses (with ``bits=None``
-    they are equal). If the added passages need more than four times the centroids of the index, or the index has fewer than
-    64, new centroids are trained: on the added passages, and on all passages once segments are joined. Only then are
-    passages encoded again.
+    Added passages are compressed by the centroids and weights of the index, and searched together with the earlier ones:
+    candidates are chosen, and ``rescored`` of them scored, in each segment separately. A passage's score does not change when
+    segments are joined, to the bit, and a list can differ only if ``rescored`` cut candidates off. An index built at once would
+    train its centroids on all passages: its scores differ by no more than compression loses (with ``bits=None`` they are
+    equal). If the added passages need more than four times the centroids of the index, or the index has fewer than 64, new
+    centroids are trained: on the added passages, and on all passages once segments are joined. Only then are passages encoded
+    again.
 
     Args:
         encoder: a model's hub name, a local folder, or a token encoder.
@@ -413,8 +413,8 @@ class ColbertRetriever(BaseRetriever):
         centroids: number of centroids; by default the power of two below 16 times the square root of the number of tokens.
         train_size: the most tokens sampled for training centroids, in memory; the default takes 256 MB at 128 dimensions.
         seed: seed of the sample and of the k-means.
-        nprobe: how many centroids per query token give candidates; more if they give too few.
-        rescored: how many of the candidates are scored exactly; at least twice k.
+        nprobe: number of centroids per query token that give candidates; more if they give too few.
+        rescored: number of candidates that are scored exactly; at least twice k.
         prune: the first scoring of candidates skips tokens whose centroid has a cosine below this with every token of the
             query.
         merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.

@@ -35,7 +35,7 @@ def closest_centroids(scores: Vectors, nprobe: int, probed: Mask) -> None:
 
     Args:
         scores: ``[centroids, query tokens]``.
-        nprobe: how many per token; at most the number of centroids.
+        nprobe: number per token; at most the number of centroids.
         probed: ``[centroids]``, receives True.
     """
     for values in np.ascontiguousarray(scores.T):
@@ -47,7 +47,7 @@ def close_centroids(scores: Vectors, least: np.float32, close: Mask) -> None:
 
     Args:
         scores: ``[centroids, query tokens]``.
-        least: the score from which on one is close.
+        least: lowest score of a close centroid.
         close: ``[centroids]``, receives True.
     """
     close |= scores.max(axis=1) >= least
@@ -90,7 +90,7 @@ def maxsim(
     Args:
         query: ``[dimension, query tokens]``.
         centroids: ``[centroids, dimension]``.
-        table: ``[256, dimensions in a byte]``, the residuals that a byte stands for.
+        table: ``[256, dimensions in a byte]``, the residuals encoded in each byte.
         codes: ``[tokens]``.
         residuals: ``[tokens, bytes]``.
         offsets: ``[passages + 1]``.

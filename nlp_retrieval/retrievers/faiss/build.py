@@ -1,9 +1,9 @@
 """Writing vector indexes: from the vectors of a build, and from segments that are joined.
 
 Vectors are read from disk in blocks; besides a block, memory holds the index itself, and a sample for training. The same
-vectors give the same bytes, on any number of threads and any CPU of an architecture. For a graph they are rounded to whole
-units while it is linked, and products of whole numbers are exact by any instructions (see ``exact_kmeans``): so the fastest
-are used, which would round floats differently. A graph stores the vectors themselves.
+vectors give the same bytes, on any number of threads and any CPU of an architecture. While a graph is linked, vectors are
+rounded to whole units, whose products are exact with any instructions (see ``exact_kmeans``), so the fastest ones can be used.
+A graph stores the vectors themselves.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from nlp_retrieval.retrievers.faiss.ivfpq import add_to_ivfpq, train_ivfpq
 
 _AT_ONCE = 16_384
 _TRAINED = "trained_at.npy"
-"""How many items an index had when its quantiser was trained."""
+"""Stores the number of items that an index had when its quantiser was trained."""
 _OUTGROWN = 4
 _MOST_UNLIKE = 8
-"""How many times as long as the shortest vector the longest may be, for a graph to be linked in whole units."""
+"""Largest ratio of the longest vector to the shortest at which a graph is linked in whole units."""
 _adding = Lock()
-"""FAISS's choice of instructions holds for the whole process; searches that run meanwhile are right with any."""
+"""FAISS's choice of instructions applies to the whole process; concurrent searches are correct with any."""
 
 
 class AnnSettings(Protocol):
-    """The parameters of a FAISS index that is not flat; :class:`~nlp_retrieval.FaissRetriever` says what each means."""
+    """The parameters of a FAISS index that is not flat; :class:`~nlp_retrieval.FaissRetriever` describes each."""
 
     hnsw_m: int
     ef_construction: int
@@ -61,7 +61,7 @@ def build_ann_index(folder: Path, index_type: IndexType, settings: AnnSettings) 
 
     Args:
         folder: holds ``vectors.npy``, and receives the index.
-        index_type: which index.
+        index_type: type of the index.
         settings: its parameters.
 
     Raises:
@@ -145,9 +145,9 @@ def _add(index: Any, vectors: Vectors, scale: float | None = None) -> None:
 
 
 def _scale_of(path: Path, dimension: int) -> float | None:
-    """How many units a length of 1 has, where the links of a graph are found in whole units, which all CPUs add up alike.
+    """Return the number of units in a length of 1 for linking a graph in whole units, which all CPUs add up alike.
 
-    None where one vector is much shorter than another, and would have few units left.
+    None if one vector is much shorter than another, and would have few units left.
     """
     longest, shortest = 0.0, math.inf
     for block in read_blocks(path, _AT_ONCE):
@@ -158,7 +158,7 @@ def _scale_of(path: Path, dimension: int) -> float | None:
 
 
 def _put_back(index: Any, path: Path) -> None:
-    """Have a graph store the vectors of a file in place of those in units."""
+    """Let a graph store the vectors of a file instead of those in units."""
     stored, first = cast(Vectors, whole_vectors(index)), 0
     for block in read_blocks(path, _AT_ONCE):
         stored[first : first + len(block)] = block
@@ -166,7 +166,7 @@ def _put_back(index: Any, path: Path) -> None:
 
 
 def _live_vectors(segment: SegmentFolder) -> Iterator[Vectors]:
-    """Yield the vectors of a segment's items that are not deleted, in order, a block at a time; it stores whole vectors."""
+    """Yield the vectors of a segment's items that are not deleted, in order, in blocks; the segment stores whole vectors."""
     if (segment.folder / ANN_FILE).exists():
         index = read_ann(segment.folder, len(segment))
         whole = whole_vectors(index)
@@ -207,7 +207,7 @@ def _sample(path: Path, n_items: int, dimension: int, settings: AnnSettings) -> 
 
 
 def _make_room(index: Any, n_items: int) -> None:
-    """Make an index allocate the memory for its vectors at once; growing, it would hold them twice."""
+    """Let an index allocate the memory for its vectors at once; growing would hold them twice."""
     flat = faiss.downcast_index(index.storage) if isinstance(index, faiss.IndexHNSW) else index
     if isinstance(flat, faiss.IndexFlatCodes):
         flat.codes.resize(n_items * flat.code_size)

@@ -1,9 +1,9 @@
 """Exact search by inner product over vectors in a file: blocks of a matrix product, cut by a rising threshold.
 
-FAISS's flat index computes the same; this is faster (``make bench``), and knows which rows tie at the cut. How a matrix
-product rounds the inner product of two vectors depends on their place in a block, the number of threads and the CPU. So it
-only finds candidates: rows that may be among the best, given the error of rounding, are computed again, pair by pair
-(:func:`products_of`), and these products are sorted and returned. A score depends on the two vectors and on nothing else.
+FAISS's flat index computes the same; this is faster (``make bench``), and knows which rows tie at the cut. The rounding of a
+matrix product depends on the place of vectors in a block, the number of threads and the CPU. So it only finds candidates: rows
+that may be among the best, given the rounding error, are computed again, pair by pair (:func:`products_of`), and these products
+are sorted and returned. A score depends only on the two vectors.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PRODUCT_AT_ONCE = 16 * 2**20  # scores, 64 MB of them
 _QUERIES_AT_ONCE = 512
 _ROWS_AT_ONCE = 4096
 _multiplying = Lock()
-"""One product at a time: each uses all cores, and several at once only wait for one another."""
+"""One product at a time: each uses all cores, and parallel ones would only wait for one another."""
 
 _SORTING_COSTS = 60  # sorting one remaining score costs about as much as selecting among this many
 
@@ -71,7 +71,7 @@ class Stack:
 
 
 class Rowwise(Protocol):
-    """Vectors that are searched: a :class:`Stack`, or what else has its pieces."""
+    """Vectors to search: a :class:`Stack`, or anything with its methods."""
 
     @property
     def longest(self) -> float:
@@ -135,7 +135,7 @@ def _search_chunk(queries: Vectors, vectors: Rowwise, k: int, allowed: Mask | No
 
 
 def products_of(queries: Vectors, vectors_of: Callable[[Rows], Vectors], owner: Rows, rows: Rows) -> NDArray[np.float32]:
-    """Inner products of ``queries[owner]`` and rows, ``[rows]``, each the same to the bit whatever else is computed.
+    """Inner products of ``queries[owner]`` and rows, ``[rows]``, each the same to the bit in any batch.
 
     Args:
         queries: ``[queries, dimension]``.
@@ -154,7 +154,7 @@ def products_of(queries: Vectors, vectors_of: Callable[[Rows], Vectors], owner: 
 
 
 def rounding(queries: Vectors, longest: float) -> NDArray[np.float32]:
-    """Return how far apart two scores must be to have the same order however inner products are rounded, ``[queries]``.
+    """Return the difference of two scores above which no rounding of inner products changes their order, ``[queries]``.
 
     Args:
         queries: ``[queries, dimension]``.

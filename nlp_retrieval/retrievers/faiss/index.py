@@ -30,7 +30,7 @@ from nlp_retrieval.retrievers.faiss.sq8 import Sq8Index
 from nlp_retrieval.retrievers.faiss.threads import threads_for
 
 faiss: Any = _faiss
-"""FAISS has types for a part of its Python interface only, and wrong ones."""
+"""FAISS has types only for a part of its Python interface, and wrong ones."""
 
 IndexType = Literal["flat", "hnsw", "ivfpq", "sq8"]
 SearchSettings = dict[str, int]
@@ -74,7 +74,7 @@ class FlatIndex:
 
 
 class AnnIndex:
-    """A graph or inverted lists. If its search ends with fewer than k of the items that may be found, all items are compared.
+    """A graph or inverted lists. If its search ends with fewer than k of the allowed items, all items are compared.
 
     FAISS only finds items, with rounding that depends on the CPU. Their score is the product of the query and the vector,
     or the decoded vector, computed as in exact search.
@@ -117,7 +117,7 @@ class AnnIndex:
     def vectors_of(self, rows: Rows) -> Vectors:
         if self._whole is not None:
             return self._whole.at(rows)
-        with self._mapping:  # created when it is first needed, because it takes 8 bytes per item; threads may meet here
+        with self._mapping:  # created at first use, because it takes 8 bytes per item; several threads may do so at once
             if not self._mapped:
                 self._index.set_direct_map_type(faiss.DirectMap.NoMap)  # a fork may have left a partial one
                 self._index.make_direct_map()
@@ -189,7 +189,7 @@ def whole_vectors(index: Any) -> Vectors | None:
 
 
 def _longest_decoded(index: Any) -> float:
-    """An upper bound on the length of the vectors that the codes of an ivfpq index stand for."""
+    """An upper bound on the length of the vectors decoded from the codes of an ivfpq index."""
     parts = faiss.vector_to_array(index.pq.centroids).reshape(index.pq.M, index.pq.ksub, index.pq.dsub)
     residual = math.sqrt(np.square(parts, dtype=np.float64).sum(axis=2).max(axis=1).sum())
     lists = np.square(index.quantizer.reconstruct_n(0, index.nlist), dtype=np.float64).sum(axis=1)
@@ -251,10 +251,10 @@ def read_ann(folder: Path, n_items: int | None) -> Any:
 
     Args:
         folder: a folder whose files have been checked.
-        n_items: how many vectors the index must hold; None where that is not known.
+        n_items: number of vectors that the index must hold; None if unknown.
 
     Raises:
-        IndexDamagedError: it is of a type that is never written here, or holds a different number of vectors.
+        IndexDamagedError: its type is never written here, or it holds a different number of vectors.
     """
     path = folder / ANN_FILE
     try:

@@ -1,10 +1,10 @@
 """Dense retrieval: an encoder, and a FAISS index over its vectors (Douze et al., 2024, https://arxiv.org/abs/2401.08281).
 
 Vectors go to disk as they are encoded, so that indexing holds a batch of them in memory and not the corpus. The same vectors
-give the same files on any number of threads and any CPU of an architecture, and every score depends only on the query and
-the row, to the bit (:func:`~nlp_retrieval.retrievers.faiss.exact.products_of`). The flat index is the file of the vectors
-itself, memory-mapped and searched exactly (:mod:`nlp_retrieval.retrievers.faiss.exact`). Items that join an index of any
-type are stored flat: they are too few to train on, and comparing them all costs next to nothing.
+give the same files on any number of threads and any CPU of an architecture, and every score depends only on the query and the
+row, to the bit (:func:`~nlp_retrieval.retrievers.faiss.exact.products_of`). The flat index is the file of the vectors itself,
+memory-mapped and searched exactly (:mod:`nlp_retrieval.retrievers.faiss.exact`). Items that join an index of any type are
+stored flat: they are too few to train on, and comparing them all is cheap.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from nlp_retrieval.retrievers.faiss.index import (
 from nlp_retrieval.retrievers.vectors import VectorRetriever, encoded_queries, write_vectors
 
 FLAT_BELOW = 200_000
-"""Up to this many items ``auto`` searches exactly; above, with an HNSW graph."""
+"""Most items that ``auto`` searches exactly; above, it uses an HNSW graph."""
 
 
 class FaissRetriever(VectorRetriever):
@@ -50,12 +50,12 @@ class FaissRetriever(VectorRetriever):
     equal within rounding. The vectors of a model, however, depend on the CPU, and on which texts are encoded together.
 
     After updates, a flat index gives the same hits and scores, to the bit, as an index built at once; compacted, it has the
-    same files. With the other types, added items are searched exactly, beside the index of the earlier ones, until all
-    segments are joined. Deleted items stay in it but are not found: an hnsw search still walks through them. Compacting
+    same files. With the other types, added items are searched exactly, in addition to the index of the earlier ones, until all
+    segments are joined. Deleted items stay in the index but are not found: an hnsw search still walks through them. Compacting
     builds a new hnsw graph over the same vectors, and ``auto`` decides again by the number of items. sq8 and ivfpq store no
-    whole vectors: earlier items keep their codes, and so their scores, to the bit; added ones get codes from the quantiser
-    (and the lists) trained on the first items, so scores differ from those of an index built at once by no more than
-    quantisation loses. An index that has grown to four times the size it was trained at is encoded and trained again.
+    whole vectors: earlier items keep their codes, and so their scores, to the bit; added ones get codes from the quantiser (and
+    the lists) trained on the first items, so scores differ from those of an index built at once by no more than quantisation
+    loses. An index that has grown to four times the size it was trained at is encoded and trained again.
 
     Args:
         encoder: a model's hub name, a local folder, or an encoder.
@@ -63,10 +63,10 @@ class FaissRetriever(VectorRetriever):
             quantisation (Jegou et al., 2011), ``sq8`` exact order over 8-bit vectors, a quarter of the size. ``auto`` is flat
             below 200,000 items and hnsw above.
         hnsw_m: hnsw: links per node.
-        ef_construction: hnsw: how widely the build searches for them.
-        ef_search: hnsw: how widely a search looks; at least k is used.
+        ef_construction: hnsw: width of the build's search for them.
+        ef_search: hnsw: width of a search; at least k is used.
         nlist: ivfpq: number of lists; by default 4 times the square root of the number of items.
-        nprobe: ivfpq: how many lists a search reads.
+        nprobe: ivfpq: number of lists that a search reads.
         pq_bytes: ivfpq: bytes per vector; must divide the dimension.
         train_size: ivfpq and sq8: the most vectors sampled for training.
         seed: seed of that sample.
@@ -186,7 +186,7 @@ class FaissRetriever(VectorRetriever):
 
 
 def _drop_zero_vectors(hits: Hits, vectors: Vectors) -> Hits:
-    """The hits of queries that have a vector: one of zeros, from an encoder that knows no word of a query, is like nothing."""
+    """The hits of queries that have a vector: a zero vector, from an encoder that knows no word of a query, finds nothing."""
     speaks = vectors.any(axis=1)
     if speaks.all():
         return hits

@@ -1,7 +1,7 @@
 """Exact search over vectors of eight bits a number.
 
-FAISS compares a query with all codes in one thread. Here each thread compares it with a part of the rows, and many queries are
-compared by matrix products of decoded blocks, which takes a third of the time (``python -m bench.scale DATA sq8 1000000``).
+FAISS compares a query with all codes in one thread. Here each thread compares it with a part of the rows, and many queries use
+matrix products of decoded blocks, which takes a third of the time (``python -m bench.scale DATA sq8 1000000``).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from nlp_retrieval.retrievers.faiss.threads import threads_for
 
 faiss: Any = _faiss
 
-_WORTH_DECODING = 24  # queries; decoding all codes takes as long as comparing them with so many on two cores
+_WORTH_DECODING = 24  # queries; decoding all codes takes as long as comparing them with this many on two cores
 _DECODED_AT_ONCE = 2**22  # numbers, 16 MiB of them
 _WORTH_A_THREAD = 2**14  # comparisons of a query and a row
 
@@ -81,23 +81,23 @@ class Sq8Index:
 
 
 class _Decoded:
-    """The vectors that codes stand for, the same on every CPU; FAISS's own decoder rounds differently on some."""
+    """The vectors decoded from codes, the same on every CPU; FAISS's own decoder rounds differently on some."""
 
     def __init__(self, index: Any) -> None:
-        self._index = index  # which owns the codes
+        self._index = index  # the owner of the codes
         self._codes = faiss.rev_swig_ptr(index.codes.data(), index.codes.size()).reshape(-1, index.d)
         self._lowest, self._width = faiss.vector_to_array(index.sq.trained).reshape(2, index.d)
 
     @cached_property
     def longest(self) -> float:
-        """An upper bound on their length."""
+        """An upper bound on the length of the vectors."""
         lowest, width = self._lowest.astype(np.float64), self._width.astype(np.float64)
         return float(np.linalg.norm(np.maximum(np.abs(lowest), np.abs(lowest + width))))
 
     def pieces(self, size: int) -> Iterator[tuple[int, Vectors]]:
         """Yield all vectors in order, at most ``size`` at a time, each piece with the number of its first row.
 
-        In fewer steps than :meth:`at`, and rounded differently: they only find candidates, within ``rounding``.
+        This takes fewer steps than :meth:`at`, and rounds differently: the vectors only find candidates, within ``rounding``.
         """
         steps = self._width / np.float32(255)
         lowest = self._lowest + steps / np.float32(2)  # a code is the middle of its step

@@ -1,4 +1,4 @@
-"""How many threads FAISS may use for a search."""
+"""The number of threads that FAISS uses for a search."""
 
 from __future__ import annotations
 

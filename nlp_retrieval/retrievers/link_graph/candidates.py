@@ -1,6 +1,6 @@
-"""What the link graph retriever computes for one query.
+"""The computations of the link graph retriever for one query.
 
-That is where its walk restarts, and the candidates that the walk reaches, with the evidence for each.
+These are the restarts of its walk, and the candidates that the walk reaches, with the evidence for each.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ import numpy as np
 from nlp_retrieval.core.candidates import Rows, Scores
 from nlp_retrieval.retrievers.link_graph.walk.evidence import DEFAULT_WEIGHTS
 
-_RANK = 60  # as reciprocal rank fusion has it (Cormack et al., SIGIR 2009)
+_RANK = 60  # the constant of reciprocal rank fusion (Cormack et al., SIGIR 2009)
 
 
 @dataclass(frozen=True)
 class Seeded:
-    """Where the walk of a query restarts.
+    """Restarts of a query's walk.
 
     Args:
         rows: item rows, ascending.
-        shares: how often it restarts at each; they sum to 1, or are all 0 where nothing was found.
+        shares: share of the restarts at each; they sum to 1, or are all 0 if nothing was found.
         scores: hits of each seed: rows, best first, and their scores.
         titled_rows: rows whose titles the query names, ascending.
-        titled: how certainly it names each, 0 to 1.
+        titled: certainty that it names each, 0 to 1.
     """
 
     rows: Rows
@@ -37,7 +37,7 @@ class Seeded:
 
 @dataclass(frozen=True)
 class GraphCandidates:
-    """The candidates of a query, most-walked first.
+    """The candidates of a query, by falling share of the walk.
 
     Args:
         rows: item rows.
@@ -81,7 +81,7 @@ def scores_below(lowest: float, count: int) -> Scores:
 
 
 def fused_ranks(wanted: Rows, seeded: Seeded) -> Scores:
-    """Return the reciprocal rank fusion of the seeds' hits: 1 is the first place with all seeds, 0 what none found.
+    """Return the reciprocal rank fusion of the seeds' hits: 1 for the first place with all seeds, 0 for rows that none found.
 
     Hits of one score share the first of their places.
     """

@@ -1,7 +1,7 @@
-"""The files of a link graph: how the segments are written, joined, and opened as one.
+"""The files of a link graph: written for each segment, joined, and opened as one.
 
 The first segment holds a graph, every later one the links that touch its items; each holds its titles, its terms, and the
-tables of the extractors. Deleted items are left out when segments are opened.
+extractors' tables. Deleted items are left out when segments are opened.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def build_files(items: ItemTable, folder: Path, kinds: Kinds, titles: TitleMenti
         kinds: the extractors.
         titles: decides which titles count in queries.
     """
-    # titles and terms first, so that their memory is free again when the links take the most
+    # titles and terms first, so that their memory is free again when the links need the most
     TitleTable.of(titles.surfaces(items)).write(folder)
     PassageTerms.write(folder, items)
     terms = PassageTerms.open_all([SegmentFolder(folder, 0, len(items))])
@@ -65,10 +65,10 @@ def extend_files(
     """Write a segment of items that join an index.
 
     Args:
-        items: those that join.
+        items: the joining items.
         folder: an empty folder.
         segments: the segments before it.
-        everything: the items of all segments and those that join.
+        everything: the items of all segments and the joining ones.
         kinds: the extractors.
         titles: decides which titles count in queries.
     """
@@ -122,5 +122,5 @@ def _write_tables(folder: Path, by_kind: Mapping[str, Extracted]) -> None:
 
 
 def _prefix(number: int) -> str:
-    """Return how the names of an extractor's tables begin, by its number."""
+    """Return the prefix of the names of an extractor's tables, by its number."""
     return f"links_{number}_"

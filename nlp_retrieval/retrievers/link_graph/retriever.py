@@ -1,9 +1,9 @@
 """Multi-hop retrieval without a language model: passages found by other retrievers lead to those they are linked to.
 
-The seeds' hits and the titles that a query names are where a walk over the links between passages restarts; Personalized
-PageRank finds the passages near them (as in HippoRAG, Gutierrez et al., 2024, https://arxiv.org/abs/2405.14831, with titles
-and entities instead of triples that a language model extracted). The top_k_positions passages are then scored by a weighted sum
-of evidence (:mod:`nlp_retrieval.retrievers.link_graph.walk.evidence`).
+A walk over the links between passages restarts at the seeds' hits and at the titles that a query names; Personalized PageRank
+finds the passages near them (as in HippoRAG, Gutierrez et al., 2024, https://arxiv.org/abs/2405.14831, with titles and entities
+instead of triples that a language model extracted). The passages with the highest ranks are then scored by a weighted sum of
+evidence (:mod:`nlp_retrieval.retrievers.link_graph.walk.evidence`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from nlp_retrieval.retrievers.link_graph.walk.chains import LinkChain, strongest
 from nlp_retrieval.retrievers.link_graph.walk.evidence import FLOOR, checked_weights, coverage_evidence, links_among
 from nlp_retrieval.retrievers.link_graph.walk.pagerank import Restarts, local_pagerank, pagerank
 
-# Explains chains of links in words, with the sentences that show them.
+# Explaining chains of links in words, with the sentences that show them.
 
 
 def explanation_of(
@@ -57,7 +57,7 @@ def explanation_of(
 
     Args:
         chain: begins where the walk restarts, and follows links of the graph.
-        seeded: where the walk restarts, and why.
+        seeded: the restarts of the walk.
         graph: the links that the walk follows.
         kinds: the extractor of each kind of links, in the order of the graph's types.
         items: the items of the index.
@@ -69,7 +69,7 @@ def explanation_of(
 
 
 def _origin(row: int, seeded: Seeded) -> str:
-    """Why the walk restarts at a row, in words."""
+    """The reason why the walk restarts at a row, in words."""
     reasons = []
     for label, (rows, scores) in seeded.scores.items():
         positions = np.flatnonzero(rows == row)
@@ -101,21 +101,21 @@ def _step(
     return Step(source, target, kind, along, *sentence)
 
 
-# Which passages a query names by their titles.
+# Passages that a query names by their titles.
 
-_FLOOR = 0.05  # of what speaks for a passage that carries a title: one without it is less likely, not impossible
+_FLOOR = 0.05  # least evidence for a passage that carries a title: one without any is less likely, not impossible
 
 
 def titled_by(query: str, titles: TitleTable, terms: PassageTerms, max_shared: int) -> tuple[Rows, Scores]:
-    """Return the rows whose titles a query names, ascending, and how certainly it names each, above 0 and at most 1.
+    """Return the rows whose titles a query names, ascending, and the certainty of each, above 0 and at most 1.
 
-    A title that several passages carry is shared out among them: more to those that say their own name, and that have other
-    words of the query. Passages with exactly the same title count by the likeliest of them, and share evenly.
+    A title that several passages carry is shared among them: more for those that say their own name, and that have other words
+    of the query. Passages with exactly the same title count by the likeliest of them, and share evenly.
 
     Args:
-        query: what is asked.
-        titles: those of the index.
-        terms: those of its passages.
+        query: the query.
+        titles: of the index.
+        terms: of its passages.
         max_shared: a title that more passages carry names none of them.
     """
     surest: dict[int, float] = {}
@@ -133,30 +133,32 @@ def titled_by(query: str, titles: TitleTable, terms: PassageTerms, max_shared: i
 
 
 _QUERIES_AT_ONCE = 64
-_DECIMALS = 6  # of the logarithm of the walk; further ones are noise of rounding, which must not break ties
+_DECIMALS = 6  # of the logarithm of the walk; further digits are rounding noise, which must not break ties
 
 
 class LinkGraphRetriever(BaseRetriever):
     """Follows the links between passages from what other retrievers find: multi-hop without a language model.
 
     After an update, new passages have the same links, titles and terms as in an index built at once; deleted ones are neither
-    found nor walked through. ``extend`` of each kind of links says which links among earlier passages wait for ``compact``.
+    found nor walked through. ``extend`` of each kind of links documents which links among earlier passages wait for
+    ``compact``.
 
     Args:
-        seeds: the retrievers with whose hits the search begins; each has its own index, shared with other configurations.
+        seeds: the retrievers whose hits start the search; each has its own index, shared with other configurations.
         links: the kinds of links; by default mentions of titles, and rare entities in common (at a tenth of the weight).
         encoder: for the similarity of passages and query: a model's hub name, a local folder, or an encoder. By default that
             of the first faiss seed; without one, similarity is not part of the evidence.
-        depth: how many hits of each seed count.
-        seed_power: a hit counts as much as its min-max normalised score to this power; a higher power trusts the first hits
-            more. The last hit of a full list counts next to nothing, but is a candidate.
-        title_weight: how much a title that the query names counts, compared with 1 for a seed's best hit.
+        depth: number of hits of each seed that count.
+        seed_power: a hit's weight is its min-max normalised score to this power; a higher power trusts the first hits more. The
+            last hit of a full list counts next to nothing, but is a candidate.
+        title_weight: weight of a title that the query names, compared with 1 for a seed's best hit.
         damping: probability that the walk follows a link instead of restarting.
-        pagerank: ``local`` looks only at the neighbourhood, whatever the size of the graph; ``exact`` at the whole graph.
-        epsilon: local: how much of the walk per link may be left unfollowed; smaller is closer and slower.
-        pool: how many of the most-walked passages are scored by all evidence; the others follow in the order of the walk.
-        weights: weights of kinds of evidence (:data:`~nlp_retrieval.retrievers.link_graph.walk.evidence.DEFAULT_WEIGHTS` says
-            which there are) that differ from the defaults; ``nlp-retrieval tune`` fits them.
+        pagerank: ``local`` reads only the neighbourhood, whatever the size of the graph; ``exact`` reads the whole graph.
+        epsilon: local: greatest share of the walk per link that is left unfollowed; smaller is closer and slower.
+        pool: number of passages, the first by the walk, that are scored by all evidence; the others follow in the order of the
+            walk.
+        weights: weights of kinds of evidence (:data:`~nlp_retrieval.retrievers.link_graph.walk.evidence.DEFAULT_WEIGHTS` lists
+            them) that differ from the defaults; ``nlp-retrieval tune`` fits them.
         merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
     """
 
@@ -188,7 +190,7 @@ class LinkGraphRetriever(BaseRetriever):
         self.seeds = labelled(made["seeds"], "link_graph: seeds")
         self.links: list[BaseLinkExtractor] = default_links() if links is None else made["links"]
         self.encoder = SentenceTransformerEncoder(encoder) if isinstance(encoder, str) else encoder
-        self._arguments |= {"links": self.links, "encoder": self.encoder}  # defaults and names, spelled out, are the same
+        self._arguments |= {"links": self.links, "encoder": self.encoder}  # default and explicit names are equal
         self.depth = depth
         self.seed_power = seed_power
         self.title_weight = title_weight
@@ -217,7 +219,7 @@ class LinkGraphRetriever(BaseRetriever):
     def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
         if segments[0].first_row == 0:
             self.build(items, folder)
-        else:  # links lead to earlier items, which are not among these
+        else:  # links lead to earlier items, which these do not include
             join_files(segments, folder, self._kinds())
 
     def load(self, folder: Path) -> None:
@@ -251,7 +253,7 @@ class LinkGraphRetriever(BaseRetriever):
         Args:
             queries: distinct, none blank.
             allowed: ``[items]``; the walk begins and goes anywhere, but only rows where it is True are candidates.
-            at_least: how many candidates to return if the walk reaches as many, even more than ``pool``.
+            at_least: number of candidates to return if the walk reaches that many, even more than ``pool``.
         """
         for first in range(0, len(queries), _QUERIES_AT_ONCE):
             part = queries[first : first + _QUERIES_AT_ONCE]
@@ -286,7 +288,7 @@ class LinkGraphRetriever(BaseRetriever):
         return next((extractor for extractor in self.links if isinstance(extractor, TitleMentions)), None) or TitleMentions()
 
     def _seeded(self, queries: list[str], allowed: Mask | None = None) -> tuple[Vectors | None, list[Seeded]]:
-        """Run the seeds, under a filter twice: what it leaves is rarely among the first hits of the whole index."""
+        """Run the seeds, twice under a filter: its items are rarely among the first hits of the whole index."""
         vectors = None if self._open_dense is None else self._open_dense.encode(queries)
         hits_of = [self._hits_of(queries, vectors, self._live)]
         if allowed is not None and np.count_nonzero(allowed) < self._n_live:
@@ -322,11 +324,11 @@ class LinkGraphRetriever(BaseRetriever):
         return Seeded(rows, weights / (weights.sum() or 1.0), scores, titled_rows, titled)
 
     def _walks(self, seeded: list[Seeded]) -> Iterator[tuple[Rows, Scores]]:
-        """For each query, the nodes that its walk reaches, ascending, and how often it is at each."""
+        """For each query, the nodes that its walk reaches, ascending, and their shares of the walk."""
         if self.pagerank == "exact":
             for query in seeded:  # one at a time, because a row is as long as the graph
                 restarts = Restarts(offsets_of([len(query.rows)]), query.rows, query.shares)
-                # always numpy: compiled code agrees only within the tolerance, so results would depend on what ran before
+                # always numpy: compiled code agrees only within the tolerance, so results would depend on earlier calls
                 (ranks,) = pagerank(self._graph, restarts, self.damping, backend="numpy")
                 rows = np.flatnonzero(ranks)
                 yield rows, ranks[rows]
@@ -375,7 +377,7 @@ class LinkGraphRetriever(BaseRetriever):
 
 
 def default_links() -> list[BaseLinkExtractor]:
-    """The extractors of a retriever that names none."""
+    """The default extractors."""
     return [TitleMentions(), SharedEntities(weight=0.1)]
 
 

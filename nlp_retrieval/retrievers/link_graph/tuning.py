@@ -1,9 +1,9 @@
-"""Fitting the weights of a link graph's evidence to judged queries, and saying honestly what that brings.
+"""Fitting the weights of a link graph's evidence to judged queries, and measuring the gain.
 
-The loss is listwise: minus the log-probability that a gold passage stands before all candidates that are not gold
-(a softmax over one gold and all others, as in ListNet, Cao et al., ICML 2007). It is convex, so there is one optimum, and
-it is drawn towards the weights that the retriever has, the more the fewer queries there are. What is reported is out of
-fold: each query is ranked by weights that no query of its fold, and none of its family, had a part in.
+The loss is listwise: minus the log-probability that a gold passage ranks before all candidates that are not gold (a softmax
+over one gold and all others, as in ListNet, Cao et al., ICML 2007). It is convex, so there is one optimum, which is pulled
+towards the retriever's present weights, the more the fewer queries there are. Reported measures are out of fold: each query is
+ranked by weights fitted without its fold and its family.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from nlp_retrieval.retrievers.link_graph.walk.evidence import DEFAULT_WEIGHTS
 __all__ = ["TuningReport", "fit_weights", "tune"]
 
 _KINDS = list(DEFAULT_WEIGHTS)
-_PULL = 1.0  # of the weights that the retriever has, in queries
+_PULL = 1.0  # strength of the present weights, in queries
 
 
 @dataclass(frozen=True)
 class TuningReport:
-    """What tuning gave.
+    """Result of tuning.
 
     Args:
-        weights: fitted to all queries; to be used on others.
+        weights: fitted to all queries, for use on others.
         fold_weights: those of each fold, fitted without it.
-        before: of the retriever as it was.
-        out_of_fold: each query ranked by the weights of its fold.
-        families: per query.
+        before: measures with the retriever's present weights.
+        out_of_fold: measures with each query ranked by the weights of its fold.
+        families: family of each query.
         folds: per query, its fold.
-        unreachable: gold passages that the walk did not bring into the pool, which no weights can rank.
+        unreachable: gold passages outside the walk's pool, which no weights can rank.
     """
 
     weights: dict[str, float]
@@ -56,7 +56,7 @@ class TuningReport:
     unreachable: int
 
     def gain(self, measure: str) -> tuple[float, float, float]:
-        """Return how much a measure rose out of fold, and the interval over families of that difference."""
+        """Return the gain of a measure out of fold, and its interval over families."""
         difference = self.out_of_fold.per_query[measure] - self.before.per_query[measure]
         return float(difference.mean()), *bootstrap_interval(difference, self.families, bounds=(-1, 1))
 
@@ -73,9 +73,9 @@ def tune(
     """Fit the weights of a link graph retriever by cross-validation over families.
 
     Args:
-        retriever: its weights are where fitting starts, and what it is drawn towards.
-        index_path: an index directory that holds it, or a generation of one that is open already.
-        queries: judged ones; those of one ``family`` stay in one fold.
+        retriever: fitting starts at its weights, and is pulled towards them.
+        index_path: an index directory that holds it, or a generation of one that is already open.
+        queries: judged queries; those of one ``family`` stay in one fold.
         gold: one per query.
         k_values: cutoffs of the report.
         folds: at least 2; at most as many as there are families.
@@ -84,7 +84,7 @@ def tune(
     Raises:
         GoldError: gold that is missing, repeated or not in the corpus, or fewer families than folds.
         DependencyError: SciPy is not installed.
-        IndexStateError: the index is missing or does not fit.
+        IndexStateError: the index is missing, or does not fit the retriever.
     """
     if folds < 2:
         raise GoldError(f"folds={folds}; at least 2 are needed, or nothing is left to judge by")
@@ -121,8 +121,8 @@ def fit_weights(
 
     Args:
         pools: one per query.
-        golden: per query, which of the candidates that have evidence are gold.
-        start: what the weights are drawn towards.
+        golden: per query, True for the gold ones among the candidates with evidence.
+        start: weights that the fit is pulled towards.
 
     Raises:
         DependencyError: SciPy is not installed.
@@ -143,7 +143,7 @@ def fit_weights(
         evidence[number, :n_candidates] = np.stack([pools[place].evidence[kind] for kind in _KINDS], axis=1)
         gold[number, :n_candidates], other[number, :n_candidates] = golden[place], ~golden[place]
     scale = evidence[gold | other].std(axis=0)
-    used = scale > 1e-9  # evidence that is everywhere the same has no weight to be fitted
+    used = scale > 1e-9  # constant evidence has no weight to fit
     evidence[..., used] /= scale[used]
     begin = np.array([start[kind] for kind in _KINDS]) * scale
     pull = _PULL / len(useful)
@@ -161,17 +161,17 @@ def listwise_loss(
 
     Args:
         weights: ``[kinds]``.
-        evidence: ``[queries, candidates, kinds]``; what fills up short lists counts for nothing.
+        evidence: ``[queries, candidates, kinds]``; the padding of short lists does not count.
         gold: ``[queries, candidates]``, which are gold.
         other: ``[queries, candidates]``, which are not; every query has one.
-        begin: ``[kinds]``, what the weights are drawn towards.
-        pull: how strongly.
+        begin: ``[kinds]``, weights that the fit is pulled towards.
+        pull: strength of that pull.
     """
     scores = evidence @ weights
     best = np.where(other, scores, -np.inf).max(axis=1, keepdims=True)
     shares = np.where(other, np.exp(np.where(other, scores - best, 0.0)), 0.0)
     total = shares.sum(axis=1, keepdims=True)
-    behind = best + np.log(total) - scores  # of each gold candidate, how far it is behind all others together
+    behind = best + np.log(total) - scores  # for each gold candidate, its distance behind all others together
     missed = np.where(gold, 1.0 / (1.0 + np.exp(-np.clip(behind, -500, 500))), 0.0)
     flow = missed.sum(axis=1, keepdims=True) * shares / total - missed
     value = np.where(gold, np.logaddexp(0.0, behind), 0.0).sum() / gold.sum() + pull * ((weights - begin) ** 2).sum()
@@ -190,7 +190,7 @@ def _pools(opened: LinkGraphRetriever, texts: Sequence[str], at_least: int) -> l
 def _golden(
     judged: Sequence[Gold], item_ids: Sequence[str], titles: Sequence[str], pools: Sequence[GraphCandidates]
 ) -> tuple[list[NDArray[np.bool_]], int]:
-    """Per query, which of the candidates that have evidence are gold; and how many gold documents are no candidates."""
+    """Per query, a mask of the gold ones among the candidates with evidence; and the number of other gold documents."""
     documents = relevant_documents(judged)
     places = rows_of({key for one in documents for key in one}, item_ids, titles)
     golden, unreachable = [], 0

@@ -1,4 +1,4 @@
-"""The client of a Milvus server: opened when it is needed, once more where it is lost, and no secret in messages.
+"""The client of a Milvus server: opened on demand, reopened after a loss, and without secrets in messages.
 
 A URL is ``http://host:19530`` or ``https://...``, with the name of a database behind a slash, or ``env:NAME``, the name of an
 environment variable that holds it. A token comes from the environment alone.
@@ -25,7 +25,7 @@ from nlp_retrieval.text.printing import printable
 if TYPE_CHECKING:
     from pymilvus import MilvusClient
 
-# Importing pymilvus without what it does besides: settings from files, and errors in the log that are raised as well.
+# Importing pymilvus without its side effects: settings from files, and log messages for errors that it also raises.
 
 _quiet: ContextVar[bool] = ContextVar("quiet", default=False)
 
@@ -36,7 +36,7 @@ def require_driver() -> None:
     Raises:
         DependencyError: it is not installed.
     """
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # what gRPC says of forks and lost connections is in our errors
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # our errors report forks and lost connections instead of gRPC
     before = os.environ.get("PYTHON_DOTENV_DISABLED")
     os.environ["PYTHON_DOTENV_DISABLED"] = "1"
     try:
@@ -55,7 +55,7 @@ def require_driver() -> None:
 
 
 def _is_wanted(record: logging.LogRecord) -> bool:
-    """Return whether pymilvus may log an error: of a request of ours it is raised, and said once."""
+    """Return whether pymilvus may log an error; errors of our requests are raised, so they are reported only once."""
     del record
     return not _quiet.get()
 
@@ -78,7 +78,7 @@ _CLOSED = ("closed channel", "should create connection first")
 
 _CONNECTED_WITHIN = 10.0
 _BACK_WITHIN = 30.0
-"""A killed server of our own is taken for running until its keeper has ended."""
+"""Seconds to wait for a server to return: a killed embedded one counts as running until its keeper has ended."""
 _POLL = 0.02
 _LONGEST_WAIT = 2.0
 _LITE = "milvus_lite"
@@ -96,9 +96,9 @@ class MilvusConnections:
     Args:
         url: see the module; None for the embedded server.
         token: ``env:NAME``, or None.
-        embedded: is started whenever it does not run; where ``url`` is None.
-        timeout: seconds that a request which reads may take.
-        retries: how often a request is sent again where the server is away or asks for patience.
+        embedded: the server to start whenever it is not running, if ``url`` is None.
+        timeout: seconds that a reading request may take.
+        retries: most retries of a request if the server is away or asks for patience.
 
     Raises:
         DependencyError: pymilvus is not installed.
@@ -134,11 +134,11 @@ class MilvusConnections:
         return "" if self._url is None else self._url.partition("://")[2].partition("/")[2].strip("/")
 
     def read(self, work: Callable[[MilvusClient], T]) -> T:
-        """Do something that only reads, again where the server is away meanwhile.
+        """Run a read, again if the server is temporarily away.
 
         Raises:
             ServerError: the server cannot be reached, takes too long, or refuses.
-            IndexDamagedError: a collection of the index is not there.
+            IndexDamagedError: a collection of the index is missing.
         """
         for attempt in range(self.retries + 1):
             client = None
@@ -151,16 +151,16 @@ class MilvusConnections:
                 lost, told = _is_lost(error), self.explained(error)
                 if attempt == self.retries or not again:
                     raise told from None
-                if lost and client is not None and client is self._client:  # another thread may have connected again
+                if lost and client is not None and client is self._client:  # another thread may have reconnected
                     self.close()
                 time.sleep(min(0.05 * 4**attempt, _LONGEST_WAIT))
         raise AssertionError("the last attempt returns or raises")
 
     def write(self, work: Callable[[MilvusClient], T]) -> T:
-        """Do something that writes, once.
+        """Run a write, once.
 
         Raises:
-            ServerError, IndexWriteError: the message says why; what was written is named by no index.
+            ServerError, IndexWriteError: the message gives the reason; no index names the written data.
         """
         try:
             with silent():
@@ -169,7 +169,7 @@ class MilvusConnections:
             raise self.explained(error, "; nothing of it is used: run it again") from None
 
     def patiently(self, work: Callable[[], T]) -> T:
-        """Send one request of a write, again where the server asks for patience."""
+        """Send one request of a write, again if the server asks for patience."""
         for attempt in range(self.retries + 5):
             try:
                 return work()
@@ -197,11 +197,11 @@ class MilvusConnections:
                 client.close()
 
     def require(self, since: tuple[int, int], ability: str) -> None:
-        """Raise a ServerError where the server is too old; Milvus Lite never is.
+        """Raise a ServerError if the server is too old; Milvus Lite never is.
 
         Args:
-            since: the version that is needed.
-            ability: what it is needed for; may be empty.
+            since: the required version.
+            ability: the feature that requires it; may be empty.
         """
         self.read(lambda _: None)
         numbers = tuple(int(part) for part in re.findall(r"\d+", self.version)[:2])
@@ -210,7 +210,7 @@ class MilvusConnections:
             raise ServerError(f"{self.shown}: Milvus {self.version} is too old; upgrade the server to {needed}, or newer")
 
     def explained(self, error: Exception, and_so: str = "") -> Exception:
-        """Turn a driver's error into one that says what to do."""
+        """Turn a driver's error into one with advice."""
         text = str(getattr(error, "message", "") or _details(error) or error)
         for secret in filter(None, (self._token, *self._token.split(":"))):
             text = text.replace(secret, "***")
@@ -264,9 +264,10 @@ class MilvusConnections:
             time.sleep(_POLL)
 
     def _deadlines(self) -> str:
-        """The time-out of requests that read, as gRPC has it.
+        """The time-out of requests that read, in gRPC's form.
 
-        As an argument, pymilvus would repeat a lost request until it is over, and notice a killed server a minute late.
+        If it were an argument, pymilvus would repeat a lost request until the time is over, and notice a killed server a minute
+        late.
         """
         names = [{"service": _SERVICE, "method": method} for method in _READING]
         return json.dumps({"methodConfig": [{"name": names, "timeout": f"{self.timeout:.3f}s"}]})
@@ -280,7 +281,7 @@ def _errors() -> tuple[type[Exception], ...]:
 
 
 def _status(error: Exception) -> str:
-    """The name of gRPC's status, of the error or of what led to it; empty where the server itself answered."""
+    """The name of gRPC's status, from the error or its cause; empty if the server itself answered."""
     from grpc import RpcError
 
     if isinstance(error.__cause__, RpcError) and error.__cause__ is not error:
@@ -301,12 +302,12 @@ def _details(error: Exception) -> str:
 
 
 def _is_lost(error: Exception) -> bool:
-    """Return whether the connection is gone, and not only the request refused."""
+    """Return whether the connection is lost, and not only the request refused."""
     return _status(error) in _AWAY or "Fail connecting to server" in str(error) or _is_closed(error)
 
 
 def _is_passing(error: Exception) -> bool:
-    """Return whether the same request may succeed soon; who could not connect has waited already."""
+    """Return whether the same request may succeed soon; a failed connection has waited already."""
     return _status(error) in _AWAY or _code(error) == _RATE_LIMIT or _is_closed(error)
 
 
@@ -316,10 +317,9 @@ def _is_closed(error: Exception) -> bool:
 
 
 def let_go(error: BaseException | None) -> None:
-    """Let go of all that the stack of an error held.
+    """Release everything that the stack of an error holds.
 
-    pymilvus raises errors from themselves: such a circle would hold a searcher, and the embedded server that it uses, until it
-    is collected.
+    pymilvus raises errors from themselves: such a cycle would hold a searcher, and its embedded server, until it is collected.
     """
     while error is not None:
         cause, error.__cause__, error.__context__, error.__traceback__ = error.__cause__, None, None, None
@@ -327,5 +327,5 @@ def let_go(error: BaseException | None) -> None:
 
 
 def is_not_loaded(error: Exception) -> bool:
-    """Return whether a server was started again and has yet to load a collection."""
+    """Return whether a restarted server has yet to load a collection."""
     return _code(error) == _NOT_LOADED

@@ -1,7 +1,7 @@
-"""The collections of segments: made and filled before anything names them, and compared with their records before they answer.
+"""The collections of segments: created and filled before any record names them, and checked against their records.
 
-A collection holds, for every row of a segment, its number, what its id adds to the checksum of the ids, and what is searched:
-a vector, or the text that Milvus's own BM25 needs, or both. Ids, titles and metadata stay in the index directory.
+A collection holds, for every row of a segment, its number, its id's part of the checksum of the ids, and the data to search: a
+vector, or the text that Milvus's own BM25 needs, or both. Ids, titles and metadata stay in the index directory.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pymilvus import MilvusClient
 
 CHECKED_WHOLE = 10_000
-"""Collections of at most so many rows are read whole whenever they are opened; of larger ones the ids of some rows."""
+"""Largest collection whose rows are all read when it is opened; in larger ones the ids of some rows are checked."""
 
 _MOST_DIMENSIONS = 32_768
 _SAMPLED = 1000
@@ -37,7 +37,7 @@ _LIMIT = f"the {MOST_BYTES:,} bytes of a text that Milvus holds"
 _SENT, _READ = 8 * 2**20, 8 * 2**20
 _MOST_ROWS = 4096
 _MOST_TEXTS = 2**26 // MOST_BYTES
-"""Rows of which texts are asked for at once: a server sends 100 MiB at most, and Milvus Lite 256, however long they are."""
+"""Rows whose texts are requested at once: a server sends 100 MiB at most, and Milvus Lite 256, however long they are."""
 _CURE = "index again with replace=True, or correct the url"
 
 
@@ -49,18 +49,18 @@ def make_collection(
     dimension: int,
     making: Making,
 ) -> CollectionRecord:
-    """Make the collection of a segment; it is published by the manifest that will name its record.
+    """Create the collection of a segment; it is published by the manifest that names its record.
 
     Args:
         connections: to the server.
         directory: of the index.
         items: of the segment.
-        vectors: of all items, in blocks; None where only words are searched.
+        vectors: of all items, in blocks; None if only words are searched.
         dimension: of the vectors; 0 without.
-        making: how.
+        making: settings of the collection.
 
     Raises:
-        ServerError, IndexWriteError: nothing of it is used.
+        ServerError, IndexWriteError: it failed; nothing of it is used.
         EngineError: the server holds other rows than were sent.
     """
     if dimension > _MOST_DIMENSIONS:
@@ -112,7 +112,7 @@ def check_collection(connections: MilvusConnections, record: CollectionRecord, *
     Args:
         connections: to the server.
         record: of the segment.
-        whole: read all of it, however large.
+        whole: read all of it, even if it is large.
 
     Raises:
         IndexDamagedError: it is missing or holds something else.
@@ -126,12 +126,12 @@ def stored_vectors(connections: MilvusConnections, client: MilvusClient, record:
 
     Args:
         connections: to the server.
-        client: its.
+        client: of the server.
         record: of the collection.
         rows: ascending, each once.
 
     Raises:
-        IndexDamagedError: one is not there.
+        IndexDamagedError: a row is missing.
     """
     found = np.empty((len(rows), record.dimension), np.float32)
     for first in range(0, len(rows), at_once := _rows_at_once(record.dimension)):
@@ -147,7 +147,7 @@ def stored_vectors(connections: MilvusConnections, client: MilvusClient, record:
 
 
 def loaded(client: MilvusClient, record: CollectionRecord, work: Any) -> Any:
-    """Do something with a collection, which is loaded first where the server has not yet done so since its start."""
+    """Use a collection, which is loaded first if the server has not done so since its start."""
     from pymilvus.exceptions import MilvusException
 
     try:
@@ -210,7 +210,7 @@ def _has_sample(client: MilvusClient, record: CollectionRecord) -> bool:
 
 
 def _query(client: MilvusClient, record: CollectionRecord, expression: str, fields: list[str]) -> list[dict[str, Any]]:
-    """Rows of a collection, as it is now."""
+    """Rows of a collection in its present state."""
 
     def query() -> list[dict[str, Any]]:
         return [

@@ -1,7 +1,7 @@
 """Milvus Lite in the folder ``.milvus`` of an index directory: a process of its own, shared, and stopped with its last user.
 
 Milvus Lite lets one process at a time open its folder, and loses nothing when that is killed. It reads files of FAISS, so a
-folder that was made elsewhere is not served before it is trusted.
+folder that was created elsewhere is served only once it is trusted.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ EMBEDDED = ".milvus"
 _SOCKET = "milvus.sock"
 _STATUS = "status"
 _UNDIVIDED = {"MILVUS_LITE_MEMTABLE_MEMORY_LIMIT_BYTES": str(2**30), "MILVUS_LITE_WAL_SIZE_LIMIT_BYTES": str(2**31)}
-"""A collection of up to a gigabyte stays one piece: Milvus Lite weighs words piece by piece."""
+"""Settings that keep a collection of up to a gigabyte in one piece: Milvus Lite weighs words piece by piece."""
 
 
 class MilvusLiteServer(KeptServer):
     """A user of the Milvus Lite of a folder; several, in any number of processes, share it.
 
     Args:
-        folder: holds data, socket and log; made at first use, for this user alone.
+        folder: holds data, socket and log; created at first use, for this user alone.
     """
 
     socket = _SOCKET
 
     def uri(self) -> str:
-        """Start the server where it is not running, and return where it is (``unix:``).
+        """Start the server if it is not running, and return its address (``unix:``).
 
         Raises:
             DependencyError: Milvus Lite is not installed.
-            UntrustedError: the folder was made elsewhere.
-            ServerError: the server does not start; the message holds what it said.
+            UntrustedError: the folder was created elsewhere.
+            ServerError: the server does not start; the message holds its output.
             IndexWriteError: the folder cannot be written.
         """
         self.use()
@@ -70,7 +70,7 @@ class MilvusLiteServer(KeptServer):
             )
 
     def sync(self, collection: str) -> None:
-        """Have what a collection holds survive a loss of power; Milvus Lite itself writes files and does not sync them."""
+        """Make a collection survive a loss of power; Milvus Lite itself writes files and does not sync them."""
         folder = self.folder / DATA / "collections"
         sync_tree(folder / collection)
         sync_folder(folder)

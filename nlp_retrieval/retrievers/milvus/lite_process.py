@@ -1,7 +1,6 @@
 """The process of an embedded Milvus Lite: run as a script, it serves a folder on a Unix socket until it is interrupted.
 
-Milvus Lite asks nobody for a password. So no port of the network is opened: the socket lies in a folder that only its user
-may enter.
+Milvus Lite has no passwords. So no network port is opened: the socket is in a folder that only its user may enter.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ def serve(data: str, socket: str, status: Path) -> None:
     Args:
         data: folder of the collections.
         socket: path of the socket.
-        status: the file that becomes ``ready``.
+        status: the file to which ``ready`` is written.
     """
     ends = {signal.SIGINT, signal.SIGTERM}
-    signal.pthread_sigmask(signal.SIG_BLOCK, ends)  # before there are threads, which have the same mask
+    signal.pthread_sigmask(signal.SIG_BLOCK, ends)  # before there are threads, which inherit the mask
     import grpc
     from milvus_lite.adapter.grpc.servicer import MilvusServicer
     from milvus_lite.db import MilvusLite
@@ -37,7 +36,7 @@ def serve(data: str, socket: str, status: Path) -> None:
     alone = threading.RLock()
 
     class OneAtATime(MilvusLite):  # type: ignore[misc]
-        """Two requests for a collection that is not open yet would open it twice, and each see another state."""
+        """Opens collections one at a time: two requests for the same one would open it twice, and each see another state."""
 
         def get_collection(self, *args: Any, **options: Any) -> Any:
             with alone:
@@ -48,7 +47,7 @@ def serve(data: str, socket: str, status: Path) -> None:
                 return super().drop_collection(*args, **options)
 
     class Servicer(MilvusServicer):  # type: ignore[misc]
-        """With the answer to a question of every build, whose absence pymilvus takes as an error first."""
+        """Answers a question of every build; without an answer, pymilvus first takes an error."""
 
         def AllocTimestamp(self, request: Any, context: Any) -> Any:  # noqa: N802 - the protocol's name
             del request, context
@@ -56,7 +55,7 @@ def serve(data: str, socket: str, status: Path) -> None:
 
     database = OneAtATime(data)
     options = [(f"grpc.max_{way}_message_length", _LONGEST_MESSAGE) for way in ("receive", "send")]
-    options += [("grpc.http2.max_ping_strikes", 0)]  # pymilvus asks every ten seconds whether it is still there
+    options += [("grpc.http2.max_ping_strikes", 0)]  # pymilvus checks every ten seconds whether the server is alive
     server = grpc.server(futures.ThreadPoolExecutor(max_workers=_THREADS), options=options)
     milvus_pb2_grpc.add_MilvusServiceServicer_to_server(Servicer(database), server)
     server.add_insecure_port(f"unix:{socket}")

@@ -1,4 +1,4 @@
-"""How collections are made: their fields and indexes, and what a server must have for them."""
+"""Creating collections: their fields and indexes, and the requirements on a server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ VECTORS, WORDS = "embedding", "words"
 """The fields that are searched."""
 
 MOST_BYTES = 65_535
-"""Of a text in Milvus."""
+"""Most bytes of a text in Milvus."""
 
 _ON_LITE = ("flat", "hnsw", "ivf")
 _OLDEST, _RABITQ_SINCE = ((2, 5), ""), ((2, 6), "index_type='rabitq'")
@@ -23,14 +23,14 @@ _OLDEST, _RABITQ_SINCE = ((2, 5), ""), ((2, 6), "index_type='rabitq'")
 
 @dataclass(frozen=True)
 class Making:
-    """How collections are made.
+    """Settings for creating collections.
 
     Args:
         index_type: of the vectors.
-        params: for building that.
-        analyzer: for the texts; None where there are none.
+        params: for building that index.
+        analyzer: for the texts; None if there are none.
         bm25: ``bm25_k1`` and ``bm25_b``.
-        consistency: which other clients' reads ask for by default.
+        consistency: default consistency of other clients' reads.
     """
 
     index_type: IndexType
@@ -41,11 +41,11 @@ class Making:
 
 
 def require_abilities(connections: MilvusConnections, making: Making) -> None:
-    """Raise where a server cannot make such a collection, before anything is encoded.
+    """Raise an error if a server cannot create such a collection, before anything is encoded.
 
     Raises:
         ServerError: it is too old, or cannot be reached.
-        ConfigurationError: Milvus Lite lacks what a server has.
+        ConfigurationError: Milvus Lite lacks a feature of servers.
     """
     connections.require(*(_RABITQ_SINCE if making.index_type == "rabitq" else _OLDEST))
     if connections.lite and making.index_type not in _ON_LITE:
@@ -84,14 +84,14 @@ def schema_of(directory: Path, dimension: int, analyzer: str | None) -> Any:
 
 
 def index_params_of(dimension: int, making: Making, *, lite: bool) -> Any:
-    """Return how the fields that are searched are indexed; ``lite`` where the server is Milvus Lite."""
+    """Return the indexes of the searched fields; ``lite`` for Milvus Lite."""
     from pymilvus import MilvusClient
 
     kinds = {"flat": "FLAT", "hnsw": "HNSW", "ivf": "IVF_FLAT", "diskann": "DISKANN", "rabitq": "IVF_RABITQ"}
     params = MilvusClient.prepare_index_params()
 
     def given(settings: Mapping[str, float]) -> Mapping[str, Any]:
-        return {"params": settings} if lite else settings  # Milvus Lite reads no others
+        return {"params": settings} if lite else settings  # Milvus Lite reads no other settings
 
     if dimension:
         params.add_index(VECTORS, index_type=kinds[making.index_type], metric_type="IP", params=given(making.params))

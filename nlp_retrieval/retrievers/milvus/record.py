@@ -1,12 +1,12 @@
-"""``milvus.json``, all that the folder of a segment keeps of an index whose data lives in Milvus; and names of collections.
+"""``milvus.json``, the only file in the folder of a segment of an index whose data lives in Milvus; and names of collections.
 
-A collection is never renamed, and its name is used once. It says which index directory it was made for, so that the writer of
-a directory finds those that no folder names any more, and no other's:
+A collection is never renamed, and its name is used only once. The name contains the index directory, so that the writer of a
+directory finds its own collections that no folder names any more, and no others:
 
 ``nlpr_<token>_<directory>_<path>_<random>``
     the token is random and stays with the directory; the directory is its inode, which a move keeps and a copy does not.
 
-A collection is a directory's own where it was made in this very directory, and at this path or for this token. So a copied
+A collection belongs to a directory if it was created in this same directory, and at this path or for this token. So a copied
 directory never drops what the original uses, and a moved one keeps its own.
 """
 
@@ -35,11 +35,11 @@ class CollectionRecord(ServerRecord):
         format: of this record.
         server: the version of the server that it was built on.
         database: its name there; empty for the default one.
-        collection: its name, which is used once.
-        dimension: of the vectors; 0 where there are none.
+        collection: its name, never used again.
+        dimension: of the vectors; 0 without.
         words: whether it holds texts for BM25.
         index_type: of the vectors.
-        sample: checksum of the ids of rows evenly spread over a large collection; of all in a small one.
+        sample: checksum of the ids of rows evenly spread over a large collection, or of all rows of a small one.
         content: checksum of vectors and texts.
     """
 
@@ -57,7 +57,7 @@ class CollectionRecord(ServerRecord):
 
     @property
     def shown(self) -> str:
-        """Return what messages call it."""
+        """Return its name in messages."""
         return f"collection {self.collection!r}"
 
 
@@ -67,12 +67,12 @@ def new_name(directory: Path, token: str) -> str:
 
 
 def orphans(directory: Path, names: list[str], *, embedded: bool) -> list[str]:
-    """Those of a server's collections that are an index directory's own, and that none of its folders names.
+    """The collections of a server that are an index directory's own, and that none of its folders names.
 
     Args:
         directory: of the index.
         names: of all collections.
-        embedded: whether the server is the directory's own, with all that it holds.
+        embedded: whether the server, with all its collections, belongs to the directory.
     """
     records = CollectionRecord.named(directory)
     named, tokens = {record.collection for record in records}, {record.token[:12] for record in records}

@@ -1,7 +1,7 @@
 """Retrieval in Milvus: vectors of an encoder, Milvus's own BM25, or both.
 
-Vectors are encoded into a file first, so that a killed build goes on where it stopped; then they are sent, indexed and
-compared. :mod:`nlp_retrieval.retrievers.servers.retriever` says what holds of collections.
+Vectors are encoded into a file first, so that a killed build is resumed; then they are sent, indexed and compared.
+:mod:`nlp_retrieval.retrievers.servers.retriever` describes the data on the server.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ _RRF_K, _DEPTH = 60.0, 100
 class MilvusRetriever(ServerRetriever[CollectionRecord, MilvusConnections], VectorRetriever):
     """Retrieval with Milvus: by the inner product over an encoder's vectors, by BM25, or by both; on a server, or embedded.
 
-    The index directory keeps the name of a collection and what must be in it, and no URL or token. A collection that is
-    missing or was changed is an error. Without a URL, Milvus Lite runs in the folder ``.milvus`` of the index directory while
-    it is used. For BM25 the server holds the texts, of each at most 65,535 bytes (a warning counts longer ones); ids and
-    metadata it never sees.
+    The index directory keeps the name of a collection and a record of its content, but no URL or token. A missing or changed
+    collection is an error. Without a URL, Milvus Lite runs in the folder ``.milvus`` of the index directory while it is used.
+    For BM25 the server holds the texts, at most 65,535 bytes of each (a warning counts longer ones), but never ids and
+    metadata.
 
-    Filters and deleted items are left out by the server before a list is cut, so that k items are found whenever k match. BM25
-    is Milvus's own, with the weights of words that each segment has until segments are joined. ``both`` fuses the two lists,
+    The server applies filters and leaves out deleted items before a list is cut, so that k items are found whenever k match.
+    BM25 is Milvus's own; each segment has its own weights of words until segments are joined. ``both`` fuses the two lists,
     each of at least 100, by reciprocal ranks (Cormack, Clarke and Buettcher, 2009).
 
     Args:
@@ -67,19 +67,19 @@ class MilvusRetriever(ServerRetriever[CollectionRecord, MilvusConnections], Vect
         url: ``env:NAME``, an environment variable with the URL of a server, or that URL (``http://host:19530``, ``https://...``;
             the name of a database may follow a slash). None: Milvus Lite.
         token: ``env:NAME``, an environment variable with ``user:password`` or the key of a managed server.
-        index_type: of the vectors: ``flat`` compares all; ``hnsw`` and ``ivf`` are approximate, ``diskann`` and ``rabitq`` on
-            servers too. Items that join an index are compared exactly until segments are joined.
+        index_type: of the vectors: ``flat`` compares all; ``hnsw`` and ``ivf`` are approximate, as are ``diskann`` and
+            ``rabitq``, on servers only. Items that join an index are compared exactly until segments are joined.
         hnsw_m: hnsw: links per node.
-        ef_construction: hnsw: how widely the build searches for them.
+        ef_construction: hnsw: width of the build's search for them.
         nlist: ivf, rabitq: clusters; None for four times the square root of the number of items.
-        ef_search: hnsw, diskann: how widely a search looks.
-        nprobe: ivf, rabitq: clusters that a search compares.
-        analyzer: bm25: how texts become words; ``english`` and ``chinese`` on servers.
-        k1: bm25: how soon more of the same word counts no more.
-        b: bm25: how much a long text counts less.
-        consistency: what a search waits for; the collections of an index never change.
+        ef_search: hnsw, diskann: width of a search.
+        nprobe: ivf, rabitq: number of clusters that a search compares.
+        analyzer: bm25: splits texts into words; ``english`` and ``chinese`` only on servers.
+        k1: bm25: saturation of term frequency; with a lower value, repetitions of a word stop counting sooner.
+        b: bm25: penalty for long texts.
+        consistency: the state that a search waits for; the collections of an index never change.
         timeout: seconds that one request of a search may take.
-        retries: how often a request is sent again where the server is away or asks for patience.
+        retries: most retries of a request if the server is away or asks for patience.
         merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
     """
 
@@ -144,7 +144,7 @@ class MilvusRetriever(ServerRetriever[CollectionRecord, MilvusConnections], Vect
         return {"name": self.name, "format": self.format_version} | {key: self._arguments[key] for key in of_words}
 
     def ignored(self, query: str) -> str | None:
-        """Return that a query has stop words alone, and how they are kept."""
+        """Return the reason why a query of stop words is ignored, and how to index them; None for other queries."""
         if self.mode != "bm25" or self.analyzer == "standard" or not has_only_stop_words(query):
             return None
         return f"stop words alone, which analyzer={self.analyzer!r} leaves out, and an index with analyzer=standard keeps"
@@ -175,7 +175,7 @@ class MilvusRetriever(ServerRetriever[CollectionRecord, MilvusConnections], Vect
         self._make(items, folder, vectors() if dimension else None, dimension, making)
 
     def _making(self, n_items: int | None) -> Making:
-        """Return how a collection of so many items is made; None for one that joins others, and is compared exactly."""
+        """Return the settings for a collection of this size; None for one that joins others, and is compared exactly."""
         index_type: IndexType = "flat" if n_items is None or self.mode == "bm25" else self.index_type
         clusters = self.nlist or min(65_536, 4 * math.ceil(math.sqrt(n_items or 1)))
         params = {"ivf": {"nlist": clusters}, "rabitq": {"nlist": clusters}}
@@ -185,7 +185,7 @@ class MilvusRetriever(ServerRetriever[CollectionRecord, MilvusConnections], Vect
         return Making(index_type, params.get(index_type, {}), analyzer, bm25, self.consistency)
 
     def _encode_into(self, items: ItemTable, folder: Path, dimension: int | None, making: Making) -> None:
-        """Encode items, where vectors are searched, and make a collection of them."""
+        """Encode items, if vectors are searched, and create their collection."""
         require_abilities(self.pool_of(folder.parent), making)
         if self.mode == "bm25":
             self._make(items, folder, None, 0, making)
@@ -271,7 +271,7 @@ class MilvusRetriever(ServerRetriever[CollectionRecord, MilvusConnections], Vect
         return vectors
 
     def _params_of(self, record: CollectionRecord) -> Callable[[int], dict[str, int]]:
-        """The parameters of a search for so many rows."""
+        """The parameters of a search for this many rows."""
         found: dict[str, Callable[[int], dict[str, int]]] = {
             "hnsw": lambda depth: {"ef": max(self.ef_search, depth)},
             "diskann": lambda depth: {"search_list": max(self.ef_search, depth)},

@@ -1,7 +1,7 @@
 """Searching one collection: filters before the cut, ties by row, and k rows whenever k match.
 
-A filter goes as the numbers of the rows that may be found, or of those that may not, whichever are fewer: what passes was
-decided by the columns of the index directory, as for every engine, and no text of a user is ever part of an expression.
+A filter is sent as the numbers of the allowed rows, or of the others, whichever are fewer. The columns of the index directory
+decide which rows are allowed, as for every engine, so no text of a user is ever part of an expression.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
     from pymilvus import MilvusClient
 
 MOST_AT_ONCE = 16_384
-"""The longest list that a server gives at once."""
+"""Longest list that a server returns at once."""
 
 ROUNDING = 1e-6
-"""Of scores, as a share of those above 1."""
+"""Tolerance of scores, as a share of those above 1."""
 
 _COMPARED_AT_ONCE = 16_384
 
 
 @dataclass(frozen=True)
 class Search:
-    """How one collection is searched.
+    """Search of one collection.
 
     Args:
         connections: to the server.
-        client: its.
+        client: of the server.
         record: of the collection.
-        params: of a search for so many rows.
-        consistency: which is asked for.
+        params: of a search for a number of rows.
+        consistency: requested of the server.
     """
 
     connections: MilvusConnections
@@ -53,7 +53,7 @@ class Search:
     def nearest(self, vectors: Any, k: int, allowed: Mask | None) -> Hits:
         """Search for vectors, ``[queries, dimension]``, by the inner product.
 
-        An index that is approximate may give fewer than k rows; then all that may be found are compared.
+        An approximate index may return fewer than k rows; then all allowed rows are compared.
         """
         hits = self._hits(VECTORS, vectors, k, allowed)
         short = np.flatnonzero(np.diff(hits.offsets) < k)
@@ -65,7 +65,7 @@ class Search:
         return Hits.from_lists(lists)
 
     def matching(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
-        """Search for words by BM25; what shares none with a query is not found."""
+        """Search for words by BM25; rows that share no word with a query are not found."""
         return self._hits(WORDS, queries, k, allowed)
 
     def _hits(self, field: str, queries: Any, k: int, allowed: Mask | None) -> Hits:
@@ -83,7 +83,7 @@ class Search:
         return search_past_ties(search, len(queries), k, n_found, past_the_cut=1)
 
     def _paged(self, field: str, query: Any, depth: int, allowed: Mask | None) -> tuple[Rows, Any]:
-        """A list that is longer than a server gives at once: what was found is left out of the next page."""
+        """A list longer than a server's limit: each page leaves out the rows found before."""
         left = np.ones(self.record.rows, np.bool_) if allowed is None else allowed.copy()
         found: list[tuple[Rows, Any]] = []
         missing = depth
@@ -119,11 +119,11 @@ class Search:
         found = []
         for hits in loaded(self.client, self.record, search):
             rows, scores = np.array(hits.ids, np.int64), np.array(hits.distances, np.float64)
-            found.append((rows, np.abs(scores) if field == WORDS else scores))  # Milvus Lite gives those of BM25 below 0
+            found.append((rows, np.abs(scores) if field == WORDS else scores))  # Milvus Lite returns negative scores for BM25
         return found
 
     def _compared(self, vectors: Any, k: int, allowed: Mask | None) -> list[tuple[Rows, Any]]:
-        """The best k per query of all rows that may be found."""
+        """The best k per query of all allowed rows."""
         rows = np.arange(self.record.rows) if allowed is None else np.flatnonzero(allowed)
         wide, scores = vectors.astype(np.float64), np.empty((len(vectors), len(rows)), np.float32)
         for first in range(0, len(rows), _COMPARED_AT_ONCE):
@@ -134,7 +134,7 @@ class Search:
 
 
 def first_of_level(scores: Scores) -> Rows:
-    """The place of each score in its list, best first, or of the first that rounding alone keeps apart from it.
+    """The place of each score in its list, best first; scores that differ only by rounding share the first of their places.
 
     A server rounds the products of equal vectors differently.
 
@@ -147,7 +147,7 @@ def first_of_level(scores: Scores) -> Rows:
 
 
 def best_levelled(rows: Rows, scores: Scores, k: int) -> tuple[Rows, Scores]:
-    """The k best of some rows and their scores, best first; the lowest rows where rounding alone keeps scores apart."""
+    """The k best of some rows and their scores, best first; the lowest rows if scores differ only by rounding."""
     order = np.argsort(-scores, kind="stable")
     rows, scores = rows[order], scores[order]
     scores = scores[first_of_level(scores)]
@@ -156,11 +156,11 @@ def best_levelled(rows: Rows, scores: Scores, k: int) -> tuple[Rows, Scores]:
 
 
 def condition_of(allowed: Mask | None, *, templates: bool) -> tuple[str, dict[str, list[int]]]:
-    """An expression that holds for the rows that may be found, and its values.
+    """An expression that is true for the allowed rows, and its values.
 
     Args:
         allowed: ``[rows of the collection]``; None for all.
-        templates: whether the server takes values beside an expression, which it then need not parse.
+        templates: whether the server accepts values separately from an expression, so that it need not parse them.
     """
     if allowed is None:
         return "", {}

@@ -1,4 +1,4 @@
-"""Reading the collections of an index as a whole, and comparing them with what its records say."""
+"""Reading whole collections of an index, and comparing them with its records."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from nlp_retrieval.retrievers.milvus.embedded import EMBEDDED, MilvusLiteServer
 from nlp_retrieval.retrievers.milvus.record import CollectionRecord
 
 _MOST_SECONDS = 3600.0
-"""That one request may take."""
+"""Time limit of one request."""
 
 
 def verify_collections(directory: Path, url: str | None = None, token: str | None = None) -> list[str]:
-    """Compare every row of every collection that the manifest of an index leads to with the checksums in their records.
+    """Compare every row of every collection that the manifest of an index names with the checksums in the records.
 
     Args:
         directory: of the index.

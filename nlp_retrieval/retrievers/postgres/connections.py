@@ -1,7 +1,7 @@
-"""Connections to a PostgreSQL server: a pool without threads, a second try where one is lost, and no secret in messages.
+"""Connections to a PostgreSQL server: a pool without threads, a second try after a loss, and no secrets in messages.
 
 A URL is libpq's own (``postgresql://user@host/name`` or ``host=... dbname=...``) or ``env:NAME``, the name of an environment
-variable that holds it. What a driver says is shown without the secrets of the URL, and without the values of parameters.
+variable that holds it. A driver's messages are shown without the secrets of the URL, and without the values of parameters.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _NO_ROOM = re.compile(
 )
 _CONNECTED_WITHIN = 10
 _BACK_WITHIN = 15.0
-"""Seconds in which a server that starts, or is started again, has to take connections."""
+"""Seconds in which a starting or restarted server has to take connections."""
 
 _OPTIONS = (
     "-c plan_cache_mode=force_custom_plan -c standard_conforming_strings=on -c client_min_messages=error -c statement_timeout="
 )
 
 _COMING = {"57P03", "57P02", "57P01"}
-"""It starts, was killed, or is shut down by its administrator."""
+"""The server is starting, was killed, or is being shut down by its administrator."""
 
 
 def _require_driver() -> None:
@@ -53,13 +53,13 @@ def _require_driver() -> None:
 
 
 class Connections:
-    """Connections to one server, opened when they are needed and kept for the next time.
+    """Connections to one server, opened on demand and kept for reuse.
 
     Args:
         url: see the module; None for the embedded server.
-        embedded: is started whenever it does not run; where ``url`` is None.
-        statement_timeout: seconds that a statement that reads may take.
-        most: connections at once; further users wait for one.
+        embedded: the server to start whenever it is not running, if ``url`` is None.
+        statement_timeout: seconds that a reading statement may take.
+        most: most connections at once; further users wait for one.
         prepare: is called with every new connection.
 
     Raises:
@@ -93,7 +93,7 @@ class Connections:
         weakref.finalize(self, _close_all, self._idle, self.process)
 
     def read(self, work: Callable[[PostgresConnection], T]) -> T:
-        """Do something that only reads; once more, on a fresh connection, where the connection is lost meanwhile.
+        """Run a read; once more, on a fresh connection, if the connection is lost.
 
         Raises:
             ServerError: the server cannot be reached, was lost twice, took too long, or refuses.
@@ -112,14 +112,14 @@ class Connections:
         raise AssertionError("the second attempt returns or raises")
 
     def write(self, work: Callable[[PostgresConnection], T]) -> T:
-        """Do something in one transaction, without a time-out: all of it is kept, or nothing.
+        """Run one transaction, without a time-out: all of it is kept, or nothing.
 
         Raises:
-            ServerError, IndexWriteError: nothing was written; the message says why.
+            ServerError, IndexWriteError: nothing was written; the message gives the reason.
         """
         import psycopg
 
-        self._drop_idle()  # one that was lost meanwhile would be found out too late
+        self._drop_idle()  # a lost connection would be noticed too late
         try:
             with self._connection() as connection, connection.transaction():
                 connection.execute("SET LOCAL statement_timeout = 0")
@@ -128,11 +128,11 @@ class Connections:
             raise self.explained(error, "; nothing was written: run it again") from None
 
     def close(self) -> None:
-        """Close all connections that are not in use."""
+        """Close all idle connections."""
         self._drop_idle()
 
     def explained(self, error: Exception, and_so: str = "") -> ServerError | IndexWriteError:
-        """Turn a driver's error into one that says what to do."""
+        """Turn a driver's error into one with advice."""
         state = getattr(error, "sqlstate", None) or _refused(str(error))
         reason = printable(" ".join(self._scrubbed(error).split()))[:400]
         if state.startswith("53") or _NO_ROOM.search(reason):
@@ -145,7 +145,7 @@ class Connections:
         return ServerError(f"{self.shown}: {cause}{and_so}")
 
     def _refusal(self, state: str, reason: str) -> str:
-        """Why the server refuses, and what to do, by the SQLSTATE."""
+        """The reason of a refusal, with advice, by the SQLSTATE."""
         if state == "57014":
             return (
                 f"a statement took longer than statement_timeout={self.timeout:g} s; raise it, or search with an index "
@@ -190,7 +190,7 @@ class Connections:
                 connection = psycopg.connect(
                     url,
                     autocommit=True,
-                    prepare_threshold=None,  # which poolers between may not know of
+                    prepare_threshold=None,  # connection poolers may not know of prepared statements
                     connect_timeout=_CONNECTED_WITHIN,
                     application_name="nlp_retrieval",
                     client_encoding="utf8",
@@ -236,14 +236,14 @@ class Connections:
 
 
 def _refused(message: str) -> str:
-    """The SQLSTATE of a connection that the server refused, which the driver does not tell; empty where it is not known."""
+    """The SQLSTATE of a refused connection, which the driver does not report; empty if it is unknown."""
     if "does not exist" in message and "database " in message:
         return "3D000"
     return "28" if "authentication" in message or ("role " in message and "does not exist" in message) else ""
 
 
 def _is_lost(error: Exception) -> bool:
-    """Return whether the connection is gone, and not only the statement refused."""
+    """Return whether the connection is lost, and not only the statement refused."""
     import psycopg
 
     state = getattr(error, "sqlstate", None)
@@ -253,6 +253,6 @@ def _is_lost(error: Exception) -> bool:
 
 
 def _close_all(idle: list[PostgresConnection], process: int) -> None:
-    """Close connections; in a process that was forked, they are still the other's."""
+    """Close connections; in a forked process, they still belong to the parent."""
     while idle and os.getpid() == process:
         idle.pop().close()

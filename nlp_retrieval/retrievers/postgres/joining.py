@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 def filled_by_joining(segments: Sequence[tuple[SegmentFolder, TableRecord]], columns: LiteralString) -> Fill:
-    """Fill a table from others, without the rows of deleted items, which are numbered anew.
+    """Fill a table from others, without the rows of deleted items, and number the rows anew.
 
     Args:
         segments: and their tables.
-        columns: to take over, with commas.
+        columns: to copy, separated by commas.
     """
 
     def fill(connection: PostgresConnection, table: Composed) -> None:

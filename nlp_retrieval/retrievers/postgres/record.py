@@ -1,4 +1,4 @@
-"""``server.json``, all that the folder of a segment keeps of an index whose data lives in PostgreSQL."""
+"""``server.json``, the only file in the folder of a segment of an index whose data lives in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class TableRecord(ServerRecord):
         server: the system identifier of the server that it was built on; a replica has the same, a restored copy may not.
         database: its name there.
         schema_name: of the table.
-        table: its name, which is used once.
+        table: its name, never used again.
         column: name of the column that is searched.
         type: of that column, with the dimension.
         content: checksum of the searched column and its rows.
@@ -38,10 +38,10 @@ class TableRecord(ServerRecord):
 
     @property
     def dimension(self) -> int:
-        """Of the vectors; 0 where there are none."""
+        """Dimension of the vectors; 0 without."""
         return int("".join(char for char in self.type if char.isdigit()) or 0)
 
     @property
     def shown(self) -> str:
-        """Return what messages call it."""
+        """Return its name in messages."""
         return f'table "{self.schema_name}"."{self.table}"'

@@ -1,10 +1,10 @@
-"""The registry: which tables of a schema belong to which index directory, so that those that no folder names are dropped.
+"""The registry of tables by index directory, so that tables which no folder names are dropped.
 
-A table is registered in the transaction that makes it, as not published. After every write to an index directory, by its
-only writer, tables that its folders name become published; others of this directory are dropped:
+A table is registered as not published in the transaction that creates it. After every write to an index directory, its only
+writer marks the tables that its folders name as published, and drops others of this directory:
 
-* not published, and made for this path on this host: a build was killed, or failed;
-* published, and of this very folder (its inode) with this path or this token: the folder that named it is gone.
+* not published, and created for this path on this host: a build was killed, or failed;
+* published, and of this same folder (its inode) with this path or this token: the folder that named it is gone.
 
 A copied folder has another inode, so it never drops what the original uses; a moved one keeps its own.
 """
@@ -34,7 +34,7 @@ def registry_of(schema: str) -> Composed:
 
 
 def create_registry(connection: PostgresConnection, schema: str) -> None:
-    """Make the schema and its registry where they are not there."""
+    """Create the schema and its registry if they do not exist."""
     from psycopg.sql import SQL, Identifier
 
     connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"{REGISTRY} {schema}"])
@@ -51,7 +51,7 @@ def create_registry(connection: PostgresConnection, schema: str) -> None:
 
 
 def register(connection: PostgresConnection, record: TableRecord, directory: Path) -> None:
-    """Note, in the transaction that makes a table, for which index directory it is."""
+    """Note, in the transaction that creates a table, the index directory that it is for."""
     from psycopg.sql import SQL
 
     connection.execute(

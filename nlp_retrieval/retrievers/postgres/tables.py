@@ -1,4 +1,4 @@
-"""The tables of segments: made in one transaction, and compared with what the segment's record says before they answer."""
+"""The tables of segments: created in one transaction, and checked against the segments' records before use."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from nlp_retrieval.retrievers.postgres.connections import PostgresConnection
 
 CHECKED_WHOLE = 10_000
-"""Tables of at most so many rows are read whole whenever they are opened; of larger ones the index of their rows."""
+"""Largest table that is read whole when it is opened; of larger ones, only the index of the rows is read."""
 
 _CURE = "index again with replace=True, or correct the url"
 
 Fill = Callable[["PostgresConnection", "Composed"], None]
-"""Writes the rows of a new table (row, item_id, id_sum and the searched column), in the transaction that makes it."""
+"""Writes the rows of a new table (row, item_id, id_sum and the searched column), in the transaction that creates it."""
 
 
 def table_of(record: TableRecord) -> Composed:
@@ -50,19 +50,19 @@ def make_table(
     approximate: bool = False,
     settings: dict[str, str] | None = None,
 ) -> TableRecord:
-    """Make the table of a segment, in one transaction; it is published by the manifest that will name its record.
+    """Create the table of a segment, in one transaction; it is published by the manifest that names its record.
 
     Args:
         connections: to the server.
         directory: of the index.
         items: of the segment.
         engine: registry name.
-        schema: made where it is not there.
+        schema: created if it does not exist.
         column: name and type of the searched column.
         more: further columns, as SQL.
         fill: writes the rows.
-        indexed: what is indexed when all rows are there, as SQL (``USING gin (words)``).
-        approximate: whether that is an index of nearest neighbours.
+        indexed: the index to create after all rows, as SQL (``USING gin (words)``).
+        approximate: whether that index finds nearest neighbours approximately.
         settings: of the server, for this transaction.
 
     Raises:
@@ -104,7 +104,7 @@ def _new_record(
     column: tuple[str, str],
     approximate: bool,
 ) -> TableRecord:
-    """The record of a table that is about to be made; the checksum of its content is not known yet."""
+    """The record of a table that is about to be created; the checksum of its content is not known yet."""
     found = connection.execute("SELECT (pg_control_system()).system_identifier::text, current_database()").fetchone()
     server, database = found or ("0", "")
     name, kind = column
@@ -124,7 +124,7 @@ def _new_record(
 
 
 def _content_of(connection: PostgresConnection, made: TableRecord, shown: str) -> str:
-    """The checksum of the content of a new table, in which all rows have to be that were sent."""
+    """The checksum of the content of a new table, which must hold all rows that were sent."""
     rows, first, last, ids, content = _whole_state(connection, made, made.type)
     if (rows, first, last, ids) != (made.rows, 0, made.rows - 1, made.ids):
         raise EngineError(f"{shown}: {made.shown} holds {rows:,} other rows than the {made.rows:,} that were sent")
@@ -147,7 +147,7 @@ def check_table(connection: PostgresConnection, record: TableRecord, shown: str,
         connection: to the server.
         record: of the segment.
         shown: the server, for messages.
-        whole: read all of it, however large.
+        whole: read all of it, even if it is large.
 
     Raises:
         IndexDamagedError: it is missing or holds something else.
@@ -182,10 +182,10 @@ def check_table(connection: PostgresConnection, record: TableRecord, shown: str,
 
 
 def extension_of(connection: PostgresConnection, name: str) -> tuple[str, tuple[int, ...]]:
-    """Return the schema and version of an extension, which is created where that is allowed.
+    """Return the schema and version of an extension, which is created if that is allowed.
 
     Raises:
-        ServerError: it is not there; the message says what to do.
+        ServerError: it is not installed; the message gives advice.
     """
     import psycopg
     from psycopg.sql import SQL, Identifier

@@ -1,4 +1,4 @@
-"""Reading the tables of an index as a whole, and comparing them with what its records say."""
+"""Reading whole tables of an index, and comparing them with its records."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 _MOST_SECONDS = 3600.0
-"""That reading one table may take."""
+"""Time limit for reading one table."""
 
 
 def verify_tables(directory: Path, url: str | None = None) -> list[str]:
-    """Compare every row of every table that the manifest of an index leads to with the checksums in their records.
+    """Compare every row of every table that the manifest of an index names with the checksums in the records.
 
     Args:
         directory: of the index.

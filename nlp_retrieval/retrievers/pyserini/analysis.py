@@ -1,4 +1,4 @@
-"""Which of Anserini's analyzers turns text into terms, the same for documents and queries."""
+"""Anserini's analyzers, which turn text into terms, the same for documents and queries."""
 
 from __future__ import annotations
 

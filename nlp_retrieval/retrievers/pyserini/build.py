@@ -95,12 +95,12 @@ def _add_all(texts: Iterable[list[str]], writer: Java, content_type: Java, row: 
                 running = calls.submit(calls.pool("build", 1), task)
             row += len(batch)
     finally:
-        # also when reading the texts fails: the writer must not be rolled back while a task is running
+        # even if reading the texts fails: the writer must not be rolled back while a task is running
         _result(running)
 
 
 def _finish(writer: Java) -> None:
-    """Merge all segments into one, and sync and close the files."""
+    """Merge all segments into one, then sync and close the files."""
     with calls.calling:
         merge = calls.method(f"{_INDEX}.IndexWriter", "forceMerge", "void", "int").bindTo(writer)
         merge = calls.fill(merge, 0, calls.constant("int", 1))

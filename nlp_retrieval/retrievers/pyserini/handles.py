@@ -119,7 +119,7 @@ def apply_to_one(values: Java, function: Java) -> Java:
 
 
 def listed(function: Java, returns: str) -> Java:
-    """Return a handle like ``function``, which returns what is named, whose result is a list of that alone."""
+    """Return a handle like ``function``, whose result, of type ``returns``, comes as a list of that alone."""
     single = static("java.util.Collections", "singletonList", "java.util.List", _OBJECT)
     return chain(function, single.asType(signature("java.util.List", returns)))
 
@@ -225,7 +225,7 @@ _BRIDGES = {
 
 @cache
 def _bridge(name: str) -> Java:
-    """Return a handle of a method that needs a functional interface, which takes a method handle instead."""
+    """Return a handle of a method that needs a functional interface, and takes a method handle instead."""
     owner, method_name, returns, interface = _BRIDGES[name]
     convert = static("java.lang.invoke.MethodHandleProxies", "asInterfaceInstance", _OBJECT, "java.lang.Class", _HANDLE)
     convert = convert.bindTo(type_of(interface)).asType(signature(interface, _HANDLE))

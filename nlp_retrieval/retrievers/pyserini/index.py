@@ -3,9 +3,9 @@
 Lucene is fast and calls from Python to Java are slow, so whole batches cross at once and the loops over them run inside
 Java (:mod:`nlp_retrieval.retrievers.pyserini.handles`). No stored field is read while searching.
 
-Lucene's document number is the item's row (:mod:`nlp_retrieval.retrievers.pyserini.build`), and in Lucene the lower
-number wins a tie, also at the cut, which is this package's own rule. Queries are built by Anserini's generator and
-analyzers, so the ranking is that of pyserini's ``LuceneSearcher`` on the same folder.
+Lucene's document number is the item's row (:mod:`nlp_retrieval.retrievers.pyserini.build`), and in Lucene the lower number wins
+a tie, also at the cut, as everywhere in this package. Queries are built by Anserini's generator and analyzers, so the ranking
+is that of pyserini's ``LuceneSearcher`` on the same folder.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _HITS_AT_ONCE = 2_000_000
 _FEEDBACK_HITS_AT_ONCE = 100_000  # Anserini keeps a stored document in memory for each
 _QUERIES_AT_ONCE = 10_000
 _SHORT_LIST = 1000  # hits of a list whose number is not asked for before they are copied
-_FEW = 0.1  # below this share of the rows, Lucene is told which are allowed
+_FEW = 0.1  # below this share of allowed rows, Lucene filters itself
 _FEEDBACK_POOL = 50  # how many documents Anserini fetches before RM3 takes the best of them
 
 _LUCENE = "org.apache.lucene"
@@ -70,7 +70,7 @@ class Rm3:
 
 
 _Finder = tuple[float, float, int, Rm3 | None, bytes | None, bool]
-"""k1, b, depth, feedback, the bits of the rows that a search is restricted to, and whether hits come as a list of one array."""
+"""k1, b, depth, feedback, the bits of the allowed rows, and whether hits come as a list of one array."""
 
 
 class LuceneIndex:
@@ -153,7 +153,7 @@ class LuceneIndex:
     def _find_allowed(
         self, queries: list[str], k: int, finder: tuple[float, float, Rm3 | None], threads: int, allowed: Mask
     ) -> list[_List]:
-        """Fetch deeper until every query has k allowed hits or there are no more hits.
+        """Fetch more hits until every query has k allowed ones or there are no more.
 
         If many rows are allowed, this is cheaper than a filter in Lucene; with feedback there can be no filter, because
         feedback uses all items.
@@ -211,7 +211,7 @@ class LuceneIndex:
         finder = self._finders.get(wanted)
         if finder is None:
             if len(self._finders) >= 32:
-                self._finders.clear()  # other threads go on with those that they have
+                self._finders.clear()  # other threads keep using theirs
             finder = self._finders[wanted] = self._make_finder(*wanted)
         return finder
 
@@ -257,7 +257,7 @@ def _with_feedback(search: Java, searcher: Java, analyzer: Java, k: int, rm3: Rm
     fields = (_SEARCHER, "java.lang.Object", _QUERY, _STRING, _STRING, "java.util.List", _QUERY, _ARGUMENTS)
     make = calls.constructor(context, *fields)
     tokens = calls.static("io.anserini.analysis.AnalyzerUtils", "analyze", "java.util.List", _ANALYZER, _STRING)
-    # RM3 reads only these; filled from the last argument to the first, so that the positions of the others stay
+    # RM3 reads only these; filled from the last argument to the first, so that the others keep their positions
     fillers = {0: searcher, 1: None, 2: None, 3: None, 6: None, 7: arguments}
     for place in range(7, -1, -1):
         if place in fillers:
@@ -269,7 +269,7 @@ def _with_feedback(search: Java, searcher: Java, analyzer: Java, k: int, rm3: Rm
 
 
 def _top_lists(lists: Java, most: int | None = None) -> list[_List]:
-    """Copy a Java list of ``ScoreDoc[]`` to Python; of one list it may be said how many it holds at most."""
+    """Copy a Java list of ``ScoreDoc[]`` to Python; for a single list, the most hits it holds may be given."""
     if most is not None:
         rows, scores = calls.columns(lists, most, _row_and_score())
         return [(rows, scores.view("<f4"))]

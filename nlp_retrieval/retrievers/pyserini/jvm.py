@@ -1,8 +1,8 @@
 """Starts the Java machine of this process in which Lucene runs.
 
 This module decides which Java to use, with which class path and options, and keeps it quiet. Pyjnius accepts options only
-before its first import, so this has to happen before anybody imports pyserini; pyserini then joins the running machine,
-and where pyserini was first, this module joins that one.
+before its first import, so this has to happen before pyserini is imported; pyserini then uses the running machine. If pyserini
+was imported first, this module uses its machine.
 
 The heap keeps Java's default, at most a quarter of the memory; ``JAVA_TOOL_OPTIONS=-Xmx8g``, which every Java reads,
 changes it.
@@ -38,12 +38,12 @@ _MACHINES = ("lib/server/libjvm.so", "lib/server/libjvm.dylib", "bin/server/jvm.
 
 _starting = Lock()
 _started = False
-_kept: list[Java] = []  # java.util.logging forgets the level of a logger that nobody holds
+_kept: list[Java] = []  # java.util.logging forgets the level of a logger without a reference to it
 
 
 @dataclass(frozen=True)
 class JavaHome:
-    """A Java that was found.
+    """An installed Java.
 
     Args:
         home: its folder.

@@ -154,7 +154,7 @@ class PyseriniRetriever(BaseRetriever):
         )
 
     def ignored(self, query: str) -> str | None:
-        """Return that a query has stop words alone, and how they are kept."""
+        """Return the reason why a query of stop words is ignored, and how to index them; None for other queries."""
         if self._index is None or self._index.has_terms(query):
             return None
         if self.language == "en":

@@ -1,1 +1,1 @@
-"""What engines share whose data lives in a server: their base, records, checksums, and servers of our own in folders."""
+"""Shared code of engines whose data lives in a server: their base, records, checksums, and embedded servers in folders."""

@@ -1,7 +1,8 @@
-"""Checksums of rows, computed here and from what a server holds alike, so that neither has to believe the other.
+"""Checksums of rows, computed here and by the server alike, so that neither has to trust the other.
 
-Of each row, 64 bits of the MD5 of its number and its value, as a signed integer; the checksum is their sum, which needs no
-order and no memory. It tells accidents and mix-ups, not a forger: who may write to the server decides what is found.
+A row's part is 64 bits of the MD5 of its number and its value, as a signed integer; the checksum is the sum of these, which
+needs no order and no memory. It detects accidents and mix-ups, but not a forger: anyone who may write to the server decides
+what is found.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterable
 
 
 def row_sum(row: int, value: bytes) -> int:
-    """Return what a row adds to a checksum."""
+    """Return a row's part of a checksum."""
     outer = hashlib.md5(b"%d:%s" % (row, hashlib.md5(value, usedforsecurity=False).hexdigest().encode()), usedforsecurity=False)
     return int.from_bytes(outer.digest()[:8], "big", signed=True)
 
@@ -22,5 +23,5 @@ def ids_sum(ids: Iterable[str]) -> str:
 
 
 def stored_id(item_id: str) -> str:
-    """An id as any server can hold it: PostgreSQL's texts have no NUL."""
+    """An id in a form that any server can hold: PostgreSQL's texts have no NUL."""
     return item_id.replace("\0", "\N{REPLACEMENT CHARACTER}")

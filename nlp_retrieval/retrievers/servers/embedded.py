@@ -1,7 +1,7 @@
-"""A server of our own, in a folder: started at first use, shared by processes, stopped with its last user.
+"""An embedded server in a folder: started at first use, shared by processes, stopped with its last user.
 
-Who uses it holds a lock that the kernel takes back when a process dies (:mod:`nlp_retrieval.retrievers.servers.keeper`), so
-that a killed user keeps no server alive; a killed server is started again by the next call of :meth:`KeptServer.use`.
+A user holds a lock that the kernel releases when a process dies (:mod:`nlp_retrieval.retrievers.servers.keeper`), so that a
+killed user keeps no server alive; a killed server is started again by the next call of :meth:`KeptServer.use`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from nlp_retrieval.text.printing import printable
 _STOPPED_WITHIN = 60.0
 _POLL = 0.005
 _SURELY = 3
-"""Looks that find a user; the keeper may take and leave the lock within one."""
+"""Checks that must find a user; the keeper may take and release the lock within one."""
 _LONGEST_LOG = 2**20
 _PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "HOME", "TMPDIR", "TZ")
 
@@ -36,13 +36,13 @@ class KeptServer(ABC):
     """A user of the server of a folder; several, in any number of processes, share it.
 
     Args:
-        folder: holds data, socket and log; made at first use, for this user alone.
+        folder: holds data, socket and log; created at first use, for this user alone.
     """
 
     socket: ClassVar[str]
     """The name of the server's socket."""
     failed_with: ClassVar[str] = ""
-    """A line of the log that tells more than its end, where there is one."""
+    """Part of a log line that explains a failure better than the last line, if there is one."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder).absolute()
@@ -66,11 +66,11 @@ class KeptServer(ABC):
         return _is_running(self.folder)
 
     def use(self) -> None:
-        """Start the server where it is not running, and use it from now on.
+        """Start the server if it is not running, and use it from now on.
 
         Raises:
-            UntrustedError: the folder was made elsewhere.
-            ServerError: the server does not start; the message holds what it said.
+            UntrustedError: the folder was created elsewhere.
+            ServerError: the server does not start; the message holds its output.
             IndexWriteError: the folder cannot be written.
         """
         try:
@@ -94,16 +94,16 @@ class KeptServer(ABC):
     def keep(
         self, status: Path, command: Sequence[str | Path], uid: int | None = None, environment: dict[str, str] | None = None
     ) -> str | None:
-        """Have a server started and kept, and return when it is ready.
+        """Start a server under a keeper, and return when it is ready.
 
         Args:
-            status: a file whose last line the server makes ``ready``.
+            status: a file to whose last line the server writes ``ready``.
             command: starts the server.
-            uid: the user that it runs as; None for this one.
-            environment: what it sees beside paths and the time zone.
+            uid: the user that it runs as; None for the current one.
+            environment: variables for it, besides paths and the time zone.
 
         Returns:
-            What it said where it did not become ready; None where it did.
+            The server's output if it did not become ready; None if it did.
         """
         log_file = self.folder / LOG
         with log_file.open("ab") as log:
@@ -131,7 +131,7 @@ class KeptServer(ABC):
         return printable(" | ".join(line.strip() for line in lines[-4:]))[-600:] or "it said nothing"
 
     def _start(self) -> None:
-        """Start the server where it does not run; once more where that fails, as it may have been killed meanwhile."""
+        """Start the server if it is not running; once more after a failure, as it may have been killed in the meantime."""
         with _alone(self.folder):
             if not _is_running(self.folder):
                 try:
@@ -146,12 +146,12 @@ class KeptServer(ABC):
 
 
 def plain_environment() -> dict[str, str]:
-    """Return what a server sees of this process's environment: none of its own variables, or of its clients', gets through."""
+    """Return the environment for a server: none of its own variables, or of its clients', gets through."""
     return {name: os.environ[name] for name in _PASSED_ON if name in os.environ} | {"LC_ALL": "C.UTF-8"}
 
 
 def _leave(folder: Path, descriptor: int, process: int) -> None:
-    """Stop using a server, and wait until it has stopped where nobody else uses it."""
+    """Stop using a server, and wait until it has stopped if nobody else uses it."""
     os.close(descriptor)
     if os.getpid() != process:
         return
@@ -163,7 +163,7 @@ def _leave(folder: Path, descriptor: int, process: int) -> None:
 
 
 def _is_used(folder: Path) -> bool:
-    """Return whether there is a user; the keeper, which waits for the last one to go, is none."""
+    """Return whether there is a user; the keeper, which waits for the last one to leave, does not count."""
     return _is_held(folder / USERS, fcntl.LOCK_EX) and _is_running(folder) and _is_shared(folder / USERS)
 
 
@@ -176,7 +176,7 @@ def _is_running(folder: Path) -> bool:
 
 
 def _is_held(path: Path, kind: int) -> bool:
-    """Return whether a lock of this kind cannot be had."""
+    """Return whether a lock of this kind is unavailable."""
     try:
         descriptor = os.open(path, os.O_RDWR)
     except FileNotFoundError:
@@ -192,7 +192,7 @@ def _is_held(path: Path, kind: int) -> bool:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Be the only one that starts or stops the server of a folder."""
+    """Hold the exclusive right to start or stop the server of a folder."""
     descriptor = os.open(folder / STARTING, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

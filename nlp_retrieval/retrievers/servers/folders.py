@@ -1,7 +1,7 @@
-"""The folders of servers of our own: private ones, sockets in them, and whose servers may be run.
+"""The folders of embedded servers: private ones, sockets in them, and trust in their data.
 
-The data of a server can hold programs, or files that native code reads. So a folder that was made on another machine, or by
-another user, is not run before it is trusted.
+The data of a server can hold programs, or files that native code reads. So a folder that was created on another machine, or by
+another user, is used only once it is trusted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from nlp_retrieval.core.files.cache import cache_folder, make_own
 from nlp_retrieval.errors import UntrustedError
 
 TRUSTED = "NLP_RETRIEVAL_TRUSTED_SERVERS"
-"""The environment variable that names folders, separated by ``:``, whose servers may be run wherever they were made."""
+"""The environment variable that names folders, separated by ``:``, whose servers may run wherever they were created."""
 
 DATA = "data"
 _MADE_BY = "made_by"
@@ -27,10 +27,10 @@ _LONGEST_SOCKET = 107
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder that only this user may enter.
+    """Create a folder that only this user may enter.
 
     Raises:
-        OSError: it is there, and is none.
+        OSError: it exists, and is not such a folder.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):
@@ -43,7 +43,7 @@ def make_private(folder: Path) -> None:
 
 
 def socket_folder(folder: Path, name: str) -> Path:
-    """Return where a socket lies: in the folder, or in a private one with a short name, as sockets have at most 107 characters.
+    """Return the path of a socket: in the folder, or in a private one with a short name; sockets have at most 107 characters.
 
     Args:
         folder: of the server.
@@ -58,7 +58,7 @@ def socket_folder(folder: Path, name: str) -> Path:
 
 
 def remember(folder: Path, kind: str) -> None:
-    """Remember that this user made the data of a server; called before it takes its name.
+    """Record that this user created the data of a server; called before they get their final name.
 
     Args:
         folder: of the server.
@@ -71,15 +71,15 @@ def remember(folder: Path, kind: str) -> None:
 
 
 def require_trust(folder: Path, kind: str, server: str) -> None:
-    """Refuse data that this user did not make, unless it is said that it may be run.
+    """Refuse data that this user did not create, unless they are declared as trusted.
 
     Args:
         folder: of the server.
-        kind: of server, as :func:`remember` was told.
-        server: what messages call it.
+        kind: of server, as passed to :func:`remember`.
+        server: its name in messages.
 
     Raises:
-        UntrustedError: as said.
+        UntrustedError: the data are not trusted.
     """
     if not (folder / DATA).exists():
         return

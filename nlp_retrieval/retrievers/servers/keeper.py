@@ -1,14 +1,14 @@
 """The process that keeps one embedded server: it starts the server, and stops it when nobody uses its folder any more.
 
-Run as a script by :mod:`nlp_retrieval.retrievers.servers.embedded`, with the standard library alone. All is decided by locks
-that the kernel lets go of when a process dies, however it dies:
+Run as a script by :mod:`nlp_retrieval.retrievers.servers.embedded`, with the standard library alone. Everything depends on
+locks that the kernel releases when a process dies, however it dies:
 
 ``users``
-    Held, shared, by every user. The keeper waits for it alone.
+    Held, shared, by every user. The keeper waits only for it.
 ``server``
-    Held by the keeper and inherited by the server and all its processes: where it is free, none of them is alive.
+    Held by the keeper and inherited by the server and all its processes: if it is free, none of them is alive.
 ``starting``
-    Held alone by who starts or stops a server.
+    Held exclusively by a process that starts or stops a server.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _CAP_DAC_OVERRIDE, _CAPABILITY_VERSION_3 = 1, 0x20080522
 
 
 def become(uid: int) -> None:
-    """Give up root for good, as PostgreSQL asks for, and keep but one right: to enter folders that only root may enter.
+    """Drop root for good, as PostgreSQL requires, and keep one right: to enter folders that only root may enter.
 
-    So neither the folder of an index nor one above it has to be opened to other users.
+    So neither the folder of an index nor one above it must be opened to other users.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     _checked(libc.prctl(_PR_SET_KEEPCAPS, 1, 0, 0, 0))
@@ -53,7 +53,7 @@ def become(uid: int) -> None:
 
 
 def become_or_say(uid: int) -> None:
-    """As :func:`become`; ends this process with a sentence where the system does not allow it."""
+    """Call :func:`become`; end this process with a message if the system does not allow it."""
     try:
         become(uid)
     except OSError as error:
@@ -66,7 +66,7 @@ def _checked(status: int) -> None:
 
 
 def _prepared(uid: int | None) -> Any:
-    """Return what the server's process does before it begins: it is another user, and ends when its keeper is killed."""
+    """Return the function that the server's process runs first: it changes the user, and ends the process with its keeper."""
 
     def prepare() -> None:
         if uid is not None:
@@ -90,10 +90,10 @@ def keep(folder: Path, uid: int | None, status: Path, sockets: Path, command: li
 
     Args:
         folder: of the embedded server.
-        uid: the user that the server runs as; None for this one.
-        status: a file whose last line the server makes ``ready``, as PostgreSQL's ``postmaster.pid``.
-        sockets: the folder of its socket; removed with the server where it is another one, and empty.
-        command: starts the server, which stops in order at an interrupt.
+        uid: the user that the server runs as; None for the current one.
+        status: a file to whose last line the server writes ``ready``, such as PostgreSQL's ``postmaster.pid``.
+        sockets: the folder of its socket; removed with the server if it is another folder, and empty.
+        command: starts the server, which shuts down cleanly at an interrupt.
     """
     held = os.open(folder / SERVER, os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(held, fcntl.LOCK_EX)
@@ -125,7 +125,7 @@ def keep(folder: Path, uid: int | None, status: Path, sockets: Path, command: li
 
 
 class _ServerEndedError(Exception):
-    """The server has ended by itself."""
+    """The server ended by itself."""
 
 
 def _ended(number: int, frame: object) -> None:
@@ -142,22 +142,22 @@ def _wait_until_unused(folder: Path, users: int, server: subprocess.Popen[bytes]
             fcntl.flock(starting, fcntl.LOCK_EX)
             try:
                 fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:  # somebody came
+            except BlockingIOError:  # a new user came
                 continue
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            server.send_signal(signal.SIGINT)  # in order, and without waiting for clients
+            server.send_signal(signal.SIGINT)  # a clean shutdown that does not wait for clients
             server.wait()
             if sockets != folder:
                 with suppress(OSError):
                     sockets.rmdir()
-            os.close(held)  # before others may start it, who look whether it is held
+            os.close(held)  # before other processes, which check whether it is held, may start it
             return
         finally:
             os.close(starting)
 
 
 def _say(word: str) -> None:
-    """Tell who started this, who may be gone, and let go of the pipe."""
+    """Report to the parent, which may be gone, and close the pipe."""
     with suppress(OSError):
         os.write(1, f"{word}\n".encode())
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -169,7 +169,7 @@ def main(what: str, user: str, arguments: list[str]) -> None:
     """Keep a server, or run a program as its user."""
     uid = None if user == "-" else int(user)
     if what == KEEP:
-        if os.fork():  # who started this waits for the first process alone
+        if os.fork():  # the parent waits for the first process only
             os._exit(0)
         folder, status, sockets, *command = arguments
         keep(Path(folder), uid, Path(status), Path(sockets), command)

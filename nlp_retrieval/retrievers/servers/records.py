@@ -1,6 +1,6 @@
-"""Records: all that the folder of a segment keeps of an index whose data lives in a server, as one small JSON file.
+"""Records: one small JSON file in the folder of each segment, for an index whose data lives in a server.
 
-A record says what must be on the server. It holds no URL and no credentials: where the server is, its user says.
+A record says what must be on the server. It holds no URL and no credentials: the user gives the address of the server.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from nlp_retrieval.errors import IndexDamagedError
 
 
 class ServerRecord(BaseModel):
-    """What a segment keeps on a server.
+    """Data of a segment on a server.
 
     Args:
-        token: of the index directory that it was built for; random.
-        rows: how many rows it has, numbered from 0.
+        token: random token of the index directory that it was built for.
+        rows: number of rows, counted from 0.
         ids: checksum of the items' ids and their rows; see :mod:`nlp_retrieval.retrievers.servers.checksums`.
     """
 
@@ -48,10 +48,10 @@ class ServerRecord(BaseModel):
 
         Args:
             folder: of the segment.
-            rows: how many the segment has; None where that is not known.
+            rows: number of rows of the segment; None if unknown.
 
         Raises:
-            IndexDamagedError: it is none, or not of this segment.
+            IndexDamagedError: it is not a record, or not of this segment.
         """
         path = folder / cls.file
         try:
@@ -65,7 +65,7 @@ class ServerRecord(BaseModel):
 
     @classmethod
     def named(cls, directory: Path) -> list[Self]:
-        """The records in the published folders of an index directory; of damaged ones none, which their reader says."""
+        """The records in the published folders of an index directory, without damaged ones, which their reader reports."""
         records = []
         for path in sorted(directory.glob(f"*/{cls.file}")):
             if not path.parent.name.startswith(SCRATCH):
@@ -77,10 +77,10 @@ class ServerRecord(BaseModel):
 
     @classmethod
     def of_index(cls, directory: Path) -> list[Self]:
-        """The records of the segments to which the manifest of an index leads.
+        """The records of the segments that the manifest of an index names.
 
         Raises:
-            IndexDamagedError: the manifest is damaged, or one of them.
+            IndexDamagedError: the manifest or a record is damaged.
         """
         manifest = read_manifest(directory)
         segments = [segment for record in manifest.retrievers for segment in record.segments] if manifest else []
@@ -99,5 +99,5 @@ def place_of(directory: Path) -> str:
 
 
 def inode_of(directory: Path) -> str:
-    """Return what tells an index directory from its copies: a moved one keeps it."""
+    """Return the identity of an index directory: a moved one keeps it, a copy gets another."""
     return str(directory.stat().st_ino)

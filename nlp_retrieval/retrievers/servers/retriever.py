@@ -1,9 +1,9 @@
-"""The base of engines whose data lives in a server: what they keep of segments, how these are opened and searched.
+"""The base of engines whose data lives in a server: storing, opening and searching their segments.
 
-A segment's folder holds one small file alone (:mod:`nlp_retrieval.retrievers.servers.records`). What it names is on the server
-before the folder is published, so a killed build leaves something that no folder names, and never a folder without what it
-names; the next write to the directory drops it. What is on the server never changes. If it is missing, or is anything else than
-its record says, that is an error and never an answer.
+A segment's folder holds only one small file (:mod:`nlp_retrieval.retrievers.servers.records`). The data that it names is on the
+server before the folder is published. So a killed build leaves data that no folder names, and never a folder without its data;
+the next write to the directory drops such data. Data on the server never changes. If it is missing, or differs from its record,
+that is an error and never an answer.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Pool(Protocol):
     """Connections to one server.
 
     Args:
-        process: that made them; after a fork they are of no use.
+        process: that opened them; they cannot be used after a fork.
         shown: the server, for messages.
     """
 
@@ -47,7 +47,7 @@ Connections = TypeVar("Connections", bound=Pool)
 
 
 class ServerRetriever(BaseRetriever, Generic[Record, Connections]):
-    """What engines whose data lives in a server share; their constructors pass on these parameters.
+    """Base of engines whose data lives in a server; their constructors pass on these parameters.
 
     Args:
         url: of the server; None for the embedded one, in the index directory.
@@ -57,7 +57,7 @@ class ServerRetriever(BaseRetriever, Generic[Record, Connections]):
     survives_fork: ClassVar[bool] = False
     record: ClassVar[type[ServerRecord]]
     at_once: ClassVar[int] = 16
-    """Queries in one request: fewer round trips, and not so many that the time-out of one is no measure of a search."""
+    """Queries in one request: few round trips, but so few queries that the time-out of a request still limits a search."""
 
     def __init__(self, url: str | None, shown: str | None) -> None:
         # config, repr and fingerprints use these arguments, and are written to disk and to W&B
@@ -67,47 +67,47 @@ class ServerRetriever(BaseRetriever, Generic[Record, Connections]):
         self._pooling = Lock()
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
-        return copy.copy(self)  # keeps the URL with its password, which the arguments do not hold
+        return copy.copy(self)  # keeps the URL with its password, which the arguments lack
 
-    # what an engine says
+    # set by each engine
 
     @abstractmethod
     def connect(self, place: Path | None) -> Connections:
         """Return new connections to the server.
 
         Args:
-            place: the index directory whose embedded server is meant; None where there is a URL.
+            place: the index directory of the embedded server; None if there is a URL.
         """
 
     @abstractmethod
     def reading(self, work: Callable[[Any], T]) -> T:
-        """Give work a connection to read what the opened index keeps, again where that is lost meanwhile."""
+        """Run work with a connection for reading the opened index, again if it is lost."""
 
     @abstractmethod
     def check(self, connections: Connections, record: Record) -> None:
-        """Raise an IndexDamagedError where the server does not hold what a record says."""
+        """Raise an IndexDamagedError if the server does not hold what a record says."""
 
     @abstractmethod
     def search_table(self, connection: Any, record: Record, queries: Any, k: int, allowed: Mask | None) -> Hits:
-        """Search what one segment keeps on the server.
+        """Search the data of one segment on the server.
 
         Args:
             connection: to the server.
             record: of the segment.
-            queries: distinct, as :meth:`prepared` made them.
-            k: at most as many rows per query, no more than there are.
+            queries: distinct, as returned by :meth:`prepared`.
+            k: most rows per query, at most the number of rows.
             allowed: ``[rows of the segment]``, or None.
         """
 
     def prepared(self, queries: list[str]) -> Any:
-        """Return what :meth:`search_table` needs of queries; by default they themselves."""
+        """Return the form of queries that :meth:`search_table` needs; by default the queries themselves."""
         return queries
 
     def joined(self, parts: list[Hits], n_queries: int, k: int) -> Hits:
         """Join the lists of segments, each of at most k rows per query; by default by score, ties by row."""
         return joined_hits(parts, n_queries, k)
 
-    # what follows for all of them
+    # the rest is the same for all of them
 
     def load(self, folder: Path) -> None:
         self.load_segments([SegmentFolder(folder, 0, self.record.read(folder).rows)])
@@ -126,7 +126,7 @@ class ServerRetriever(BaseRetriever, Generic[Record, Connections]):
         return self.search_prepared(self.prepared(queries) if queries else [], k, allowed)
 
     def search_prepared(self, prepared: Any, k: int, allowed: Mask | None) -> Hits:
-        """Search for what :meth:`prepared` returned, as :meth:`search_batch` does."""
+        """Search for the result of :meth:`prepared`, as :meth:`search_batch` does."""
         if len(prepared) == 0:
             return Hits.from_lists([])
 

@@ -1,1 +1,1 @@
-"""How numbers and units of measure are written."""
+"""Numbers and units of measure in texts."""

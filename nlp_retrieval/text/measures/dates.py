@@ -1,6 +1,6 @@
-"""Dates of a text, however they are written: "12 March 2019", "March 12", "Mar. 2019", "2019-03-12", "12.03.2019".
+"""Dates of a text, in any common form: "12 March 2019", "March 12", "Mar. 2019", "2019-03-12", "12.03.2019".
 
-Two dates agree where nothing that both say differs: "12 March 2019" and "in March" agree, "12 March" and "11 March" do not.
+Two dates agree if no part that both give differs: "12 March 2019" and "in March" agree, "12 March" and "11 March" do not.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _PARTS = re.compile(rf"({_TO})?({_DAY})")
 
 @dataclass(frozen=True)
 class Reading:
-    """What a date may mean.
+    """Possible meaning of a date.
 
     Args:
-        year: None where it does not say.
+        year: None if it has none.
         month: 1 to 12.
-        days: that it names, each of a range among them; none where it names none.
+        days: that it names, including each day of a range; may be empty.
     """
 
     year: int | None
@@ -47,7 +47,7 @@ class Reading:
     days: frozenset[int]
 
     def agrees(self, other: Reading) -> bool:
-        """Return whether nothing that both say differs.
+        """Return whether nothing differs that both give.
 
         Args:
             other: another reading.
@@ -61,11 +61,11 @@ class Date:
     """A date in a text.
 
     Args:
-        readings: what it may mean: "3/4/2019" is in March or in April.
+        readings: possible meanings: "3/4/2019" is in March or in April.
         begin: where it begins in the text, in characters.
         end: where it ends.
-        numbers: of a date in digits alone, where its year and its day stand; a month, or what may be one, counts nothing.
-        written: as it stands in the text.
+        numbers: positions of the year and the day in a date of digits only; a month, or a possible month, is left out.
+        written: its text.
     """
 
     readings: tuple[Reading, ...]
@@ -76,7 +76,7 @@ class Date:
 
     @property
     def is_full(self) -> bool:
-        """Return whether it says more than a month."""
+        """Return whether it has more than a month."""
         return any(one.year is not None or one.days for one in self.readings)
 
     def agrees(self, other: Date) -> bool:
@@ -108,7 +108,7 @@ def months_named(text: str) -> frozenset[int]:
 
 
 def month_of(word: str) -> int | None:
-    """Return the number of the month that a word names, in full or shortened; None where it names none.
+    """Return the number of the month that a word names, in full or shortened; None if it names none.
 
     Args:
         word: a single one.

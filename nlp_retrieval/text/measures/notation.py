@@ -1,7 +1,7 @@
-"""How languages write numbers: the decimal mark, the words for scales, and which language a text seems to be in.
+"""Notation of numbers in languages: the decimal mark, the words for scales, and a guess at the language of a text.
 
-A text decides by its own unambiguous numbers ("1.234,5"), then by its function words, then by its script. Where nothing does,
-the decimal mark is unknown, and "1.234" may mean 1.234 or 1,234.
+The notation follows from a text's own unambiguous numbers ("1.234,5"), then from its function words, then from its script. If
+none of these decides, the decimal mark is unknown, and "1.234" may mean 1.234 or 1,234.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _SURE_COMMA = re.compile(r"(?<![\d.,])(?:\d{1,3}(?:\.\d{3}){1,6},\d|\d{1,3}(?:\.
 _SURE_POINT = re.compile(r"(?<![\d.,])(?:\d{1,3}(?:,\d{3}){1,6}\.\d|\d{1,3}(?:,\d{3}){2,6}(?![.,]?\d)|\d{1,3}\.\d{1,2}\s?%)")
 
 WRITTEN_TOGETHER = f"{HAN}{HANGUL}\u3040-\u30ff\u0900-\u0965\u0970-\u0dff\u0e00-\u0e4f\u0600-\u065f\u066e-\u06ef"
-"""Letters of scripts in which a number and a word may stand together without a space."""
+"""Letters of scripts that put no space between a number and a word."""
 
 SCALES: dict[str, float] = {
     "hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "quadrillion": 1e15,
@@ -84,7 +84,7 @@ SCALES: dict[str, float] = {
     "हज\u093cार": 1e3, "ह\u095bार": 1e3, "हजार": 1e3, "लाख": 1e5, "करोड\u093c": 1e7, "करो\u095c": 1e7, "अरब": 1e9,
     "พัน": 1e3, "หมื่น": 1e4, "แสน": 1e5, "ล้าน": 1e6, "พันล้าน": 1e9, "หมื่นล้าน": 1e10, "แสนล้าน": 1e11, "ล้านล้าน": 1e12,
 }  # fmt: skip
-"""How much a word for a scale multiplies."""
+"""Factors of the words for scales."""
 
 _LONG = {"billion": 1e12, "billions": 1e12, "trillion": 1e18, "trillions": 1e18}
 _SPACES = dict.fromkeys("\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000", "\u00a0")
@@ -98,12 +98,12 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 
 
 class Convention(NamedTuple):
-    """How a text writes numbers.
+    """Notation of numbers in a text.
 
     Args:
-        decimal: "." or ","; empty where it is not known.
+        decimal: "." or ","; empty if unknown.
         long_scale: whether a "billion" is a million millions.
-        spaces: whether a plain space parts thousands.
+        spaces: whether a plain space separates thousands.
     """
 
     decimal: str
@@ -111,7 +111,7 @@ class Convention(NamedTuple):
     spaces: bool = False
 
     def scale(self, word: str) -> float:
-        """Return how much a word for a scale multiplies in this text."""
+        """Return the factor of a word for a scale in this text."""
         word = word.lower().rstrip(".")
         return _LONG[word] if self.long_scale and word in _LONG else SCALES[word]
 
@@ -126,11 +126,11 @@ def plain_digits(text: str) -> str:
 
 
 def convention_of(text: str, language: str | None = None) -> Convention:
-    """Return how a text writes numbers.
+    """Return the notation of numbers in a text.
 
     Args:
-        text: as :func:`plain_digits` returns it; its first 20,000 characters are looked at.
-        language: of the text, as a code ("de", "pt-BR"); None where it is not known.
+        text: as :func:`plain_digits` returns it; its first 20,000 characters are read.
+        language: of the text, as a code ("de", "pt-BR"); None if unknown.
     """
     head = text[:_READ]
     if language:
@@ -155,9 +155,9 @@ def _of_language(code: str) -> Convention | None:
 
 
 def _guessed(text: str) -> str:
-    """The language whose function words are the most of a text, or that of its script; empty where neither decides.
+    """The language with most function words in a text, or that of its script; empty if neither decides.
 
-    A text with many function words of two languages that write numbers otherwise is of neither.
+    A text with many function words of two languages with different notations counts as neither.
     """
     words = Counter(word for word in map(str.lower, _WORD.findall(text)) if word in _LANGUAGES_OF)
     counts: Counter[str] = Counter()

@@ -1,17 +1,16 @@
-"""Numbers of a text, with their units, as people write them in reports: "1.2 million people", "30%", "-5 °C", "$38.4B", "3½".
+"""Numbers of a text, with their units, as they appear in reports: "1.2 million people", "30%", "-5 °C", "$38.4B", "3½".
 
-Read are signs ("-5", "minus 5", "$(5)"), thousands parted by a comma, point, space or apostrophe, Indian groups, decimal commas
-and points, exponents ("3.2e-5", "1.5 x 10^6"), fractions, ratios, ranges ("3-5 million" are 3 and 5 million), scales and shares
-of several languages, and digits of any script, also where a letter touches them. Digits of a name ("COVID-19", "H2O") are no
-numbers.
+This module reads signs ("-5", "minus 5", "$(5)"), thousands separated by a comma, point, space or apostrophe, Indian groups,
+decimal commas and points, exponents ("3.2e-5", "1.5 x 10^6"), fractions, ratios, ranges ("3-5 million" are 3 and 5 million),
+scales and shares of several languages, and digits of any script, even next to a letter. Digits of a name ("COVID-19", "H2O")
+are not numbers.
 
-Two numbers agree where their values, with their signs, are equal as far as the less exact of the two is written ("about 1.5
-million" and "1,502,113"). Where both have a unit, these decide too: "40 km" and "40,000 metres" agree, "40 km" and "40 miles"
-do not, and 12 March is not 12 km. Of a date in digits alone (2019-03-12) the year and the day are numbers, and
-the month is none.
+Two numbers agree if their values, with their signs, are equal to the precision of the less exact one ("about 1.5 million" and
+"1,502,113"). If both have a unit, the units must agree too: "40 km" and "40,000 metres" agree, "40 km" and "40 miles" do not,
+and 12 March is not 12 km. In a date of digits only (2019-03-12) the year and the day are numbers, but not the month.
 
-A number that may mean several values ("1.234" where nothing tells the language) keeps them all; it agrees surely only with one
-that is written the same way and is as unclear. All work is linear in the length of the text.
+A number that may mean several values ("1.234" in a text of unknown language) keeps them all; it agrees for certain only with an
+equally ambiguous one in the same wording. All work is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -116,7 +115,7 @@ _LEVEL = re.compile(
     r"\b(?:to|at|below|under|above|over|than|auf|unter|über|bis|à|hasta|fino a|до|ниже|выше)\s(?:[^\w\s]|US\$){0,4}\Z",
     re.IGNORECASE,
 )
-"""In front of a number that says where something fell to, and not by how much."""
+"""Words before a number that gives the level reached by a decrease, and not its amount."""
 _OPENING = frozenset(" \t\n\r\u00a0([{=:;,<>~≈/|\"'“„«*_`+±≤≥$€£¥₹")
 _AFTER_OPENING = re.compile(r"(?:\b(?:of|was|were|is|to|at|by|from)\s|[$€£¥₹]\s?)\(\Z|(?:^|[|\t\n])[ ]?\(\Z")
 _CLOSED_CELL = re.compile(r"\)[ ]?(?:[|\t\n]|\Z)")
@@ -137,22 +136,21 @@ class Number:
     """A number in a text.
 
     Args:
-        value: what it says, with its sign; 0.3 million is 300,000, 30% is 30; NaN where it cannot be read ("3.2.1").
-        percent: whether it is a share in hundred.
+        value: with its sign; 0.3 million is 300,000, 30% is 30; NaN if it cannot be read ("3.2.1").
+        percent: whether it is a percentage.
         begin: where it begins in the text, in characters, with its sign.
         end: where it ends.
-        exact: the half of the last digit that is written: "1.5 million" is exact to 50,000.
-        written: in words or in digits, as it stands.
-        unit: the base of its unit ("m" of kilometres), as :mod:`nlp_retrieval.text.measures.units` has it; "date" for a part
-            of one; "?" and the letters where letters that are no known unit touch it; empty where there is none, and of shares
-            in hundred.
-        size: how much of the base the unit is.
-        measured: as it stands in the text with its unit; ``written`` where it has none.
-        others: further values that it may have, where the text does not say which.
-        parts: of a fraction, a ratio, or digits that may be several numbers: these.
+        exact: half a unit of the last written digit: "1.5 million" is exact to 50,000.
+        written: its text, in words or in digits.
+        unit: the base of its unit ("m" of kilometres), as :mod:`nlp_retrieval.text.measures.units` has it; "date" for a part of
+            one; "?" and the letters if an unknown unit of letters touches it; empty for none, and for percentages.
+        size: of the unit, in its base.
+        measured: its text with its unit; ``written`` if it has none.
+        others: further possible values, if the text does not decide.
+        parts: the numbers of a fraction, a ratio, or digits that may be several numbers.
         goes_on: whether it is the lower end of a range, and the next number the upper.
-        falls: whether the words before it say a decrease or a loss, so that it may stand for a negative value.
-        until: where its unit ends, if that stands after it; else ``end``.
+        falls: whether the words before it mean a decrease or a loss, so that it may mean a negative value.
+        until: end of a unit after it; else ``end``.
     """
 
     value: float
@@ -172,7 +170,7 @@ class Number:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Return what decides with which numbers it agrees."""
+        """Return the key that decides which numbers it agrees with."""
         unreadable = self.written if math.isnan(self.value) or self.others else ""
         value = 0.0 if math.isnan(self.value) else self.value
         parts = tuple(one.value for one in self.parts)
@@ -184,13 +182,13 @@ def numbers_of(text: str, language: str | None = None) -> list[Number]:
 
     Args:
         text: any text. Digits that belong to a name ("COVID-19", "H2O", "p53") are not numbers.
-        language: of the text, as a code ("de"); None where it is not known: then the text itself decides.
+        language: of the text, as a code ("de"); None if unknown: then the text itself decides.
     """
     return list(islice(read_numbers(text, language), _MOST))
 
 
 def agreeing(one: Number, other: Number) -> bool:
-    """Return whether two numbers are the same, as far as they are written.
+    """Return whether two numbers are the same, to their written precision.
 
     Args:
         one: a number of a claim.
@@ -203,14 +201,14 @@ def agreeing(one: Number, other: Number) -> bool:
 
 
 def compare_numbers(claim: str, passage: str) -> list[tuple[Number, Number | None]]:
-    """Return the numbers of a claim that do not surely stand in a passage, each with a number that may be the same.
+    """Return the numbers of a claim that are not certainly in a passage, each with a number that may be the same.
 
     Args:
         claim: a statement.
-        passage: what is to support it; of any length, and with up to 20,000 different numbers.
+        passage: to support the claim; of any length, and with up to 20,000 different numbers.
 
     Returns:
-        In order; None beside a number where nothing in the passage may be the same.
+        Pairs in order, with None if nothing in the passage may be the same.
     """
     wanted = numbers_of(claim)
     if not wanted:
@@ -226,7 +224,7 @@ def compare_numbers(claim: str, passage: str) -> list[tuple[Number, Number | Non
         split = [part for part in other.parts if all(_named(wanted, one) for one in other.parts)]
         for place, number in list(missing.items()):
             left = parts.get(place)
-            pieces = [] if number.parts and not number.others else split  # 5:1 is no 5 of 1:5
+            pieces = [] if number.parts and not number.others else split  # 5:1 does not match the 5 of 1:5
             if left is not None:
                 for part in [part for part, one in left.items() if agreeing(one, other)]:
                     del left[part]
@@ -282,7 +280,7 @@ def _equal(one: Number, other: Number, size: float = 1.0, other_size: float = 1.
 
 
 class _Digits(NamedTuple):
-    """A value of digits: how exact it is, where it ends, what else it may be, and whether it is a plain count."""
+    """A value of digits: its exactness, its end, other possible values, and whether it is a plain count."""
 
     value: float
     exact: float
@@ -303,11 +301,11 @@ class _Scaled(NamedTuple):
 
 
 def read_numbers(text: str, language: str | None = None) -> Iterator[Number]:
-    """Yield the numbers of a text, in order; of a range that names its scale, share or unit once, the first has them too.
+    """Yield the numbers of a text, in order; in a range that names its scale, share or unit once, the first gets them too.
 
     Args:
         text: any text.
-        language: of the text, as a code; None where it is not known.
+        language: of the text, as a code; None if unknown.
     """
     plain = plain_digits(text)
     waiting: Number | None = None
@@ -324,7 +322,7 @@ def read_numbers(text: str, language: str | None = None) -> Iterator[Number]:
 
 
 def _ranged(plain: str, first: Number, second: Number, factor: float) -> Number:
-    """The first number, with what a range says only after its second number."""
+    """The first number, completed by the parts that a range gives only after its second number."""
     if second.begin - first.until > _BEFORE + 6 or second.begin < first.until or second.unit == _DATE:
         return first
     between = plain[first.until : second.begin + 1 if plain[second.begin] in "$€£" else second.begin]
@@ -446,7 +444,7 @@ def _with_surroundings(
 
 
 def _goes_on(plain: str, place: int) -> bool:
-    """Return whether a letter or a sign stands right after a number, or after one space or hyphen."""
+    """Return whether a letter or a sign follows a number directly, or after one space or hyphen."""
     next_char = plain[place : place + 2].lstrip(" \u00a0-")[:1]
     return next_char != "" and not next_char.isdigit() and next_char not in ".,;:()[]\n"
 
@@ -490,7 +488,7 @@ def _scaled(plain: str, digits: _Digits, money: bool, rules: Convention, *, nume
 
 
 def _han_scaled(plain: str, digits: _Digits, match: re.Match[str]) -> _Scaled:
-    """A value with 万, 億, 만 and the like after it, and what follows of the same number: "1億2000万"."""
+    """A value with 万, 億, 만 and the like after it, and the rest of the same number: "1億2000万"."""
     factor = math.prod(_HAN_SCALES[char] for char in match[1])
     value, exact, end, least = digits.value * factor, (digits.exact or 0.5) * factor, match.end(), factor
     for _ in range(6):
@@ -537,7 +535,7 @@ def _word_value(match: re.Match[str], plain: str) -> _Digits:
 
 
 def _han_value(han: str, after: str) -> float | None:
-    """The value of Chinese numerals; None where they are words of another kind."""
+    """The value of Chinese numerals; None if they are other words."""
     if all(char in _HAN_DIGITS for char in han):
         return float("".join(str(_HAN_DIGITS[char]) for char in han)) if after == "年" and len(han) > 2 else None
     if not any(char in _HAN_DIGITS and char not in "〇零" for char in han) and han[0] != "十":
@@ -618,7 +616,7 @@ def _grouped(  # noqa: PLR0911 - a table of cases
 
 
 def _spaced_value(written: str, end: int, rules: Convention) -> _Digits:
-    """Digits whose thousands a space parts; a plain space may also part several numbers."""
+    """Digits with thousands separated by a space; a plain space may also separate several numbers."""
     head, mark, tail = written.replace(",", ".").partition(".")
     value = _exactly("".join(head.split()) + mark + tail, end)
     pieces = head.split(" ")
@@ -638,7 +636,7 @@ def _exactly(digits: str, end: int) -> _Digits:
 
 
 def _fraction(plain: str, match: re.Match[str]) -> _Digits | None:
-    """A fraction, a mixed number or a ratio that begins with some digits; None where none does."""
+    """A fraction, a mixed number or a ratio that begins with some digits; None if there is none."""
     end = match.end()
     if len(match[0]) > 6 or plain[match.start() - 1 : match.start()] in ({"/", ":"}):
         return None
@@ -657,7 +655,7 @@ def _fraction(plain: str, match: re.Match[str]) -> _Digits | None:
 
 
 def _sign(plain: str, start: int) -> tuple[int, int]:
-    """-1 where a sign or a word before a place makes a number negative, and where that begins."""
+    """-1 if a sign or a word before a place makes a number negative, and the position of its beginning."""
     if start and plain[start - 1] in "-\u2013\u2212":
         place = start - 1
         before = plain[place - 1 : place]
@@ -675,7 +673,7 @@ def _sign(plain: str, start: int) -> tuple[int, int]:
 
 
 def _is_accounting(plain: str, start: int, end: int) -> bool:
-    """Return whether digits stand in parentheses that say a negative value: "$(5.2)", "(5.2) million", or alone in a cell."""
+    """Return whether digits are in parentheses that mean a negative value: "$(5.2)", "(5.2) million", or alone in a cell."""
     if plain[start - 1 : start] != "(" or plain[end : end + 1] != ")":
         return False
     opened = _AFTER_OPENING.search(plain, max(0, start - 12), start)
@@ -702,7 +700,7 @@ def _is_together(char: str) -> bool:
 
 
 def _part_of_name(before: str, after: str) -> bool:
-    """Whether digits belong to a name: a letter stands before them, or a hyphen after a letter, or letters and digits after."""
+    """Return whether digits belong to a name: after a letter, a hyphen after a letter, or letters and digits."""
     last = before[-1:]
     if CURRENCY_BEFORE.search(before):
         return False

@@ -1,4 +1,4 @@
-"""Units of measure, spelled and abbreviated, and how much of its base each is: "Mt CO2e" is a million "t CO2e".
+"""Units of measure, spelled and abbreviated, and their size in a base unit: "Mt CO2e" is a million "t CO2e".
 
 Units of different bases are never compared: tonnes of carbon dioxide are not tonnes of CO2 equivalent, dollars are not euros,
 and per cent are not percentage points.
@@ -123,7 +123,7 @@ _TOGETHER = {
     "人": ("people", 1.0), "명": ("people", 1.0), "公里": ("m", 1e3), "キロメートル": ("m", 1e3), "킬로미터": ("m", 1e3),
     "个百分点": ("points", 1.0), "個百分點": ("points", 1.0), "ポイント": ("points", 1.0), "रुपये": ("INR", 1.0), "บาท": ("THB", 1.0),  # noqa: E501
 }  # fmt: skip
-"""Units of scripts that write them right after a number and put no space behind."""
+"""Units of scripts that write them right after a number without a space behind."""
 
 
 def _either(words: object) -> str:
@@ -146,10 +146,10 @@ CURRENCY_BEFORE = re.compile(rf"(?:{_either(_SYMBOLS_BEFORE)})\s?\Z")
 
 
 def unit_of(match: re.Match[str] | None, before: str = "") -> tuple[str, float]:
-    """Return the base of a unit and how much of it the unit is; an empty base where there is no unit.
+    """Return the base of a unit and the unit's size in it; an empty base if there is no unit.
 
     Args:
-        match: what :data:`UNIT` found right after the number.
+        match: of :data:`UNIT` right after the number.
         before: the few characters before the number; a currency may end there.
     """
     if currency := CURRENCY_BEFORE.search(before):

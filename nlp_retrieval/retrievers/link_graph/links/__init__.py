@@ -1,1 +1,1 @@
-"""Kinds of links, and how each is found in a corpus."""
+"""Kinds of links, each with its extractor."""

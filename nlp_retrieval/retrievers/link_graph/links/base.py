@@ -1,6 +1,6 @@
-"""What a kind of link is: how its links are found in a corpus, and how one of them is shown to a reader.
+"""The base of all kinds of links: finding the links in a corpus, and showing one of them to a reader.
 
-An extractor decides which passages point at which, and how strongly; how links are kept and walked is not its business.
+An extractor decides which passages point to which, and how strongly; storing and walking links are not its concern.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from nlp_retrieval.retrievers.link_graph.store.links import Links
 from nlp_retrieval.retrievers.link_graph.store.passage_terms import PassageTerms
 
 WalkWeight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-"""How readily links of one kind are walked in one direction, relative to the others; 0 for never."""
+"""Weight of walking links of one kind in one direction, relative to the others; 0 for never."""
 
 _CAP = 300  # characters of a sentence that are shown
 _SENTENCE_END = re.compile('(?<![.!?…])[.!?…]++["\'”’)\\]»]*+(?=\\s)|[。！？]["”’」』)]*|\n')  # noqa: RUF001
@@ -35,10 +35,10 @@ _ABBREVIATIONS = frozenset(
 
 @dataclass(frozen=True)
 class LinkSentence:
-    """Why one passage links to another.
+    """The reason why one passage links to another.
 
     Args:
-        text: the sentence that says so, of about 300 characters at most; "…" stands where it was cut.
+        text: the sentence that says so, of about 300 characters at most; "…" marks a cut.
         start: where in ``text`` the mention begins, in characters.
         end: where it ends.
     """
@@ -58,10 +58,10 @@ class BaseLinkExtractor(Component, ABC):
     kind = "links"
 
     directed: ClassVar[bool] = True
-    """Whether the text of the source says something of the target; links without a direction are given once."""
+    """True if the text of the source says something of the target; links without a direction are given once."""
 
     tables: ClassVar[tuple[str, ...]] = ()
-    """Names of the tables that it keeps beside its links."""
+    """Names of the tables that it stores with its links."""
 
     along: float
     """Weight of walking a link of this kind from its source to its target; at least 0."""
@@ -83,29 +83,29 @@ class BaseLinkExtractor(Component, ABC):
 
         Args:
             items: all items.
-            terms: the terms of all items, where they have been read before.
+            terms: the terms of all items, if they have been read before.
         """
         del terms
         return Extracted(self.extract(items))
 
     def extend(self, joining: JoiningItems) -> Extracted:
-        """Find the links that touch items which join an index; rows are those of the index, and deleted items have none.
+        """Find the links that touch items which join an index; rows are those of the index, and deleted items have no links.
 
-        By default all links of all items are found anew, which takes as long as building the index does.
+        By default all links of all items are searched again, which takes as long as building the index.
         """
         links = joining.touching(joining.of_all(self.extract))
         return Extracted(links, self.extracted(joining.items).tables if self.tables else {})
 
     @abstractmethod
     def evidence(self, source: SearchableItem, target: SearchableItem) -> LinkSentence | None:
-        """Return the sentence that links two linked passages, or None where no sentence does."""
+        """Return the sentence that links two linked passages, or None if there is none."""
 
 
 def sentence_at(text: str, start: int, end: int) -> LinkSentence:
     """Return the sentence around a mention, cut to about 300 characters.
 
-    A sentence ends at a full stop, question or exclamation mark before white space, unless a lower-case letter follows or
-    an abbreviation or an initial stands before; and at a line break. Only the neighbourhood of the mention is looked at.
+    A sentence ends at a full stop, question or exclamation mark before white space, unless a lower-case letter follows or an
+    abbreviation or an initial precedes; and at a line break. Only the neighbourhood of the mention is read.
 
     Args:
         text: the whole text.
@@ -127,7 +127,7 @@ def sentence_at(text: str, start: int, end: int) -> LinkSentence:
         stop = min(stop, begin + _CAP)
         begin = max(whole[0], stop - _CAP)
     cut_before, cut_after = begin != whole[0] or begin == first > 0, stop != whole[1] or stop == last < len(text)
-    if cut_before:  # between words, unless one word fills all the room
+    if cut_before:  # between words, unless one word fills all the space
         begin = next((position + 1 for position in range(begin, start) if text[position].isspace()), begin)
     if cut_after:
         stop = next((position for position in range(stop - 1, end - 1, -1) if text[position].isspace()), stop)

@@ -1,8 +1,8 @@
-"""Which passages already in an index mention the titles of items that join it, found without reading every passage.
+"""Finding earlier passages of an index that mention the titles of joining items, without reading every passage.
 
-The stored terms of a passage say whether it can contain the words of a new title. Only such passages are read: first to
-see whether the words stand in a row, and if they do, to find every title that the passage mentions. A title whose words
-occur in too many passages waits for the next ``compact``; otherwise each addition would reread a part of the collection.
+The stored terms of a passage tell whether it can contain the words of a new title. Only such passages are read: first to check
+whether the words are adjacent, and if so, to find every title that the passage mentions. A title whose words occur in too many
+passages waits for the next ``compact``; otherwise each addition would reread a part of the collection.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from nlp_retrieval.text.surfaces import Surface, is_unspaced, plain_part
 
 _STEP = 1024
 MOST_READ, ONE_IN = 1000, 500
-"""A title is looked for in at most MOST_READ passages, or in one of ONE_IN of the collection, whichever is more."""
+"""A title is searched for in at most MOST_READ passages, or in one of ONE_IN of the collection, whichever is more."""
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 
@@ -46,7 +46,7 @@ def mentions_before(
 
 
 def _read(joining: JoiningItems, surfaces: list[Surface]) -> Iterator[tuple[list[int], list[str]]]:
-    """Rows and contents of the passages in which the words of any surface stand in a row."""
+    """Rows and contents of the passages in which the words of any surface are adjacent."""
     phrases = [Phrase(surface) for surface in surfaces]
     held = joining.terms.holding([surface.words for surface in surfaces])
     most = max(MOST_READ, joining.first_row // ONE_IN)
@@ -68,10 +68,10 @@ def _read(joining: JoiningItems, surfaces: list[Surface]) -> Iterator[tuple[list
 
 
 class Phrase:
-    """The words of a surface, to be found in a row in a text without accents and case.
+    """The words of a surface, to be found adjacent in a text without accents and case.
 
     Args:
-        surface: what is looked for.
+        surface: to find.
     """
 
     __slots__ = ("lower", "search")
@@ -82,7 +82,7 @@ class Phrase:
 
 
 def _joined(words: Sequence[str]) -> Iterator[str]:
-    """The pattern of each word with what stands before it, which may be nothing beside a character without spaces."""
+    """The pattern of each word with its separator, which may be empty beside a character of a script without spaces."""
     for place, word in enumerate(words):
         if place:
             yield r"(?:[\W_]s)?[\W_]" + ("*" if is_unspaced(word) or is_unspaced(words[place - 1]) else "+")
@@ -90,12 +90,12 @@ def _joined(words: Sequence[str]) -> Iterator[str]:
 
 
 def holds_one(text: str, phrases: Sequence[Phrase], numbers: Iterable[int]) -> bool:
-    """Return whether a text may mention any of some phrases; False is certain, True is not.
+    """Return whether a text may mention any of some phrases; only False is certain.
 
     Args:
         text: the content of a passage.
         phrases: those of all surfaces.
-        numbers: which of the phrases to look for.
+        numbers: of the phrases to look for.
     """
     plain = text if text.isascii() else _NOT_ASCII.sub(_plain, text)
     folded = plain.casefold()

@@ -1,4 +1,4 @@
-"""Links between passages whose sentences name the same entities, or say something of the same two."""
+"""Links between passages whose sentences name the same entities, or the same two in one sentence."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from nlp_retrieval.retrievers.link_graph.links.shared_entities import SharedEnti
 from nlp_retrieval.text.sentence_entities import READ_KEYS, PassageEntities, entities_by_sentence
 
 _MOST_PAIRED = 12
-"""A sentence of more entities is a list, which says nothing of any two of them."""
+"""Most entities of a sentence; one with more is a list, which says nothing of any two of them."""
 
 
 class EntitySentences(SharedEntities):
     """Links two passages by the entities that their sentences name, and by pairs of entities that share a sentence.
 
-    A link weighs the sum of 1 / (number of passages that name the entity) over the entities that both passages name, and of
-    1 / (number of passages that name both in one sentence) over the pairs of entities that a sentence of each passage names.
-    So passages that speak of the same two things are linked even where each of the two is too common to link anything. Every
-    sentence is read by itself, and so is the title. The idea of a graph of entities, sentences and passages without relations
-    is that of LinearRAG (Zhuang et al., 2025, https://arxiv.org/abs/2510.10114).
+    A link weighs the sum of 1 / (number of passages that name the entity) over the entities that both passages name, and of 1 /
+    (number of passages that name both in one sentence) over the pairs of entities that a sentence of each passage names. So
+    passages about the same two things are linked even if each of the two is too common to link anything. Every sentence is read
+    by itself, and so is the title. The idea of a graph of entities, sentences and passages without relations comes from
+    LinearRAG (Zhuang et al., 2025, https://arxiv.org/abs/2510.10114).
 
     Args:
         max_passages: an entity, or pair, that more passages have says too little about any two of them, and links nothing. Each
             makes at most ``max_passages`` ** 2 / 2 links.
-        mentions: how entities are found: by "rules" (runs of capitalised words and quoted titles, without any model; in
+        mentions: method of finding entities: by "rules" (runs of capitalised words and quoted titles, without any model; in
             scripts without capitals quoted titles alone), or by a spaCy pipeline, given as its name or folder.
         weight: of walking a link.
     """
@@ -41,7 +41,7 @@ class EntitySentences(SharedEntities):
         return ({*one.all, *_pairs(one)} for one in entities_by_sentence(items, self._finder))
 
     def evidence(self, source: SearchableItem, target: SearchableItem) -> LinkSentence | None:
-        """Return the sentence of the source that names most of what the target names too; of equals, the first."""
+        """Return the sentence of the source that names most of the target's entities; of equals, the first."""
         mine, theirs = entities_by_sentence([source, target], self._finder)
         shared = theirs.all
         counts = [len(names & shared) for names in mine.sentences]
@@ -52,7 +52,7 @@ class EntitySentences(SharedEntities):
 
 
 def _shown_mention(sentence: str, names: Iterable[str]) -> LinkSentence:
-    """The sentence with the mention of the longest of the names; or, where none is seen, all of it."""
+    """The sentence with the mention of the longest of the names; all of it if none is found."""
     return mention_of_longest(sentence, names) or sentence_at(sentence, 0, len(sentence))
 
 

@@ -84,8 +84,8 @@ class Hyperlinks(BaseLinkExtractor):
     def extend(self, joining: JoiningItems) -> Extracted:
         """Find the links from and to items that join: the same as when all items are indexed at once.
 
-        Links among earlier items stay as they were until ``compact``, with their weights, even where a new item carries the
-        same name too, or where the name now means the new item alone.
+        Links among earlier items keep their weights until ``compact``, even if a new item carries the same name too, or if the
+        name now means only the new item.
         """
         new_names = HashedRows.of(_names(joining.items.stream(_NAMING)))
         called = {_words_key(name) for item in joining.items.stream(_NAMING) for name in _called(item)}
@@ -161,7 +161,7 @@ class Hyperlinks(BaseLinkExtractor):
 
 
 def _names(items: Iterable[SearchableItem]) -> Iterator[tuple[str, int]]:
-    """Each name that an item may be called by, prefixed with how it is read, and the item's row."""
+    """Each name of an item, prefixed with the way it is read, and the item's row."""
     for row, item in enumerate(items):
         yield f"id {item.item_id}", row
         parent = item.metadata.get(_PARENT)
@@ -173,7 +173,7 @@ def _names(items: Iterable[SearchableItem]) -> Iterator[tuple[str, int]]:
 
 
 def _called(item: SearchableItem) -> list[str]:
-    """The names that an item may be called by."""
+    """The names of an item."""
     parent = item.metadata.get(_PARENT)
     return [name for name in (item.item_id, parent, item.title) if isinstance(name, str) and name]
 

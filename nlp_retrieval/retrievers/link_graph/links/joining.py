@@ -1,4 +1,4 @@
-"""What an extractor gets when items join an index: the items, and what the earlier segments have stored."""
+"""Input of an extractor when items join an index: the items, and the stored data of the earlier segments."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from nlp_retrieval.retrievers.link_graph.store.title_table import TitleTable
 
 
 class Extracted(NamedTuple):
-    """What an extractor found.
+    """Result of an extractor.
 
     Args:
-        links: those of its kind.
-        tables: what it will look up when items join, by name; rows count from 0 in the items that it read.
+        links: the links of its kind.
+        tables: data to look up when items join, by name; rows count from 0 in the items that it read.
     """
 
     links: Links
@@ -38,14 +38,13 @@ class JoiningItems:
     """Items that join an index.
 
     Args:
-        items: those that join.
-        everything: the items of the whole index; those that join come last.
+        items: the joining items.
+        everything: the items of the whole index; the joining ones come last.
         segments: the segments before them.
         kind: kind of the links to find.
-        prefix: how the names of this kind's stored tables begin.
-        titles: the titles of all items, where the extractor uses the same titles that are found in queries; else None.
-        scratch: the folder of the segment that is written, which holds the terms of the items that join; also for
-            temporary files.
+        prefix: of the names of this kind's stored tables.
+        titles: the titles of all items, if the extractor uses the same titles that are found in queries; else None.
+        scratch: the folder of the segment being written, which holds the terms of the joining items; also for temporary files.
     """
 
     items: ItemTable
@@ -73,7 +72,7 @@ class JoiningItems:
 
     @cached_property
     def all_terms(self) -> PassageTerms:
-        """The terms of all passages; those of the items that join stand in the scratch folder, which is their segment's."""
+        """The terms of all passages; those of the joining items are in the scratch folder, which is their segment's."""
         joined = SegmentFolder(self.scratch, self.first_row, len(self.everything))
         return PassageTerms.open_all([*self.segments, joined])
 
@@ -90,11 +89,11 @@ class JoiningItems:
         return HashedRows.joined(kept_tables(self.segments, self.prefix + name), hashes)
 
     def with_new(self, known: HashedRows, new: HashedRows) -> HashedRows:
-        """Join what :meth:`known` returned and a table of the items that join."""
+        """Join the result of :meth:`known` and a table of the joining items."""
         return HashedRows.joined([Placed(known, 0), Placed(new, self.first_row)])
 
     def of_all(self, extract: Callable[[ItemTable], Links]) -> Links:
-        """All links of the index, found anew; deleted items have none.
+        """All links of the index, extracted again; deleted items have none.
 
         Args:
             extract: finds the links of items, none of which is deleted.
@@ -109,7 +108,7 @@ class JoiningItems:
         return Links(rows[links.sources], rows[links.targets], links.weights)
 
     def touching(self, links: Links) -> Links:
-        """Keep the links with an item that joins at either end."""
+        """Keep the links with a joining item at either end."""
         return links.where(np.maximum(links.sources, links.targets) >= self.first_row)
 
 
@@ -117,7 +116,7 @@ def kept_tables(segments: Sequence[SegmentFolder], name: str) -> list[Placed]:
     """Open the table of a name that each of some segments stores.
 
     Raises:
-        IndexDamagedError: a file is missing, cut off or not part of a table, or names rows that are not there.
+        IndexDamagedError: a file is missing, cut off or not part of a table, or names rows that do not exist.
     """
     return [
         Placed(HashedRows.open(segment.folder, name, len(segment)), segment.first_row, segment.live) for segment in segments

@@ -15,12 +15,11 @@ from nlp_retrieval.retrievers.link_graph.store.links import Links
 
 @dataclass(frozen=True)
 class Meant:
-    """What tells the rows that carry a name apart.
+    """Likelihoods that tell the rows with the same name apart.
 
     Args:
-        likely: gives for sources, and for rows that carry a name they mention, how likely it is that they mean these rows;
-            above 0.
-        bearers: ``[rows]``, equal for rows that are parts of one thing, which bears the name: one document, one title.
+        likely: returns, for sources and rows that carry a name they mention, the likelihood that they mean these rows; above 0.
+        bearers: ``[rows]``, equal for rows that are parts of one bearer of the name: one document, one title.
     """
 
     likely: Callable[[Rows, Rows], Scores]
@@ -44,7 +43,7 @@ class NamedRows(Protocol):
 
 
 def names_itself(table: NamedRows, sources: Rows, names: NDArray[np.int64], n_items: int) -> NDArray[np.bool_]:
-    """Whether each source is among the rows that carry the name beside it, so that the name may mean the source itself."""
+    """Return whether each source carries the name that it gives, so that the name may mean the source itself."""
     carried = np.repeat(np.arange(len(table.offsets) - 1), np.diff(table.offsets)) * n_items + table.rows
     wanted = names * n_items + sources
     places = np.searchsorted(carried, wanted)
@@ -55,16 +54,16 @@ def names_itself(table: NamedRows, sources: Rows, names: NDArray[np.int64], n_it
 
 
 def shared_links(table: NamedRows, sources: Rows, names: NDArray[np.int64], n_items: int, meant: Meant | None = None) -> Links:
-    """Link each source to the rows that carry the name beside it, with a share of the name for each.
+    """Link each source to the rows that carry its name, with a share of the name for each.
 
     Args:
         table: the names; one that m rows carry has shares of 1/m, unless ``meant`` tells its carriers apart.
         sources: rows.
-        names: number of the name that each source gives. Where a source names a row more than once, the largest share counts.
+        names: number of the name that each source gives. If a source names a row more than once, the largest share counts.
         n_items: how many rows there are.
-        meant: how likely it is that a source means a row by a name. What bears the name has a share in proportion to the
-            likeliest of its rows, in equal parts for each of them; what is less than a tenth as likely as the likeliest is
-            not linked.
+        meant: the likelihood that a source means a row by a name. A bearer of the name has a share in proportion to the
+            likeliest of its rows, divided equally among them; a bearer less than a tenth as likely as the likeliest is not
+            linked.
     """
     keys: list[Rows] = [np.zeros(0, np.int64)]
     shares: list[NDArray[np.float32]] = [np.zeros(0, np.float32)]
@@ -103,12 +102,12 @@ def _carried(table: NamedRows, sources: Rows, names: NDArray[np.int64], meant: M
 
 
 def of_bearers(mention: Rows, bearers: Rows, likely: Scores) -> tuple[Scores, Rows]:
-    """Return for each row of each mention how likely the likeliest part of what it belongs to is, and how many parts that has.
+    """Return for each row of each mention the greatest likelihood among its bearer's parts, and the number of these parts.
 
     Args:
         mention: numbers of the mentions.
-        bearers: what the rows beside them belong to.
-        likely: of each row.
+        bearers: of the rows of the mentions.
+        likely: likelihood of each row.
     """
     order = np.lexsort((bearers, mention))
     first = np.ones(len(order), bool)

@@ -21,14 +21,14 @@ _TABLE = "parents"
 
 
 class SameParent(BaseLinkExtractor):
-    """Links the passages of a document that stand near each other; links have no direction, and no sentence as evidence.
+    """Links nearby passages of a document; links have no direction, and no sentence as evidence.
 
     Passages of one parent are counted in the order of the corpus. Two that are ``d`` apart, at most ``window``, are
     linked with weight 1/d: at most ``window`` links per passage, as all pairs of a long document would be too many.
 
     Args:
         parent: metadata that names the document a passage was cut from; ``ChunkingLoader`` writes "parent_id".
-        window: how far apart linked passages may be, 1 for direct neighbours only.
+        window: greatest distance of linked passages, 1 for direct neighbours only.
         weight: of walking a link.
     """
 
@@ -53,7 +53,7 @@ class SameParent(BaseLinkExtractor):
         return self.extracted(items).links
 
     def extracted(self, items: ItemTable, terms: PassageTerms | None = None) -> Extracted:
-        """Find the links, and which passages have which parent."""
+        """Find the links, and the passages of each parent."""
         del terms
         table = self._members(items)
         return Extracted(self._links(table), {_TABLE: table})

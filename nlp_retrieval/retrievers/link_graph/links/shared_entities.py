@@ -1,4 +1,4 @@
-"""Links between passages that talk about the same entity."""
+"""Links between passages that name the same entity."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from nlp_retrieval.retrievers.link_graph.store.passage_terms import PassageTerms
 from nlp_retrieval.text.entities import RULES, EntityFinder, EntityRule
 from nlp_retrieval.text.surfaces import Surface, first_mention, grouped, words_of
 
-# Links between passages that have something in common: a name, or two names in one sentence.
+# Links between passages that share a key, such as a name, or two names in one sentence.
 #
-# What passages have in common is a key: a text, stored as its hash with the rows that have it. A key that m passages have
-# links each two of them with weight 1/m.
+# A key is a text, stored as its hash with the rows that have it. A key that m passages have links each two of them with weight
+# 1/m.
 
 _TABLE = "entities"
 _STEP = 1024
@@ -109,8 +109,8 @@ class SharedEntities(SharedKeys):
     Args:
         max_passages: an entity that more passages name says too little about any two of them, and links nothing. An entity
             makes at most ``max_passages`` ** 2 / 2 links.
-        mentions: how entities are found: by "rules" (runs of capitalised words and quoted titles, without any model), or
-            by a spaCy pipeline, given as its name or folder.
+        mentions: method of finding entities: by "rules" (runs of capitalised words and quoted titles, without any model), or by
+            a spaCy pipeline, given as its name or folder.
         weight: of walking a link.
     """
 
@@ -147,11 +147,11 @@ class SharedEntities(SharedKeys):
 
 
 def mention_of_longest(text: str, names: Iterable[str]) -> LinkSentence | None:
-    """Return the sentence that first mentions the longest of some names that a text mentions; None where it mentions none.
+    """Return the sentence that first mentions the longest of some names that a text mentions; None if it mentions none.
 
     Args:
         text: the whole text.
-        names: normalised, as they were found in it.
+        names: normalised, as found in it.
     """
     for name in sorted(names, key=lambda name: (-len(name), name)):
         span = first_mention(text, [Surface(words_of(name), lower=True)])

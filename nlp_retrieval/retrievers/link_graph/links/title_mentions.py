@@ -27,7 +27,7 @@ from nlp_retrieval.retrievers.link_graph.store.passage_terms import PassageTerms
 from nlp_retrieval.retrievers.link_graph.store.title_table import TitleTable
 from nlp_retrieval.text.surfaces import Surface, SurfaceMatcher, first_mention, surfaces_of
 
-# How close two passages are by their words: the cosine of their terms, weighted by inverse document frequency squared.
+# Closeness of two passages by their words: the cosine of their terms, weighted by inverse document frequency squared.
 
 _PAIRS_AT_ONCE = 1 << 14
 
@@ -35,8 +35,8 @@ _PAIRS_AT_ONCE = 1 << 14
 class TermCloseness:
     """The closeness of pairs of passages.
 
-    A pair has the cosine of two vectors that hold, for each term of a passage, its inverse document frequency. Titles are
-    part of a passage. Stop words count like other terms: so many passages have them that they weigh next to nothing.
+    A pair has the cosine of two vectors that hold, for each term of a passage, its inverse document frequency. Titles are part
+    of a passage. Stop words count like other terms: they are so common that they weigh next to nothing.
 
     Args:
         terms: those of all passages.
@@ -49,7 +49,7 @@ class TermCloseness:
         """Return the cosine of each pair, 0 to 1; memory is bounded by some thousands of pairs.
 
         Args:
-            ones: rows, where equal ones should stand together.
+            ones: rows; equal ones should be adjacent.
             others: rows.
         """
         cosines = np.zeros(len(ones))
@@ -96,7 +96,7 @@ def _shared(
 
 
 _STEP = 1024
-_FLOOR = 0.05  # of what speaks for a passage that carries a name: one without it is less likely, not impossible
+_FLOOR = 0.05  # least evidence for a passage that carries a name: one without any is less likely, not impossible
 
 
 class TitleMentions(BaseLinkExtractor):
@@ -107,18 +107,17 @@ class TitleMentions(BaseLinkExtractor):
     and do not overlap. Repeated mentions in one passage count once; a mention that may mean the passage itself links
     nothing. A link weighs its share, divided by the number of passages that mention the target to the power of ``rarity``.
 
-    A title that one passage carries has a share of 1. One that several carry is shared out among them by prior and context,
-    as entity linking does: a passage counts more that says its own name, and that is close by its words to the one that
-    mentions it (:class:`TermCloseness`). Passages with exactly the same
-    title are parts of one document: it counts by its likeliest part, and its parts share evenly. What is unlikely is not
-    linked.
+    A title that one passage carries has a share of 1. One that several carry is shared among them by prior and context, as in
+    entity linking: a passage counts more if it says its own name, and if its words are close to those of the passage that
+    mentions it (:class:`TermCloseness`). Passages with exactly the same title are parts of one document: it counts by its
+    likeliest part, and its parts share evenly. Unlikely passages are not linked.
 
     Args:
         aliases: metadata with other titles of a passage, a string or a list of strings.
         min_characters: length of the shortest title of one word that counts; shorter ones need capitals ("U2", "NASA").
-        rarity: how much less a link to an often mentioned passage weighs; 0 for not at all.
+        rarity: discount for links to often mentioned passages; 0 for none.
         max_shared: a title that more passages carry links nothing, as each share would be tiny.
-        context: power to which likeness of words counts; 0 shares a title of m passages out evenly, 1/m to each.
+        context: exponent of the closeness of words; 0 shares a title of m passages evenly, 1/m to each.
         along: weight of walking a link from the mentioning passage to the mentioned one.
         against: weight of walking it from the mentioned passage to the mentioning one.
     """
@@ -146,7 +145,7 @@ class TitleMentions(BaseLinkExtractor):
         self.against = against
 
     def surfaces(self, items: ItemTable) -> Iterator[tuple[int, Surface]]:
-        """Yield the rows of the items and the surfaces of each, as a matcher or a title table takes them."""
+        """Yield the rows of the items and the surfaces of each, for a matcher or a title table."""
         for row, item in enumerate(items.stream({"title", self.aliases})):
             for surface in self._surfaces(item):
                 yield row, surface
@@ -166,14 +165,14 @@ class TitleMentions(BaseLinkExtractor):
         return Extracted(self._weighed(links, np.bincount(links.targets, minlength=len(items))))
 
     def extend(self, joining: JoiningItems) -> Extracted:
-        """Find which passages the joining ones mention, and which earlier ones mention them; deleted passages do not count.
+        """Find the passages that joining ones mention, and the earlier ones that mention these; deleted passages do not count.
 
         These are the links that touch the new passages when all are indexed at once, with the same shares. Until
         ``compact`` four things differ:
 
         - Links among earlier passages keep their shares, even where new passages carry the title too or deleted ones did,
           and where words have become more or less frequent since.
-        - Such links stay where the text now mentions a longer title of a new passage, and are missing where it mentioned a
+        - Such links stay even if the text now mentions a longer title of a new passage, and are missing if it mentioned a
           longer title of a deleted one.
         - ``rarity`` uses the number of passages that mentioned the target when the link was found.
         - A new title is not looked for in earlier passages if its two rarest words occur together in more than 1,000 of

@@ -49,7 +49,7 @@ def open_added_links(segment: SegmentFolder) -> dict[str, Links]:
     """Map the links of a segment, and check each once.
 
     Raises:
-        IndexDamagedError: a file is missing or cannot be read, or holds no links of this segment.
+        IndexDamagedError: a file is missing or unreadable, or holds no links of this segment.
     """
     path = segment.folder / _FILE
     try:
@@ -79,7 +79,7 @@ def open_added_links(segment: SegmentFolder) -> dict[str, Links]:
 def open_graph(segments: Sequence[SegmentFolder]) -> LinkGraph:
     """Open the links of all segments of an index as one graph of all rows, without links to or from deleted items.
 
-    A graph of one segment from which nothing was deleted stays mapped; any other is built in memory.
+    A single segment without deleted items stays mapped; any other graph is built in memory.
 
     Raises:
         IndexDamagedError: a file is missing or cannot be read, or the files contradict one another.
@@ -116,16 +116,16 @@ def join_added_links(segments: Sequence[SegmentFolder]) -> dict[str, Links]:
 
 
 def live_of(segments: Sequence[SegmentFolder]) -> Mask:
-    """Return which items of adjacent segments are not deleted, as one mask."""
+    """Return a mask of the items of adjacent segments that are not deleted."""
     return np.concatenate([np.ones(len(part), bool) if part.live is None else part.live for part in segments])
 
 
 def live_among(everything: ItemTable, segments: Sequence[SegmentFolder]) -> Mask:
-    """Return which items are not deleted when some join an index, as one mask.
+    """Return a mask of the items that are not deleted when some join an index.
 
     Args:
-        everything: the items of the index and those that join.
-        segments: of the index before.
+        everything: the items of the index and the joining ones.
+        segments: of the index before they join.
     """
     before = live_of(segments)
     live = np.ones(len(everything), bool) if everything.live is None else everything.live.copy()

@@ -1,4 +1,4 @@
-"""Tables from texts to rows that live in flat files.
+"""Tables from texts to rows, in flat files.
 
 Keys are stored as 64-bit hashes (BLAKE2b) in ascending order, so that a table is mapped, not loaded, and a look-up is a
 binary search. Among ten million keys, the probability that any two collide is 3 in a million.
@@ -78,12 +78,12 @@ class HashedRows:
         """Map a table that :meth:`write` wrote, and check it once.
 
         Args:
-            folder: where it is.
+            folder: of the table.
             name: name of the table.
-            n_rows: how many rows there are.
+            n_rows: number of rows.
 
         Raises:
-            IndexDamagedError: a file is missing, cut off or not part of a table, or names rows that are not there.
+            IndexDamagedError: a file is missing, cut off or not part of a table, or names rows that do not exist.
         """
         hashes: Hashes = mapped(folder / f"{name}_hashes.npy", np.uint64)
         offsets: Rows = mapped(folder / f"{name}_offsets.npy", np.int64)
@@ -97,7 +97,7 @@ class HashedRows:
         return cls(hashes, offsets, rows)
 
     def find(self, hashes: Hashes) -> Rows:
-        """Return the numbers of the keys with these hashes, -1 where there is no such key."""
+        """Return the numbers of the keys with these hashes, -1 if there is no such key."""
         places = np.searchsorted(self.hashes, hashes)
         found = np.zeros(len(hashes), bool)
         inside = places < len(self.hashes)
@@ -114,8 +114,8 @@ class Placed(NamedTuple):
 
     Args:
         table: its rows count from 0.
-        first_row: row in the index at which the segment begins.
-        live: which of its rows are not deleted; None if none is.
+        first_row: first row of the segment in the index.
+        live: True for its rows that are not deleted; None if none is.
     """
 
     table: HashedRows

@@ -1,8 +1,8 @@
-"""A directed graph over passages in memory-mapped files: which links there are, and the steps a walk may take.
+"""A directed graph over passages in memory-mapped files, and the steps that a walk may take.
 
-Nodes are item rows. Links come in kinds, and each is stored twice: along, at its source, and against, at its target. The
-links of a node are contiguous, so a walk from a few nodes reads their stretches and nothing else. The weight of a kind is
-given when the graph is used, not when it is written: sums per node and type normalise the steps for any weights.
+Nodes are item rows. Links come in kinds, and each is stored twice: along, at its source, and against, at its target. The links
+of a node are contiguous, so a walk from a few nodes reads only their ranges. The weight of a kind is given when the graph is
+used, not when it is written: sums per node and type normalise the steps for any weights.
 
 No node ever links to itself, a kind links a pair at most once in each direction, and for each entry (v, u, along) at v
 there is an entry (u, v, against) at u with the same weight.
@@ -64,7 +64,7 @@ def write_link_graph(folder: Path, n_nodes: int, links: Mapping[str, Links]) -> 
 
 @dataclass(frozen=True, eq=False)
 class LinkGraph:
-    """A graph in columns, which :meth:`open` maps read-only from the files of :func:`write_link_graph`.
+    """A graph in columns; :meth:`open` maps them read-only from the files of :func:`write_link_graph`.
 
     Args:
         n_links: by kind, in the order of the types; each link counts once.
@@ -118,7 +118,7 @@ class LinkGraph:
         """Map the files of a graph, and check every number once, because compiled code uses them as indices.
 
         Raises:
-            IndexDamagedError: a file is missing or cannot be read, or the files contradict one another.
+            IndexDamagedError: a file is missing or unreadable, or the files contradict one another.
         """
         path = folder / "graph.json"
         try:
@@ -184,10 +184,10 @@ class LinkGraph:
 
 @dataclass(frozen=True)
 class Pulls:
-    """The transposed steps, for passes over the whole graph: steps into a node are stored in the node's own stretch.
+    """The transposed steps, for passes over the whole graph: steps into a node are stored in the node's own range.
 
     Args:
-        probabilities: ``[2 * links]``, of the step from the neighbour to the node that owns the stretch.
+        probabilities: ``[2 * links]``, of the step from the neighbour to the node that owns the range.
         dangling: ``[nodes]``, whether no step leads out of the node.
         blocks: the parts of one pass: nodes with links, the slice of their entries, and where each node's begin in it.
     """
@@ -209,7 +209,7 @@ class WeightedGraph:
     graph: LinkGraph
     type_weights: Scores
     _workspaces: list[Workspace] = field(default_factory=list, init=False, repr=False)
-    """Those that no local walk uses at the moment."""
+    """Workspaces that no local walk uses at the moment."""
 
     _pulls: list[Pulls] = field(default_factory=list, init=False, repr=False)
     _pulling: ClassVar[Lock] = Lock()
@@ -247,13 +247,13 @@ class WeightedGraph:
 
     @contextmanager
     def workspace(self) -> Iterator[Workspace]:
-        """Lend what a local walk writes to, all 0 where it has to be; taking memory anew costs more than a short walk.
+        """Lend the memory of a local walk, all 0 where it must be; a new allocation costs more than a short walk.
 
-        Who lets an error through does not give it back: it may not be 0 any more.
+        After an error the memory is not returned: it may not be 0 any more.
         """
         try:
             lent = self._workspaces.pop()
-        except IndexError:  # the first walk, or all are in use by other threads
+        except IndexError:  # first walk, or all in use by other threads
             lent = Workspace.of(self.graph.n_nodes)
         yield lent
         self._workspaces.append(lent)

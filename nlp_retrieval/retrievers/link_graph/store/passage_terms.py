@@ -1,4 +1,4 @@
-"""Which terms the passages of an index have, from which follows how much of a query one passage, or several together, cover."""
+"""The terms of the passages of an index, for the share of a query that one passage, or several together, cover."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class PassageTerms:
         return cls(segments, [TermFiles.open(segment.folder, len(segment)) for segment in segments])
 
     def write_joined(self, folder: Path) -> None:
-        """Write the terms of the passages that are not deleted as those of one segment."""
+        """Write the terms of passages that are not deleted as one segment."""
         parts: list[list[NDArray[Any]]] = []
         for segment, files in zip(self._segments, self._files, strict=True):
             rows = np.arange(len(segment)) if segment.live is None else np.flatnonzero(segment.live)
@@ -105,27 +105,27 @@ class PassageTerms:
         return self._gathered(rows, "hashes", "offsets")
 
     def named(self, rows: Rows) -> Scores:
-        """Return for each passage how much it is about what its title names: 0 to 1, and 1 without a title.
+        """Return for each passage the extent to which it is about its title: 0 to 1, and 1 without a title.
 
-        That is twice the share of the title's terms that its content has, at most 1 (of the parts of a document with one
-        title, that of the part that has most).
+        This is twice the share of the title's terms that its content has, at most 1 (for the parts of a document with one
+        title, the greatest of their shares).
         """
         named: Scores = np.minimum(1.0, 2.0 * self._named[rows].astype(np.float64))
         return named
 
     @cached_property
     def bearers(self) -> Rows:
-        """``[rows]``: equal for passages that have the same title; what has none stands for itself, below 0."""
+        """``[rows]``: equal for passages with the same title; each passage without one has a number of its own, below 0."""
         keys = np.concatenate([np.zeros(0, np.int64), *(files.title_keys for files in self._files)])
         return np.where(keys > 0, keys, -1 - np.arange(len(keys)))
 
     @cached_property
     def _named(self) -> NDArray[np.float32]:
-        """``[rows]``: which share of the title's terms a passage has, or the most of those that have the same title."""
+        """``[rows]``: the share of the title's terms in a passage, or the greatest of all passages with the same title."""
         named = np.concatenate([np.zeros(0, np.float32), *(files.named for files in self._files)])
         for segment in self._segments:
             if segment.live is not None:
-                named[segment.rows][~segment.live] = 0.0  # what is deleted says nothing of the others
+                named[segment.rows][~segment.live] = 0.0  # deleted passages do not count for the others
         keys = self.bearers
         order = np.argsort(keys, kind="stable")
         ordered = keys[order]
@@ -135,7 +135,7 @@ class PassageTerms:
         return named
 
     def title_shares(self, query: str, rows: Rows) -> Scores:
-        """Return for each passage which share of its title's terms a query has; 0 without a title."""
+        """Return for each passage the share of its title's terms in a query; 0 without a title."""
         wanted = np.array([term_of(word) for word in words_of(query)], np.uint32)
         terms, counts = self._gathered(rows, "title_hashes", "title_offsets")
         owner = np.repeat(np.arange(len(rows)), counts)
@@ -185,7 +185,7 @@ class PassageTerms:
         return by_phrase
 
     def _by_segment(self, rows: Rows) -> Iterator[tuple[int, Rows]]:
-        """The segments that hold some rows, by number, and the positions of those rows."""
+        """The segments of some rows, by number, and the positions of the rows."""
         owner = np.searchsorted(self._starts, rows, "right") - 1
         for number in np.unique(owner).tolist():
             yield number, np.flatnonzero(owner == number)
@@ -209,7 +209,7 @@ class PassageTerms:
         return np.where(self._vocabulary[places] == terms, self._passages[places], 0).astype(np.float64)
 
     def _postings(self, terms: Terms) -> tuple[Rows, Rows]:
-        """The passages that have each of some terms: where each list begins, and all lists."""
+        """The passages that have each of some terms: the offsets of the lists, and all lists."""
         marked = np.zeros(1 << _MARKED_BITS, bool)
         marked[terms >> (32 - _MARKED_BITS)] = True
         numbers, rows = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
@@ -229,13 +229,13 @@ class PassageTerms:
 
 
 def _counted(segments: Sequence[SegmentFolder], files: Sequence[TermFiles]) -> tuple[Terms, NDArray[np.int64]]:
-    """All terms, and how many of the passages that are not deleted have each."""
+    """All terms, and the number of passages that have each, without deleted ones."""
     vocabulary = np.unique(np.concatenate([part.vocabulary for part in files]))
     passages = np.zeros(len(vocabulary), np.int64)
     for segment, part in zip(segments, files, strict=True):
         passages[np.searchsorted(vocabulary, part.vocabulary)] += part.passages
         if segment.live is not None:
             deleted = part.terms_of(np.flatnonzero(~segment.live))
-            deleted = deleted[np.isin(deleted, vocabulary)]  # a damaged file may hold others
+            deleted = deleted[np.isin(deleted, vocabulary)]  # a damaged file may hold other values
             passages -= np.bincount(np.searchsorted(vocabulary, deleted), minlength=len(vocabulary))
     return vocabulary[passages > 0], passages[passages > 0]

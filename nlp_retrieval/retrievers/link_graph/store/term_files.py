@@ -1,7 +1,7 @@
 """The terms of the passages of one segment in flat files: those of title and content, and those of the title.
 
 A term is a stemmed word (Porter), stored as a 32-bit hash. In a collection of a million terms, a given term collides with
-another with a probability of 1 in 4,000; a collision changes a share of coverage and nothing else.
+another with a probability of 1 in 4,000; a collision only changes a share of coverage.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ class TermFiles:
         hashes: terms of title and content; passage i has ``hashes[offsets[i]:offsets[i + 1]]``, ascending, each once.
         offsets: ``[passages + 1]``.
         vocabulary: all terms, ascending.
-        passages: for each term of the vocabulary, how many passages have it.
+        passages: for each term of the vocabulary, the number of passages that have it.
         title_hashes: the same for the titles alone.
         title_offsets: ``[passages + 1]``.
         title_keys: ``[passages]``, equal for equal titles; 0 without a title.
-        named: ``[passages]``, which share of the title's terms the content has, 0 to 1; 1 without a title.
+        named: ``[passages]``, the share of the title's terms in the content, 0 to 1; 1 without a title.
     """
 
     hashes: Terms
@@ -100,7 +100,7 @@ class TermFiles:
 
     @classmethod
     def open(cls, folder: Path, n_passages: int) -> TermFiles:
-        """Map what :meth:`write` wrote.
+        """Map the files that :meth:`write` wrote.
 
         Raises:
             IndexDamagedError: a file is missing, cut off, or not such a file.
@@ -131,7 +131,7 @@ class TermFiles:
 
 
 def term_of(word: str) -> int:
-    """Return the hash of a word as it is compared; never 0."""
+    """Return the hash of a word in its compared form; never 0."""
     return crc32(_stemmer()(word).encode("utf-8", "surrogatepass")) or 1
 
 

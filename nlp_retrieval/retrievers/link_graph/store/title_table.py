@@ -1,7 +1,7 @@
-"""The titles of an index in flat files, to find them in queries and texts.
+"""The titles of an index in flat files, for finding them in queries and texts.
 
-The table is mapped, not loaded. Beside the titles it stores their beginnings, so that the search for a title at a word of
-a text stops as soon as no title goes on this way.
+The table is mapped, not loaded. It also stores the beginnings of titles, so that the search for a title at a word of a text
+stops as soon as no title continues in this way.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _TABLE, _PREFIXES = "title", "title_prefixes.npy"
 
 @dataclass(frozen=True, eq=False)
 class TitleMention:
-    """Where a query names a title.
+    """Mention of a title in a query.
 
     Args:
         rows: the items that carry the title or alias.
         start: where in the query the mention begins, in characters.
         end: where it ends.
-        text: what the query says there.
+        text: the wording of the query there.
     """
 
     rows: Rows
@@ -76,11 +76,11 @@ class TitleTable:
         """Map a table that :meth:`write` wrote.
 
         Args:
-            folder: where it is.
-            n_rows: how many rows there are.
+            folder: of the table.
+            n_rows: number of rows.
 
         Raises:
-            IndexDamagedError: a file is missing, cut off or not part of a table, or names rows that are not there.
+            IndexDamagedError: a file is missing, cut off or not part of a table, or names rows that do not exist.
         """
         prefixes: Hashes = mapped(folder / _PREFIXES, np.uint64)
         check_rising(folder / _PREFIXES, prefixes)
@@ -90,7 +90,7 @@ class TitleTable:
     def open_all(cls, segments: Sequence[SegmentFolder]) -> TitleTable:
         """Open the tables of all segments as one, with rows of the index that are not deleted.
 
-        The table of a single segment from which nothing was deleted stays mapped; otherwise they are joined in memory.
+        The table of a single segment without deleted items stays mapped; other tables are joined in memory.
         """
         tables = [cls.open(segment.folder, len(segment)) for segment in segments]
         if len(tables) == 1 and segments[0].live is None:
@@ -100,7 +100,7 @@ class TitleTable:
     @classmethod
     def joined(cls, parts: Sequence[tuple[TitleTable, int, Mask | None]]) -> TitleTable:
         """Join tables, each given with the first row of its segment and its rows that are not deleted (None for all)."""
-        prefixes = np.unique(np.concatenate([part._prefixes for part, _, _ in parts]))  # those of deleted titles do no harm
+        prefixes = np.unique(np.concatenate([part._prefixes for part, _, _ in parts]))  # prefixes of deleted titles do no harm
         return cls(HashedRows.joined([Placed(part.table, first_row, live) for part, first_row, live in parts]), prefixes)
 
     def renumbered(self, new_rows: Rows) -> TitleTable:
@@ -117,13 +117,13 @@ class TitleTable:
         return [TitleMention(self.table.rows_of(number), start, end, query[start:end]) for number, start, end in mentions]
 
     def named_in(self, texts: Sequence[str]) -> list[set[int]]:
-        """Return the numbers of the titles that each text mentions, as a matcher does; meant for hundreds of texts at once."""
+        """Return the numbers of the titles that each text mentions, like a matcher; meant for hundreds of texts at once."""
         return [{number for number, _, _ in mentions} for mentions in self._mentioned(texts, has_case=True)]
 
     def _mentioned(self, texts: Sequence[str], *, has_case: bool) -> list[list[tuple[int, int, int]]]:
         """The mentions in each text, in order: number of the title, and where the mention begins and ends."""
         words: list[str] = []
-        alone: list[bool] = []  # whether a title of this one word must begin in lower case to be mentioned here
+        alone: list[bool] = []  # whether a title of one word must begin in lower case to be mentioned here
         longer: list[bool] = []  # the same for a title of several words that begins here
         ends: list[int] = []
         spans = []

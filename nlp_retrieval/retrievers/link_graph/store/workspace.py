@@ -1,4 +1,4 @@
-"""What walks over a graph write to, kept with the graph from one walk to the next."""
+"""Memory for walks over a graph, kept with the graph from one walk to the next."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Workspace"]
 
 
 class Workspace(NamedTuple):
-    """What a local walk writes to, in place.
+    """Memory of a local walk, written in place.
 
     Args:
         waiting: ``[nodes]``, mass that waits; all 0 between walks.
@@ -28,5 +28,5 @@ class Workspace(NamedTuple):
 
     @classmethod
     def of(cls, n_nodes: int) -> Workspace:
-        """Return one for a graph of so many nodes."""
+        """Return a workspace for a graph with this many nodes."""
         return cls(np.zeros(n_nodes), np.zeros(n_nodes), np.empty(2 * n_nodes, np.int64), np.empty(n_nodes, np.int64))

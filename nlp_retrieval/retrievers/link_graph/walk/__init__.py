@@ -1,1 +1,1 @@
-"""Random walks along links, and what they say of a passage."""
+"""Random walks along links, and the evidence they give for a passage."""

@@ -16,7 +16,7 @@ class LinkChain:
 
     Args:
         rows: the nodes, from the restart to the end; at least one.
-        strength: the share of walks that restart at the first node and take just this path.
+        strength: the share of walks that restart at the first node and take exactly this path.
     """
 
     rows: list[int]
@@ -28,19 +28,19 @@ def strongest_chains(
 ) -> list[LinkChain | None]:
     """Find the strongest chain to each target, by dynamic programming over the number of links.
 
-    Among equally strong chains the shorter wins; among equally long ones the one whose last row but one is lower, and so on
-    back to the first.
+    Of equally strong chains the shorter wins; of equally long ones the one with the lower last row but one, and so on back to
+    the first.
 
     Args:
         graph: the links that the walk follows.
         restart_rows: the nodes where it restarts, ascending.
-        restart_shares: how often it restarts at each; they sum to 1.
+        restart_shares: share of the restarts at each; they sum to 1.
         targets: nodes to explain.
         damping: probability of following a link.
         longest: the most links that a chain may have.
 
     Returns:
-        Per target a chain, or None where none of at most ``longest`` links reaches it.
+        Per target a chain, or None if none of at most ``longest`` links reaches it.
     """
     some = restart_shares > 0
     layers = [_Layer(restart_rows[some], restart_shares[some], np.zeros(0, np.int64))]

@@ -1,13 +1,13 @@
 """The evidence for a candidate of a multi-hop search, as columns whose weighted sum is its score.
 
-The walk over the links says what is near the seeds; it does not say whether a passage, together with those it is linked
-to, answers the query. ``chain`` does: how much of the query's information a passage covers together with its best linked
-neighbour among the candidates. ``complement`` is what it adds to the foremost candidate. Both are needed where one
-passage alone cannot cover a query, which is what multi-hop means.
+The walk over the links finds passages near the seeds, but not whether a passage, together with those it is linked to, answers
+the query. ``chain`` tells this: the part of the query's information that a passage covers together with its best linked
+neighbour among the candidates. ``complement`` is the part that it adds to the first candidate. Both are needed if one passage
+alone cannot cover a query, as in multi-hop questions.
 
-Whether it is meant is told by the links: which share of the candidates mentions another or is mentioned by one. What the
-foremost candidate lacks speaks for passages that are linked to it, and for others only as much as that share; the rest of it is
-how much the fusion of the seeds counts (``fused``).
+The links show whether a query is multi-hop, by the share of the candidates that mention another or are mentioned by one. The
+query's information that the first candidate lacks is evidence for passages linked to it, and for others only by that share; the
+fusion of the seeds (``fused``) counts by the rest of the share.
 """
 
 from __future__ import annotations
@@ -42,17 +42,16 @@ DEFAULT_WEIGHTS: dict[str, float] = {
 
 ``pagerank`` is the natural logarithm of a share of the walk, ``fused`` the reciprocal rank fusion of the seeds (0 to 1, the
 first place with all of them) times the share of candidates that no link with a direction connects, ``similarity`` the encoder's
-inner product with the query, ``titles`` how certainly the query names the passage (0 to 1), ``title_coverage`` which share of
-its title's terms the query has, ``named`` how much the passage is about what its title names (0 to 1, see
+inner product with the query, ``titles`` the certainty that the query names the passage (0 to 1), ``title_coverage`` the share
+of its title's terms in the query, ``named`` the extent to which the passage is about its title (0 to 1, see
 :meth:`~nlp_retrieval.retrievers.link_graph.store.passage_terms.PassageTerms.named`), ``coverage``, ``complement`` and the
 chains shares of the query's information (0 to 1): ``chain`` over links of any kind, ``chain_along`` together with a passage
 that this one points to, ``chain_against`` together with one that points to it.
 
 They were fitted to 1,018 HotpotQA questions over 31,857 passages with all-MiniLM-L6-v2, and over three haystacks of ten times
 as many (``python -m bench.multihop.crowd``), the collection counting as much as the three together; then rounded. That was
-before links weighed ``complement``. ``fused`` was chosen beside them, where links matter and where they do not
-(``python -m bench.harmless``). The inner products of another encoder are distributed differently, so with another encoder it
-pays to tune.
+before links weighed ``complement``. ``fused`` was chosen in addition, with and without relevant links (``python -m
+bench.harmless``). The inner products of another encoder are distributed differently, so tune the weights for another encoder.
 """
 
 _LARGEST = 1_000_000

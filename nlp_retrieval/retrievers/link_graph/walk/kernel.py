@@ -20,7 +20,7 @@ def sweep(
         neighbours: of the graph.
         probabilities: of the steps from neighbour to node.
         restart: ``[nodes]``.
-        damping: how much of a neighbour's rank walks on.
+        damping: share of a neighbour's rank that walks on.
         ranks: ``[nodes]``, changed in place.
     """
     for node in range(len(ranks)):
@@ -60,7 +60,7 @@ def spread(
         ready: ``[nodes]``, receives the nodes whose residual rose above their bound.
 
     Returns:
-        How many nodes rose above epsilon, above 0, and above their bound.
+        The numbers of nodes that rose above epsilon, above 0, and above their bound.
     """
     n_above, n_reached, n_ready = 0, 0, 0
     for place in range(len(nodes)):

@@ -1,13 +1,13 @@
-"""Personalized PageRank: how often a walk that keeps returning to the restart nodes is at each node.
+"""Personalized PageRank: the share of time that a walk which keeps returning to the restart nodes spends at each node.
 
 The walk follows a link with probability ``damping`` and restarts otherwise, or where no link leads on (Page et al. 1999,
 The PageRank Citation Ranking; Haveliwala 2002, Topic-Sensitive PageRank). Let x solve ``x = (1 - d) s + d P' x``, in
 which mass at dangling nodes is lost; the walk's distribution is x divided by its sum. Both algorithms here approach x
 from below, so the mass that is still missing bounds the error.
 
-``pagerank`` passes over the whole graph until the error is within a tolerance; ``local_pagerank`` looks only at links
-near the restart nodes. Both run in numpy or in a numba kernel, which ``auto`` compiles once numpy has taken as long as
-compiling would. For ``local_pagerank`` the two give the same bits, for ``pagerank`` they agree within the tolerance.
+``pagerank`` passes over the whole graph until the error is within a tolerance; ``local_pagerank`` reads only links near the
+restart nodes. Both run in numpy or in a numba kernel, which ``auto`` compiles once numpy has taken as long as compiling would.
+For ``local_pagerank`` the two give the same bits, for ``pagerank`` they agree within the tolerance.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _loops = CompiledLoops(compiling_seconds=1.5)
 
 @dataclass(frozen=True)
 class Restarts:
-    """Where the walk of each query restarts.
+    """Restarts of each query's walk.
 
     Args:
         offsets: ``[queries + 1]``; query i owns ``offsets[i]:offsets[i + 1]`` of the columns.
@@ -70,7 +70,7 @@ class Restarts:
 
 @dataclass(frozen=True)
 class LocalRanks:
-    """What forward push found per query: the nodes near its restarts, with ranks that are never too high.
+    """Result of forward push per query: the nodes near its restarts, with ranks that are never too high.
 
     Let x be the solution before it is divided by its sum (see the module), p the part of it that was found, and e a bound on
     the mass that was not followed to its end: ``p <= x`` at every node, and ``sum(x) <= sum(p) + e``. The ranks are
@@ -83,7 +83,7 @@ class LocalRanks:
         ranks: above 0; those of a query sum to ``1 - errors``, or to 0 where it has no restarts.
         errors: ``[queries]``, the L1 distance to the exact ranks, including those of nodes that are not listed; up to
             the rounding of the graph's sums, about 1e-7.
-        work: ``[queries]``, how many stored links were looked at.
+        work: ``[queries]``, number of stored links read.
     """
 
     offsets: Rows
@@ -99,8 +99,8 @@ def pagerank(
     """Compute Personalized PageRank by passes over the whole graph (Gauss-Seidel), one query after another.
 
     Args:
-        graph: what the walk follows.
-        restarts: where it restarts.
+        graph: the links that the walk follows.
+        restarts: of the walk.
         damping: probability of following a link, at least 0 and below 1.
         tolerance: no row of the result is further than this from the exact distribution, in L1.
         backend: ``"auto"``, ``"numpy"`` or ``"numba"``, see the module.
@@ -139,16 +139,16 @@ def pagerank(
 def local_pagerank(
     graph: WeightedGraph, restarts: Restarts, damping: float, epsilon: float = 1e-6, backend: Backend = "auto"
 ) -> LocalRanks:
-    """Compute Personalized PageRank near the restart nodes by forward push, and say how far it is off.
+    """Compute Personalized PageRank near the restart nodes by forward push, with a bound on its error.
 
-    Mass waits at nodes; a node where more than ``epsilon`` per stored link waits keeps ``1 - damping`` of it and sends the
-    rest on, until there is no such node (Andersen, Chung, Lang, FOCS 2006, Local Graph Partitioning using PageRank
-    Vectors). So at most ``1 / (epsilon (1 - damping))`` stored links are looked at per query, however large the graph is.
-    At the end, nodes where more than epsilon still waits keep the share ``1 - damping`` of it, too.
+    Mass waits at nodes; a node where more than ``epsilon`` per stored link waits keeps ``1 - damping`` of it and sends the rest
+    on, until there is no such node (Andersen, Chung, Lang, FOCS 2006, Local Graph Partitioning using PageRank Vectors). So at
+    most ``1 / (epsilon (1 - damping))`` stored links are read per query, whatever the size of the graph. At the end, nodes
+    where more than epsilon still waits also keep the share ``1 - damping`` of it.
 
     Args:
-        graph: what the walk follows.
-        restarts: where it restarts.
+        graph: the links that the walk follows.
+        restarts: of the walk.
         damping: probability of following a link, at least 0 and below 1.
         epsilon: above 0; smaller is closer and takes longer.
         backend: ``"auto"``, ``"numpy"`` or ``"numba"``, see the module.
@@ -176,8 +176,8 @@ class _Push:
     """Forward push for one query after another; between queries only the nodes that were touched are cleared.
 
     Args:
-        graph: what the walk follows.
-        workspace: what it writes to.
+        graph: the links that the walk follows.
+        workspace: memory that it writes to.
         damping: probability of following a link.
         epsilon: the most mass per stored link that may still wait at the end.
         step: does one round.
@@ -228,7 +228,7 @@ def _step_by_numpy(push: _Push, nodes: Rows, carried: Scores) -> tuple[Rows, Row
         np.add.at(push.waiting, reached, received)
         above = reached[push.waiting[reached] > push.epsilon]
         numbers = np.arange(len(above))
-        push.noted[above] = numbers  # of equal nodes the last stays
+        push.noted[above] = numbers  # of equal nodes the last remains
         above = above[push.noted[above] == numbers]
         offsets = push.graph.graph.offsets
         ready = np.sort(above[push.waiting[above] > push.epsilon * (offsets[above + 1] - offsets[above])])
