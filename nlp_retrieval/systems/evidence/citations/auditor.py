@@ -225,7 +225,7 @@ class CitationAuditor:
         return _ReadCitation(read, judgement, there)
 
     def _supporting_version(self, citation: Citation) -> str:
-        """Return, in words, the earlier version of a source with which its citation would have passed; empty if there is none."""
+        """Return the earlier version of a source with which its citation would have passed, in words; empty if none."""
         for version in reversed(self.index.versions(citation.url)[:-1][-_EARLIER_VERSIONS:]):
             if self._passes(self._reading(citation, version, newest=False)):
                 return f"the version fetched {version.fetch_date}" if version.fetch_date else "an earlier version"

@@ -1,4 +1,4 @@
-"""Export of a project's passages as a collection in BEIR's layout, with claims that people judged, for a benchmark of searchers.
+"""Export of a project's passages as a collection in BEIR's layout, with judged claims, for a benchmark of searchers.
 
 A judged claim names a source by its URL, and may quote it; the passages that contain the quote are the gold. An interrupted
 export leaves no judgements, so that a benchmark refuses it.

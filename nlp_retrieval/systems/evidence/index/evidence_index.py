@@ -211,7 +211,7 @@ class EvidenceIndex(SourceArchive):
             Number of deleted versions.
         """
         count = self._store.delete(self._place(url))
-        self.write_metadata()  # even if nothing was left to delete: the process that deleted it may have been killed before this
+        self.write_metadata()  # even if nothing was deleted: the process that deleted it may have been killed before this
         return count
 
     def build_index(self) -> None:

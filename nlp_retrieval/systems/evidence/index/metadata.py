@@ -196,7 +196,7 @@ def write_metadata(path: Path, described: Callable[[], IndexMetadata]) -> None:
 
 
 def _indented(metadata: IndexMetadata) -> str:
-    """Return the same as ``json.dumps(metadata, indent=2)``, whose encoder is so slow that adding a source would wait for it."""
+    """Return the same as ``json.dumps(metadata, indent=2)``, whose encoder is slow enough to delay adding a source."""
     entries = [
         f"    {_plain(key)}: {{\n      {_plain(entry, separators=(_NEXT, ': '))[1:-1]}\n    }}"
         for key, entry in metadata["sources"].items()

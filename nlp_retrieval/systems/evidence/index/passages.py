@@ -152,7 +152,7 @@ def _pieces(text: str, start: int, end: int, closes: bool) -> Iterator[_Unit]:
 
 
 def _cut(text: str, start: int, limit: int) -> int:
-    """Return where to cut a sentence, at the limit or before it: at white space, else not between a character and its accents."""
+    """Return where to cut a sentence, at the limit or before: at white space, else not between a character and its accents."""
     gap = next((place for place in range(limit, start, -1) if text[place].isspace()), None)
     if gap is not None:
         return gap

@@ -1,4 +1,4 @@
-"""Files, folders and JSON lines to sources for the index of evidence."""
+"""Reading files, folders and JSON lines as sources for the index of evidence."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ def read_sources(
     says what is wrong with the first. A wrong line of JSON is always an error.
 
     Args:
-        paths: a file, a folder, or several; a symbolic link is followed where it is named, not in a folder.
+        paths: a file, a folder, or several; a symbolic link is followed if it is named, not in a folder.
         quality: the grade of sources that state none, "A" to "E"; None: by ``rules``.
         rules: as :func:`~nlp_retrieval.systems.evidence.reading.quality.assess_source_quality` takes them.
         fetch_date: when sources were fetched that state no date, ISO 8601.
         url_of: gives the URL of a file by its path.
-        left_out: takes what is left out, to list it; by default a warning counts it.
+        left_out: collects what is skipped, to list it; by default a warning counts it.
 
     Raises:
         SourceError: a file or folder does not exist or cannot be read, or a line is wrong.
-        ConfigurationError: no such grade, no such date, or wrong rules.
+        ConfigurationError: an unknown grade, an invalid date, or wrong rules.
         DependencyError: a package for a kind of file is not installed.
     """
     if quality is not None and quality not in GRADES:
@@ -135,7 +135,7 @@ class _Reading:
         return SourceDocument(read.text, url, title, grade, self.fetch_date, self._given(), doubtful)
 
     def _given(self, *names: str) -> frozenset[str]:
-        """Return what a person gave: for all sources, or in a line."""
+        """Return the values that a person gave: for all sources, or in a line."""
         for_all = {name for name, value in (("quality", self.quality), ("fetch_date", self.fetch_date)) if value}
         return frozenset(for_all | set(names))
 
@@ -172,7 +172,7 @@ class _Reading:
         if quality and quality not in GRADES:
             raise SourceError(f'{place}: "quality" is {quality[:40]!r}; grades are A, B, C, D and E')
         url = values["url"]
-        graded = self._grade(place, url)  # also where the grade is not needed: it is where a wrong URL is found
+        graded = self._grade(place, url)  # even if the grade is not needed: this detects a wrong URL
         given = self._given(*(name for name in ("title", "quality", "fetch_date") if values.get(name)))
         return SourceDocument(content.strip(), url, title, quality or self.quality or graded, date, given)
 
