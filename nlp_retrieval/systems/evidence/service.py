@@ -289,7 +289,7 @@ class ProjectService(BaseService):
         Args:
             path: its folder.
             retrievers: see :meth:`BaseService.from_path`.
-            trust: has no effect: opening a project runs no code from it.
+            trust: has no effect: the files of a project decide nothing.
             verifier: judges claims and citations; as on the command line.
         """
         from nlp_retrieval.systems.evidence.commands.projects import chosen_verifier, open_project

@@ -292,7 +292,7 @@ class MarkReader:
         return tuple(parts) if self._authors or any(self._known(part) or _SEVERAL.search(part) for part in parts) else ()
 
     def _is_no_citation(self, content: str, before: str, after: str) -> bool:
-        """Return whether numbers in square brackets are more likely an interval or members of a list."""
+        """Return whether numbers in square brackets are more likely an interval or a list."""
         if _PAIR.fullmatch(content) and (_BEFORE_INTERVAL.search(before) or _AFTER_INTERVAL.match(after)):
             return True
         if _PAIR.fullmatch(content) and (value := _VALUE.search(before)) and not self._numbers_known(content):

@@ -1,8 +1,8 @@
 """Files of a folder that are sources, and reading their bytes safely.
 
 A folder is read to any depth, in the order of its names. Skipped, and counted in a warning, are symbolic links (they lead out
-of the folder, or to files that are read anyway), devices, pipes and sockets, and unsupported files; files and folders whose name
-begins with a dot are skipped without a warning.
+of the folder, or to files that are read anyway), devices, pipes and sockets, and unsupported files. Files and folders whose
+name begins with a dot are skipped without a warning.
 """
 
 from __future__ import annotations

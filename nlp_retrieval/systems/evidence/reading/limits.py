@@ -27,8 +27,8 @@ LARGEST_TEXT = 20 * 2**20
 """Characters of text of one source."""
 
 READ_HERE = {"html": 2**18, "markdown": 2**15}
-"""Bytes of a page that this process reads itself, since even a malicious one takes only seconds. A larger one is read in a child
-process, which can be stopped."""
+"""Bytes of a page that this process reads itself, since even a malicious one takes only seconds. A larger one is read in a
+child process, which can be stopped."""
 
 CHILD_SECONDS = 60.0
 """Seconds that a child process may read one source."""

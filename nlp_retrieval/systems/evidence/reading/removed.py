@@ -50,7 +50,7 @@ class Removed:
 
     @property
     def suspicious(self) -> bool:
-        """Return whether more was removed than an ordinary page has: hidden elements, tag characters or directional controls."""
+        """Return whether more than usual was removed: hidden elements, tag characters or directional controls."""
         return bool(self.hidden or self.tags or self.directional)
 
     def describe(self) -> str:

@@ -35,13 +35,12 @@ def read_sources(
 ) -> Iterator[SourceDocument]:
     """Yield the sources in files and folders, in the order given, one at a time.
 
-    Read are plain text, Markdown, HTML and PDF, and JSON lines: an object a line, with ``url``, the text in ``content`` or
-    ``text``, and where they are known ``title``, ``quality`` and ``fetch_date``; other fields are not looked at. The URL of a
-    file is its ``file://`` address unless ``url_of`` gives one. What a page says of its own address is not believed, since it
-    could name another's.
+    Supported are plain text, Markdown, HTML and PDF, and JSON lines: an object per line, with ``url``, the text in ``content``
+    or ``text``, and optionally ``title``, ``quality`` and ``fetch_date``; other fields are ignored. The URL of a file is its
+    ``file://`` address unless ``url_of`` gives one. A page's claim about its own address is ignored, since it may be false.
 
-    A file that is named and cannot be read is an error; one in a folder is left out, and a warning at the end counts them and
-    says what is wrong with the first. A wrong line of JSON is always an error.
+    A named file that cannot be read is an error; one in a folder is skipped, and a warning at the end counts them and says
+    what is wrong with the first. A wrong line of JSON is always an error.
 
     Args:
         paths: a file, a folder, or several; a symbolic link is followed if it is named, not in a folder.

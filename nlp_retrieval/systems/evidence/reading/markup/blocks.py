@@ -1,4 +1,4 @@
-"""The text of an HTML tree in reading order: paragraphs separated by blank lines, items of lists and rows of tables by lines."""
+"""Text of an HTML tree in reading order: paragraphs separated by blank lines, items of lists and rows of tables by lines."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Removal of the parts of an HTML page that its readers do not see, before its text is read.
 
 A page can hold text for programs alone: instructions to its readers, or claims that its visible text does not make. Removed
-parts are counted, so that they can be reported. Text is visible if a browser without scripts shows it on a screen: the styles in
-the page are computed, those in other files are unknown. Where the page does not decide it, as with white text on a picture, the
-text stays and is marked as doubtful.
+parts are counted, so that they can be reported. Text is visible if a browser without scripts shows it on a screen: the styles
+in the page are computed, those in other files are unknown. Where the page does not decide it, as with white text on a picture,
+the text stays and is marked as doubtful.
 """
 
 from __future__ import annotations
