@@ -23,7 +23,7 @@ MAX_DOCUMENTS = 21
 
 
 class _DecomposingParts:
-    """What copies of a program share: DSPy's optimisers copy programs, and an opened index is not to be copied."""
+    """Parts shared by copies of a program: DSPy's optimisers copy programs, but must not copy an opened index."""
 
     def __init__(self, searcher: Searcher, processor: ClaimDecomposition, k: int) -> None:
         self.searcher = searcher

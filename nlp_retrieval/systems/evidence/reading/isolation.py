@@ -20,7 +20,7 @@ from nlp_retrieval.systems.evidence.reading.read_text import ReadText
 __all__ = ["read_in_child"]
 
 _KEPT = ("LD_LIBRARY_PATH", "PYTHONHOME", "SYSTEMROOT", "TMPDIR")
-"""Environment variables that Python needs. Others may hold keys of services, which the reader of an untrusted file must not get."""
+"""Environment variables that Python needs. Others may hold keys, which the reader of an untrusted file must not get."""
 
 _READ_TEXT = TypeAdapter(ReadText)
 _KILLED = (-signal.SIGKILL, -signal.SIGXCPU, -signal.SIGXFSZ)

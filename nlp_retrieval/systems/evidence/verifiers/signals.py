@@ -383,7 +383,7 @@ def _by_stem(text: str) -> dict[str, str]:
 
 
 class MissingFigures(NamedTuple):
-    """Numbers and dates that a passage lacks, as written in the claim, with units, in order; and the number of dates in the claim.
+    """Numbers and dates of a claim that a passage lacks, as written, with units, in order; and the number of its dates.
 
     Args:
         numbers: of the claim that are not certainly in the passage.
@@ -407,7 +407,7 @@ def missing_figures(claim: str, passage: str) -> MissingFigures:
 
     Args:
         claim: a statement.
-        passage: what is to support it.
+        passage: that may support it.
     """
     wanted = [date for date in dates_of(claim) if date.is_full]
     there = dates_of(passage) if wanted else []
@@ -502,7 +502,7 @@ def check(claim: str, passage: str) -> Checks:
 
     Args:
         claim: a statement.
-        passage: what is to support it.
+        passage: that may support it.
     """
     wanted = _content(claim)
     sentences = [_Sentence.of(passage, span) for span in sentences_of(passage)]

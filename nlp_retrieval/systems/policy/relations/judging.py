@@ -1,9 +1,8 @@
-"""Which relations hold between two passages, judged sentence by sentence.
+"""Relations between two passages, judged sentence by sentence.
 
-* CONTRADICTS: two sentences give the same measure - unit, year and baseline - another value, and the clauses that do so are
-  about the same: they have the same terms but for words that fit any matter ("reach", "plan", "total"). Two passages that both
-  say "by 2030" say nothing against each other, nor do tonnes of one gas and tonnes of another, nor a value in a later version:
-  that is a change.
+* CONTRADICTS: two sentences give different values of the same measure - unit, year and baseline - in clauses about the same
+  subject: they have the same terms except for general words ("reach", "plan", "total"). Two passages that both say "by 2030" do
+  not contradict each other, nor do tonnes of one gas and tonnes of another, nor a value in a later version: that is a change.
 * SUPPORTS: a sentence says what the other says, with the same quantities, and neither denies it alone.
 * EXPLAINS: a sentence that explains ("because", "that is", "for example", ...) is about what the other says.
 * CAUSES: of a sentence that says that one thing leads to another, one side is what the other passage is about.
