@@ -107,7 +107,7 @@ class MultiHopSearcher(BaseSearcher):
         return stages_of(self.hops)
 
     def calls_per_query(self) -> int:
-        """Return two calls, for a summary and a query, between every two hops."""
+        """Return the number of calls: a summary and a query between every two hops."""
         return 2 * (self.hops - 1)
 
     def provenance(self) -> dict[str, str]:

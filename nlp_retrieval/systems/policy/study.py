@@ -168,7 +168,7 @@ class PolicyStudy:
         """Ask questions about subjects, and write a JSON file for each subject, whole or not at all.
 
         Existing answers from the same index, profile and settings are kept, so an interrupted run can be continued, and further
-        questions are added to earlier ones. Answers of another index, profile or settings are replaced if this run covers all of
+        questions are added to earlier ones. Answers of another index, profile or settings are replaced if this run covers all
         their questions, and all subjects with such answers; else the run is refused.
 
         Args:

@@ -132,7 +132,7 @@ def numbers_of(text: str) -> str:
 
 
 def author_and_year(name: str) -> tuple[str, str] | None:
-    """Return the first surname, lower-cased, and the year of a mark like ``"Frisch et al., 1965"``; else None."""
+    """Return surname, lower-cased, and year of a mark like ``"Frisch et al., 1965"``; else None."""
     found = _AUTHOR_YEAR.fullmatch(name)
     if found is None:
         return None

@@ -1,7 +1,7 @@
 """Order in a family of passages: the next passage of a document, and the counterpart in the next version.
 
-A family is computed as a whole, because a version inserted between two others changes their order. Each of its passages also has
-the share that is new since the version before, and the share that is gone in the next.
+A family is computed as a whole, because a version inserted between two others changes their order. Each of its passages also
+has the share that is new since the version before, and the share that is gone in the next.
 """
 
 from __future__ import annotations

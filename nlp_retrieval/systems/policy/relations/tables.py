@@ -1,7 +1,7 @@
 """Files of the relations of one segment, and the combined relations of all segments.
 
-A segment holds the relations of its passages to one another and to earlier ones. The order in a family is stored as a whole, again
-in each segment with a passage of the family; only the newest counts. Rows are those of the whole index.
+A segment holds the relations of its passages to one another and to earlier ones. The order in a family is stored as a whole,
+again in each segment with a passage of the family; only the newest counts. Rows are those of the whole index.
 """
 
 from __future__ import annotations
