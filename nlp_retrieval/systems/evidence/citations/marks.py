@@ -132,7 +132,7 @@ def numbers_of(text: str) -> str:
 
 
 def author_and_year(name: str) -> tuple[str, str] | None:
-    """Return surname, lower-cased, and year of a mark like ``"Frisch et al., 1965"``; else None."""
+    """Return the first surname, in lower case, and the year of a mark such as ``"Frisch et al., 1965"``; else None."""
     found = _AUTHOR_YEAR.fullmatch(name)
     if found is None:
         return None
@@ -304,7 +304,7 @@ class MarkReader:
         return all(map(self._known, re.findall(_NUMBER, content)))
 
     def _plausible(self, names: list[str]) -> bool:
-        """Return whether names may be citations: ``[0, 1]`` is an interval and ``[2019]`` a year, unless there are such entries."""
+        """Return whether names may be citations; without such entries, ``[0, 1]`` is an interval and ``[2019]`` a year."""
         return all(self._known(name) or not name.isdecimal() or 0 < int(name) < _YEARS for name in names)
 
     def _spread(self, first: str, last: str | None, prefix: str) -> list[str]:

@@ -79,7 +79,7 @@ def fit_verifier(
     Raises:
         ConfigurationError: there are fewer than two families.
     """
-    rng = random.Random(seed)  # noqa: S311  # no cryptographic use
+    rng = random.Random(seed)  # noqa: S311  # nothing secret is drawn
     taken = with_plants(_drawn(pairs, limit, rng), plants, rng)
     n_families = len({pair.family for pair in taken})
     if n_families < 2:

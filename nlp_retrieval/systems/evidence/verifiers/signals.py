@@ -469,11 +469,11 @@ class Checks:
     Args:
         signals: by name: the shares of the claim's words in the passage (``overlap``) and in its nearest sentence
             (``sentence_overlap``), and of its neighbouring words (``bigrams``); how much of the claim is there word for
-                word in one piece (``longest_run``), and 1 if all of it is (``verbatim``); the shares of its numbers and
-            names that the passage lacks; how many more of the claim's words are in a sentence that differs from it in negation
-                than in one that does not (``negation``); how many of the words around it a word of the claim shares with its
-                opposite (``opposite``); 1 if the claim is negated (``claim_negated``).
-            sentence: span in the passage of the sentence that denies the claim, else of the nearest one.
+            word in one piece (``longest_run``), and 1 if all of it is (``verbatim``); the shares of its numbers and
+            names that the passage lacks; how much more of the claim's words is in a sentence that differs from it in negation
+            than in one that does not (``negation``); how many of the words around it a word of the claim shares with its
+            opposite (``opposite``); 1 if the claim is negated (``claim_negated``).
+        sentence: span in the passage of the sentence that denies the claim, else of the nearest one.
         missing_numbers: of the claim, including dates, as written.
         missing_names: of the claim.
         unclear_numbers: those of the missing ones that the passage may have, each with its spelling there.

@@ -206,9 +206,9 @@ class HippoRagRetriever(BaseRetriever):
         knowledge: a file of entities and triples by passage (see ``OpenIeFile``), or a knowledge store, as a file or database
             URL (with ``#`` and the beginning of an extraction's fingerprint, where it holds several); read when passages are
             indexed and never when they are searched. The index stores the digest of its content: ``sha256:`` and the digest can
-                replace it. Without it nothing is known about passages.
+            replace it. Without it nothing is known about passages.
         added_knowledge: the same for passages that are added later; by default ``knowledge``, if it names one.
-        linking: of the query to: ``triples`` as published, ``nodes`` (the entities nearest to it, an ablation), or
+        linking: targets of the query's links: ``triples`` as published, ``nodes`` (the entities nearest to it, an ablation), or
             ``entities``: those nearest to each name in the query; passages are then ranked by similarity times relevance, a
             variant of three stages that others describe as HippoRAG 2.
         triple_k: number of linked triples, or with other linking of entities (per name).

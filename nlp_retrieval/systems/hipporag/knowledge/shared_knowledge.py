@@ -28,7 +28,7 @@ class SharedKnowledge(SharedEntities):
     Args:
         knowledge: a file of entities and triples by passage (see ``OpenIeFile``), or a knowledge store (see
             ``HippoRagRetriever``), read when passages are indexed. The index stores the digest of its content:
-                ``sha256:`` and the digest can replace it.
+            ``sha256:`` and the digest can replace it.
         max_passages: an entity that more passages name links nothing.
         weight: of walking a link.
     """

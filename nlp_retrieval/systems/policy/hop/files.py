@@ -54,7 +54,7 @@ class RelationFiles(ABC):
             segments: of an index.
 
         Raises:
-            IndexDamagedError: it is not.
+            IndexDamagedError: a file does not hold what was written.
         """
 
     @abstractmethod
@@ -65,6 +65,6 @@ class RelationFiles(ABC):
             segments: of an index.
 
         Raises:
-            SourceError: it cannot be read.
-            IndexDamagedError: it is not.
+            SourceError: the source cannot be read.
+            IndexDamagedError: it has changed.
         """
