@@ -37,7 +37,7 @@ class Reference:
     Args:
         mark: as written.
         title: the text of the entry without the URL.
-        url: empty where it has none.
+        url: may be empty.
         line: of the report, from 1.
     """
 
@@ -65,7 +65,7 @@ class CitedReport:
     """Citations of a report, and what is wrong with its references.
 
     Args:
-        title: its first heading; empty where it has none.
+        title: its first heading; may be empty.
         citations: every occurrence, in order.
         uncited: sentences that state a fact and carry no citation.
         missing: citations whose mark has no entry.
