@@ -1,4 +1,4 @@
-"""Evidence: an index of the sources that were read, claims verified against it, and every citation of a report audited."""
+"""Evidence: an index of sources, verification of claims against it, and the audit of a report's citations."""
 
 from nlp_retrieval._public_names import public_names
 

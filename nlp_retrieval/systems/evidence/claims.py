@@ -1,4 +1,4 @@
-"""Claims: evidence for and against them, from how many independent origins, and the status that follows."""
+"""Claims: evidence for and against them, the number of its independent origins, and the status that follows."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier, Judgemen
 from nlp_retrieval.systems.evidence.verifiers.signals import missing_figures
 from nlp_retrieval.text import as_latin, words_of
 
-# How many independent origins sources have, however many URLs they are.
+# Independent origins of sources, however many URLs they have.
 #
-# Sources are of one origin if they share a registrable domain, if their texts are near duplicates, if the passages that count
-# share two dozen words in a row, or if they carry the mark of the same news agency: one wire story in forty outlets is one
-# origin, whatever each puts around it. Origins are joined in chains, but for one thing: a text that stands at several domains
-# is of one origin with what one of them published, and makes no two of these publishers one. Characters that nobody sees, and
-# Cyrillic or Greek letters that look like Latin ones, make no text another.
+# Sources have one origin if they share a registrable domain, if their texts are near duplicates, if their relevant passages
+# share two dozen words in a row, or if they credit the same news agency: one wire story in forty outlets is one origin,
+# whatever each adds to it. This is transitive, with one exception: a text at several domains has one origin with anything
+# that one of them published, but does not merge these publishers. Invisible characters, and Cyrillic or Greek letters that
+# look like Latin ones, do not make a text different.
 
 _SHINGLE = 5
 _NEAR = 0.5
 _MOST_WORDS = 20_000
 _COPIED = 20
-"""Runs of five words that two passages share where one was copied: a sentence or two may stand in many texts."""
+"""Runs of five words that two passages must share to count as copied: a sentence or two may be in many texts."""
 
 
 def _dateline(mark: str) -> str:
-    """An agency where a dateline ends: before a dash, after a place and a date, or at the very beginning of a text."""
+    """Return a pattern for an agency at the end of a dateline: before a dash, after a place and a date, or beginning a text."""
     dash = r"\.?(?:\s+[-\u2013\u2014_]|--|-(?=\s)|[\u2013\u2014])"
     return rf"\({mark}\){dash}|^[A-Z][A-Z .'-]+,[^()\n]{{3,30}}\d\s*\({mark}\)|\A\s*\({mark}\)"
 
 
 def _credit(name: str) -> str:
-    """An agency where somebody is credited; who only names it, or quotes it, may have written the rest."""
+    """Return a pattern for an agency in a credit; a text that only names or quotes it may be original."""
     named = rf"(?:[Tt]he )?(?:{name})"
     before = (
         rf"(?:\b[Bb]y|\b[Vv]ia) {named}|^[ \t]*By [^\n]{{3,60}}[\n,|/]\s{{0,4}}{named}|"
@@ -74,7 +74,7 @@ class Origin:
 
     Args:
         members: numbers of the sources, ascending.
-        reasons: why they are one, for people; empty for a single source.
+        reasons: why they count as one, for people; empty for a single source.
     """
 
     members: tuple[int, ...]
@@ -85,9 +85,9 @@ def origins_of(domains: Sequence[Set[str]], texts: Sequence[str], passages: Sequ
     """Return the independent origins of some sources, in order of their first member.
 
     Args:
-        domains: the registrable domains of each source, by all URLs of its text; a file has none, or an empty one.
+        domains: the registrable domains of each source, from all URLs of its text; none, or an empty one, for a file.
         texts: the whole text of each.
-        passages: of each, the one that counts; by default only the texts are compared.
+        passages: the relevant one of each; by default only the texts are compared.
     """
     published = [frozenset(filter(None, one)) for one in domains]
     parent = list(range(len(published)))
@@ -135,7 +135,7 @@ def _one_domain(shared: Set[str]) -> str:
 
 
 def _agency(text: str) -> str:
-    """The news agency that a text names where agencies are named: near its beginning, or at its end; empty if there is none."""
+    """Return the news agency that a text credits near its beginning, or at its end; empty if there is none."""
     places = text[:_HEAD] + "\n" + text[-_TAIL:]
     return next((agency for agency, pattern in _WIRE.items() if pattern.search(places)), "")
 
@@ -148,22 +148,22 @@ def _shingles(text: str) -> frozenset[int]:
 
 
 def _alike(one: frozenset[int], other: frozenset[int]) -> bool:
-    """Return whether two texts share half of what the shorter of them says."""
+    """Return whether two texts share half of the shorter one."""
     least = min(len(one), len(other))
     return least > 0 and len(one & other) >= _NEAR * least
 
 
-# Passages that were judged for a claim, each with a quote that stands in the stored text.
+# Passages judged for a claim, each with a quote from the stored text.
 
 
 @dataclass(frozen=True)
 class JudgedPassage:
-    """A passage and what a verifier says of it.
+    """A passage and a verifier's judgement of it.
 
     Args:
         passage: of a source.
         judgement: its probabilities and signals; ``sentence`` is a span of ``passage.content``.
-        quote: the deciding sentence, exactly as it stands in the stored text of the source.
+        quote: the deciding sentence, exactly as in the stored text of the source.
     """
 
     passage: EvidencePassage
@@ -172,7 +172,7 @@ class JudgedPassage:
 
 
 def judge_passages(verifier: BaseVerifier, claim: str, passages: Sequence[EvidencePassage]) -> list[JudgedPassage]:
-    """Judge a claim by each of some passages; titles are not evidence: a headline may say what its page does not.
+    """Judge a claim by each of some passages, without their titles: a headline may say what its page does not.
 
     Args:
         verifier: any.
@@ -213,29 +213,29 @@ def _origins(count: int) -> str:
     return f"{count} independent origin{'s' if count > 1 else ''}"
 
 
-# Verifying a claim against the index: what supports it, what contradicts it, from how many independent origins.
+# Verifying a claim against the index: the evidence for and against it, and the independent origins of each.
 
 _QUALITY = {"C1": "B", "C2": "C"}
 
 
 @dataclass(frozen=True)
 class ClaimVerdict:
-    """What the index says about a claim.
+    """Verdict of an index on a claim.
 
     Args:
         claim: the statement.
         claim_type: "C1" or "C2".
-        min_quality: the lowest grade of the sources that were read.
+        min_quality: the lowest grade of sources that counts.
         supporting_evidence: passages that support it, most likely ones first.
         contradicting_evidence: passages that contradict it, most likely ones first.
-        neutral_evidence: passages that were read and do neither, or not clearly enough; least neutral ones first.
-        supporting_origins: the independent origins of the former, as numbers of passages in that list.
+        neutral_evidence: passages that do neither, or not clearly enough; least neutral ones first.
+        supporting_origins: the independent origins of the supporting passages, as numbers of passages in that list.
         contradicting_origins: those of the contradicting passages.
         verification_status: follows from the numbers of origins alone.
-        rule: which rule gave it, in words, and how many passages the verifier did not judge, or were not counted because their
-            source lacks a number of the claim, where there are any.
-        not_judged: how many passages that is: the claim is longer than it reads, or it gave no usable answer. They are among
-            the neutral ones.
+        rule: the rule that gave it, in words, with the numbers of passages, if any, that the verifier did not judge, or that do
+            not count because their source lacks a number of the claim.
+        not_judged: number of passages that the verifier did not judge, because the claim is too long for it, or it gave no
+            usable answer. They are among the neutral ones.
     """
 
     claim: str
@@ -252,7 +252,7 @@ class ClaimVerdict:
 
     @property
     def independence_count(self) -> int:
-        """Return how many independent origins support the claim."""
+        """Return the number of independent origins that support the claim."""
         return len(self.supporting_origins)
 
     def as_dict(self) -> dict[str, Any]:
@@ -275,15 +275,15 @@ class ClaimVerdict:
 
 
 class ClaimVerifier:
-    """Looks up a claim in an index of sources, and judges what it finds.
+    """Searches an index of sources for a claim, and judges the passages found.
 
     Args:
         index: of sources.
         verifier: judges passages.
-        k: how many passages are read for a claim.
-        threshold: a passage supports or contradicts the claim where the verifier gives that at least this probability;
-            below it, the verifier abstains and the passage counts as neutral. So does a passage whose source lacks a number
-            or a date of the claim, whatever the verifier says.
+        k: number of passages that are judged for a claim.
+        threshold: the least probability from the verifier with which a passage supports or contradicts the claim; below it,
+            the passage counts as neutral. So does a passage whose source lacks a number or a date of the claim, whatever the
+            verifier says.
 
     Raises:
         ConfigurationError: ``k`` is less than 1, or the threshold is not above 0.33 and at most 1.
@@ -303,11 +303,11 @@ class ClaimVerifier:
 
         Args:
             claim: one statement.
-            claim_type: "C1" for a claim that must rest on sources of grade B or better, "C2" for one of C or better.
+            claim_type: "C1" for a claim that needs sources of grade B or better, "C2" for one that needs C or better.
 
         Raises:
-            ConfigurationError: the type is another.
-            QueryError: the claim is not a text.
+            ConfigurationError: the type is unknown.
+            QueryError: the claim is not a string.
         """
         if claim_type not in _QUALITY:
             raise ConfigurationError(f"claim_type={claim_type!r}; {nearest(str(claim_type), _QUALITY)}")
@@ -350,7 +350,7 @@ class ClaimVerifier:
         )
 
     def _is_doubtful(self, judged: JudgedPassage) -> bool:
-        """Return whether a passage holds text of which it is not known that readers of its page see it."""
+        """Return whether a passage holds text that readers of its page may not see."""
         try:
             spans = self.index.doubtful(judged.passage.key)
         except QueryError:
@@ -358,7 +358,7 @@ class ClaimVerifier:
         return any(start < judged.passage.end and judged.passage.start < stop for start, stop in spans)
 
     def _text(self, key: str) -> str:
-        """A stored text; empty where another process deleted it since it was searched."""
+        """Return a stored text; empty if another process deleted it after the search."""
         try:
             return self.index.text(key)
         except QueryError:
@@ -366,14 +366,14 @@ class ClaimVerifier:
 
 
 def _stands(judged: JudgedPassage, text: str) -> bool:
-    """Return whether the passage and its quote stand in the stored text, character by character."""
+    """Return whether the stored text contains the passage and its quote exactly."""
     passage = judged.passage
     stored = text[passage.start : passage.end]
     return bool(stored) and stored == passage.content and judged.quote in stored
 
 
 def _lacking(claim: str, judged: JudgedPassage, text: str) -> str:
-    """The numbers and dates of a claim that neither a passage nor its source has, in words; empty where there are none."""
+    """Return the numbers and dates of a claim that neither a passage nor its source has, in words; empty if there are none."""
     if not any(missing_figures(claim, judged.passage.content)[:2]):
         return ""
     missing = missing_figures(claim, f"{judged.passage.title}\n\n{text}")

@@ -34,7 +34,7 @@ from nlp_retrieval.systems.evidence.index.records import EvidencePassage
 from nlp_retrieval.systems.evidence.reading.cleaning import clean_text, clean_title
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
 
-# What a project of sources is asked, and answers: the models of its endpoints.
+# Models of the requests and answers of a project's endpoints.
 
 Grade = Literal["A", "B", "C", "D", "E"]
 MetadataFilter = Annotated[dict[str, JsonValue], Field(min_length=1)]
@@ -259,13 +259,13 @@ class PassageArguments(RequestBody):
     count: int = Field(default=5, ge=1, le=100, description="At most this many passages, in the order of the source.")
 
 
-# A project of sources: they are added, searched, and claims and reports are checked against them.
+# The service of a project of sources: adding and searching them, and checking claims and reports against them.
 
 _MOST_CITATIONS = 2_000
 
 
 class ProjectService(BaseService):
-    """A project that is asked and added to.
+    """A project that can be searched and added to.
 
     Args:
         index: of its sources.
@@ -289,8 +289,8 @@ class ProjectService(BaseService):
         Args:
             path: its folder.
             retrievers: see :meth:`BaseService.from_path`.
-            trust: has no effect: a project decides nothing.
-            verifier: judges claims and citations, as the command line writes it.
+            trust: has no effect: the files of a project decide nothing.
+            verifier: judges claims and citations; as on the command line.
         """
         from nlp_retrieval.systems.evidence.commands.projects import chosen_verifier, open_project
 
@@ -302,7 +302,7 @@ class ProjectService(BaseService):
 
     @property
     def endpoints(self) -> list[Endpoint]:
-        """Adding, searching, verifying, auditing, reading, and figures."""
+        """Return the endpoints for adding, searching, verifying, auditing, reading, and figures."""
         return [
             Endpoint("/index", "Add sources, and make them searchable.", self._add, IndexAnswer, IndexBody, writes=True),
             Endpoint("/search", "Search all sources.", self._search, PassagesAnswer, PassageSearchBody),
@@ -314,7 +314,7 @@ class ProjectService(BaseService):
 
     @property
     def tools(self) -> list[McpTool]:
-        """Searching, reading on, verifying, auditing, adding."""
+        """Return the tools for searching, reading on, verifying, auditing, and adding."""
 
         def add(given: SourceToAdd) -> bytes:
             return self._add(IndexBody(documents=[given]))
@@ -366,7 +366,7 @@ class ProjectService(BaseService):
         ]
 
     def is_ready(self) -> bool:
-        """Return whether the project's folder is there still."""
+        """Return whether the project's folder still exists."""
         return self._index.project_path.is_dir()
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ from nlp_retrieval.systems.evidence.web_research.searching import BaseWebSearch,
 from nlp_retrieval.systems.evidence.web_research.web.target import web_url
 from nlp_retrieval.testing import QUERIES, SILENT, UNKNOWN, ComponentRules, broken, in_threads, shown, without_warnings
 
-# The rules of verifiers: a judgement per pair, of that pair alone, with a sentence that stands in the passage.
+# Rules of verifiers: a judgement per pair, independent of other pairs, with a sentence of the passage.
 
 _PASSAGES = (
     "Velda Marsh painted lighthouses. She was not born in Łódź, but in 1932 near the sea.",
@@ -29,7 +29,7 @@ _ROUNDING = 1e-4
 
 
 class VerifierRules(ComponentRules):
-    """Rules of what judges claims by passages."""
+    """Rules of verifiers."""
 
     component: ClassVar[type[BaseVerifier]]
 
@@ -37,18 +37,18 @@ class VerifierRules(ComponentRules):
         return self.component()
 
     def extra_pairs(self) -> Sequence[tuple[str, str]]:
-        """Return claims with passages that are judged beside the kit's own."""
+        """Return claims with passages to judge in addition to the kit's own."""
         return ()
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
-        """The kit's pairs and the author's."""
+        """Return the kit's pairs and the author's."""
         claims = [*QUERIES, *SILENT]
         own = [(claims[number % len(claims)], passage) for number, passage in enumerate(_PASSAGES * 2)]
         return [*own, *((claim, _PASSAGES[0]) for claim in claims), *self.extra_pairs()]
 
     def judge(self, verifier: BaseVerifier, pairs: Sequence[tuple[str, str]]) -> list[Judgement]:
-        """Judge pairs by the component's own method, and let warnings pass."""
+        """Judge pairs by the component's own method, ignoring warnings."""
         with without_warnings():
             return verifier.judge_pairs([claim for claim, _ in pairs], [passage for _, passage in pairs])
 
@@ -108,16 +108,16 @@ class VerifierRules(ComponentRules):
 
 
 def _apart(one: Judgement, other: Judgement) -> bool:
-    """Return whether two judgements differ by more than the order of adding."""
+    """Return whether two judgements differ by more than floating-point rounding."""
     values = ((one.support, other.support), (one.contradict, other.contradict), (one.neutral, other.neutral))
     return one.sentence != other.sentence or any(abs(first - second) > _ROUNDING for first, second in values)
 
 
-# The rules of search engines: addresses of the web, best first, each once, and no more than were asked for.
+# Rules of search engines: addresses of the web, best first, each once, and at most as many as requested.
 
 
 class WebSearchRules(ComponentRules):
-    """Rules of what finds pages of the web."""
+    """Rules of web search."""
 
     component: ClassVar[type[BaseWebSearch]]
 
@@ -125,7 +125,7 @@ class WebSearchRules(ComponentRules):
         return self.component()
 
     def known_queries(self) -> Sequence[str]:
-        """Return queries, one or more, for which :meth:`make`'s search engine finds a page."""
+        """Return one or more queries for which :meth:`make`'s search engine finds a page."""
         raise NotImplementedError
 
     def test_known_queries_find_addresses_of_the_web(self) -> None:
@@ -179,7 +179,7 @@ class WebSearchRules(ComponentRules):
                 broken("a search engine is safe in several threads at once", engine, shown(found))
 
 
-# The rules of fetchers: a page with its address and its bytes, or an error that says why there is none.
+# Rules of fetchers: a page with its address and its bytes, or an error that says why there is none.
 
 _NO_PAGES = (
     "",
@@ -196,7 +196,7 @@ _NO_PAGES = (
 
 
 class FetcherRules(ComponentRules):
-    """Rules of what fetches pages."""
+    """Rules of fetchers."""
 
     component: ClassVar[type[BaseFetcher]]
 
@@ -204,11 +204,11 @@ class FetcherRules(ComponentRules):
         return self.component()
 
     def known_urls(self) -> Sequence[str]:
-        """Return addresses, one or more, at which :meth:`make`'s fetcher finds a page."""
+        """Return one or more addresses at which :meth:`make`'s fetcher finds a page."""
         raise NotImplementedError
 
     def missing_url(self) -> str:
-        """Return an address of the web at which it finds none."""
+        """Return an address of the web at which it finds no page."""
         return "https://nowhere.invalid/zyzzyva"
 
     def test_a_page_has_bytes_a_type_and_where_and_when_it_was_read(self) -> None:

@@ -1,4 +1,4 @@
-"""HippoRAG 2 as one system from one file of settings: extraction, index, search and answers."""
+"""HippoRAG 2 as one system with one settings file: extraction, index, search and answers."""
 
 from nlp_retrieval._public_names import public_names
 

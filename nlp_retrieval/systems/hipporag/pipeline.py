@@ -1,4 +1,4 @@
-"""HippoRAG 2 as one system: a corpus is read by a language model and indexed, and questions are answered from it."""
+"""HippoRAG 2 as one system: extraction from a corpus with a language model, indexing, and answering questions."""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ from nlp_retrieval.text import printable
 
 __all__ = ["HippoRagPipeline", "PipelineMetrics"]
 
-# The components that settings of HippoRAG 2 stand for.
+# Components by the settings of HippoRAG 2.
 
 _ANY_TEXT = "dimension"
 _PROVIDERS = {"openai": "openai", "vllm": "hosted_vllm", "ollama": "ollama_chat", "openai-compatible": "openai"}
 
 
 def knowledge_place(settings: HippoRagSettings) -> str:
-    """Return where the knowledge is, as ``KnowledgeStore`` takes it: a file, a database URL or ``env:NAME``."""
+    """Return the location of the knowledge, for ``KnowledgeStore``: a file, a database URL or ``env:NAME``."""
     storage = settings.storage
     return storage.database if storage.is_database else str(_folder(storage.save_dir, "save_dir") / "knowledge.db")
 
 
 def index_folder(settings: HippoRagSettings) -> Path:
-    """Return where the index is."""
+    """Return the folder of the index."""
     storage = settings.storage
     if storage.index_dir is not None:
         return _folder(storage.index_dir, "index_dir")
@@ -73,8 +73,8 @@ def language_model(settings: HippoRagSettings, *, extracting: bool = False) -> L
     """Build the language model.
 
     Args:
-        settings: whose.
-        extracting: whether it reads a corpus: longer answers, and more patience.
+        settings: of the pipeline.
+        extracting: whether it is for extraction: longer answers, and more retries.
 
     Raises:
         ConfigurationError: the key's variable is not set.
@@ -106,9 +106,9 @@ def _encoder(settings: HippoRagSettings) -> BaseEncoder:
 
 
 def checked_encoder(settings: HippoRagSettings) -> BaseEncoder:
-    """Build the encoder, whose vectors have the dimension that the settings say, if they say one.
+    """Build the encoder, and check its dimension against the settings, if they have one.
 
-    Those behind an endpoint are held to it when their first vectors come.
+    Encoders behind an endpoint are checked with their first vectors.
 
     Raises:
         ConfigurationError: the model has vectors of another dimension, or the key's variable is not set.
@@ -126,7 +126,7 @@ def checked_encoder(settings: HippoRagSettings) -> BaseEncoder:
 
 
 def check_encoder(settings: HippoRagSettings) -> None:
-    """Encode one text, before anything is paid.
+    """Encode one text, as a check before paid calls.
 
     Raises:
         ConfigurationError: the vectors have another dimension than the settings say, or the key's variable is not set.
@@ -167,11 +167,11 @@ def retriever(settings: HippoRagSettings, knowledge: str) -> HippoRagRetriever:
 
 @dataclass(frozen=True)
 class PipelineMetrics:
-    """What a pipeline has done since it was made.
+    """Counters of a pipeline since it was created.
 
     Args:
         queries_processed: questions that were searched for and answered.
-        documents_indexed: passages of the indexes that were written, or found as they should be.
+        documents_indexed: passages of the indexes that were written or found up to date.
     """
 
     queries_processed: int = 0
@@ -183,7 +183,7 @@ class PipelineMetrics:
 
 
 class HippoRagPipeline:
-    """HippoRAG 2 (Gutierrez et al., 2025) from extraction to answers, by settings as a YAML file has them.
+    """HippoRAG 2 (Gutierrez et al., 2025) from extraction to answers, with settings from a YAML file.
 
     Knowledge and index are in the folder ``storage.save_dir``, or knowledge in the database that it names. Passages are found
     as published (see ``HippoRagRetriever``; triples are not filtered by the language model), and the answerer reads all of the
@@ -200,22 +200,22 @@ class HippoRagPipeline:
 
     @property
     def metrics(self) -> PipelineMetrics:
-        """Return what was done so far."""
+        """Return the counters so far."""
         return self._metrics
 
     def extract(self, corpus: BaseLoader, *, replace: bool = False) -> ExtractionSummary:
-        """Have the language model read what it has not read yet; again after whatever stopped it.
+        """Extract knowledge from the missing passages of a corpus; repeat it after an interruption.
 
-        What costs nothing is checked first: the encoder loads and has the dimension of the settings, the folder can be written,
-        and an index that is there is one of this corpus, which may have grown.
+        Free checks come first: the encoder loads and has the dimension of the settings, the folder can be written, and an
+        existing index is of this corpus, which may have grown.
 
         Args:
-            corpus: what is to be read.
-            replace: whether an index of other items will be given up.
+            corpus: to extract from.
+            replace: whether an index of other items will be replaced.
 
         Raises:
             SourceError: the corpus cannot be read.
-            OutputError: the store cannot be written; what was committed is kept.
+            OutputError: the store cannot be written; committed results are kept.
             ConfigurationError: the model's key is not set, or the encoder has another dimension.
             ModelError: the encoder cannot be loaded, or the language model gave no usable answer at all.
             IndexConflictError: the folder holds an index of other items.
@@ -237,13 +237,13 @@ class HippoRagPipeline:
         return done
 
     def index(self, corpus: BaseLoader, *, replace: bool = False) -> IndexReport:
-        """Index a corpus that was extracted; passages of which nothing is known are found by similarity alone.
+        """Index an extracted corpus; passages without knowledge are found by similarity alone.
 
         An index of a part of this corpus is replaced by one of the whole.
 
         Args:
-            corpus: the same that was extracted.
-            replace: give up an index of other items that is there.
+            corpus: the extracted one.
+            replace: whether to replace an index of other items.
 
         Raises:
             IndexConflictError: the folder holds an index of other items.
@@ -290,10 +290,10 @@ class HippoRagPipeline:
         return answered
 
     def evaluate(self, queries: Sequence[Query]) -> Evaluation:
-        """Answer questions whose answers are known, and judge them: exact match, F1, and supporting facts where there are some.
+        """Answer questions with known answers, and evaluate: exact match, F1, and supporting facts if there are some.
 
         Args:
-            queries: with the answers in their metadata, as the loader ``hotpotqa`` with ``sentence_facts`` gives them.
+            queries: with the answers in their metadata, as from the loader ``hotpotqa`` with ``sentence_facts``.
 
         Raises:
             GoldError: they have no answers.
@@ -319,7 +319,7 @@ class HippoRagPipeline:
         return QuestionAnswering(searcher, answerer)
 
     def _opened_before(self, folder: Path) -> Searcher | None:
-        """Open an index that was built before more was extracted; None where it differs in more than that."""
+        """Open an index that was built before further extraction; None if it differs in more than that."""
         manifest = read_manifest(folder)
         for record in reversed(manifest.retrievers if manifest is not None else []):
             held = record.identity.get("knowledge")
@@ -338,7 +338,7 @@ class HippoRagPipeline:
         return None
 
     def _knowledge(self) -> str:
-        """The store, and which of its extractions is that of these settings."""
+        """Return the store and the extraction in it for these settings."""
         place = knowledge_place(self.settings)
         if not self.settings.storage.is_database and not Path(place).is_file():
             raise IndexMissingError(f"{Path(place).parent}: nothing is extracted or indexed there yet; index a corpus first")

@@ -1,7 +1,7 @@
-"""The settings of HippoRAG 2 as a whole, as a YAML file holds them: every key known, every number in its range.
+"""Settings of HippoRAG 2, from a YAML file: every key known, every number in its range.
 
-A key stands in the file as ``${NAME}``, the environment variable that holds it, and is read there by whoever sends it; one that
-is written out is refused, and in no message.
+An API key is given as ``${NAME}``, the environment variable that holds it, which is read when the key is sent; a literal key is
+refused, and appears in no message.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class _Section(BaseModel):
 
 
 def key_variable(key: str | None) -> str | None:
-    """Return the name of the variable that ``${NAME}`` stands for; None for None.
+    """Return the name of the variable in ``${NAME}``; None for None.
 
     Raises:
-        ValueError: it is written out; the message does not show it.
+        ValueError: it is a literal key; the message does not show it.
     """
     if key is None:
         return None
@@ -51,7 +51,7 @@ def _needs(section: LanguageModelSection | EmbeddingSection, key: str, why: str)
 
 
 class LanguageModelSection(_Section):
-    """``llm``: who extracts, chooses and answers. ``max_tokens`` is by default 2,048 for extraction and 512 for answers."""
+    """``llm``: the language model. ``max_tokens`` is by default 2,048 for extraction and 512 for answers."""
 
     provider: Literal["openai", "vllm", "ollama", "openai-compatible"] = "openai"
     model_name: ModelName = "gpt-4o-mini"
@@ -71,7 +71,7 @@ class LanguageModelSection(_Section):
 
 
 class EmbeddingSection(_Section):
-    """``embedding``: who encodes. ``dimension`` is compared with what the model has; null takes the model's own."""
+    """``embedding``: the encoder. ``dimension`` is compared with the model's; null uses the model's own."""
 
     provider: Literal["sentence_transformers", "openai", "custom"] = "sentence_transformers"
     model_name: ModelName = "sentence-transformers/all-MiniLM-L6-v2"
@@ -90,7 +90,7 @@ class EmbeddingSection(_Section):
 
 
 class RetrievalSection(_Section):
-    """``retrieval``: how passages are found."""
+    """``retrieval``: the search for passages."""
 
     query_entity_top_k: TopK = 5
     graph_expansion_hops: Annotated[int, Field(ge=1, le=2)] = 2
@@ -100,7 +100,7 @@ class RetrievalSection(_Section):
 
 
 class IndexingSection(_Section):
-    """``indexing``: how passages are read by the language model."""
+    """``indexing``: the extraction from passages by the language model."""
 
     batch_size: BatchSize = 100
     enable_checkpointing: bool = True
@@ -109,7 +109,7 @@ class IndexingSection(_Section):
 
 
 class StorageSection(_Section):
-    """``storage``: where the knowledge and the index are.
+    """``storage``: the locations of the knowledge and the index.
 
     ``save_dir`` is a folder for both, or the URL of a database for the knowledge: ``${NAME}`` or ``env:NAME`` for the
     environment variable that holds it. An index is always a folder: ``index_dir``, by default ``index`` in that folder.
@@ -137,17 +137,17 @@ class StorageSection(_Section):
 
     @property
     def is_database(self) -> bool:
-        """Return whether knowledge is in a database, and not in a file of a folder."""
+        """Return whether knowledge is in a database, not in a file of a folder."""
         return _is_url(self.save_dir)
 
     @property
     def is_iris(self) -> bool:
-        """Return whether that database is InterSystems IRIS, as far as can be read here."""
+        """Return whether that database is InterSystems IRIS, as far as the settings show."""
         return self._iris is not None
 
     @property
     def database(self) -> str:
-        """The database as ``KnowledgeStore`` takes it: a URL, or ``env:NAME``."""
+        """Return the database for ``KnowledgeStore``: a URL, or ``env:NAME``."""
         variable = _VARIABLE.fullmatch(self.save_dir)
         if variable is not None:
             return f"env:{variable[1]}"
@@ -157,7 +157,7 @@ class StorageSection(_Section):
 
     @property
     def _iris(self) -> tuple[str, str, str] | None:
-        """Return what stands before the namespace of a URL of InterSystems IRIS, the namespace, and what stands behind it."""
+        """Return a URL of InterSystems IRIS in three parts: before the namespace, the namespace, and after it."""
         parts = re.fullmatch(r"(iris(?:\+\w+)?://[^/?]*)/?([^/?]*)(.*)", self.save_dir, re.DOTALL)
         return None if parts is None else (parts[1], parts[2], parts[3])
 
@@ -167,13 +167,13 @@ def _is_url(place: str) -> bool:
 
 
 class EvaluationSection(_Section):
-    """``evaluation``: which questions are asked."""
+    """``evaluation``: the questions."""
 
     hotpotqa_dataset_path: str | None = None
 
 
 class NameSection(_Section):
-    """``pipeline``: which system this is."""
+    """``pipeline``: the name of the system."""
 
     name: Literal["hipporag2"] = "hipporag2"
 
@@ -201,20 +201,20 @@ class HippoRagSettings(_Section):
 
         Raises:
             SourceError: it cannot be read.
-            ConfigurationError: it is not YAML; or a key is unknown or missing, or its value none that it can have.
+            ConfigurationError: it is not YAML; or a key is unknown or missing, or a value is invalid.
         """
         return cls.of(read_yaml(path), str(path))
 
     @classmethod
     def of(cls, settings: Config, where: str = "settings") -> Self:
-        """Take settings as a file holds them.
+        """Return settings from the content of a file.
 
         Args:
             settings: sections, each a mapping.
-            where: they come from, for messages.
+            where: their origin, for messages.
 
         Raises:
-            ConfigurationError: a key is unknown or missing, or its value none that it can have.
+            ConfigurationError: a key is unknown or missing, or a value is invalid.
         """
         check_keys(settings, _SECTIONS, ["llm"], where)
         for name, known in _SECTIONS.items():
@@ -228,7 +228,7 @@ class HippoRagSettings(_Section):
             raise ConfigurationError("; ".join(_told(where, one) for one in error.errors()[:5])) from None
 
     def unused(self) -> list[str]:
-        """Say which settings that were given have no effect, a sentence each."""
+        """Return the given settings without effect, a sentence each."""
         given = {
             "storage.iris_namespace is not used: save_dir is no URL of InterSystems IRIS, such as iris://user@host:1972": (
                 self.storage.iris_namespace is not None and not self.storage.is_iris
@@ -258,7 +258,7 @@ _SECTIONS: dict[str, type[_Section]] = {
 
 
 def _told(where: str, error: Any) -> str:
-    """One fault of pydantic's list, with the valid values and without what was given."""
+    """Return one of pydantic's errors in words, with the valid values and without the given one."""
     place = ".".join(map(str, error["loc"]))
     message = str(error["msg"]).removeprefix("Value error, ")
     return f"{where}: {place}: {message}" if place else f"{where}: {message}"

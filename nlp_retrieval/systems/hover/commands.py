@@ -24,14 +24,14 @@ def _group() -> None:
 
 
 class OptimizerName(StrEnum):
-    """The optimisers of DSPy that are offered."""
+    """Supported optimisers of DSPy."""
 
     miprov2 = "miprov2"
     gepa = "gepa"
 
 
 class EffortName(StrEnum):
-    """How much an optimiser does, in its own terms."""
+    """Effort of an optimiser, in its own terms."""
 
     light = "light"
     medium = "medium"
@@ -39,7 +39,7 @@ class EffortName(StrEnum):
 
 
 class MetricName(StrEnum):
-    """What a run is judged by."""
+    """Metric of a run."""
 
     perfect_recall = "perfect_recall"
     recall = "recall"
@@ -65,10 +65,10 @@ def command(
     limit: Annotated[int | None, typer.Option(min=2, help="At most this many claims.")] = None,
     seed: Annotated[int, typer.Option(help="Of the split by family, and of the search.")] = 0,
 ) -> None:
-    """Optimise what a searcher asks its language model.
+    """Optimise the prompts of a searcher's language model.
 
-    Half of the families of claims are trained on, the other half decides between candidates. The file is what the
-    searcher then takes as program.
+    Half of the families of claims are for training, the other half decides between candidates. Use the file as the searcher's
+    ``program``.
     """
     from nlp_retrieval.benchmarks import read_benchmark_config
     from nlp_retrieval.systems.hover.evaluation import discrete_retrieval_eval, recall
@@ -103,7 +103,7 @@ def command(
 
 
 def _chosen(settings: BenchmarkConfig, name: str | None, where: str, k: int) -> tuple[str, Any]:
-    """The searcher to optimise, as a program."""
+    """Return the searcher to optimise, as a program."""
     from nlp_retrieval import ClaimDecomposition
     from nlp_retrieval.errors import ConfigurationError, nearest
     from nlp_retrieval.systems.hover.decomposing import HoverMultiHopPipeline

@@ -1,7 +1,7 @@
 """Decompose, retrieve for every phrase, rerank against the claim: the HoVer pipeline as a DSPy program.
 
-It adds nothing to the parts it is made of. With the same answers of the language model it finds the documents that the
-same configuration of ``Searcher`` finds, in the same order (:meth:`HoverMultiHopPipeline.searcher`).
+With the same answers of the language model it finds the same documents, in the same order, as the same configuration of
+``Searcher`` (:meth:`HoverMultiHopPipeline.searcher`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAX_DOCUMENTS = 21
 
 
 class _DecomposingParts:
-    """What copies of a program share: DSPy's optimisers copy programs, and an opened index is not to be copied."""
+    """Parts shared by copies of a program: DSPy's optimisers copy programs, but must not copy an opened index."""
 
     def __init__(self, searcher: Searcher, processor: ClaimDecomposition, k: int) -> None:
         self.searcher = searcher

@@ -1,4 +1,4 @@
-"""Whether a program found every document that a claim takes: the measure that HoVer programs are compiled against."""
+"""Metric of HoVer programs: whether a program found every document that a claim needs."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from nlp_retrieval.errors import GoldError
 from nlp_retrieval.text import normalize_title
 
 SEPARATOR = " | "
-"""Between the title and the text of a document, as DSPy's retrievers write them."""
+"""Separator of the title and the text of a document, as in DSPy's retrievers."""
 
 
 def as_document(result: RetrievalResult) -> str:
-    """A result as DSPy programs pass documents on: ``title | text``; the id stands in for a title that is missing."""
+    """Return a result in the form of documents in DSPy programs: ``title | text``; the id replaces a missing title."""
     return f"{result.item.title or result.item.item_id}{SEPARATOR}{result.item.content}"
 
 
 def discrete_retrieval_eval(example: Any, prediction: Any, trace: object = None) -> bool:
-    """Return whether all gold titles of an example are among the titles that were retrieved, in normalised form.
+    """Return whether all gold titles of an example are among the retrieved titles, in normalised form.
 
     Args:
-        example: with ``gold_titles``, or with ``supporting_facts`` as HoVer's release and DSPy's data set have them.
+        example: with ``gold_titles``, or with ``supporting_facts`` as in HoVer's release and DSPy's data set.
         prediction: with ``retrieved_docs``, each ``title | text``.
         trace: unused; DSPy's optimisers pass it.
 

@@ -1,8 +1,7 @@
-"""The walk from hop to hop: retrieve, summarise what was found, ask for what is missing, retrieve again.
+"""The walk from hop to hop: retrieve, summarise the results, ask for what is missing, retrieve again.
 
-One implementation for a program that walks with one claim and a searcher that walks with a batch: all claims take a hop
-together. A step that the language model leaves without an answer costs that step alone: no summary is added, or the claim
-itself is searched again.
+Both the program, with one claim, and the searcher, with a batch, use this implementation: all claims take a hop together. A
+step without an answer of the language model fails alone: no summary is added, or the claim itself is searched again.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ _QUERY_WORDS = 64
 
 @dataclass
 class Walk:
-    """What became of one claim.
+    """The walk of one claim.
 
     Args:
-        claim: where it began.
-        queries: what was searched for, per hop.
-        hops: what was found, per hop, best first.
-        context: summaries, of all hops but the last.
+        claim: that it started from.
+        queries: of each hop.
+        hops: results of each hop, best first.
+        context: summaries of all hops but the last.
     """
 
     claim: str
@@ -39,10 +38,10 @@ class Walk:
     context: list[str] = field(default_factory=list)
 
     def results(self) -> list[RetrievalResult]:
-        """All that was found, hop after hop, each item where it was found first.
+        """Return all results, hop after hop, each item where it was found first.
 
-        ``score`` is 1 / rank. ``hop<n>.rank`` and ``hop<n>.score`` say where each hop had it, and the signals of the
-        retrievers stand beside them (``hop<n>.<label>.score``).
+        ``score`` is 1 / rank. ``hop<n>.rank`` and ``hop<n>.score`` are its rank and score in each hop, with the signals of
+        the retrievers (``hop<n>.<label>.score``).
         """
         signals: dict[str, dict[str, float]] = {}
         items: dict[str, SearchableItem] = {}
@@ -58,7 +57,7 @@ class Walk:
         ]
 
     def first_found(self) -> dict[str, tuple[int, int]]:
-        """By item id, the hop that found it first and its rank there, both from 1."""
+        """Return by item id the hop that found it first and its rank there, both from 1."""
         found: dict[str, tuple[int, int]] = {}
         for number, hop in enumerate(self.hops, start=1):
             for rank, result in enumerate(hop, start=1):
@@ -78,13 +77,13 @@ def walk(
     """Walk with all claims at once.
 
     Args:
-        claims: where to begin.
-        search: queries and k to results.
+        claims: to start from.
+        search: function from queries and k to results.
         summarize: the program of each hop but the last.
         ask: the program that writes the query of each hop but the first.
         lm: the model; None for the one of DSPy's settings.
         per_hop: documents per hop.
-        passage_characters: of each document that the model is shown.
+        passage_characters: the most characters of each document shown to the model.
     """
     walks = [Walk(claim) for claim in claims]
     for hop in range(len(ask) + 1):
@@ -104,7 +103,7 @@ def walk(
 
 
 def stages_of(hops: int) -> list[str]:
-    """The stages of a walk, in order."""
+    """Return the stages of a walk, in order."""
     names = []
     for hop in range(1, hops + 1):
         names += [f"hop{hop}.query"] if hop > 1 else []

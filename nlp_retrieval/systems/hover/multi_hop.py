@@ -16,7 +16,7 @@ from nlp_retrieval.lm import CompiledProgram, dspy, load_program
 from nlp_retrieval.systems.hover.evaluation import as_document
 from nlp_retrieval.systems.hover.hops import walk
 
-# What the multi-hop program asks a language model between two hops, as DSPy signatures: the only prompts there are.
+# The only prompts of the multi-hop program, as DSPy signatures.
 
 
 class SummarizePassages(dspy.Signature):  # type: ignore[misc]  # DSPy has no types
@@ -43,7 +43,7 @@ PASSAGE_CHARACTERS = 1500
 
 
 class _MultiHopParts:
-    """What copies of a program share: DSPy's optimisers copy programs, and an opened index is not to be copied."""
+    """Parts shared by copies of a program: DSPy's optimisers copy programs, but must not copy an opened index."""
 
     def __init__(self, searcher: Searcher, lm: LanguageModel | None, per_hop: int, passage_characters: int) -> None:
         self.searcher = searcher

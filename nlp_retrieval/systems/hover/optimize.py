@@ -2,7 +2,7 @@
 
 MIPROv2 (Opsahl-Ong et al., EMNLP 2024) searches over proposed instructions and demonstrations that led to full marks; GEPA
 (Agrawal et al., 2025, https://arxiv.org/abs/2507.19457) rewrites instructions after reading what went wrong. Retrieval is
-run for every trial: a program is judged by the documents that it finds, not by what its model wrote.
+run for every trial: a program is judged by the documents that it finds, not by its model's texts.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ _TELL_EVERY = 25
 
 @dataclass(frozen=True)
 class Optimized:
-    """What optimising gave.
+    """Result of optimising.
 
     Args:
         program: compiled.
-        before: mean of the metric over the validation claims, as the program was.
-        after: the same, compiled. The best of many on these very claims: judge it on others.
+        before: mean of the metric over the validation claims, of the original program.
+        after: the same, compiled. It is the best of many on these claims: evaluate it on others.
         n_train: claims that demonstrations and reflections were drawn from.
         n_validation: claims that candidates were compared on.
-        runs: how often a program was run.
-        counts: calls and tokens of all models that were asked.
+        runs: number of runs of a program.
+        counts: calls and tokens of all models.
     """
 
     program: Any
@@ -72,23 +72,23 @@ def optimize(
     """Compile a program with an opened index.
 
     Args:
-        program: a DSPy module, for instance a ``HoverMultiHopPipeline``; it is left as it is.
+        program: a DSPy module, for instance a ``HoverMultiHopPipeline``; it is not changed.
         train: examples with the input ``claim`` and with gold titles.
-        lm: answers the program's questions, where the program has no model of its own.
+        lm: the language model of the program, if it has none of its own.
         validation: examples that candidates are compared on; by default half of the families of ``train``.
         metric: of an example and a prediction, between 0 and 1.
         optimizer: ``miprov2`` or ``gepa``.
-        effort: how much the optimiser does, in its own terms; not used where ``budget`` is given.
-        budget: about how many runs of the program the search may take.
+        effort: of the optimiser, in its own terms; ignored if ``budget`` is given.
+        budget: approximate number of runs of the program for the search.
         prompt_lm: proposes instructions; by default ``lm``, at temperature 1.
         seed: of the split and of the search.
-        output: JSON file for the compiled state, which a processor or a pipeline takes as ``program``.
-        on_progress: told how many runs and calls there were.
+        output: JSON file for the compiled state, for the ``program`` of a processor or a pipeline.
+        on_progress: called with a message with the numbers of runs and calls.
 
     Raises:
         ConfigurationError: too few examples, no model, or one that is not the program's.
         DependencyError: the optimiser is not installed.
-        ModelError: the endpoint gives no answers.
+        ModelError: the endpoint does not answer.
         OutputError: the file cannot be written.
     """
     _require(optimizer)
@@ -113,7 +113,7 @@ def optimize(
         compiled = _compiled(program, list(train), list(validation), run, lm, proposer, optimizer, effort, budget, seed)
         after = run.mean(compiled, validation, lm)
     if after < before:
-        compiled, after = program, before  # what was found on a part of the claims may be worse on all of them
+        compiled, after = program, before  # the best on a part of the claims may be worse on all of them
     run.say("done")
     if output is not None:
         save_program(compiled, output)
@@ -121,7 +121,7 @@ def optimize(
 
 
 class _Run:
-    """Counts the runs of the program, and tells of them."""
+    """Counts the runs of the program, and reports them."""
 
     def __init__(self, models: list[LanguageModel], metric: Metric, say: Callable[[str], None]) -> None:
         self._models = models
@@ -133,11 +133,11 @@ class _Run:
 
     @property
     def counts(self) -> CallCounts:
-        """Of all models, since the run began."""
+        """Return the counts of all models, since the run began."""
         return sum((m.counts - begin for m, begin in zip(self._models, self._begin, strict=True)), CallCounts())
 
     def score(self, example: Any, prediction: Any, trace: object = None) -> float:
-        """The metric, counted."""
+        """Return the metric, counting the run."""
         value = float(self._metric(example, prediction, trace))
         with self._lock:
             self.n_runs += 1
@@ -149,7 +149,7 @@ class _Run:
     def judged(
         self, gold: Any, pred: Any, trace: object = None, pred_name: str | None = None, pred_trace: object = None
     ) -> Any:
-        """The metric with a sentence that says what was not found, as GEPA asks for it."""
+        """Return the metric with a sentence on the missing documents, as GEPA requires."""
         del pred_name, pred_trace
         missing = missing_titles(gold, pred)
         told = "All documents that the claim takes were found."
@@ -158,14 +158,14 @@ class _Run:
         return dspy.Prediction(score=self.score(gold, pred, trace), feedback=told)
 
     def mean(self, program: Any, examples: Sequence[Any], lm: LanguageModel) -> float:
-        """The mean of the metric over examples, between 0 and 1."""
+        """Return the mean of the metric over examples, between 0 and 1."""
         evaluate = dspy.Evaluate(
             devset=list(examples), metric=self.score, num_threads=lm.calls_at_once, display_progress=False, max_errors=1
         )
         return float(evaluate(program).score) / 100.0
 
     def say(self, where: str) -> None:
-        """Tell how far it is."""
+        """Report the progress."""
         self._say(f"{where}: {self.n_runs:,} runs of the program; {self.counts}")
 
 
@@ -173,7 +173,7 @@ class _Run:
 def _in_dspy(lm: LanguageModel) -> Iterator[None]:
     log = logging.getLogger("dspy")
     level = log.level
-    log.setLevel(max(level, logging.WARNING))  # hundreds of lines on what is told through on_progress
+    log.setLevel(max(level, logging.WARNING))  # hundreds of lines on what on_progress reports
     with dspy.context(lm=lm.dspy_lm(), disable_history=True, adapter=dspy.ChatAdapter()):
         try:
             yield
@@ -203,7 +203,7 @@ def _compiled(
         return gepa.compile(program, trainset=train, valset=validation)
     trials = None if budget is None else max(1, budget // len(validation))
     candidates = None if trials is None else min(_MOST_CANDIDATES, trials + 1)
-    # no labelled demonstrations: the claims have gold titles, not the phrases or summaries that would have to be shown
+    # no labelled demonstrations: the claims have gold titles, but not the phrases or summaries to show
     mipro = dspy.MIPROv2(
         run.score,
         prompt_model=proposer,

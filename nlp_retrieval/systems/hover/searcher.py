@@ -1,7 +1,7 @@
-"""The multi-hop program as a searcher: what a benchmark can drive beside any other.
+"""The multi-hop program as a searcher, for benchmarks.
 
-It finds what :class:`~nlp_retrieval.systems.hover.multi_hop.HoverMultiHop` finds, for a batch of claims at a time, and
-adds its hops to the signals. One call uses one generation of the index throughout.
+It gives the same results as :class:`~nlp_retrieval.systems.hover.multi_hop.HoverMultiHop`, for a batch of claims at a time,
+and adds its hops to the signals. One call uses one generation of the index throughout.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ class MultiHopSearcher(BaseSearcher):
         lm: the language model.
         fusion: joins the retrievers' lists in each hop.
         reranker: reorders the documents of each hop against that hop's query.
-        hops: how often documents are retrieved.
-        per_hop: documents each time; a search gives at most ``hops * per_hop``.
-        passage_characters: of each document that the model is shown; a small model reads slowly.
-        step: how the model is asked, directly or with a chain of thought.
-        program: the JSON file of a compiled program, as ``nlp-retrieval hover optimize`` writes it.
+        hops: number of hops.
+        per_hop: documents per hop; a search returns at most ``hops * per_hop``.
+        passage_characters: the most characters of each document shown to the model; a small model reads slowly.
+        step: prompting of the model, directly or with a chain of thought.
+        program: the JSON file of a compiled program, from ``nlp-retrieval hover optimize``.
 
     Raises:
         SourceError: there is no such file, or it is not JSON.
-        ConfigurationError: it is not a state of a DSPy program, or that of another one.
+        ConfigurationError: it is not the state of a DSPy program, or that of another program.
     """
 
     name = "multi_hop"
@@ -91,7 +91,7 @@ class MultiHopSearcher(BaseSearcher):
 
     @property
     def fingerprint(self) -> str:
-        """Of the whole configuration, the compiled program's content included."""
+        """Return the fingerprint of the whole configuration, including the compiled program's content."""
         parts: Config = {"config": self.config, "searcher": self._searcher.fingerprint}
         if codes := codes_in(self):
             parts["codes"] = codes
@@ -101,13 +101,13 @@ class MultiHopSearcher(BaseSearcher):
 
     @property
     def stages(self) -> list[str]:
-        """Names of the stages, in order."""
+        """Return the names of the stages, in order."""
         from nlp_retrieval.systems.hover.hops import stages_of
 
         return stages_of(self.hops)
 
     def calls_per_query(self) -> int:
-        """A summary and a query between every two hops."""
+        """Return the number of calls: a summary and a query between every two hops."""
         return 2 * (self.hops - 1)
 
     def provenance(self) -> dict[str, str]:
@@ -123,10 +123,10 @@ class MultiHopSearcher(BaseSearcher):
             where: only items whose metadata fulfil this are found, at every hop; see :mod:`nlp_retrieval.core.filters`.
 
         Returns:
-            One list per query: what the first hop found, then what each later one added.
+            One list per query: the results of the first hop, then those that each later one added.
 
         Raises:
-            QueryError: a query is not a string, or k no positive integer.
+            QueryError: a query is not a string, or k is not a positive integer.
             IndexMissingError: no index was opened.
             DependencyError: DSPy is not installed.
         """
@@ -135,21 +135,21 @@ class MultiHopSearcher(BaseSearcher):
 
     @property
     def explains(self) -> bool:
-        """Always: a result is explained by the hop that found it."""
+        """Return True: a result is explained by the hop that found it."""
         return True
 
     def explain(self, query: str, results: Sequence[RetrievalResult]) -> Explanations:
-        """Say of results which hop found them first, by which query, and what the retrievers say of that query.
+        """Explain results by the hop that found them first, its query, and the retrievers' explanations for that query.
 
-        The claim is walked with once more; answers of the language model that were kept are not asked for again.
+        The walk is repeated, with cached answers of the language model.
 
         Args:
-            query: what was searched for.
+            query: of the search.
             results: of that query, from :meth:`search`.
 
         Returns:
-            One mapping per result: the hop as ``hop<n>``, and by label each retriever that can tell. Empty for a result
-            that is not found by that hop at that rank now, because the language model answers otherwise.
+            One mapping per result: the hop as ``hop<n>``, and by label each retriever with an explanation. Empty for a result
+                that the hop no longer finds at that rank, because the language model answers differently.
 
         Raises:
             QueryError: the query is not a string, or a result is not of this index.
@@ -189,13 +189,13 @@ class MultiHopSearcher(BaseSearcher):
         )
 
     def _searching(self) -> Searcher:
-        """A searcher of single hops on what is open now; it stays there, whatever refresh does meanwhile."""
+        """Return a searcher of single hops on the generation open now; a later refresh does not affect it."""
         searcher = copy.copy(self._searcher)
         searcher._opened = self.open_retrievers()
         return searcher
 
     def as_program(self) -> Any:
-        """Make the DSPy program that walks as this searcher does; to be called, and to be optimised.
+        """Return the DSPy program that walks like this searcher; for calling and optimising.
 
         Raises:
             DependencyError: DSPy is not installed.
@@ -213,7 +213,7 @@ class MultiHopSearcher(BaseSearcher):
 
 
 def fields_of(hops: int, step: Step) -> dict[str, tuple[str, ...]]:
-    """Return what the program of so many hops asks: the fields of each predictor, by its name."""
+    """Return the fields of each predictor in a program of so many hops, by its name."""
     asked = {"summarize": ("claim", "context", "passages", "summary"), "ask": ("claim", "context", "query")}
     if step == "predict":
         return {f"{name}[{hop}]": fields for name, fields in asked.items() for hop in range(hops - 1)}

@@ -1,4 +1,4 @@
-"""The same questions asked of every subject (country by country), with what each signal said of every passage."""
+"""The same questions for every subject (country by country), with the value of each signal for every passage."""
 
 from nlp_retrieval._public_names import public_names
 

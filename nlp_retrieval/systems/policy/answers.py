@@ -1,4 +1,4 @@
-"""The file of one subject: what was asked, which passages answer it, and what each signal said of them.
+"""File of one subject: the questions, the passages that answer them, and the value of each signal for these.
 
 ``docs/policy-answers.schema.json`` describes it. A signal that could not be computed is null, never 0.
 """
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 Answers = dict[str, Any]
-"""A file of answers, as JSON has it."""
+"""A file of answers, as JSON values."""
 
 SIGNAL_FIELDS: dict[str, tuple[str, ...]] = {
     "transformer_similarity": ("multi_signal.transformer", "faiss.score", "pgvector.score"),
@@ -35,7 +35,7 @@ SIGNAL_FIELDS: dict[str, tuple[str, ...]] = {
     "regex_score": ("multi_signal.patterns",),
     "fuzzy_score": ("multi_signal.fuzzy",),
 }
-"""The fields of a passage, and the signals that they are taken from: the first that is there."""
+"""Fields of a passage, and the signals that they come from: the first that exists."""
 
 COMBINED = "multi_signal.score"
 
@@ -44,24 +44,24 @@ _MOST_BYTES = 2**28
 
 
 def combined_score(result: RetrievalResult) -> float | None:
-    """The score that all signals make together, 0..1; None where nothing of the kind was computed."""
+    """Return the combined score of all signals, 0..1; None if it was not computed."""
     return result.signals.get(COMBINED)
 
 
 def document_of(item: SearchableItem) -> str:
-    """Return what a passage is from; its own id where its metadata do not say."""
+    """Return the document of a passage; its own id if its metadata do not name one."""
     return next((str(item.metadata[key]) for key in _DOCUMENT if item.metadata.get(key) is not None), item.item_id)
 
 
 def chunk_of(
     result: RetrievalResult, matches: Iterable[Mapping[str, Any]] = (), explained: Mapping[str, Explanation] | None = None
 ) -> dict[str, Any]:
-    """Return a passage that was found, as the file has it.
+    """Return a result in the form of the file.
 
     Args:
-        result: that was found.
-        matches: where patterns and keywords stand in its content: ``group``, ``begin``, ``end``, ``text``.
-        explained: the chain of relations that led to it, by the retriever that walked it.
+        result: of a search.
+        matches: of patterns and keywords in its content: ``group``, ``begin``, ``end``, ``text``.
+        explained: the chain of relations that led to it, by retriever.
     """
     item, score = result.item, combined_score(result)
     chunk: dict[str, Any] = {
@@ -84,7 +84,7 @@ def chunk_of(
 
 
 def read_answers(path: Path) -> Answers | None:
-    """Return what a file of answers holds; None where there is none, or it has another form.
+    """Return the content of a file of answers; None if there is none, or it has another form.
 
     Args:
         path: of the file.

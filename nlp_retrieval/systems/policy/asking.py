@@ -1,4 +1,4 @@
-"""The passages of one subject that answer questions: searched with the filter inside, then cut by score and by document."""
+"""Search for passages of one subject that answer questions: filtered within the search, then cut by score and document."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DEEPEST = 10_000
 
 @runtime_checkable
 class Matches(Protocol):
-    """A reranker that says where its patterns stand in a text."""
+    """A reranker that returns the matches of its patterns in a text."""
 
     def matches(self, query: str, text: str) -> Sequence[Any]:
         """Return ``group``, ``begin``, ``end`` and ``text`` of each match."""
@@ -38,7 +38,7 @@ class Asked:
 
     Args:
         results: the passages, best first.
-        matches: for each, where patterns and keywords stand in its content.
+        matches: for each, those of patterns and keywords in its content.
         explained: for each, the chains of relations that led to it.
     """
 
@@ -47,7 +47,7 @@ class Asked:
     explained: list[dict[str, Explanation]]
 
     def as_dict(self) -> dict[str, Any]:
-        """As the file of a subject has it."""
+        """Return it in the form of a subject's file."""
         chunks = [
             chunk_of(result, matches, explained)
             for result, matches, explained in zip(self.results, self.matches, self.explained, strict=True)
@@ -59,8 +59,8 @@ class AskedText(NamedTuple):
     """A question in two forms.
 
     Args:
-        text: what was asked; passages are scored against it.
-        searched: what is searched for: the same, and keywords where they are wanted.
+        text: the question; passages are scored against it.
+        searched: the query: the question, and keywords if requested.
     """
 
     text: str
@@ -77,14 +77,14 @@ def all_hits(
 ) -> list[list[RetrievalResult]]:
     """Search for questions about one subject, all at once: every passage of it, best first.
 
-    A searcher without a processor scores what it finds against the question itself; one that has a processor is asked the
-    question with its keywords, and makes of it what it will.
+    A searcher without a processor scores its results against the question itself; one with a processor gets the question with
+    its keywords.
 
     Args:
         searcher: with an opened index.
-        questions: what is asked, and what is searched for.
-        n_passages: how many passages the subject has; all are compared, up to 10,000.
-        where: finds them.
+        questions: and their queries.
+        n_passages: number of passages of the subject; all are compared, up to 10,000.
+        where: filter that selects them.
         settings: of the study.
         method: ``vector`` or ``hop``, for the log.
     """
@@ -104,17 +104,17 @@ def asked(
     subject: str,
     describing: tuple[BaseSearcher, list[list[RetrievalResult]]] | None = None,
 ) -> list[Asked]:
-    """Make answers of what was found.
+    """Make answers from hits.
 
     Args:
-        searcher: that found it.
-        questions: what was asked, and what was searched for.
+        searcher: that found them.
+        questions: and their queries.
         lists: the hits of each.
         settings: of the study.
         method: ``vector`` or ``hop``, for the log.
         subject: for the log.
-        describing: another searcher and its hits for the same questions, by whose signals and marks those that were found are
-            described; it changes no order and leaves nothing out.
+        describing: another searcher and its hits for the same questions, whose signals and marks are added to the hits; it does
+            not change or shorten their order.
     """
     answers = []
     for place, ((text, searched), hits) in enumerate(zip(questions, lists, strict=True)):
@@ -129,13 +129,13 @@ def asked(
 
 
 def asked_text(question: ProfileQuestion, subject: str, method: str, *, keywords: bool) -> AskedText:
-    """Return a question of a profile as it is asked of a subject.
+    """Return a question of a profile for a subject.
 
     Args:
         question: of the profile.
-        subject: it is asked of.
-        method: along relations (``hop``), a question of what changed is left as it is: keywords name changes of all kinds, and
-            would ask for another one.
+        subject: of the question.
+        method: with ``hop``, a question about changes gets no keywords: they name changes of all kinds, and would change its
+            meaning.
         keywords: whether to search for the question's keywords too.
     """
     text = question.asked_of(subject)
@@ -147,11 +147,11 @@ def asked_text(question: ProfileQuestion, subject: str, method: str, *, keywords
 def cut(hits: Iterable[RetrievalResult], settings: StudySettings) -> list[RetrievalResult]:
     """Return the hits that are good enough, in their order.
 
-    ``min_similarity`` is compared with the combined score of all signals; hits that have none are not held to it.
+    ``min_similarity`` is compared with the combined score of all signals; hits without one are kept.
 
     Args:
         hits: best first.
-        settings: how many, of how many documents, and how good.
+        settings: limits of number, number per document, and score.
     """
     kept: list[RetrievalResult] = []
     of_document: Counter[str] = Counter()
@@ -170,18 +170,18 @@ def cut(hits: Iterable[RetrievalResult], settings: StudySettings) -> list[Retrie
 
 
 def _described(kept: list[RetrievalResult], others: list[RetrievalResult]) -> list[RetrievalResult]:
-    """Add the signals that another searcher gave the same passages; those of its own stay."""
+    """Add another searcher's signals for the same passages; existing ones stay."""
     signals = {other.item.item_id: other.signals for other in others}
     return [hit.model_copy(update={"signals": signals.get(hit.item.item_id, {}) | hit.signals}) for hit in kept]
 
 
 def warn_of_limits(searcher: BaseSearcher, least: float, given: float | None) -> None:
-    """Warn where ``min_similarity`` cannot do what is asked of it.
+    """Warn if ``min_similarity`` cannot have its full effect.
 
     Args:
-        searcher: whose reranker has a limit of its own, or computes no combined score.
-        least: what is asked for.
-        given: the same where a caller gave it, and not the profile.
+        searcher: its reranker may have a limit of its own, or compute no combined score.
+        least: the effective ``min_similarity``.
+        given: the same if a caller gave it, not the profile.
     """
     reranker = getattr(searcher, "reranker", None)
     own = getattr(reranker, "min_similarity", None)
@@ -201,7 +201,7 @@ def warn_of_limits(searcher: BaseSearcher, least: float, given: float | None) ->
 
 
 def _matches(searcher: BaseSearcher, text: str, hits: list[RetrievalResult]) -> list[list[dict[str, Any]]]:
-    """Return where the reranker's patterns stand in the content of each hit; none where the reranker has none."""
+    """Return the matches of the reranker's patterns in the content of each hit; empty if it has no patterns."""
     reranker = getattr(searcher, "reranker", None)
     if not isinstance(reranker, Matches):
         return [[] for _ in hits]

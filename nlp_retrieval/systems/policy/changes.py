@@ -1,7 +1,7 @@
-"""What became of each passage from one edition of a subject's plan to the next: unchanged, edited, added or dropped.
+"""Changes of passages from one edition of a subject's plan to the next: unchanged, edited, added or dropped.
 
-Editions are documents with an order: by the first of ``year``, ``version``, ``edition``, ``date`` and ``captured`` that all
-have. Passages are paired by the words that they share, the likest first, each with one other at most.
+Editions are documents with an order: by the first of ``year``, ``version``, ``edition``, ``date`` and ``captured`` that all of
+them have. Passages are paired by the words that they share, the most similar first, each with one other at most.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ __all__ = ["EditionChanges", "PassageChange", "changes_between", "changes_of", "
 Relation = Literal["unchanged", "edited", "added", "dropped"]
 
 ORDERED_BY = ("year", "version", "edition", "date", "captured")
-"""Metadata that may say which edition of a plan is the later one; text is ordered as ``WORDS`` has it, or by its letters."""
+"""Metadata that may order the editions of a plan; text is ordered by ``WORDS``, or alphabetically."""
 
 WORDS = ("first", "earlier", "previous", "old", "second", "later", "current", "new", "third", "fourth", "fifth", "latest")
 
 _LEAST_SHARED = 0.3
-"""Passages that share fewer of their words are two, and not one edited: of templates that two chapters share, less is alike."""
+"""Least share of common words of an edited passage; passages of two chapters from one template share less."""
 
 _MOST = 2000
 _LONGEST = 3000
-"""Passages of an edition that are paired, and words and marks of a text that are compared, at most."""
+"""The most passages of an edition that are paired, and the most words and marks of a text that are compared."""
 
 _WORD = re.compile(r"\w+")
 _TOKEN = re.compile(r"\s+|\w+|[^\w\s]")
@@ -45,9 +45,9 @@ class PassageChange:
     """A passage of one edition and its counterpart in the next.
 
     Args:
-        relation: what became of it.
-        earlier: None for one that was added.
-        later: None for one that was dropped.
+        relation: between the two.
+        earlier: None for an added one.
+        later: None for a dropped one.
     """
 
     relation: Relation
@@ -57,12 +57,12 @@ class PassageChange:
 
 @dataclass(frozen=True)
 class EditionChanges:
-    """Two editions that follow one another.
+    """Changes between two consecutive editions.
 
     Args:
         earlier: name of the document.
         later: name of the document.
-        changes: in the order of the later one; what was dropped comes last.
+        changes: in the order of the later one; dropped passages come last.
     """
 
     earlier: str
@@ -70,7 +70,7 @@ class EditionChanges:
     changes: tuple[PassageChange, ...]
 
     def counts(self) -> dict[Relation, int]:
-        """Return how many passages have which fate."""
+        """Return the number of passages by relation."""
         found = Counter(change.relation for change in self.changes)
         return {relation: found[relation] for relation in _RELATIONS}
 
@@ -79,7 +79,7 @@ _RELATIONS: tuple[Relation, ...] = ("unchanged", "edited", "added", "dropped")
 
 
 def changes_of(items: Iterable[SearchableItem]) -> list[EditionChanges]:
-    """Return what changed between the editions of one subject, from the earliest on; empty where there are not two.
+    """Return the changes between the editions of one subject, from the earliest on; empty for fewer than two.
 
     Editions of more than 2,000 passages are not compared, because every passage is compared with every other one; a warning
     names them.
@@ -102,7 +102,7 @@ def changes_of(items: Iterable[SearchableItem]) -> list[EditionChanges]:
 
 
 def editions_of(items: Iterable[SearchableItem]) -> list[tuple[str, list[SearchableItem]]]:
-    """Return the documents of a subject with their passages, the earliest first; empty where nothing gives them an order.
+    """Return the documents of a subject with their passages, the earliest first; empty if they have no order.
 
     Args:
         items: the passages of one subject.
@@ -118,7 +118,7 @@ def editions_of(items: Iterable[SearchableItem]) -> list[tuple[str, list[Searcha
 
 
 def changes_between(earlier: Sequence[SearchableItem], later: Sequence[SearchableItem]) -> list[PassageChange]:
-    """Return what became of each passage.
+    """Return the change of each passage.
 
     Args:
         earlier: passages of one edition.
@@ -147,14 +147,14 @@ def changes_between(earlier: Sequence[SearchableItem], later: Sequence[Searchabl
 
 
 def word_runs(before: str, after: str) -> list[tuple[str, str]]:
-    """Return two texts as runs of words: ``("same" | "gone" | "new", text)``, which in this order make a readable difference.
+    """Return the readable difference of two texts, as runs of words: ``("same" | "gone" | "new", text)``.
 
     Args:
         before: the earlier text.
         after: the later one.
     """
     old, new = _TOKEN.findall(before), _TOKEN.findall(after)
-    if max(len(old), len(new)) > _LONGEST:  # comparing takes time in the square of the length, or worse
+    if max(len(old), len(new)) > _LONGEST:  # comparing takes quadratic time, or worse
         return [("gone", before), ("new", after)] if before != after else [("same", after)]
     runs: list[tuple[str, str]] = []
     for what, begin, end, start, stop in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
@@ -168,13 +168,13 @@ def word_runs(before: str, after: str) -> list[tuple[str, str]]:
 
 
 def _shared(one: Counter[str], other: Counter[str]) -> float:
-    """The share of words that two texts have in common, of all that they have (Jaccard, counted with repeats)."""
+    """Return the share of words that two texts have in common (Jaccard, counted with repeats)."""
     both = (one & other).total()
     return both / (one.total() + other.total() - both) if both else 0.0
 
 
 def _order(value: object) -> tuple[int, float, str] | None:
-    """Return where an edition stands among others of its kind: numbers, words that have an order, other text."""
+    """Return the sort key of an edition: numbers, words that have an order, other text."""
     if isinstance(value, bool) or not isinstance(value, int | float | str) or value == "":
         return None
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""The searchers of a study over an index that names its own retrievers, where no configuration says how to search it."""
+"""Default searchers of a study without a configuration, from the retrievers of its index."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from nlp_retrieval.rerankers import load_profile
 __all__ = ["searchers_of"]
 
 _HOP = "hop"
-"""Registry name of the retriever that goes along relations."""
+"""Registry name of the retriever that follows relations."""
 
 
 def searchers_of(index: str | Path, profile: str, *, trust: bool = False) -> tuple[Searcher, Searcher | None]:
-    """Return a searcher over the retrievers of an index, and one over those that go along relations, if it has such.
+    """Return a searcher over the retrievers of an index, and one over those that follow relations, if any.
 
-    What the first finds is scored by all signals of the profile; how good is good enough, the study decides. Relations are
-    followed as far as the profile says, or, where it says nothing, as far as the index says.
+    Results of the first are scored by all signals of the profile; the study decides on the least score. Relations are followed
+    as far as the profile says, else as far as the index says.
 
     Args:
         index: its directory.
         profile: the name of a profile, or its file.
-        trust: let the index decide more than settings of a search.
+        trust: whether the index may decide more than settings of a search.
 
     Raises:
-        IndexMissingError: there is no index, or nothing in it finds passages by itself.
+        IndexMissingError: there is no index, or it has no retriever that finds passages by itself.
         UntrustedError: the index asks for more than it may decide.
     """
     found = retrievers_of(index, trust=trust)
@@ -40,6 +40,6 @@ def searchers_of(index: str | Path, profile: str, *, trust: bool = False) -> tup
 
 
 def _limited(hop: BaseRetriever, profile: str) -> BaseRetriever:
-    """Return a retriever that goes along relations as far as the profile says."""
+    """Return a retriever that follows relations as far as the profile says."""
     chosen = load_profile(profile)
     return type(hop)(**hop._arguments | {"max_hops": chosen.max_hops}) if "max_hops" in chosen.model_fields_set else hop

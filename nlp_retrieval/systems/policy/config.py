@@ -1,4 +1,4 @@
-"""A study as a configuration file: the same objects as by hand, by their registry names."""
+"""Study as a configuration file, with components by their registry names."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _REQUIRED = ("profile", "index", "searcher")
 
 @dataclass(frozen=True)
 class StudyConfig:
-    """What a configuration file of a study describes.
+    """Content of a study's configuration file.
 
     Args:
         profile: the questions.
         index: the index directory.
         searcher: for the method ``vector``.
         hop: for the method ``hop``; None: the study has none.
-        corpus: what the index is made of where it is not there yet; None: it has to be there.
-        keywords: whether a question's keywords are searched for with it.
+        corpus: from which a missing index is built; None: the index must exist.
+        keywords: whether a question's keywords are added to the query.
         where: a further filter for all questions.
         output: the folder of the answers.
     """
@@ -45,7 +45,7 @@ class StudyConfig:
 
     @classmethod
     def read(cls, path: str | Path) -> StudyConfig:
-        """Read and build everything that a file names; nothing is loaded or indexed yet.
+        """Read a file and build its components; nothing is loaded or indexed yet.
 
         Paths in it are relative to the working directory.
 
@@ -75,13 +75,13 @@ class StudyConfig:
 
     @said_in_yaml()
     def study(self, *, replace: bool = False) -> PolicyStudy:
-        """Open the index, or make it of the corpus, and return the study.
+        """Open the index, or build it from the corpus, and return the study.
 
         Args:
             replace: whether to replace an index of other items.
 
         Raises:
-            IndexMissingError: there is no index, and no corpus to make it of.
+            IndexMissingError: there is no index, and no corpus to build it from.
             IndexConflictError: the directory holds other items than the corpus, and ``replace`` is False.
         """
         for searcher in (self.searcher, self.hop):

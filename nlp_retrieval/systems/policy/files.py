@@ -1,4 +1,4 @@
-"""What the file of a subject is made of, and whether one that is there already is of the same study."""
+"""Content of the file of a subject, and the check that an existing file belongs to the same study."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["belonging", "entry_of", "file_of", "question_key"]
 
 
 def belonging(there: Answers | None, subject: str, fingerprint: str) -> Answers | None:
-    """Return the questions of a file of answers, if they are about this subject and would come out the same; else None.
+    """Return the questions of a file of answers, if they are of this subject and study; else None.
 
     Args:
-        there: what the file holds.
+        there: the content of the file.
         subject: of the study.
         fingerprint: of the study.
     """
@@ -34,11 +34,11 @@ def question_key(number: int) -> str:
 
 
 def entry_of(question: ProfileQuestion, subject: str, answer: Mapping[str, Asked]) -> Answers:
-    """Return what a file says of a question: its passages, by method where there are two.
+    """Return a question for a file: its passages, by method if there are two.
 
     Args:
-        question: that was asked.
-        subject: it was asked of.
+        question: of the profile.
+        subject: of the question.
         answer: by method.
     """
     entry: Answers = {"question_number": question.number, "question": question.asked_of(subject)}
@@ -55,10 +55,10 @@ def file_of(
 
     Args:
         profile: whose questions were asked.
-        subject: they were asked of; it also stands under the profile's own name for it, such as ``country``.
-        n_passages: the subject has in the index.
+        subject: of the questions; also written under the profile's own name for it, such as ``country``.
+        n_passages: of the subject in the index.
         entries: the questions, by key.
-        settings: they were asked with.
+        settings: of the study.
         fingerprint: of the study.
     """
     own = {} if profile.subject in AnswerMetadata.model_fields else {profile.subject: subject}

@@ -1,7 +1,7 @@
 """Single calls for scripts, on one opened study: ask, find, score, embed.
 
-``open_study("study.yaml")`` opens a study for the functions that are called after it; each also takes ``study=``. Models are
-loaded once, by the study's searchers, not by the call.
+``open_study("study.yaml")`` opens a study for later calls of the other functions; each also accepts ``study=``. Models are
+loaded once, by the study's searchers, not by each call.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class EmbeddedPrompt(NamedTuple):
     """A prompt as vectors.
 
     Args:
-        transformer: ``[dimension]`` of the study's encoder; None where it has none.
-        word2vec: ``[dimension]`` of its word vectors; None where it has none, or knows no word of the prompt.
+        transformer: ``[dimension]`` of the study's encoder; None if it has none.
+        word2vec: ``[dimension]`` of its word vectors; None if it has none, or they lack all words of the prompt.
     """
 
     transformer: Vectors | None
@@ -51,11 +51,11 @@ _opened: ContextVar[tuple[PolicyStudy, Path] | None] = ContextVar("opened_study"
 
 
 def open_study(study: PolicyStudy | str | Path, output: str | Path = "answers") -> PolicyStudy:
-    """Open a study for the functions of this module, in this thread and what it starts.
+    """Open a study for the functions of this module, in this thread and threads or tasks that it starts.
 
     Args:
-        study: one that is open, or its configuration file.
-        output: where :func:`run_script` writes; a configuration file may name another.
+        study: an open one, or its configuration file.
+        output: folder for :func:`run_script`; a configuration file may name another.
 
     Raises:
         SourceError: there is no such file.
@@ -78,13 +78,13 @@ def run_script(
     study: PolicyStudy | None = None,
     output: str | Path | None = None,
 ) -> StudyReport:
-    """Ask one question or all, of one country or all, and write a file for each country.
+    """Ask one question or all, about one country or all, and write a file for each country.
 
     Args:
         question_number: in the profile; None for all.
-        country: or whatever the profile asks about; None for all.
+        country: or other subject of the profile; None for all.
         method: ``vector``, ``hop`` or ``both``.
-        study: by default the one that was opened.
+        study: by default the opened one.
         output: the folder; by default that of the opened study.
     """
     chosen, folder = _study(study)
@@ -96,7 +96,7 @@ def embed_prompt(prompt: str, *, study: PolicyStudy | None = None) -> EmbeddedPr
 
     Args:
         prompt: a question.
-        study: by default the one that was opened.
+        study: by default the opened one.
     """
     chosen, _ = _study(study)
     transformer = next((part.encoder for part in _parts(chosen.searcher) if _encodes(part, "encoder")), None)
@@ -116,13 +116,13 @@ def retrieve_chunks(
     """Find the passages that answer a prompt, scored by all signals.
 
     Args:
-        embedded_prompts: of :func:`embed_prompt`, or None. The searcher embeds the prompt itself, with the models that it has
-            open; vectors of another model would be compared with nothing, and are refused.
+        embedded_prompts: of :func:`embed_prompt`, or None. The searcher embeds the prompt itself, with its open models; vectors
+            of another model are not comparable, and are refused.
         prompt: a question.
         top_k: at most this many.
         country: only passages of this country; None for all.
         min_similarity: passages below this combined score are left out.
-        study: by default the one that was opened.
+        study: by default the opened one.
 
     Raises:
         QueryError: there is no such country; or the vectors are of another dimension than the study's.
@@ -142,11 +142,11 @@ def retrieve_chunks_with_hop(
         prompt: a question.
         top_k: at most this many.
         country: only passages of this country; None for all.
-        study: by default the one that was opened.
+        study: by default the opened one.
 
     Raises:
         QueryError: there is no such country.
-        ConfigurationError: the study has nothing that goes along relations.
+        ConfigurationError: the study has no retriever that follows relations.
     """
     chosen, _ = _study(study)
     return _found(chosen, chosen.opened_hop(), chosen.searcher, prompt, top_k, country, None)
@@ -159,13 +159,13 @@ def evaluate_chunks(
     *,
     study: PolicyStudy | None = None,
 ) -> list[RetrievalResult]:
-    """Score passages by all signals of the study's reranker; all of them come back, best first.
+    """Score passages by all signals of the study's reranker; all are returned, best first.
 
     Args:
         chunks: passages, or results.
         prompt: a question.
         embeddings: of :func:`embed_prompt`, or None; see :func:`retrieve_chunks`.
-        study: by default the one that was opened.
+        study: by default the opened one.
 
     Raises:
         ConfigurationError: the study's searcher has no reranker.
@@ -214,7 +214,7 @@ def _found(
 
 
 def _parts(searcher: BaseSearcher) -> list[Any]:
-    """Return what of a searcher may hold models: the reranker first, then the retrievers."""
+    """Return the parts of a searcher that may hold models: the reranker first, then the retrievers."""
     return [getattr(searcher, "reranker", None), *searcher.retrievers.values()]
 
 

@@ -1,4 +1,4 @@
-"""How good the answers of a study are, where it is known which passages answer which question of which subject."""
+"""Evaluation of the answers of a study against the known answers to each question about each subject."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The log of a study: silent unless somebody listens; with a file, its lines have time, level and a mark.
+"""Log of a study: silent without a handler; in a file, its lines have time, level and a mark.
 
-``[RETRIEVE]`` marks the run, ``[VECTOR_SIMILARITY]`` and ``[HOP_RETRIEVE]`` its two methods. Errors are raised; the log only
-notes them. No line holds a secret, a line end or anything that a terminal obeys.
+``[RETRIEVE]`` marks the run, ``[VECTOR_SIMILARITY]`` and ``[HOP_RETRIEVE]`` its two methods. Errors are raised as well as
+logged. No line holds a secret, a line end or a terminal command.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _KEPT = 3
 
 
 def note(level: int, mark: str, message: str) -> None:
-    """Write a line to the log, if anybody listens.
+    """Write a line to the log, if it has a handler.
 
     Args:
         level: of :mod:`logging`.
         mark: a key of :data:`MARKS`.
-        message: what happened.
+        message: to write.
     """
     if LOGGER.isEnabledFor(level):
         LOGGER.log(level, "%s %s", MARKS[mark], printable(str(without_secrets(message))))
@@ -42,10 +42,10 @@ def note(level: int, mark: str, message: str) -> None:
 
 @contextmanager
 def log_to(path: Path | None, level: str = "INFO") -> Iterator[None]:
-    """Write the log to a file as well: up to 5 MB, and three older files of that size beside it.
+    """Write the log to a file as well: up to 5 MB, and three older files of that size.
 
     Args:
-        path: of the file; None writes none. Its folder is made where it is missing.
+        path: of the file; None writes none. Its folder is created if missing.
         level: the least that is written: DEBUG (filters and counts of passages), INFO, WARNING or ERROR.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What a run of a study did, and where its files are."""
+"""Report of a run of a study: its counts and its files."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class StudyReport:
 
     Args:
         output: the folder.
-        files: the file of each subject that was asked about, by name.
+        files: the file of each subject of the run, by name.
         present: these, and those of earlier runs over the same index with the same profile and settings.
-        questions: the numbers that were asked.
-        answered: subjects that were asked now.
-        kept: subjects whose answers were there already, from the same index, profile and settings.
-        replaced: subjects, among those asked, whose file held answers of other settings, or was damaged.
-        seconds: the run took.
+        questions: numbers of the questions of the run.
+        answered: subjects answered in this run.
+        kept: subjects with existing answers from the same index, profile and settings.
+        replaced: subjects of the run whose file held answers of other settings, or was damaged.
+        seconds: duration of the run.
     """
 
     output: Path
@@ -38,7 +38,7 @@ class StudyReport:
     seconds: float
 
     def answers(self) -> Iterator[AnswerFile]:
-        """Yield the answers of each subject that was asked about, from its file.
+        """Yield the answers of each subject of the run, from its file.
 
         Raises:
             SourceError: a file was removed or damaged since.
@@ -46,7 +46,7 @@ class StudyReport:
         return self._read(self.files)
 
     def everything(self) -> Iterator[AnswerFile]:
-        """Yield the answers of all subjects whose answers belong together, whenever they were asked.
+        """Yield the answers of all subjects of the study, from this and earlier runs.
 
         Raises:
             SourceError: a file was removed or damaged since.

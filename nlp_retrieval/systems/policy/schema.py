@@ -22,7 +22,7 @@ _CLOSED = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 class ChunkMatch(BaseModel):
-    """Where a keyword or pattern stands in the content of a passage; offsets count characters."""
+    """Match of a keyword or pattern in the content of a passage; offsets count characters."""
 
     model_config = _CLOSED
 
@@ -45,7 +45,7 @@ class ChainStep(BaseModel):
 
 
 class RelationChain(BaseModel):
-    """How a passage was reached: where the walk began, and the relations from there."""
+    """Path to a passage: the start of the walk, and the relations from there."""
 
     model_config = ConfigDict(frozen=True, extra="allow", strict=True)
 
@@ -110,7 +110,7 @@ class QuestionAnswer(BaseModel):
 
 
 class AnswerMetadata(BaseModel):
-    """Who was asked about, when and how. The subject also stands under the profile's own name for it, such as ``country``."""
+    """Subject, date and settings. The subject is also under the profile's own name for it, such as ``country``."""
 
     model_config = ConfigDict(frozen=True, extra="allow", strict=True)
 

@@ -1,4 +1,4 @@
-"""What is asked for in a study, checked, and what makes two studies the same."""
+"""Settings of a study, checked, and the fingerprint that identifies equal studies."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ METHODS: dict[Method, str] = {
     "hop": "graph_hop",
     "both": "vector_similarity+graph_hop",
 }
-"""What the files call a method."""
+"""Names of the methods in the files."""
 
 FORMAT = 1
-"""Raised whenever the same settings give other files."""
+"""Version of the files' format, raised whenever the same settings give other files."""
 
 
 def check_method(method: object) -> Method:
@@ -40,7 +40,7 @@ def check_method(method: object) -> Method:
 
 
 def both_filters(one: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """Return the filter of what passes both; None passes everything."""
+    """Return the conjunction of two filters; None passes everything."""
     if one is None or other is None:
         return other if one is None else one
     return {"and": [dict(one), dict(other)]}
@@ -48,19 +48,19 @@ def both_filters(one: Mapping[str, Any] | None, other: Mapping[str, Any] | None)
 
 @dataclass(frozen=True)
 class StudySettings:
-    """How the questions of a study are asked.
+    """Settings for the questions of a study.
 
     Args:
-        method: by the signals of each passage (``vector``), along relations (``hop``), or both, each with a list of its own.
+        method: by the signals of each passage (``vector``), along relations (``hop``), or both, each with its own list.
         top_k: at most this many passages for a question.
         min_similarity: passages below this combined score, 0..1, are left out; None: none is.
         n_per_document: at most this many passages of one document; None: any number.
-        keywords: whether a question's own keywords are searched for with it.
-        where: a further filter, beside that of the subject.
+        keywords: whether a question's own keywords are added to the query.
+        where: a further filter, in addition to that of the subject.
 
     Raises:
         ConfigurationError: a value is out of its range.
-        QueryError: ``top_k`` or ``n_per_document`` is no positive integer, or ``where`` is no filter.
+        QueryError: ``top_k`` or ``n_per_document`` is not a positive integer, or ``where`` is not a filter.
     """
 
     method: Method = "vector"
@@ -83,7 +83,7 @@ class StudySettings:
 
     @property
     def methods(self) -> tuple[Literal["vector", "hop"], ...]:
-        """The lists that each question gets."""
+        """Return the methods of each question's lists."""
         return ("vector", "hop") if self.method == "both" else (self.method,)
 
     def filter_for(self, field: str, subject: str) -> dict[str, Any]:
@@ -102,10 +102,10 @@ class StudySettings:
         return alone if self.where is None else {"and": [alone, dict(self.where)]}
 
     def fingerprint(self, *parts: object) -> str:
-        """Return what is the same for answers that would come out the same.
+        """Return a fingerprint that is the same for the same answers.
 
         Args:
-            parts: what else decides it, as JSON values: index, profile, searchers.
+            parts: further inputs, as JSON values: index, profile, searchers.
         """
         whole = {
             "format": FORMAT,

@@ -1,4 +1,4 @@
-"""Every question of a profile asked of every subject of an index, resumed where it stopped."""
+"""Study: every question of a profile for every subject of an index, resumable."""
 
 from __future__ import annotations
 
@@ -37,23 +37,23 @@ __all__ = ["PolicyStudy"]
 _NO_HOP = "nothing here goes along relations; give the study hop=HopRetriever(...), or an index that holds `hop`"
 
 ANSWERS = "answers"
-"""The folder of the files, inside that of the output."""
+"""Folder of the files, inside the output folder."""
 
 
 class PolicyStudy:
-    """Asks the questions of a profile about the subjects of an index: countries, or whatever the profile says.
+    """Asks the questions of a profile about the subjects of an index: countries, or others that the profile names.
 
-    Models and indexes are opened once, by the searchers. The filter that finds a subject's passages is applied inside the
-    search: all of them are compared, and none of another subject takes a place.
+    Models and indexes are opened once, by the searchers. The filter for a subject's passages is applied within the search: all
+    of them are compared, and those of other subjects do not take up results.
 
     Args:
         profile: the questions, and the metadata that names a subject.
-        searcher: for the method ``vector``; its index must be opened. With a ``MultiSignalReranker`` each signal is told.
-        hop: for the method ``hop``: a searcher, or a retriever such as ``HopRetriever``; opened on the same index where it is
-            not open yet. What it finds is described by the signals of ``searcher`` too, which change nothing about it.
-        keywords: whether a question's keywords are searched for with it (passages are scored against the question itself); not
-            along relations where it asks what changed, because keywords name changes of all kinds.
-        where: a filter for all questions, beside that of the subject.
+        searcher: for the method ``vector``; its index must be opened. With a ``MultiSignalReranker`` each signal is reported.
+        hop: for the method ``hop``: a searcher, or a retriever such as ``HopRetriever``; opened on the same index if it is not
+            open yet. Its results also show the signals of ``searcher``, which do not affect them.
+        keywords: whether a question's keywords are added to the query (passages are scored against the question itself); not
+            along relations for a question about changes, because keywords name changes of all kinds.
+        where: a filter for all questions, in addition to that of the subject.
 
     Raises:
         ConfigurationError: the profile has no questions.
@@ -79,7 +79,7 @@ class PolicyStudy:
 
     @property
     def subjects(self) -> dict[str, int]:
-        """Return how many passages each subject of the index has, by name.
+        """Return the number of passages of each subject of the index, by name.
 
         Raises:
             QueryError: no passage has the profile's metadata.
@@ -98,11 +98,11 @@ class PolicyStudy:
         n_per_document: int | None = None,
         where: Mapping[str, Any] | None = None,
     ) -> StudySettings:
-        """Return what a call asks for, with the profile's values where it names none.
+        """Return the settings of a call, with the profile's values as defaults.
 
         Raises:
-            ConfigurationError: a value is out of its range, or the method needs a ``hop`` that is not there.
-            QueryError: ``top_k`` or ``n_per_document`` is no positive integer, or ``where`` no filter.
+            ConfigurationError: a value is out of its range, or the method needs a missing ``hop``.
+            QueryError: ``top_k`` or ``n_per_document`` is not a positive integer, or ``where`` is not a filter.
         """
         if check_method(method) != "vector" and self.hop is None:
             raise ConfigurationError(f"method {method!r}: {_NO_HOP}")
@@ -133,13 +133,13 @@ class PolicyStudy:
         """Ask one question about one subject, and write nothing.
 
         Args:
-            question: its number in the profile, or a text of one's own, in which ``{subject}`` stands for the subject.
-            subject: as the index names it.
+            question: its number in the profile, or any text, in which ``{subject}`` is replaced by the subject.
+            subject: its name in the index.
             method: ``vector``, ``hop`` or ``both``.
             top_k: at most this many passages; by default the profile's.
             min_similarity: passages below this combined score are left out; by default the profile's.
             n_per_document: at most this many of one document; by default the profile's.
-            where: a further filter, beside the study's own.
+            where: a further filter, in addition to the study's own.
 
         Returns:
             The passages by method, best first.
@@ -167,19 +167,19 @@ class PolicyStudy:
     ) -> StudyReport:
         """Ask questions about subjects, and write a JSON file for each subject, whole or not at all.
 
-        What is there already from the same index, profile and settings is not asked again, so a run that was stopped goes on
-        where it stopped, and further questions join those that were asked before. Answers of another index, profile or setting
-        are replaced where this run asks all that they answer, and all subjects that have such answers; else nothing is asked.
+        Existing answers from the same index, profile and settings are kept, so an interrupted run can be continued, and further
+        questions are added to earlier ones. Answers of another index, profile or settings are replaced if this run covers all
+        their questions, and all subjects with such answers; else the run is refused.
 
         Args:
             output: the folder; the files are in its folder ``answers``.
-            subjects: as the index names them; by default all.
+            subjects: their names in the index; by default all.
             questions: numbers; by default all of the profile.
             method: ``vector``, ``hop`` or ``both``.
             top_k: at most this many passages for a question; by default the profile's.
             min_similarity: passages below this combined score are left out; by default the profile's.
             n_per_document: at most this many of one document; by default the profile's.
-            where: a further filter, beside the study's own.
+            where: a further filter, in addition to the study's own.
 
         Raises:
             QueryError: there is no such subject.
@@ -208,7 +208,7 @@ class PolicyStudy:
         return report
 
     def changes(self, subject: str) -> list[EditionChanges]:
-        """Return what changed between the editions of a subject's plan, from the earliest on.
+        """Return the changes between the editions of a subject's plan, from the earliest on.
 
         Raises:
             QueryError: there is no such subject.
@@ -220,7 +220,7 @@ class PolicyStudy:
         return changes_of(items.items(rows))
 
     def fingerprint(self, settings: StudySettings) -> str:
-        """Return what is the same for studies whose answers are the same: of index, profile, searchers and settings."""
+        """Return the fingerprint of index, profile, searchers and settings, which is the same for the same answers."""
         hop = self.opened_hop().fingerprint if "hop" in settings.methods else None
         asked_by: Config = self.profile.model_dump(mode="json")
         return settings.fingerprint(self.searcher.opened.manifest.corpus.fingerprint, asked_by, self.searcher.fingerprint, hop)
@@ -300,7 +300,7 @@ class PolicyStudy:
 
 
 def _refuse_losses(folder: Path, files: dict[str, Path], chosen: list[str], numbers: tuple[int, ...], fingerprint: str) -> None:
-    """Refuse a run that would put fewer answers, or a page of fewer subjects, in the place of those of other settings."""
+    """Refuse a run that would replace answers of other settings by fewer answers, or by a page of fewer subjects."""
     asked_for = {question_key(number) for number in numbers}
     lost = []
     for subject, path in files.items():

@@ -1,4 +1,4 @@
-"""Whom questions are asked about: the values of a metadata field that the passages of an index have."""
+"""Subjects of questions: the values of a metadata field of the passages of an index."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _LISTED = 40
 
 
 def subjects_of(items: ItemTable, field: str) -> dict[str, int]:
-    """Return how many passages each subject has, by name.
+    """Return the number of passages of each subject, by name.
 
-    A passage whose value is a list belongs to each of them. Passages without a value are counted in a warning: no question
+    A passage with a list as its value belongs to each of them. Passages without a value are counted in a warning: no question
     finds them.
 
     Args:
@@ -27,7 +27,7 @@ def subjects_of(items: ItemTable, field: str) -> dict[str, int]:
         field: metadata that names the subject.
 
     Raises:
-        QueryError: no passage has a text there.
+        QueryError: no passage has a string there.
     """
     counts: Counter[str] = Counter()
     keys: set[str] = set()
@@ -56,12 +56,12 @@ def chosen_subjects(wanted: str | Sequence[str] | None, known: Iterable[str], fi
     """Return the subjects to ask about, in the order of the index, each once.
 
     Args:
-        wanted: names as they are in the index; None for all.
+        wanted: names in the index; None for all.
         known: those of the index, sorted.
         field: metadata that names the subject, for messages.
 
     Raises:
-        QueryError: one is not there, is empty, or there are none.
+        QueryError: a name is unknown or empty, or there are none.
     """
     names = list(known)
     if wanted is None:
@@ -78,7 +78,7 @@ def chosen_subjects(wanted: str | Sequence[str] | None, known: Iterable[str], fi
 
 
 def _nearest(name: str, names: list[str]) -> str:
-    """The names most like it, whatever their case, and which there are."""
+    """Return a hint with the most similar names, whatever their case, and the existing ones."""
     folded = {one.casefold(): one for one in names}
     close = [folded[one] for one in get_close_matches(name.casefold(), list(folded), n=3, cutoff=0.6)]
     listed = ", ".join(map(printable, names[:_LISTED])) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")

@@ -11,7 +11,7 @@ The keys stay as they are within one ``format``:
 - ``missing``: of each ``mark``, ``sentence``, ``line``
 - ``unused``, ``duplicates``: of each ``mark``, ``title``, ``url``, ``line``
 
-The text holds no ``<``, ``>`` or ``&``, so a page may hold it as it is.
+The text holds no ``<``, ``>`` or ``&``, so it can be embedded in a page unchanged.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def audit_json(rows: Sequence[AuditRow], report: CitedReport) -> str:
         "duplicates": [asdict(one) for one in report.duplicates],
     }
     text = json.dumps(audit, indent=1, ensure_ascii=False, allow_nan=False).translate(_ESCAPED)
-    # a file of UTF-8 cannot hold half of a surrogate pair
+    # UTF-8 cannot encode a lone surrogate
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") + "\n"
 
 

@@ -1,8 +1,8 @@
 """Auditing every citation of a report against the text of its own source.
 
-A citation is judged inside the cited source alone: not by what a search over everything happens to find, and not by a score of
-similarity. The verifier is given the whole source, or of a long one the passages nearest to the sentence; numbers, dates, names
-and quotations are looked up in all of it. What else is looked up, where it does not pass, only explains why.
+A citation is judged by the cited source alone: not by a search over all sources, and not by a similarity score. The verifier
+reads the whole source, or the passages of a long one that are nearest to the sentence; numbers, dates, names and quotations are
+looked up in all of it. Everything else that is looked up for a citation that does not pass only explains why.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from nlp_retrieval.text import words_of
 __all__ = ["CitationAudit", "CitationAuditor"]
 
 
-# What can be looked up of a cited sentence in its source, whatever a verifier says.
+# Looking up a cited sentence in its source, independently of the verifier.
 
 
 @dataclass(frozen=True)
 class LookedUp:
-    """What was looked up of a sentence in a source.
+    """Result of looking up a sentence in a source.
 
     Args:
-        checks: of the sentences that were read, and which numbers, dates and names all of the source lacks.
+        checks: of the sentences that were read, with the numbers, dates and names that are nowhere in the source.
         miscounted: numbers that the source says of something else.
-        quotations: that it does not have word by word.
+        quotations: that it does not contain word for word.
     """
 
     checks: Checks
@@ -51,7 +51,7 @@ class LookedUp:
 
     @property
     def contradicts_source(self) -> bool:
-        """Return whether something parts the two, so that the source does not say this."""
+        """Return whether something shows that the source does not say this."""
         checks = self.checks
         return bool(
             checks.missing_numbers or self.miscounted or self.quotations or checks.contradiction or checks.is_of_another
@@ -63,9 +63,9 @@ def looked_up(claim: str, read: str, whole: str, *, quoted: bool = False) -> Loo
 
     Args:
         claim: a sentence of a report.
-        read: what of the source was read.
-        whole: all of it, with its title; what is missing in the part that was read may stand there.
-        quoted: whether the claim is in a block quote, so that the source has to have it word by word.
+        read: the part of the source that was read.
+        whole: all of it, with its title; it may contain what is missing in the part that was read.
+        quoted: whether the claim is in a block quote, so that the source must contain it word for word.
     """
     checks = check(claim, read)
     if checks.missing_numbers:
@@ -78,13 +78,13 @@ def looked_up(claim: str, read: str, whole: str, *, quoted: bool = False) -> Loo
 
 
 _LONGEST_SOURCE = 40_000
-"""Characters of a source that are read whole; of a longer one, the passages that a search in it finds."""
+"""Longest source that is read whole, in characters; of a longer one, only the passages that a search in it finds are read."""
 
 _PASSAGES_OF_LONG_SOURCE = 60
 _OTHER_SOURCES = 8
 _EARLIER_VERSIONS = 5
 _LONGEST_SENTENCE = 2_000
-"""Characters of a sentence; what a verifier reads a part of must not pass."""
+"""Longest sentence, in characters; a sentence that a verifier reads only in part must not pass."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class CitationAudit:
 
 @dataclass(frozen=True)
 class _Text:
-    """What of a source is read: a text, and which passage each part of it is."""
+    """Text of a source that is read, and the passage of each part of it."""
 
     text: str
     passages: list[tuple[int, EvidencePassage]]
@@ -118,7 +118,7 @@ class _Text:
 
 @dataclass(frozen=True)
 class _ReadCitation:
-    """A sentence beside a text of a source: what was read of it, what the verifier says, and what can be looked up."""
+    """A sentence and its source: the text that was read, the verifier's judgement, and the result of looking it up."""
 
     read: _Text
     judgement: Judgement
@@ -128,14 +128,14 @@ class _ReadCitation:
 class CitationAuditor:
     """Audits the citations of reports.
 
-    A citation passes where the verifier gives support at least the threshold, every number, date and quotation of the sentence
-    stands in the source, a number not for something else alone, and no sentence of the source says the same but for a
-    negation, the opposite of a word, or a name that the source lacks: no verifier is believed against what can be looked up.
+    A citation passes if the verifier's probability of support reaches the threshold, every number, date and quotation of the
+    sentence is in the source, no number only for something else, and no sentence of the source says the same except for a
+    negation, an opposite word, or a name that the source lacks: what can be looked up overrules the verifier.
 
     Args:
         index: of the sources.
         verifier: judges a sentence by the text of a source.
-        threshold: the least probability of support that passes; by default what the verifier's calibration says.
+        threshold: the least probability of support that passes; by default that of the verifier's calibration.
 
     Raises:
         ConfigurationError: the threshold is not between 0 and 1.
@@ -149,7 +149,7 @@ class CitationAuditor:
 
     @property
     def rule(self) -> str:
-        """Return what passes, in a sentence for people."""
+        """Return the rule for passing, as a sentence for people."""
         return (
             f"Judged by {self.verifier.name}: a citation passes from a support of {self.threshold:.2f} on, if its numbers, "
             "dates and quotations stand in the source and no negation, opposite word or other name parts the two."
@@ -160,7 +160,7 @@ class CitationAuditor:
 
         Args:
             report: Markdown, or a report that was read.
-            progress: is told how many citations are done, and how many there are.
+            progress: called with the number of citations done, and the number of all.
         """
         read = read_report(report) if isinstance(report, str) else report
         rows: list[AuditRow] = []
@@ -215,7 +215,7 @@ class CitationAuditor:
     def _reading(
         self, citation: Citation, source: SourceVersion, *, newest: bool = True, seen_alone: bool = True
     ) -> _ReadCitation:
-        """Read a sentence beside its source; text that readers of the page may not see counts only if not ``seen_alone``."""
+        """Read a sentence with its source; text that readers of the page may not see counts only if not ``seen_alone``."""
         whole = self.index.text(source.key)
         if seen_alone:
             whole = _without(whole, self.index.doubtful(source.key))
@@ -225,7 +225,7 @@ class CitationAuditor:
         return _ReadCitation(read, judgement, there)
 
     def _supporting_version(self, citation: Citation) -> str:
-        """The earlier version of a source by which its citation would have passed, in words; empty where there is none."""
+        """Return the earlier version of a source with which its citation would have passed, in words; empty if none."""
         for version in reversed(self.index.versions(citation.url)[:-1][-_EARLIER_VERSIONS:]):
             if self._passes(self._reading(citation, version, newest=False)):
                 return f"the version fetched {version.fetch_date}" if version.fetch_date else "an earlier version"
@@ -234,7 +234,7 @@ class CitationAuditor:
     def _source(self, url: str) -> SourceVersion | None:
         try:
             return self.index.source(url)
-        except InputError:  # what the report names is not a URL: nothing can be stored under it
+        except InputError:  # the report names something that is not a URL: nothing can be stored under it
             return None
 
     def _not_indexed(self, citation: Citation) -> AuditRow:
@@ -247,7 +247,7 @@ class CitationAuditor:
         return _unread(citation, "SOURCE_NOT_INDEXED", "", "no text was stored under this URL")
 
     def _text(self, citation: Citation, source: SourceVersion, text: str, *, newest: bool) -> _Text:
-        """The whole stored text of a short source; of a long one the passages nearest to the claim, in order."""
+        """Return the whole stored text of a short source; of a long one the passages nearest to the claim, in order."""
         passages = self.index.passages(source.key)
         if len(text) <= _LONGEST_SOURCE:
             return _Text(text, [(passage.start, passage) for passage in passages])
@@ -262,7 +262,7 @@ class CitationAuditor:
         return _Text("\n\n".join(parts), begins)
 
     def _reason(self, claim: str, source: SourceVersion, found: _ReadCitation) -> tuple[AuditReason, str, str]:
-        """Why a citation did not pass: what stands against it, else which source has it, else what is missing."""
+        """Return why a citation did not pass: what contradicts it, else which source has it, else what is missing."""
         there, judgement = found.there, found.judgement
         unclear = there.checks.unclear_numbers
         if unclear and len(unclear) == len(there.checks.missing_numbers) and judgement.support >= self.threshold:
@@ -280,7 +280,7 @@ class CitationAuditor:
         return reason, "", detail
 
     def _lack(self, found: _ReadCitation) -> tuple[AuditReason, str]:
-        """Return what a source does not have of a citation, or what its verifier says."""
+        """Return what a source lacks of a citation, or what the verifier says."""
         there, judgement = found.there, found.judgement
         if there.quotations:
             return "quote not found", f"the source does not have these words: \u201c{there.quotations[0]}\u201d"
@@ -294,7 +294,7 @@ class CitationAuditor:
         return "not found", "no passage of the source supports this"
 
     def _other_number(self, found: _ReadCitation) -> str:
-        """Return what is wrong with the numbers of a claim, in words; empty where nothing is."""
+        """Return what is wrong with the numbers of a claim, in words; empty if nothing is."""
         checks = found.there.checks
         if checks.missing_numbers and (not checks.missing_names or found.judgement.support >= self.threshold):
             return f"the source does not have {_listed(checks.missing_numbers)}"
@@ -303,7 +303,7 @@ class CitationAuditor:
         return ""
 
     def _other_source(self, claim: str, source: SourceVersion) -> str:
-        """The address of another source by a passage of which the claim would pass; empty where none is found."""
+        """Return the address of another source with a passage that would let the claim pass; empty if none is found."""
         found = [one for one in self.index.search(claim, _OTHER_SOURCES) if one.key != source.key]
         judged = [one for one in judge_passages(self.verifier, claim, found) if one.judgement.support >= self.threshold]
         judged.sort(key=lambda one: -one.judgement.support)
@@ -318,7 +318,7 @@ class CitationAuditor:
 
 
 def _without(text: str, spans: list[tuple[int, int]]) -> str:
-    """Return a text with spaces in place of some spans, which are in order."""
+    """Return a text with some spans, given in order, replaced by spaces."""
     parts, end = [], 0
     for start, stop in spans:
         begin = max(start, end)
@@ -332,7 +332,7 @@ def _unread(citation: Citation, status: AuditStatus, reason: AuditReason, detail
 
 
 def _passage_at(read: _Text, sentence: tuple[int, int]) -> tuple[EvidencePassage | None, tuple[int, int]]:
-    """The passage that holds most of a sentence of the text, and the sentence's span in it."""
+    """Return the passage that holds most of a sentence of the text, and the sentence's span in it."""
     best, span, most = None, (0, 0), -1
     for begin, passage in read.passages:
         start, end = max(0, sentence[0] - begin), min(len(passage.content), sentence[1] - begin)
@@ -342,7 +342,7 @@ def _passage_at(read: _Text, sentence: tuple[int, int]) -> tuple[EvidencePassage
 
 
 def _sharing_most_words(claim: str, passages: list[EvidencePassage]) -> list[EvidencePassage]:
-    """Passages of a text that the index does not hold, in order."""
+    """Return the passages that share most words with a claim, in order; for a text that the index does not hold."""
     wanted = set(words_of(claim))
     shared = [len(wanted.intersection(words_of(passage.content))) for passage in passages]
     best = sorted(range(len(passages)), key=lambda number: -shared[number])[:_PASSAGES_OF_LONG_SOURCE]

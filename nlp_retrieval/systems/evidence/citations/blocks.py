@@ -1,8 +1,8 @@
 """A Markdown report as blocks of text: headings, paragraphs, items, rows of tables, notes.
 
-A Markdown parser decides what is text. Code blocks, HTML and images are not; of a link its text and its address are kept, as
-they are written. What names a page without being an address (``doi:10.1000/x``, ``arXiv:2101.00001``, ``www.example.org``) is a
-link too. Each block knows its line, each piece of it too.
+A Markdown parser decides what is text. Code blocks, HTML and images are not; the text and the address of a link are kept as
+written. Names of pages that are not addresses (``doi:10.1000/x``, ``arXiv:2101.00001``, ``www.example.org``) are links too.
+Each block and each piece of it has its line.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Definition", "MarkdownText", "Piece", "TextBlock", "blocks_of", "web_address"]
 
-# The Markdown parser that reports are read with: addresses stay as they are written, and its work is bounded.
+# The Markdown parser for reports: it leaves addresses as written, and its work is bounded.
 #
-# Beyond CommonMark it knows tables, text that is struck out, footnotes, and addresses that stand in the text without any
-# marking. A code fence, a comment or a ``<pre>`` that nothing closes hides nothing: it is text.
+# Beyond CommonMark it knows tables, struck-out text, footnotes, and bare addresses in the text. An unclosed code fence, comment
+# or ``<pre>`` hides nothing: it is text.
 
 _LONGEST_INLINE = 4_000
-"""Characters of one paragraph that are parsed together: a parser's work on brackets and emphasis may grow with the square."""
+"""Characters of one paragraph that are parsed together: a parser's work on brackets and emphasis may be quadratic."""
 
 NOT_IN_ADDRESSES = r"\s<>\"`{}|\\^\[\]\uff08\uff09【】「」『』《》\uff0c。、\uff1b"
-"""Characters that end an address without any marking, for a set in a pattern."""
+"""Characters that end a bare address, for a set in a pattern."""
 
 _BARE = re.compile(rf"://[^{NOT_IN_ADDRESSES}]+")
 _SCHEME = re.compile(r"(?<![a-z0-9])https?\Z", re.IGNORECASE)
@@ -61,7 +61,7 @@ def markdown_parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"store_labels": True, "inline_definitions": True}).enable(["table", "strikethrough"])
     parser.use(footnote_plugin, inline=False, move_to_end=False)
     parser.inline.ruler.at("footnote_ref", _note)
-    # addresses are compared with what is indexed, so they stay as they are written
+    # addresses are compared with indexed ones, so they stay as written
     parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
     parser.core.ruler.at("inline", _inline)
     parser.inline.ruler.before("escape", "bare_link", _bare_link)
@@ -77,13 +77,13 @@ def _fence(state: StateBlock, begin: int, end: int, silent: bool) -> bool:
     if open_fences is None:
         open_fences = state.env["open_fences"] = _open_fences(state.src)
     if begin in open_fences:
-        state.line = begin + 1  # of the line of the fence nothing is left
+        state.line = begin + 1  # nothing of the line of the fence is left
         return True
     return fence(state, begin, end, silent)
 
 
 def _open_fences(text: str) -> set[int]:
-    """The lines of code fences that nothing closes: none follows that is as long, or one that opens a block of its own."""
+    """Return the lines of unclosed code fences: no fence as long follows, or only one that opens a block of its own."""
     found = set()
     later: dict[str, list[tuple[int, bool]]] = {"`": [], "~": []}
     lines = text.count("\n")
@@ -134,7 +134,7 @@ def _parts(content: str) -> Iterator[str]:
 
 
 def _note(state: StateInline, silent: bool) -> bool:
-    """A mark of a footnote, whether there is such a footnote or not."""
+    """Parse a mark of a footnote, whether there is such a footnote or not."""
     found = _NOTE.match(state.src, state.pos, state.posMax)
     if found is None:
         return False
@@ -145,7 +145,7 @@ def _note(state: StateInline, silent: bool) -> bool:
 
 
 def _bare_link(state: StateInline, silent: bool) -> bool:
-    """An address that stands in the text without any marking."""
+    """Parse a bare address in the text."""
     if not state.src.startswith("://", state.pos) or state.linkLevel:
         return False
     scheme = _SCHEME.search(state.src[max(0, state.pos - 6) : state.pos])
@@ -182,7 +182,7 @@ _INVISIBLE = {
     for first, _, last in (span.partition("-") for span in _INVISIBLE_RANGES.split())
     for code in range(int(first, 16), int(last or first, 16) + 1)
 }
-"""Not seen by a reader of the report, so they must not part a mark from what it marks."""
+"""Characters that a reader of the report does not see, so they must not separate a mark from what it marks."""
 
 _WEB = re.compile(r"https?://[^\s/]|file:///[^\s]", re.IGNORECASE)
 _REST = rf"[^{NOT_IN_ADDRESSES}]"
@@ -209,12 +209,12 @@ class Piece:
     """A stretch of a block.
 
     Args:
-        kind: what it is: text, code within a line, a link, a mark of a footnote, or what stands raised.
-        text: of a link, what it is called; of a footnote, its name.
-        line: of the report, from 1; of a break, the one that begins.
-        url: of a link, as written, or made of what names a page; empty where it leads nowhere on the web.
+        kind: text, code within a line, a link, a mark of a footnote, or raised text.
+        text: of a link, its text; of a footnote, its name.
+        line: of the report, from 1; of a break, the line that begins.
+        url: of a link, as written, or made from the name of a page; empty if it is not on the web.
         label: of a link, the definition that it refers to.
-        title: what a link's definition calls its target.
+        title: of its target, by the link's definition.
     """
 
     kind: Literal["text", "code", "link", "note", "raised", "break"]
@@ -233,10 +233,10 @@ class TextBlock:
         kind: what it is; a row of a table is one block.
         line: where it begins, from 1.
         pieces: of a row of a table, those of each cell; of anything else, all in one list.
-        level: of a heading, 1 to 6; of an item, how deep it stands; else 0.
-        name: of a note; of an item its number, or "-", and nothing for its further paragraphs.
-        heads: of a row of a table, what its columns are called.
-        quoted: whether it is in a block quote that is no note with a label ("> **Note:** ...").
+        level: of a heading, 1 to 6; of an item, its depth; else 0.
+        name: of a note; of an item its number, or "-", and empty for its further paragraphs.
+        heads: of a row of a table, the names of its columns.
+        quoted: whether it is in a block quote that is not a note with a label ("> **Note:** ...").
     """
 
     kind: Literal["heading", "paragraph", "item", "row", "note"]
@@ -267,10 +267,10 @@ class MarkdownText:
 
 
 def web_address(url: str) -> str:
-    """Return the address of a page on the web, or of a file, that a text as a whole is; empty where it is none.
+    """Return a text as the address of a page on the web, or of a file; empty if it is none.
 
     Args:
-        url: an address, or what names a page: a DOI, an arXiv or PubMed number, an address without its scheme.
+        url: an address, or another name of a page: a DOI, an arXiv or PubMed number, an address without its scheme.
     """
     if _WEB.match(url):
         return url
@@ -287,7 +287,7 @@ def _named_page(found: re.Match[str]) -> str:
 
 
 def blocks_of(text: str) -> MarkdownText:
-    """Return what is text in a Markdown report.
+    """Return the text of a Markdown report, as blocks.
 
     Args:
         text: of the report.
@@ -305,7 +305,7 @@ def blocks_of(text: str) -> MarkdownText:
 
 
 def _unwrapped(text: str) -> str:
-    """A report that is in a code fence as a whole, without it; its lines stay where they are."""
+    """Return a report without the code fence around all of it; its lines keep their numbers."""
     opened, end = _WRAPPED.match(text), len(text.rstrip())
     if opened is None or text[text.rfind("\n", 0, end) + 1 : end].strip() != opened[1]:
         return text
@@ -323,7 +323,7 @@ def _blocks(tokens: Sequence[Token]) -> Iterator[TextBlock]:
 
 
 class _Walk:
-    """Where in a report's structure the tokens stand."""
+    """Position of the tokens in a report's structure."""
 
     def __init__(self) -> None:
         self._line, self._level, self._depth = 1, 0, 0
@@ -335,7 +335,7 @@ class _Walk:
         self._is_labelled: bool | None = None
 
     def mark(self, token: Token) -> Iterator[TextBlock]:
-        """Take what begins or ends a block."""
+        """Handle a token that begins or ends a block."""
         if token.map:
             self._line = token.map[0] + 1
         match token.type:
@@ -343,7 +343,7 @@ class _Walk:
                 self._level = int(token.tag[1:]) if token.nesting > 0 else 0
             case "footnote_reference_open":
                 self._note = str(token.meta["label"])
-                # a note without any text has to be known too
+                # notes without text count too
                 yield TextBlock("note", self._line, [[]], name=self._note)
             case "footnote_reference_close":
                 self._note = None
@@ -368,7 +368,7 @@ class _Walk:
             self._heads = ["".join(piece.text for piece in cell).strip() or " " for cell in cells]
 
     def text(self, token: Token) -> Iterator[TextBlock]:
-        """Take the text of a block."""
+        """Handle the text of a block."""
         if token.map:
             self._line = token.map[0] + 1
         pieces = _Pieces(self._line).read(token.children or [])
@@ -390,7 +390,7 @@ class _Walk:
 
 
 class _Pieces:
-    """Makes pieces of what a parser found within a block; text inside a link or raised text is kept until that ends."""
+    """Makes pieces of the tokens within a block; text inside a link or raised text is kept until that ends."""
 
     def __init__(self, line: int) -> None:
         self._line = line
@@ -480,7 +480,7 @@ def _link(opened: Token | str, text: str, line: int) -> Piece:
 
 
 def _joined(pieces: Sequence[Piece]) -> Iterator[Piece]:
-    """Pieces of which text that a parser parted, at a sign of emphasis, is one."""
+    """Yield pieces, with text joined that the parser split at a sign of emphasis."""
     for (kind, line), alike in groupby(pieces, key=lambda piece: (piece.kind, piece.line)):
         if kind == "text":
             yield from _linked(Piece("text", "".join(piece.text for piece in alike), line))
@@ -489,7 +489,7 @@ def _joined(pieces: Sequence[Piece]) -> Iterator[Piece]:
 
 
 def _linked(piece: Piece) -> Iterator[Piece]:
-    """A text with what names a page in it as links."""
+    """Yield a text with the names of pages in it as links."""
     begin = 0
     for found in _UNMARKED.finditer(piece.text):
         url = _named_page(found)

@@ -1,4 +1,4 @@
-"""Citations of a report, as they were read."""
+"""Citations that were read in a report."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class Citation:
     Args:
         number: 1 for the first of the report.
         mark: as written: "3", the name of a footnote; empty for a plain link.
-        sentence: the sentence it stands on, as plain text, without marks of citations.
-        url: what is cited; empty where the reference has none, or there is no such reference.
-        title: what the reference calls it.
+        sentence: the sentence that it is for, as plain text, without marks of citations.
+        url: of what is cited; empty if the reference has none, or there is no such reference.
+        title: of what is cited, by the reference.
         line: of the report, from 1.
-        quoted: whether the sentence is in a block quote, so that the source has to have it word by word.
+        quoted: whether the sentence is in a block quote, so that the source must contain it word for word.
     """
 
     number: int
@@ -37,7 +37,7 @@ class Reference:
     Args:
         mark: as written.
         title: the text of the entry without the URL.
-        url: empty where it has none.
+        url: may be empty.
         line: of the report, from 1.
     """
 
@@ -62,10 +62,10 @@ class UncitedSentence:
 
 @dataclass(frozen=True)
 class CitedReport:
-    """What was read of a report.
+    """Citations of a report, and what is wrong with its references.
 
     Args:
-        title: its first heading; empty where it has none.
+        title: its first heading; may be empty.
         citations: every occurrence, in order.
         uncited: sentences that state a fact and carry no citation.
         missing: citations whose mark has no entry.

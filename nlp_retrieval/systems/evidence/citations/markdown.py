@@ -1,9 +1,9 @@
 """Reading the citations of a Markdown report.
 
-Read are ``[1]``, ``[S1]`` and the like with a list of references, footnotes, links, addresses and DOIs in the text, raised
-numbers, authors with a year, several marks on one sentence and ranges of marks; ``(1)`` where a report has no other
-numbers. Not read are code, and blocks of HTML. Text is data: nothing in it is followed, and an address that
-is not ``http`` or ``https`` is never a link.
+It reads ``[1]``, ``[S1]`` and the like with a list of references, footnotes, links, addresses and DOIs in the text, raised
+numbers, authors with a year, several marks on one sentence and ranges of marks, and ``(1)`` if a report has no other numbers.
+It skips code and blocks of HTML. Text is data: nothing in it is followed, and an address that is not ``http`` or ``https`` is
+never a link.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from nlp_retrieval.text import CLOSERS, ENDS, sentence_spans
 
 __all__ = ["MAX_CHARACTERS", "read_report"]
 
-# The sentences of a block of text, and the marks of citations that stand on each.
+# The sentences of a block of text, and the marks of citations on each.
 #
-# A mark belongs to the sentence that it stands in. Behind a full stop it belongs to the sentence before it, at the beginning
-# of a paragraph to the one after it, and where it is the subject ("[2] shows that ...") to its own. Marks are taken out of the
-# sentences; so are links that only name a source: in brackets, after a sentence, or at its end where the name is that of the
-# site, of an author with a year, or says nothing ("Product page").
+# A mark belongs to the sentence that it is in. After a full stop it belongs to the sentence before it, at the beginning of a
+# paragraph to the one after it, and as the subject ("[2] shows that ...") to its own. Marks are removed from the sentences; so
+# are links that only name a source: in brackets, after a sentence, or at its end if the name is that of the site, of an author
+# with a year, or says nothing ("Product page").
 
 _SLOT, _NAMED, _LINE = "\ufffc", "\ufff9", "\ufffb"
-"""Stand for a mark, for a link before its name, and for the beginning of a line; no text that is read has them."""
+"""Placeholders for a mark, for a link before its name, and for the beginning of a line; no text that is read has them."""
 
 _SOURCE_WORD = (
     r"(?:(?:and|und|et|y|or|see|also|cf|e\.g|sources?|via|refs?|references?|citations?|urls?|links?|quellen?|siehe|vgl|voir|fuentes?|fontes?"
@@ -83,13 +83,13 @@ _TRAIL = f"{_SLOT}{_LINE} ,;:\uff1a|/·&.!?\u2013\u2014"
 
 @dataclass
 class MarkedSentence:
-    """A sentence and what stands on it.
+    """A sentence and its marks.
 
     Args:
         text: plain, without marks, with single spaces.
         line: where it begins.
         marks: in order.
-        states: whether it is a sentence that states something; a heading is none.
+        states: whether it states something; a heading does not.
         quoted: whether it is in a block quote.
     """
 
@@ -110,13 +110,13 @@ class _SlottedText:
 
 
 def marked_sentences(block: TextBlock, reader: MarkReader) -> list[MarkedSentence]:
-    """Return the sentences of a block; one without text where it holds marks alone, none where it holds nothing.
+    """Return the sentences of a block; one without text if it holds only marks, none if it is empty.
 
     A row of a table is one sentence, ``"France; Population: 68 million"``.
 
     Args:
         block: of a report.
-        reader: knows what is a mark.
+        reader: finds the marks.
     """
     if block.kind == "row":
         return _row(block, reader)
@@ -176,7 +176,7 @@ def _add_link(draft: _SlottedText, piece: Piece, reader: MarkReader) -> None:
     url = piece.url
     label = key_of(piece.label)
     if number and label and label != number:
-        # "[1][2]" is a link called 1 for the parser, and two marks for its writer
+        # "[1][2]" is a link named 1 to the parser, but two marks to its writer
         _mark(draft, Mark((number,), piece.line))
         _mark(draft, Mark((piece.label,), piece.line, url=url, title=piece.title))
     elif number or (url and label and label == key_of(piece.text)):
@@ -204,7 +204,7 @@ def _clean(text: str) -> str:
 
 
 def _with_names(text: str, marks: Sequence[Mark]) -> str:
-    """The text with the names of those links that are part of a sentence, and nothing in place of the others."""
+    """Return the text with the names of those links that are part of a sentence; the other links are removed."""
     text, sources = _without_groups(text)
     text, closing = _without_closing(text)
     sources |= closing | _named_sources(text, marks)
@@ -220,7 +220,7 @@ def _with_names(text: str, marks: Sequence[Mark]) -> str:
 
 
 def _unseparated(run: re.Match[str]) -> str:
-    """Marks without the "URL:", dash or colon that only parts them from what they cite, or begins what they stand on."""
+    """Return marks without the "URL:", dash or colon that only separates them from their sentence."""
     text, after = run.string, run.string[run.end() :][:60].lstrip(_SLOT)
     if _STOPS_BEFORE.search(text, max(0, run.start() - 60), run.start()) and after.lstrip(f" {_LINE}")[:1] not in _NOTHING_MORE:
         return run[0]
@@ -229,7 +229,7 @@ def _unseparated(run: re.Match[str]) -> str:
 
 
 def _without_groups(text: str) -> tuple[str, set[int]]:
-    """The text without the brackets around nothing but sources, and the numbers of the marks that stood in them."""
+    """Return the text without brackets that hold only sources, and the numbers of the marks in them."""
     sources: set[int] = set()
     seen = place = 0
 
@@ -248,9 +248,9 @@ def _without_groups(text: str) -> tuple[str, set[int]]:
 
 
 def _without_closing(text: str) -> tuple[str, set[int]]:
-    """The text without "Source:" before the marks that close it, and the numbers of these marks.
+    """Return the text without "Source:" before the marks that close it, and the numbers of these marks.
 
-    They stand after the end of the last sentence, or after a dash, with nothing but such beside them.
+    These marks follow the end of the last sentence, or a dash, with only other such marks beside them.
     """
     end = len(text)
     while (word := _LAST_WORD.search(text, max(0, (end := len(text[:end].rstrip(_TRAIL))) - 12), end)) is not None:
@@ -265,7 +265,7 @@ def _without_closing(text: str) -> tuple[str, set[int]]:
 
 
 def _named_sources(text: str, marks: Sequence[Mark]) -> set[int]:
-    """The numbers of the marks whose name is no part of a sentence: they stand behind it, or at its end and name the source."""
+    """Return the numbers of marks whose name is not part of a sentence: they follow it, or end it and name the source."""
     found: set[int] = set()
     places = [place for place, char in enumerate(text) if char == _SLOT]
     for number in range(len(places) - 1, -1, -1):
@@ -305,7 +305,7 @@ def _names_source(mark: Mark) -> bool:
 
 
 def _is_within(short: str, long: str) -> bool:
-    """Return whether the letters of a text stand in another in this order, as those of an abbreviation do."""
+    """Return whether another text has the letters of a text in this order, as with an abbreviation."""
     letters = iter(long)
     return all(letter in letters for letter in short)
 
@@ -321,7 +321,7 @@ def _is_no_name(mark: Mark) -> bool:
 
 
 def _joined(run: re.Match[str]) -> str:
-    """Marks without the spaces around them that a reader would not miss."""
+    """Return marks without the spaces around them that are not needed."""
     text = run.string
     before, after = text[run.start() - 1 : run.start()], text[run.end() : run.end() + 1]
     kept = run[0].replace(" ", "")
@@ -334,7 +334,7 @@ def _joined(run: re.Match[str]) -> str:
 
 
 def _read(text: str, draft: _SlottedText, line: int) -> tuple[str, list[tuple[Mark, int]], list[tuple[int, int]]]:
-    """Plain text, where in it each mark stands, and where each line begins; a mark that is a subject stays a character."""
+    """Return plain text, the position of each mark in it, and that of each line; a mark that is a subject stays a character."""
     marks, numbers = iter(draft.marks), iter(draft.lines)
     parts: list[str] = []
     places: list[tuple[Mark, int]] = []
@@ -356,7 +356,7 @@ def _read(text: str, draft: _SlottedText, line: int) -> tuple[str, list[tuple[Ma
     return "".join(parts), places, lines
 
 
-# Whether a sentence states something that a source could show to be wrong: a number, a date, a name.
+# Sentences that state something that a source could refute: a number, a date, a name.
 
 _DIGIT = re.compile(r"[0-9]")
 _WORD = re.compile(r"[^\W\d_][\w'\u2019-]*")
@@ -366,7 +366,7 @@ _FEWEST_WORDS = 3
 
 
 def states_fact(sentence: str) -> bool:
-    """Whether a sentence holds a number, or a word with a capital letter that does not begin it; questions state nothing.
+    """Return whether a sentence holds a number, or a capitalised word that is not its first; questions state nothing.
 
     Args:
         sentence: as plain text.
@@ -385,11 +385,11 @@ def states_fact(sentence: str) -> bool:
 
 
 MAX_CHARACTERS = 20_000_000
-"""A longer text is not a report that a person wrote or will read."""
+"""Longest report; nobody writes or reads a longer one."""
 
 
 def read_report(text: str) -> CitedReport:
-    """Return every citation of a report with the sentence that it stands on.
+    """Return every citation of a report with the sentence that it is for.
 
     Args:
         text: Markdown, up to 20 million characters.
@@ -406,7 +406,7 @@ def read_report(text: str) -> CitedReport:
     has_numbers = any(name.isdecimal() and references.find(name) for name in names)
     cites_authors = any(author_and_year(name) for name in names)
     if cites_authors or (not has_numbers and any(key.isdecimal() for key in references.listed)):
-        # what a report cites with decides what looks like a citation in it
+        # the references of a report decide what counts as a citation in it
         reader = MarkReader(
             lambda name: references.find(name) is not None, round_numbers=not has_numbers, authors=cites_authors
         )
@@ -436,7 +436,7 @@ def read_report(text: str) -> CitedReport:
 
 
 def _sentences(references: References, reader: MarkReader) -> tuple[str, list[MarkedSentence]]:
-    """The first heading and all sentences; marks that stand alone in a paragraph belong to the sentence before it."""
+    """Return the first heading and all sentences; marks alone in a paragraph belong to the sentence before it."""
     title = ""
     found: list[MarkedSentence] = []
     last: MarkedSentence | None = None
@@ -459,7 +459,7 @@ def _sentences(references: References, reader: MarkReader) -> tuple[str, list[Ma
 
 
 def _cited(mark: Mark, references: References) -> Iterator[tuple[str, str, str, Reference | None]]:
-    """Each citation of a mark: its name, what it cites, what that is called, and its entry."""
+    """Yield each citation of a mark: its name, the URL and title of what it cites, and its entry."""
     for name in mark.names:
         entry = references.find(name, mark.note)
         shown = (entry.mark if entry is not None else "") or name

@@ -1,8 +1,8 @@
 r"""Marks of citations in a line of text: numbers, labels, and authors with a year.
 
-Read are ``[3]``, ``[1, 2]``, ``[1-3]``, ``[1, p. 5]``, ``[S1]``, ``[citation:4]``, ``【4†source】``, ``[@key]``,
-``\cite{key}``, raised digits, ``(Frisch, 1965)``, and ``(1)`` in a report that has no other numbers. Not read are intervals
-(``95% CI [12, 45]``), the places of a list (``x[1]``), and years in brackets.
+Marks are ``[3]``, ``[1, 2]``, ``[1-3]``, ``[1, p. 5]``, ``[S1]``, ``[citation:4]``, ``【4†source】``, ``[@key]``,
+``\cite{key}``, raised digits, ``(Frisch, 1965)``, and ``(1)`` in a report that has no other numbers. Intervals
+(``95% CI [12, 45]``), subscripts (``x[1]``) and years in brackets are not marks.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SOURCE_WORDS = (
     r"(?:citations?|cites?|cit|sources?|src|references?|refs?|footnotes?|notes?|fn|nos?|nr|quellen?|belege?|fu\u00dfnoten?"
     r"|r\u00e9f\u00e9rences?|r\u00e9fs?|fuentes?|citas?|fontes?|fonti|notas?|bronn?en|bron|n|источник|来源|來源|资料|文献|注|出典|参考|引用|출처|참고)"
 )
-"""Words that stand before the number of a source."""
+"""Words that precede the number of a source."""
 
 _SEE = r"(?:(?:see also|see|cf|e\.g|vgl|siehe|voir|v\u00e9ase|vid|ver|см|见|見)[.,:]{0,2} )?"
 _NUMBER = r"[0-9]{1,9}"
@@ -99,14 +99,14 @@ _NO_SURNAMES = frozenset(
 
 @dataclass(frozen=True)
 class Mark:
-    """What cites within a sentence.
+    """A mark or link that cites within a sentence.
 
     Args:
         names: of the entries that it names; empty for a plain link.
         line: of the report, from 1.
-        text: what a plain link is called.
+        text: of a plain link.
         url: of a link.
-        title: what the definition of a link calls its target.
+        title: of a link's target, by its definition.
         note: whether it names footnotes.
     """
 
@@ -119,20 +119,20 @@ class Mark:
 
 
 def key_of(name: str) -> str:
-    """Return what two ways to write one mark have in common: ``"01"`` is ``"1"``, ``"1^"`` too."""
+    """Return the key that all spellings of a mark share: ``"01"`` and ``"1^"`` have ``"1"``."""
     name = " ".join(name.split()).casefold().lstrip("@")
     number = name.strip("^[]")
     return str(int(number)) if number.isascii() and number.isdecimal() and len(number) <= 18 else name
 
 
 def numbers_of(text: str) -> str:
-    """Return the number that a whole text such as ``"[3]"`` or ``"3"`` is; empty where it is none."""
+    """Return the number of a text such as ``"[3]"`` or ``"3"``; empty if it is anything else."""
     found = re.fullmatch(rf"\[?\^?({_NUMBER})\^?\]?", text.strip())
     return found[1] if found else ""
 
 
 def author_and_year(name: str) -> tuple[str, str] | None:
-    """Return the first surname, in lower case, and the year of a mark such as ``"Frisch et al., 1965"``; None of any other."""
+    """Return the first surname, in lower case, and the year of a mark such as ``"Frisch et al., 1965"``; else None."""
     found = _AUTHOR_YEAR.fullmatch(name)
     if found is None:
         return None
@@ -144,9 +144,9 @@ class MarkReader:
     """Finds marks in text.
 
     Args:
-        known: whether a report has an entry of this name.
+        known: returns whether a report has an entry of this name.
         round_numbers: whether numbers in round brackets cite.
-        authors: whether authors with a year cite, also where no entry has them.
+        authors: whether authors with a year cite even if no entry has them.
     """
 
     def __init__(self, known: Callable[[str], bool], *, round_numbers: bool = False, authors: bool = False) -> None:
@@ -155,7 +155,7 @@ class MarkReader:
         self._left = _MOST_FROM_RANGES
 
     def find(self, text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
-        """Yield where each mark begins and ends, and the names in it.
+        """Yield the begin and end of each mark, and the names in it.
 
         Args:
             text: with single spaces.
@@ -169,7 +169,7 @@ class MarkReader:
                 refused = match.end()  # x[1][2]
             else:
                 names = self._names(match, before, text[match.end() : match.end() + 300])
-            # within brackets that are no mark, another may stand
+            # brackets that are not a mark may contain one
             place = match.end() if names else match.start() + 1
             if names:
                 yield match.start(), match.end(), tuple(dict.fromkeys(names))
@@ -196,11 +196,11 @@ class MarkReader:
         return self._listed(content) or self._numbers(content, sure=kind == "lens") or self._author(content)
 
     def raised(self, text: str, before: str) -> tuple[str, ...]:
-        """Return the names in raised text; none where it is rather an exponent.
+        """Return the names in raised text; none if it is more likely an exponent.
 
         Args:
-            text: what stands raised.
-            before: the end of what stands before it.
+            text: that is raised.
+            before: the end of the text before it.
         """
         text = re.sub(r"[,;]{2,}", ",", text.strip("[] "))
         if not _ONLY_NUMBERS.fullmatch(text) or not _MAY_BE_RAISED_AFTER.search(before):
@@ -209,7 +209,7 @@ class MarkReader:
         if all(map(self._known, names)):
             return names
         if text.isdecimal() and all(map(self._known, text)):
-            return tuple(text)  # two marks of one digit beside each other
+            return tuple(text)  # two adjacent marks of one digit
         return names if names and _SURELY_RAISED_AFTER.search(before) else ()
 
     def labels(self, text: str) -> tuple[str, ...]:
@@ -222,7 +222,7 @@ class MarkReader:
         return names or (text,)
 
     def _listed(self, content: str) -> tuple[str, ...]:
-        """Names that all have an entry: one, or several."""
+        """Return one name or several, if all have an entry."""
         if content.isdecimal():
             return ()
         if self._known(content):
@@ -231,7 +231,7 @@ class MarkReader:
         return tuple(parts) if len(parts) > 1 and all(map(self._known, parts)) else ()
 
     def _numbers(self, content: str, *, sure: bool = False) -> tuple[str, ...]:
-        """The numbers and labels of a mark; none where it is none."""
+        """Return the numbers and labels of a mark; empty if it is not a mark."""
         if _CHAT.fullmatch(content):
             return (content.partition("\u2020")[0],)
         if "@" in content:
@@ -279,7 +279,7 @@ class MarkReader:
         return names if names and all(map(self._known, names)) else self._author(content)
 
     def _author(self, content: str) -> tuple[str, ...]:
-        """Authors with their years."""
+        """Return authors with their years."""
         if not content[-1:].isalnum() or not any(char.isdigit() for char in content):
             return ()
         parts = content.split("; ")
@@ -292,7 +292,7 @@ class MarkReader:
         return tuple(parts) if self._authors or any(self._known(part) or _SEVERAL.search(part) for part in parts) else ()
 
     def _is_no_citation(self, content: str, before: str, after: str) -> bool:
-        """Return whether numbers in square brackets are rather the ends of an interval, or the members of a list."""
+        """Return whether numbers in square brackets are more likely an interval or a list."""
         if _PAIR.fullmatch(content) and (_BEFORE_INTERVAL.search(before) or _AFTER_INTERVAL.match(after)):
             return True
         if _PAIR.fullmatch(content) and (value := _VALUE.search(before)) and not self._numbers_known(content):
@@ -304,7 +304,7 @@ class MarkReader:
         return all(map(self._known, re.findall(_NUMBER, content)))
 
     def _plausible(self, names: list[str]) -> bool:
-        """``[0, 1]`` is rather an interval and ``[2019]`` a year, unless there are such entries."""
+        """Return whether names may be citations; without such entries, ``[0, 1]`` is an interval and ``[2019]`` a year."""
         return all(self._known(name) or not name.isdecimal() or 0 < int(name) < _YEARS for name in names)
 
     def _spread(self, first: str, last: str | None, prefix: str) -> list[str]:

@@ -1,8 +1,8 @@
-"""Words that a report puts in quotation marks, and whether its source has them so.
+"""Quotations of a report, and the check that its source contains them.
 
-All of Unicode's quotation marks count, in the pairs of any language: English, German, French, Danish, Swedish, Chinese and so
-on, also where another mark of the same family closes, one pair within another, and where a sentence holds only the beginning or
-the end of a quotation. An apostrophe opens none. The work is linear in the length of the sentence and of the source.
+All of Unicode's quotation marks count, in the pairs of any language (English, German, French, Danish, Swedish, Chinese and so
+on), also if another mark of the same family closes, if pairs are nested, and if a sentence holds only the beginning or the end
+of a quotation. An apostrophe opens none. The work is linear in the length of the sentence and of the source.
 """
 
 from __future__ import annotations
@@ -44,23 +44,23 @@ _LONG_WORD = 4
 _FEWEST_WORDS = 3
 _FEWEST_IN_PART = 2
 _NEAR = 1_000
-"""Characters of a source between two parts of a quotation; what is farther apart is no quotation of one place."""
+"""Most characters of a source between two parts of a quotation; parts farther apart are not one quotation."""
 
 _DEEPEST = 8
 
 
 def missing_quotations(sentence: str, source: str, *, all_quoted: bool = False) -> tuple[str, ...]:
-    """Return the quotations of a sentence that do not stand in a source word by word, in order.
+    """Return the quotations of a sentence that a source does not contain word for word, in order.
 
-    Of what is left out ("..."), or put in in brackets, the parts around it have to stand there in this order and near each
-    other, and at least half of the words in parts of two words or more: single words prove nothing. Fewer than three words in
-    quotation marks may be a word that the author keeps at a distance, and words of which the first and half of the others are
-    capitalised are the title of a work: these are no quotations. The first letter may be a capital one or not.
+    A quotation may omit words ("...") or insert some in brackets. The parts around these must be in the source in this order
+    and near each other, and parts of two words or more must have at least half of the words: single words prove nothing.
+    Fewer than three words in quotation marks may be scare quotes, and words of which the first and half of the others are
+    capitalised are the title of a work: these are not quotations. The case of the first letter does not matter.
 
     Args:
         sentence: of a report, as plain text.
         source: what it cites, with its title.
-        all_quoted: whether it is in a block quote, so that all of it is a quotation where it has no quotation marks.
+        all_quoted: whether it is in a block quote, so that all of it is a quotation if it has no quotation marks.
     """
     quotations = list(dict.fromkeys(islice(_quotations(sentence), _MOST)))
     if all_quoted and not quotations:
@@ -74,7 +74,7 @@ def missing_quotations(sentence: str, source: str, *, all_quoted: bool = False) 
 
 @dataclass
 class _OpenQuotation:
-    """A mark that opened a quotation, and where a mark stands that may be its end or an apostrophe; -1 for none."""
+    """A mark that opened a quotation, and the position of a mark that may be its end or an apostrophe; -1 for none."""
 
     mark: str
     place: int
@@ -87,7 +87,7 @@ class _OpenQuotation:
 
 
 def _quotations(sentence: str) -> Iterator[str]:
-    """The words in quotation marks, without these, in the order of their ends."""
+    """Yield the words within quotation marks, in the order of their ends."""
     for written, mark in _WRITTEN_AS:
         sentence = sentence.replace(written, mark)
     opened: list[_OpenQuotation] = []
@@ -155,14 +155,14 @@ def _is_quotation(text: str) -> bool:
 
 
 def _count(text: str) -> float:
-    """Return how many words a text has; where a script has no spaces, two characters count as one."""
+    """Return the number of words of a text; in a script without spaces, two characters count as one word."""
     words = words_of(text)
     unspaced = sum(map(is_unspaced, words))
     return len(words) - unspaced / 2
 
 
 def _stands(quotation: str, source: FoldedText) -> bool:
-    """Return whether the parts of a quotation stand in a source in order, near each other."""
+    """Return whether a source contains the parts of a quotation in order, near each other."""
     pieces = _LEFT_OUT.split(_CHANGED_LETTER.sub("\x00\\1", quotation))
     parts = [part for part in (piece.strip(" ,;:.!?\u3001\u3002\uff0c") for piece in pieces) if words_of(part)]
     counts = [_count(part) for part in parts]
@@ -196,6 +196,6 @@ def _precede(parts: list[str], source: FoldedText, place: int) -> bool:
 
 
 def _located(part: str, source: FoldedText, begin: int, end: int) -> Iterator[tuple[int, int]]:
-    """Return where a part stands, whatever the case of its first letter, in order of place."""
+    """Yield the positions of a part, whatever the case of its first letter, in order."""
     forms = dict.fromkeys((part, part[0].swapcase() + part[1:]))
     return iter(sorted({span for form in forms for span in islice(places_of(form, source, begin, end, 1), _MOST_PLACES)}))

@@ -103,8 +103,8 @@ class References:
         listed: entries of lists of references that have a mark, by key.
         notes: footnotes, by key.
         unmarked: entries of lists of references without a mark.
-        duplicates: entries whose mark another of the same kind has, which counts.
-        prose: blocks that are none of these.
+        duplicates: entries whose mark another entry of the same kind has; the other one counts.
+        prose: all other blocks.
     """
 
     defined: dict[str, Reference] = field(default_factory=dict)
@@ -116,7 +116,7 @@ class References:
     _by_year: dict[str, list[Reference]] | None = field(default=None, init=False, repr=False)
 
     def find(self, name: str, note: bool = False) -> Reference | None:
-        """Return the entry that a mark names: of its own kind where there is one, one with a URL where there is one.
+        """Return the entry that a mark names, preferably of its own kind, and with a URL.
 
         Args:
             name: as written; authors with a year name the only entry that begins with the first of them and has the year.
@@ -146,7 +146,7 @@ class References:
         yield from sorted(entries, key=lambda one: one.line)
 
     def add(self, kind: dict[str, Reference], entry: Reference) -> None:
-        """Keep an entry; the first of a mark that has a URL counts, or the first where none has one."""
+        """Add an entry; the first one of a mark that has a URL counts, or the first one if none has a URL."""
         kept = kind.setdefault(key_of(entry.mark), entry)
         if kept is entry:
             return
@@ -156,7 +156,7 @@ class References:
 
 
 def references_of(report: MarkdownText) -> References:
-    """Return the entries of a report, and what of it is left.
+    """Return the entries of a report, and its other blocks.
 
     Args:
         report: as it was parsed.
@@ -190,15 +190,15 @@ def references_of(report: MarkdownText) -> References:
 
 
 def _lists(blocks: Sequence[TextBlock]) -> set[int]:
-    """The headings, by number, below which a list of references stands.
+    """Return the numbers of the headings with a list of references below them.
 
-    By its name where it has no other words; under another name, or none that is known, where what stands below is nothing but
-    entries with marks, and most of these are cited elsewhere.
+    A heading counts by its name if it has no other words; under any other name if there are only entries with marks below it,
+    and most of these are cited elsewhere.
     """
     found: set[int] = set()
     cited: Counter[str] | None = None
     for number, block in enumerate(blocks):
-        # "7. References" over a line of dashes is an item for a parser
+        # the parser takes "7. References" over a line of dashes for an item
         alone = block.kind == "paragraph" or (block.kind == "item" and block.name.isdecimal() and block.level == 1)
         if not alone and block.kind != "heading":
             continue
@@ -231,7 +231,7 @@ def _may_head(block: TextBlock, text: str) -> bool:
 
 
 def _below(blocks: Sequence[TextBlock], number: int) -> Iterator[TextBlock]:
-    """Yield what stands below a heading, up to the next that is not below it."""
+    """Yield the blocks below a heading, up to the next heading that is not below it."""
     level = blocks[number].level or 7
     for at in range(number + 1, len(blocks)):
         if blocks[at].kind == "heading" and blocks[at].level <= level:
@@ -240,7 +240,7 @@ def _below(blocks: Sequence[TextBlock], number: int) -> Iterator[TextBlock]:
 
 
 def _marks_of_entries(blocks: Iterable[TextBlock]) -> list[str] | None:
-    """The marks of blocks that are all entries of a list, most of them with a URL; None where one is none."""
+    """Return the marks of blocks that are all entries of a list, most of them with a URL; None if one is not an entry."""
     marks: list[str] = []
     n_entries = n_urls = 0
     for block in blocks:
@@ -264,7 +264,7 @@ def _marks_of_entries(blocks: Iterable[TextBlock]) -> list[str] | None:
 
 
 def _numbers_cited(blocks: Iterable[TextBlock]) -> Counter[str]:
-    """Return how often each number is cited in a text, by its look."""
+    """Return how often each number seems to be cited in a text."""
     return Counter(key_of(name[1]) for block in blocks for cell in block.pieces for name in _CITES.finditer(_plain(cell)))
 
 
@@ -285,7 +285,7 @@ def _without_notes(blocks: Sequence[TextBlock], found: References) -> list[TextB
 
 
 def _before_closing_list(blocks: Sequence[TextBlock]) -> int:
-    """Where a list of references without a heading begins: with the last blocks that are ``[n] ... URL`` or ``[n]: ...``."""
+    """Return where a list of references without a heading begins: the last blocks that are ``[n] ... URL`` or ``[n]: ...``."""
     end = len(blocks)
     while end and blocks[end - 1].kind in ("paragraph", "item") and _closes(blocks[end - 1]):
         end -= 1
@@ -298,7 +298,7 @@ def _closes(block: TextBlock) -> bool:
 
 
 class _OpenEntry:
-    """An entry that may go on in the next line or block."""
+    """An entry that may continue in the next line or block."""
 
     def __init__(self, found: References) -> None:
         self._found = found
@@ -308,7 +308,7 @@ class _OpenEntry:
         self._pieces: list[Piece] = []
 
     def read(self, block: TextBlock, lines: list[tuple[int, list[Piece]]]) -> bool:
-        """Read the entries of a block; whether it holds any."""
+        """Read the entries of a block, and return whether it holds any."""
         if block.kind == "row":
             return self._row(block)
         first = _ENTRY.match(_plain(lines[0][1][:3]))
@@ -357,7 +357,7 @@ class _OpenEntry:
         self._mark, self._line, self._depth = mark, line, depth
 
     def close(self) -> None:
-        """Keep the entry that was begun."""
+        """Add the entry that was begun."""
         if self._mark or _plain(self._pieces).strip() or _url(self._pieces):
             entry = _reference(self._mark, self._pieces, self._line)
             if entry.mark:
@@ -368,12 +368,12 @@ class _OpenEntry:
 
 
 def _starts(found: re.Match[str], pieces: Sequence[Piece]) -> bool:
-    """Return whether a later line begins an entry: a number with a full stop may as well be the year at the end of a title."""
+    """Return whether a later line begins an entry: a number with a full stop may also be the year at the end of a title."""
     return not found[3] or (bool(pieces) and int(found[3]) < 1000)
 
 
 def _is_work(text: str) -> bool:
-    """Return whether a text without a URL is a work of somebody, with its year."""
+    """Return whether a text without a URL names a work by its author and year."""
     return bool(_PERSON.match(text[:100]) and _YEAR.search(text[:_BEGINNING]))
 
 

@@ -1,7 +1,7 @@
 """The audit as ``09_qa/retrieval_audit.md``: the index, its queries, every citation, and what to do.
 
-Claims, addresses and passages are other people's text. In the file they are text and nothing else: they end no row, and make no
-link, image, heading or HTML.
+Claims, addresses and passages are untrusted. They are escaped in the file: they cannot end a row, or make a link, image,
+heading or HTML.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ _MARKUP = re.compile(r"([\\`*_\[\](){}<>|~$&#!]|:(?=/)|(?<=[^\W_])\.(?=[^\W\d_])
 
 @dataclass(frozen=True)
 class RetrievalStatistics:
-    """What an index holds and how it was searched.
+    """Figures of an index and its searches.
 
     Args:
-        documents: how many texts are indexed; none that was replaced, or that waits for the index to be built.
-        passages: into how many passages they were split.
-        sources: from how many registrable domains they are.
-        queries: how many were asked so far.
-        relevance: mean relevance of what they found, 0 to 10; None where nothing was asked.
-        zero_result_queries: how many found nothing.
-        scale: a sentence that says what relevance is.
+        documents: number of indexed texts, without those that were replaced, or that wait for the index to be built.
+        passages: number of their passages.
+        sources: number of registrable domains that they are from.
+        queries: number of searches so far.
+        relevance: mean relevance of their results, 0 to 10; None without a search.
+        zero_result_queries: number of searches without results.
+        scale: a sentence that explains relevance.
     """
 
     documents: int
@@ -53,8 +53,8 @@ def retrieval_audit(rows: Sequence[AuditRow], statistics: RetrievalStatistics, e
     Args:
         rows: one for each citation.
         statistics: of the index.
-        engine: what retrieves passages of long sources, such as "ColBERT" or "BM25 and dense vectors, fused".
-        rule: what passes, in a sentence.
+        engine: name of what retrieves passages of long sources, such as "ColBERT" or "BM25 and dense vectors, fused".
+        rule: the rule for passing, as a sentence.
     """
     share = statistics.zero_result_queries / statistics.queries if statistics.queries else 0.0
     relevance = "not measured" if statistics.relevance is None else f"{statistics.relevance:.1f}/10"
@@ -92,14 +92,14 @@ def retrieval_audit(rows: Sequence[AuditRow], statistics: RetrievalStatistics, e
 def write_retrieval_audit(
     project: str | Path, rows: Sequence[AuditRow], statistics: RetrievalStatistics, engine: str, rule: str = ""
 ) -> Path:
-    """Write the audit to its place in a project; whoever reads it finds the old file or the whole new one.
+    """Write the audit into a project; a reader sees the old file or the complete new one.
 
     Args:
         project: folder of the project.
         rows: as in :func:`retrieval_audit`, as are the other arguments.
         statistics: of the index.
-        engine: what retrieves passages of long sources.
-        rule: what passes, in a sentence.
+        engine: name of what retrieves passages of long sources.
+        rule: the rule for passing, as a sentence.
 
     Raises:
         OutputError: the file cannot be written.
@@ -167,13 +167,13 @@ def _short(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Text that no reader of Markdown takes for anything else; an address in it stays text too."""
+    """Escape text so that Markdown shows it as text, addresses too."""
     escaped = _MARKUP.sub(r"\\\1", _short(text))
-    # with an at sign, services make links out of what is escaped as well, and call people
+    # services turn an at sign into a link even if escaped, and notify people
     return escaped.replace("@", "\N{FULLWIDTH COMMERCIAL AT}")
 
 
 def _address(url: str) -> str:
-    """An address to copy: as code, so that it is not a link."""
+    """Return an address as code, to copy it: it is not a link."""
     plain = _short(url).replace("|", "%7C").replace("`", "%60").replace("\\", "%5C")
     return f"`{plain}`" if plain else ""

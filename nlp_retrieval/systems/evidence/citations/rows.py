@@ -1,4 +1,4 @@
-"""What an audit found about one citation."""
+"""Rows of an audit."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ AuditReason = Literal[
 
 @dataclass(frozen=True)
 class AuditRow:
-    """What an audit found about one citation.
+    """Result of an audit for one citation.
 
     Args:
-        citation: which.
-        status: PASS where its source supports the sentence, SOURCE_NOT_INDEXED where the source is not there, else REVIEW.
-        reason: why it did not pass; empty where it did.
+        citation: that was audited.
+        status: PASS if its source supports the sentence, SOURCE_NOT_INDEXED if the source is not in the index, else REVIEW.
+        reason: why it did not pass; empty if it did.
         support_score: 0 to 1, the calibrated probability that the source supports the sentence.
-        passage: the passage of the cited source that comes nearest to the sentence; None where the source is not there.
+        passage: the passage of the cited source that is nearest to the sentence; None if the source is not in the index.
         sentence: where the deciding sentence begins and ends in the passage's content, in characters.
-        other_source: URL of another indexed source that supports the sentence, where the reason is "another source".
-        detail: one sentence for people: which number, which name, what stands in the source instead.
+        other_source: URL of another indexed source that supports the sentence, if the reason is "another source".
+        detail: one sentence for people: which number or name, and what the source says instead.
     """
 
     citation: Citation

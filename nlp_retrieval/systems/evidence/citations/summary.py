@@ -1,4 +1,4 @@
-"""An audit in a few numbers."""
+"""Summary of an audit in a few numbers."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ __all__ = ["AuditSummary", "summary_of"]
 
 @dataclass(frozen=True)
 class AuditSummary:
-    """How many citations of a report were found to be what.
+    """Numbers of citations of a report by the result of its audit.
 
     Args:
-        citations: all of them.
-        passed: whose source supports the sentence.
-        review: that a person should look at.
-        not_indexed: whose source is not in the index.
-        reasons: how many did not pass for each reason, most first.
+        citations: number of all.
+        passed: number whose source supports the sentence.
+        review: number that a person should check.
+        not_indexed: number whose source is not in the index.
+        reasons: number that did not pass for each reason, most frequent first.
     """
 
     citations: int

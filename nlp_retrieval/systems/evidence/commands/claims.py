@@ -1,4 +1,4 @@
-"""``nlp-retrieval evidence verify`` and ``audit``: what the sources say to a claim, and to every citation of a report."""
+"""``nlp-retrieval evidence verify`` and ``audit``: claims and citations checked against sources."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 
 class ClaimType(StrEnum):
-    """How good the sources of a claim must be."""
+    """Types of claims, by the grade of source that they need."""
 
     C1 = "C1"
     C2 = "C2"
 
 
 class FailOn(StrEnum):
-    """What makes an audit end with exit code 1."""
+    """Results of an audit that make it end with exit code 1."""
 
     review = "review"
     not_indexed = "not-indexed"
@@ -113,7 +113,7 @@ def audit(
     written = []
     try:
         written.append(write_retrieval_audit(project, done.rows, _statistics(index), ", ".join(index.engines), auditor.rule))
-    except OutputError as error:  # a project that is only read can be audited
+    except OutputError as error:  # a read-only project can be audited
         say(f"note: the audit is not written in the project: {error}")
     if html is not None:
         from nlp_retrieval.systems.evidence.report.page import write_audit_page

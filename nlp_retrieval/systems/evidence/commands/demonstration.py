@@ -1,6 +1,6 @@
-"""``nlp-retrieval evidence demo``: twelve sources, two claims, and a report of which six of fifteen citations are wrong.
+"""``nlp-retrieval evidence demo``: twelve sources, two claims, and a report with six wrong citations of fifteen.
 
-The sources and the report are made up. What the audit finds is counted against what is known to be wrong, and said as it is.
+The sources and the report are made up. The findings of the audit are compared with the citations known to be wrong.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def command(
 
 
 def demonstrate(folder: Path) -> None:
-    """Add sources, verify two claims, audit a report, and say how much of what is wrong with it was found.
+    """Add sources, verify two claims, audit a report, and say how many of its wrong citations were found.
 
     Args:
-        folder: for everything that is written; made where it is missing.
+        folder: for all files; created if missing.
 
     Raises:
         OutputError: the folder cannot be written.
@@ -71,11 +71,11 @@ def demonstrate(folder: Path) -> None:
 
 
 def outcome(citations: Sequence[dict[str, Any]], wrong: Sequence[dict[str, Any]]) -> list[str]:
-    """Return what an audit found of what is known to be wrong, in sentences.
+    """Return how many wrong citations an audit found, in sentences.
 
     Args:
         citations: of the audit's JSON.
-        wrong: ``number`` of each citation that is wrong, and in which ``way``.
+        wrong: ``number`` of each wrong citation, and the ``way`` in which it is wrong.
     """
     ways = {one["number"]: one["way"] for one in wrong}
     missed = [one for one in citations if one["number"] in ways and one["status"] == "PASS"]

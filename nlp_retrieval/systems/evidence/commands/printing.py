@@ -1,4 +1,4 @@
-"""How passages are printed: fitted to a terminal, one line each where it is none, and nothing in them hidden or obeyed."""
+"""Printing of passages: fitted to a terminal, else one line each, without hidden characters or terminal commands."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 def console() -> Console:
-    """Return a console that cuts no line where no terminal reads it."""
+    """Return a console that does not cut lines unless it is a terminal."""
     from rich.console import Console
 
     return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
 
 
 def print_passage(to: Console, before: str, passage: EvidencePassage, text: str) -> None:
-    """Print where a passage is from, and below it what it says.
+    """Print the source of a passage, and below it the text.
 
     Args:
         to: prints.

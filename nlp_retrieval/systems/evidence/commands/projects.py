@@ -1,4 +1,4 @@
-"""What the commands of ``nlp-retrieval evidence`` share: the project, its searcher, and the verifier."""
+"""Shared parts of the commands of ``nlp-retrieval evidence``: the project, its searcher, and the verifier."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def open_project(project: Path, retrievers: Sequence[str | BaseRetriever] | None
 
     Args:
         project: its folder.
-        retrievers: components, or as the command line writes them; None or empty for those of the index that is there, else the
+        retrievers: components, or their spelling on the command line; None or empty for those of the existing index, else the
             default.
     """
     from nlp_retrieval import Searcher
@@ -100,7 +100,7 @@ def _without_sources(project: Path) -> SourceError:
 
 
 def chosen_verifier(text: str) -> BaseVerifier:
-    """Return the verifier that the user wrote."""
+    """Return the verifier that the user named."""
     from nlp_retrieval.core import build_as
     from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
 

@@ -1,4 +1,4 @@
-"""``nlp-retrieval evidence research``: from a question to pages of the web that are read, added and searched."""
+"""``nlp-retrieval evidence research``: pages of the web about a question are read, added and searched."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def research(
 ) -> None:
     """Find pages about a question, add them to a project, and search it.
 
-    Pages are fetched from public addresses alone, and as each site's robots.txt allows. Those that the project has are not
-    fetched again. What happened to each page is said; one that fails stops no other.
+    Pages are fetched from public addresses only, and as each site's robots.txt allows. Pages that the project has are not
+    fetched again. The result for each page is reported; a page that fails does not stop the others.
     """
     from nlp_retrieval.core import build_as
     from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher

@@ -1,4 +1,4 @@
-"""``nlp-retrieval evidence add``, ``delete``, ``search``, ``stats`` and ``export``: what was read."""
+"""``nlp-retrieval evidence add``, ``delete``, ``search``, ``stats`` and ``export``: the sources of a project."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def add(
 ) -> None:
     """Add sources to a project.
 
-    Each is on the disk before the next is read. The same text under two URLs is one text; a changed page under one URL is a
+    Each is on the disk before the next is read. The same text under two URLs is stored once; a changed page under one URL is a
     new version.
     """
     from nlp_retrieval.core import progress
@@ -90,7 +90,7 @@ def delete(
 ) -> None:
     """Delete sources from a project, with all their versions.
 
-    A text that another URL has too stays. A citation of a deleted source is told apart from one that never was.
+    A text that another URL has too stays. Audits distinguish citations of a deleted source from those of an unknown one.
     """
     from nlp_retrieval.errors import SourceError
     from nlp_retrieval.reports import counted
@@ -121,7 +121,7 @@ def search(
 
 
 def stats(project: Project, as_json: Json = False) -> None:
-    """Say what a project holds, and what was asked of it."""
+    """Print the figures of a project and of its searches."""
     figures = existing_project(project, None).stats()
     if as_json:
         typer.echo(json.dumps(figures, indent=1))

@@ -1,4 +1,4 @@
-"""``nlp-retrieval evidence calibrate`` and ``train-verifier``: a verifier for the user's own kind of claims."""
+"""``nlp-retrieval evidence calibrate`` and ``train-verifier``: adapting a verifier to the user's claims."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def calibrate(
 ) -> None:
     """Fit the probabilities of a verifier on judged pairs.
 
-    Says what it is worth on families that it was not fitted on.
+    Reports its figures on families that it was not fitted on.
     """
     from nlp_retrieval.systems.evidence.verifiers.fitting import fit_verifier
     from nlp_retrieval.systems.evidence.verifiers.training.pairs import read_pairs
@@ -57,7 +57,7 @@ def train_verifier(
 ) -> None:
     """Fine-tune a small model to judge claims, on judged pairs.
 
-    Families are held out to decide when to stop. The folder is what --verifier pair_model:model=FOLDER then takes.
+    Held-out families decide when to stop. Use the folder with --verifier pair_model:model=FOLDER.
     """
     from nlp_retrieval.systems.evidence.verifiers.training.fine_tuning import TrainingSettings
     from nlp_retrieval.systems.evidence.verifiers.training.pairs import read_pairs

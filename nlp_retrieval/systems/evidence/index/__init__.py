@@ -1,1 +1,1 @@
-"""The index of sources: their texts, URLs, versions and grades, and the passages that a searcher finds."""
+"""The index of sources: their texts, URLs, versions and grades, and their passages."""

@@ -1,4 +1,4 @@
-"""The sources of a project as they are stored: their texts, versions and passages, whether or not an index holds them."""
+"""Stored sources of a project: their texts, versions and passages, whether or not an index holds them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nlp_retrieval.systems.evidence.index.urls import anchor_of, canonical_url
 __all__ = ["GRAPH_FOLDER", "SourceArchive", "passage_of"]
 
 GRAPH_FOLDER = "10_graph"
-"""Where a project keeps its sources and their index."""
+"""Folder of a project's sources and their index."""
 
 
 class SourceArchive:
@@ -41,7 +41,7 @@ class SourceArchive:
 
     @property
     def engines(self) -> list[str]:
-        """Return what finds passages: the labels of the searcher's retrievers."""
+        """Return the labels of the searcher's retrievers."""
         return self._passages.engines
 
     def was_deleted(self, url: str) -> bool:
@@ -54,14 +54,14 @@ class SourceArchive:
         return self._store.any_deleted()
 
     def source(self, url: str, date: str | None = None) -> SourceVersion | None:
-        """Return what is known of the source under a URL.
+        """Return the source under a URL.
 
         Args:
             url: in any of its forms.
-            date: of a citation, ISO 8601: return the version that was the newest then. By default the newest of all.
+            date: of a citation, ISO 8601: return the version that was the newest then; by default the newest of all.
 
         Returns:
-            The version; None where there is none, or none had been fetched at that date.
+            The version; None if there is none, or none had been fetched by that date.
         """
         return next(reversed(self.versions(url, date)), None)
 
@@ -70,7 +70,7 @@ class SourceArchive:
 
         Args:
             url: in any of its forms.
-            until: leave out those that were fetched after this date, ISO 8601.
+            until: omit those that were fetched after this date, ISO 8601.
         """
         limit = None if until is None else moment_of(until, last=True)
         stored = self._store.versions(self._place(url))
@@ -81,13 +81,13 @@ class SourceArchive:
         return self._described([version for version in self._store.all_versions() if version.newest])
 
     def urls(self, key: str) -> list[str]:
-        """Return the canonical forms of all URLs under which a text was added, later replaced there or not.
+        """Return the canonical forms of all URLs under which a text was added, even if it was replaced there later.
 
         Args:
             key: of a result or a source, or the whole SHA-256.
 
         Returns:
-            The URLs in the order of adding; none where there is no such text.
+            The URLs in the order of adding; empty if there is no such text.
         """
         sha256 = self._store.sha256_of(key)
         text = None if sha256 is None else self._store.texts([sha256]).get(sha256)
@@ -101,7 +101,7 @@ class SourceArchive:
 
         Raises:
             QueryError: there is no such text.
-            IndexDamagedError: it is not what its SHA-256 says.
+            IndexDamagedError: it does not match its SHA-256.
         """
         content = self._store.content(self._sha256(key))
         if content is None:
@@ -125,7 +125,7 @@ class SourceArchive:
         return [passage_of(text.shown, content, start, end) for start, end in spans]
 
     def close(self) -> None:
-        """Close the file of the sources; it is opened again when it is needed."""
+        """Close the file of the sources; it is reopened when needed."""
         self._store.database.close()
 
     def __enter__(self) -> Self:
@@ -150,7 +150,7 @@ class SourceArchive:
         ]
 
     def doubtful(self, key: str) -> list[tuple[int, int]]:
-        """Return the spans of a stored text of which it is not known whether a reader of its page sees them.
+        """Return the spans of a stored text that readers of its page may not see.
 
         Args:
             key: of a result or a source, or the whole SHA-256.
@@ -158,7 +158,7 @@ class SourceArchive:
         return self._store.doubtful(self._sha256(key))
 
     def _place(self, url: str) -> str:
-        """The URL under which the text of this URL is kept."""
+        """Return the URL under which the text of this URL is stored."""
         return self._store.at_place(canonical_url(url), anchor_of(url))
 
     def _sha256(self, key: str) -> str:
@@ -171,15 +171,15 @@ class SourceArchive:
 def passage_of(
     source: StoredVersion, content: str, start: int, end: int, score: float = 0.0, signals: Mapping[str, float] | None = None
 ) -> EvidencePassage:
-    """Return a passage of a stored text as users see it.
+    """Return a passage of a stored text in the form that users see.
 
     Args:
         source: the version that it is shown under.
         content: the whole text.
-        start: where the passage begins in it.
-        end: where it ends.
+        start: of the passage in it, in characters.
+        end: of the passage in it.
         score: of a search.
-        signals: how the score came about.
+        signals: that the score comes from.
     """
     return EvidencePassage(
         content=content[start:end],

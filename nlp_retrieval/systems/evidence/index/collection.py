@@ -1,7 +1,7 @@
-"""A project's passages as a collection in BEIR's layout, with claims that people judged, for a benchmark of searchers.
+"""Export of a project's passages as a collection in BEIR's layout, with judged claims, for a benchmark of searchers.
 
-A judged claim names a source by its URL, and may quote it; the passages that hold the quote are the gold. An export that was
-interrupted leaves no judgements, so that a benchmark refuses it.
+A judged claim names a source by its URL, and may quote it; the passages that contain the quote are the gold. An interrupted
+export leaves no judgements, so that a benchmark refuses it.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _FIELDS = ("claim", "query", "url", "quote", "id")
 
 @dataclass(frozen=True)
 class ExportedCollection:
-    """What was written.
+    """Counts of an export.
 
     Args:
-        passages: how many there are in ``corpus.jsonl``.
-        claims: how many different ones there are in ``queries.jsonl``; 0 where none were given.
+        passages: number in ``corpus.jsonl``.
+        claims: number of distinct ones in ``queries.jsonl``; 0 if none were given.
     """
 
     passages: int
@@ -37,25 +37,25 @@ class ExportedCollection:
 
 
 def export_collection(sources: SourceArchive, folder: str | Path, judged: str | Path | None = None) -> ExportedCollection:
-    """Write the passages that can be found in a project, and judged claims, into a folder for a benchmark.
+    """Write the searchable passages of a project, and judged claims, into a folder for a benchmark.
 
     Args:
         sources: of the project; the newest version of each URL is written.
         folder: receives ``corpus.jsonl`` and, with judged claims, ``queries.jsonl`` and ``qrels/test.tsv``; files of these
-            names are replaced, or removed where they would be of another corpus.
-        judged: JSON lines, each a claim and a source that speaks of it: ``claim`` (or ``query``), ``url``, and where it is
-            known ``quote``, words that stand in the source. Lines with the same claim are one query. Without a quote every
+            names are replaced, or removed if they would belong to another corpus.
+        judged: JSON lines, each a claim and a source about it: ``claim`` (or ``query``), ``url``, and optionally ``quote``,
+            words of the source. Lines with the same claim are one query. Without a quote every
             passage of the source is gold. Other fields become metadata of the query; ``family`` keeps queries together.
 
     Raises:
-        SourceError: the file cannot be read, or a line names a source or quotes words that the project does not have.
+        SourceError: the file cannot be read, or a line names a source or quotes words that are not in the project.
         OutputError: the folder cannot be written.
     """
     target = Path(folder)
     passages = _passages(sources)
     corpus = [_row(item_id, passage) for item_id, passage in passages.items()]
     queries, gold = ([], []) if judged is None else _judged(sources, Path(judged))
-    for name in ("qrels/test.tsv", "queries.jsonl"):  # first, so that no claims are ever judged by passages of another export
+    for name in ("qrels/test.tsv", "queries.jsonl"):  # first, so that no claims are judged by passages of another export
         remove_output(target / name)
     write_output(target / "corpus.jsonl", _lines(corpus))
     if judged is not None:
@@ -66,7 +66,7 @@ def export_collection(sources: SourceArchive, folder: str | Path, judged: str | 
 
 
 def _passages(sources: SourceArchive) -> dict[str, EvidencePassage]:
-    """All passages by id; those of a text with several URLs once, under the first."""
+    """Return all passages by id; those of a text with several URLs once, under the first."""
     keys = dict.fromkeys(source.key for source in sources.sources())
     return {_id(passage.key, number): passage for key in keys for number, passage in enumerate(sources.passages(key))}
 
@@ -82,7 +82,7 @@ def _row(item_id: str, passage: EvidencePassage) -> dict[str, object]:
 
 
 def _judged(sources: SourceArchive, path: Path) -> tuple[list[dict[str, object]], list[tuple[str, str]]]:
-    """Queries and pairs of query and gold passage, each once and in the order of the file."""
+    """Return queries, and pairs of query and gold passage, each once and in the order of the file."""
     queries: dict[str, dict[str, object]] = {}
     gold: dict[tuple[str, str], None] = {}
     for place, row in read_json_lines(path):

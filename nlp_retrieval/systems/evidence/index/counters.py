@@ -1,4 +1,4 @@
-"""What was asked of an index, counted: over restarts, and by all of its readers together."""
+"""Counts of the searches of an index, kept over restarts and shared by all of its readers."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _ADD = "INSERT INTO counters VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET valu
 
 @dataclass(frozen=True)
 class QueryStatistics:
-    """What was asked so far.
+    """Counts of the searches so far.
 
     Args:
-        queries: how often the index was searched.
-        results: how many passages were returned, all together.
-        without_results: how many searches returned none.
-        repeated: how many searches asked what had been asked before.
-        average_relevance: 0 to 10, the mean of :func:`relevance_of` over the searches that returned something; 0 without any.
+        queries: number of searches.
+        results: number of passages returned, in total.
+        without_results: number of searches that returned none.
+        repeated: number of searches that repeated an earlier query.
+        average_relevance: 0 to 10, the mean of :func:`relevance_of` over the searches with results; 0 if there are none.
     """
 
     queries: int
@@ -37,10 +37,10 @@ class QueryStatistics:
 
 
 def relevance_of(query: str, passage: str) -> float:
-    """Return how much of a query its best passage speaks of, from 0 to 10.
+    """Return how much of a query its best passage is about, from 0 to 10.
 
-    Ten times the share of the query's different words, without the most common English ones, that occur in the passage. It
-    says whether the right things are talked about, and nothing about whether the passage supports the query.
+    Ten times the share of the query's distinct words, without the most common English ones, that occur in the passage. It
+    says whether the passage is on the subject, and nothing about whether it supports the query.
 
     Args:
         query: what was searched for.
@@ -55,18 +55,18 @@ class QueryCounters:
     """The counters of a project.
 
     Args:
-        database: of the project. A text that is asked is not kept, only its SHA-256.
+        database: of the project. Queries are not stored, only their SHA-256.
     """
 
     def __init__(self, database: EvidenceDatabase) -> None:
         self._database = database
 
     def count(self, query: str, n_results: int, relevance: float) -> None:
-        """Count a search; where the project may not be written to, or others are writing all the time, it is left out.
+        """Count a search, unless the project cannot be written to or is constantly locked.
 
         Args:
             query: what was searched for.
-            n_results: how many passages were returned.
+            n_results: number of passages returned.
             relevance: of the first.
         """
         if not self._database.path.exists():  # looking creates nothing
@@ -78,7 +78,7 @@ class QueryCounters:
             connection.executemany(_ADD, [*((name, float(value)) for name, value in counted), ("relevance", relevance)])
 
     def read(self) -> QueryStatistics:
-        """Return what was asked so far."""
+        """Return the counts so far."""
         found: dict[object, object] = dict(self._database.rows("SELECT name, value FROM counters"))
         value = {name: float(count) if isinstance(count := found.get(name), int | float) else 0.0 for name in _NAMES}
         answered = value["queries"] - value["without"]

@@ -1,8 +1,8 @@
-"""The file in which sources are kept: SQLite, durable at once, shared by any number of processes.
+"""File of the sources: SQLite, durable at once, shared by any number of processes.
 
-Every change is one transaction, and is on the disk when it returns; a process that is killed leaves all of it or nothing.
-A file that is another program's, a newer version's or damaged is refused: its tables, and whatever would run by itself
-(triggers, views), must be exactly those written here. A connection belongs to the process that opened it.
+Every change is one transaction, and is on the disk when it returns; a killed process leaves all of it or nothing.
+A file of another program or a newer version, or a damaged one, is refused: its tables, triggers and views must be exactly those
+written here. A connection belongs to the process that opened it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from nlp_retrieval.errors import IndexDamagedError, IndexLockedError, IndexWrite
 __all__ = ["EvidenceDatabase", "Row"]
 
 Row = tuple[Any, ...]
-"""Values as they stand in the file; who reads them checks their types."""
+"""Values as stored in the file; their reader checks their types."""
 
 WAIT = 60.0
 """Seconds to wait for the transaction of another process."""
@@ -47,7 +47,7 @@ _TABLES = {
 }
 
 _inherited: list[sqlite3.Connection] = []
-"""Connections of the process that this one was forked from: closing them here could harm the file."""
+"""Connections of the parent process of a fork: closing them here could damage the file."""
 
 
 class _Opened:
@@ -67,10 +67,10 @@ class _Opened:
 
 
 class EvidenceDatabase:
-    """The file of a project's sources, opened at first use; nothing is created by looking.
+    """The file of a project's sources, opened at first use; reading creates nothing.
 
     Args:
-        path: of the file; its folder is made with it.
+        path: of the file; its folder is created with it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -80,18 +80,18 @@ class EvidenceDatabase:
         self._closing: weakref.finalize[..., Any] | None = None
 
     def close(self) -> None:
-        """Close the file; it is opened again when it is needed."""
+        """Close the file; it is reopened when needed."""
         with self._lock:
             if self._closing is not None:
                 self._closing()
             self._opened = self._closing = None
 
     def rows(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
-        """Return what a statement selects; nothing where there is no file.
+        """Return the rows that a statement selects; empty if there is no file.
 
         Raises:
-            IndexDamagedError: the file is none of this package, or damaged.
-            IndexLockedError: another process has held it for a minute.
+            IndexDamagedError: the file is not of this package, or damaged.
+            IndexLockedError: another process has locked it for a minute.
         """
         with self._lock, self._explained():
             connection = self._connection(create=False)
@@ -99,14 +99,14 @@ class EvidenceDatabase:
 
     @contextmanager
     def changing(self, *, durable: bool = True) -> Iterator[sqlite3.Connection]:
-        """Make one change: all of it, or nothing if an error leaves the block.
+        """Make one change in full, or nothing if the block raises.
 
         Args:
-            durable: whether it must survive a power failure; otherwise the last changes may be lost then, and no others.
+            durable: whether it must survive a power failure; otherwise only the last changes may be lost then.
 
         Raises:
-            IndexDamagedError: the file is none of this package, or damaged.
-            IndexLockedError: another process has held it for a minute.
+            IndexDamagedError: the file is not of this package, or damaged.
+            IndexLockedError: another process has locked it for a minute.
             IndexWriteError: it cannot be written.
         """
         with self._lock, self._explained():
@@ -147,7 +147,7 @@ class EvidenceDatabase:
         with explained_writes(self.path):
             make_folder(self.path.parent)
         writable = os.access(self.path.parent, os.W_OK) and (not self.path.exists() or os.access(self.path, os.W_OK))
-        # without the right to write, a file that nobody is writing to is read as it is
+        # without write permission, a file that nobody is writing to is read as it is
         logged = self.path.with_name(f"{self.path.name}-wal").exists()
         target = self.path.absolute().as_uri() + ("?mode=rwc" if writable else "?mode=ro" if logged else "?immutable=1")
         connection = sqlite3.connect(target, timeout=WAIT, isolation_level=None, check_same_thread=False, uri=True)
@@ -180,7 +180,7 @@ class EvidenceDatabase:
             connection.execute("PRAGMA journal_mode=WAL")
 
     def _bring_up(self, connection: sqlite3.Connection) -> None:
-        """Give a file of the first format what it lacks; its grades and titles count as given by hand."""
+        """Upgrade a file of the first format; its grades and titles count as given by a person."""
         connection.execute("BEGIN IMMEDIATE")
         if _value(connection, "user_version") == 1:
             connection.execute("ALTER TABLE versions ADD COLUMN given TEXT NOT NULL DEFAULT ''")

@@ -1,4 +1,4 @@
-"""When a source was fetched: dates as they are written, and the moments by which versions are ordered."""
+"""Dates of fetching: parsing them, and the moments by which versions are ordered."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ __all__ = ["after", "moment_of", "now"]
 
 
 def moment_of(text: str, *, last: bool = False) -> str:
-    """Return the moment that an ISO 8601 date or time means, in UTC, as text that sorts by time.
+    """Return the moment of an ISO 8601 date or time, in UTC, as text that sorts by time.
 
     Args:
         text: "2026-01-19", "2026-01-19T14:30:00Z"; without an offset it is UTC.
-        last: of a date without a time return the end of that day, else its beginning.
+        last: for a date without a time, return the end of that day, else its beginning.
 
     Raises:
-        InputError: it is no such date.
+        InputError: it is not such a date.
     """
     if not isinstance(text, str):
         raise InputError(f"a date is a string in ISO 8601 such as 2026-01-19, not {type(text).__name__}")
@@ -32,12 +32,12 @@ def moment_of(text: str, *, last: bool = False) -> str:
 
 
 def now() -> str:
-    """The present moment, in the form of :func:`moment_of`."""
+    """Return the present moment, in the form of :func:`moment_of`."""
     return _written(datetime.now(UTC))
 
 
 def after(moment: str) -> str:
-    """Return the moment after one in the form of :func:`moment_of`, or the same where there is none."""
+    """Return the moment after a moment in the form of :func:`moment_of`, or the same if there is none."""
     try:
         return _written(datetime.fromisoformat(moment) + timedelta(microseconds=1))
     except (ValueError, OverflowError):

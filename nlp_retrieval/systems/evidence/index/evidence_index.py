@@ -1,7 +1,7 @@
-"""The index of what was read: sources in, passages out, each with the URL, grade and date of its source.
+"""Index of sources: it takes sources and returns passages, each with the URL, grade and date of its source.
 
-What is added is on the disk when ``add_document`` returns, and found after ``build_index``. Everything a result says comes
-from the stored sources; the index that is searched is derived from them and only says which passages.
+An added source is on the disk when ``add_document`` returns, and is found after ``build_index``. Everything in a result comes
+from the stored sources; the searched index is derived from them and only selects the passages.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from nlp_retrieval.systems.evidence.reading.quality import QualityRules
 
 __all__ = ["EvidenceIndex"]
 
-# Filters by URL: a text is found by each of its URLs, though the index that is searched holds only the first.
+# Filters by URL: a text is found by each of its URLs, although the searched index holds only the first.
 
 _KEYS = ("url", "metadata.url")
 
 
 def by_source(where: Where, texts_at: Callable[[Sequence[str]], list[str]]) -> Where:
-    """Return a filter that asks for the texts under the URLs that a filter names, instead of for the URLs.
+    """Return a filter with the URLs that it names replaced by the texts under them.
 
     Args:
-        where: a filter that was checked. Of conditions on ``url``, ``eq`` and ``in`` are replaced; the others stay.
-        texts_at: the SHA-256 of the newest texts under some URLs in canonical form.
+        where: a checked filter. The conditions ``eq`` and ``in`` on ``url`` are replaced; the others stay.
+        texts_at: returns the SHA-256 of the newest texts under some URLs in canonical form.
     """
     replaced: dict[str, Any] = {}
     sources: list[Where] = []
@@ -77,7 +77,7 @@ def _canonical(urls: Iterable[str]) -> list[str]:
     for url in urls:
         try:
             found += dict.fromkeys((canonical_url(url), canonical_url(url) + anchor_of(url)))
-        except InputError:  # what is not a URL is that of no source
+        except InputError:  # no source has it as a URL
             continue
     return found
 
@@ -90,13 +90,13 @@ _BUILD_WAIT = 600.0
 class EvidenceIndex(SourceArchive):
     """The sources of one research project, and the passages in them.
 
-    Several processes may add, build and search at once. Looking at a project that is not there creates nothing.
+    Several processes may add, build and search at once. Reading a project that does not exist creates nothing.
 
     Args:
         project_path: folder of the project; sources are kept in ``10_graph`` below it.
         searcher: finds passages; by default BM25 and a dense retriever, fused, which needs the extra ``dense``. Pass
-            ``Searcher([Bm25sRetriever()])`` to do without. Always open a project with the same one: ``build_index`` builds
-            an index of another searcher again. The name or folder of a ColBERT model stands for late interaction with it, as
+            ``Searcher([Bm25sRetriever()])`` to do without. Always open a project with the same one: ``build_index`` rebuilds
+            an index of another searcher. The name or folder of a ColBERT model means late interaction with it, as
             in :meth:`colbert`.
         index_name: folder of the searcher's index, below ``10_graph``; by default ``index``, and ``colbert_index`` for the
             name of a model.
@@ -138,25 +138,24 @@ class EvidenceIndex(SourceArchive):
         """Add a source; it is on the disk when this returns, and found after :meth:`build_index`.
 
         The same text under another URL makes that URL an alias: both can be cited. Another text under the same URL is a new
-        version: the one fetched last is searched, the others can be cited by date. Where the URL has this text already,
-        nothing is added, and its title, grade and date become those given now, where they are given. A title and a grade that
-        were given stay until others are given, for new versions too. A source without a date is newer than all that its URL
-        has, whatever the clock says.
+        version: the one fetched last is searched, the others can be cited by date. If the URL has this text already, nothing
+        is added, but its title, grade and date are replaced by the given ones. A given title and grade stay until others are
+        given, for new versions too. A source without a date is newer than all versions of its URL, whatever the clock says.
 
         Args:
-            content: the text of the page; see :func:`nlp_retrieval.systems.evidence.index.passages.normal_text` for what is
-                kept.
-            url: where it was read; http, https or file.
-            title: of the page; what is longer than 500 characters is cut.
-            source_quality: its grade, "A" (best) to "E"; None: the one that was given before, else by the rules.
+            content: the text of the page; stored as :func:`nlp_retrieval.systems.evidence.index.passages.normal_text` returns
+                it.
+            url: of the page; http, https or file.
+            title: of the page; cut to 500 characters.
+            source_quality: its grade, "A" (best) to "E"; None: the one given before, else by the rules.
             fetch_date: when it was fetched, ISO 8601; UTC without an offset. A source without one counts as fetched now.
 
         Returns:
-            True where something can be cited now that could not before: a new text, another URL of a known one, or another
-            version. False for a duplicate: this URL has this text already.
+            True if something new can be cited: a new text, another URL of a known one, or another version. False for a
+            duplicate: this URL has this text already.
 
         Raises:
-            InputError: the content is empty, the URL is none, the grade is not one of A to E, or the date is not ISO 8601.
+            InputError: the content is empty, the URL is invalid, the grade is not one of A to E, or the date is not ISO 8601.
             IndexLockedError: another process has been writing for a minute.
             IndexWriteError: the project cannot be written to.
             IndexDamagedError: the stored sources cannot be read.
@@ -166,7 +165,7 @@ class EvidenceIndex(SourceArchive):
         return added
 
     def add_source(self, source: SourceDocument) -> bool:
-        """Add a source that was read, as :meth:`add_document` does; what no person gave does not replace what one gave.
+        """Add a source that was read, as :meth:`add_document` does; only values given by a person replace such values.
 
         Args:
             source: as :func:`~nlp_retrieval.systems.evidence.reading.sources.read_sources` yields it.
@@ -179,16 +178,16 @@ class EvidenceIndex(SourceArchive):
         return added
 
     def add_documents(self, documents: Iterable[Mapping[str, str | None]]) -> list[bool]:
-        """Add many sources; each is on the disk before the next is taken.
+        """Add many sources; each is on the disk before the next is read.
 
         Args:
             documents: mappings with the arguments of :meth:`add_document`; ``content`` and ``url`` are needed.
 
         Returns:
-            One truth value per document, as of :meth:`add_document`.
+            One truth value per document, as from :meth:`add_document`.
 
         Raises:
-            InputError: a document cannot be added; the message says which, and those before it were.
+            InputError: a document cannot be added; the message says which. Those before it were added.
         """
         added: list[bool] = []
         try:
@@ -203,27 +202,27 @@ class EvidenceIndex(SourceArchive):
         return added
 
     def delete(self, url: str) -> int:
-        """Delete every version of a URL, and the texts that no other URL has; none of it is found from now on.
+        """Delete every version of a URL, and the texts that no other URL has; searches no longer find them.
 
         Args:
             url: of the source, in any of its forms.
 
         Returns:
-            How many versions were deleted; 0 where there was none.
+            Number of deleted versions.
         """
         count = self._store.delete(self._place(url))
-        self.write_metadata()  # also where nothing was left to delete: who did may have been killed before this
+        self.write_metadata()  # even if nothing was deleted: the process that deleted it may have been killed before this
         return count
 
     def build_index(self) -> None:
-        """Make all that was added searchable, and what was deleted, replaced or graded anew as well.
+        """Bring the searched index up to date with the sources.
 
-        Only what changed is written; a process that finds another one building waits for it, for ten minutes at most. There
-        is nothing to do without sources.
+        Only changes are written. If another process is building, this one waits for it, for ten minutes at most. Without
+        sources it does nothing.
 
         Raises:
             DependencyError: the searcher needs a package or a model that is not installed.
-            IndexLockedError: another process is building, and does not come to an end.
+            IndexLockedError: another process is building and does not finish.
             IndexWriteError: the index cannot be written.
         """
         if not self._store.database.path.exists():
@@ -250,7 +249,7 @@ class EvidenceIndex(SourceArchive):
             query: a claim, a question, or keywords.
             k: at most this many passages.
             min_quality: only passages of sources with this grade or a better one.
-            where: only passages whose metadata meet this (see :mod:`nlp_retrieval.core.filters`): ``title``, ``url`` (with
+            where: only passages whose metadata match this (see :mod:`nlp_retrieval.core.filters`): ``title``, ``url`` (with
                 ``eq`` and ``in`` any URL of a text in any form, else the first in canonical form), ``quality``,
                 ``fetch_date``, ``source`` (the SHA-256 of the text), ``start``, ``end``.
 
@@ -259,9 +258,9 @@ class EvidenceIndex(SourceArchive):
             the best of its grades.
 
         Raises:
-            InputError: the query is not a string, k is less than 1, the minimum is not a grade, or the filter does not fit.
-            IndexMissingError: the index was built for another searcher; ``build_index`` builds it for this one.
-            IndexDamagedError: the index is damaged; ``build_index`` builds it again.
+            InputError: the query is not a string, k is less than 1, the minimum is not a grade, or the filter is invalid.
+            IndexMissingError: the index was built for another searcher; ``build_index`` rebuilds it for this one.
+            IndexDamagedError: the index is damaged; ``build_index`` rebuilds it.
         """
         grades = at_least(min_quality)
         filters = [by_source(where, self._store.newest_at)] if where is not None and parse_filter(where) else []
@@ -280,7 +279,7 @@ class EvidenceIndex(SourceArchive):
         return self._found(query, k, {"and": filters} if filters else None, wanted, lambda sha256: texts[sha256].shown)
 
     def search_for_claim(self, claim: str, min_quality: str = "D") -> list[EvidencePassage]:
-        """Search for the five passages that speak most of a claim; whether they support it is for a verifier to say.
+        """Search for the five passages that are most about a claim; a verifier says whether they support it.
 
         Args:
             claim: one statement.
@@ -289,7 +288,7 @@ class EvidenceIndex(SourceArchive):
         return self.search(claim, _FOR_CLAIMS, min_quality)
 
     def search_source(self, query: str, url: str, k: int = 5) -> list[EvidencePassage]:
-        """Search in one source alone: in the newest version of this URL, whatever other URLs the text has.
+        """Search only in one source: the newest version of this URL, whatever other URLs the text has.
 
         Args:
             query: a claim, a question, or keywords.
@@ -297,7 +296,7 @@ class EvidenceIndex(SourceArchive):
             k: at most this many passages.
 
         Returns:
-            Passages, best first; none where there is no such source, the index does not hold it yet, or nothing fits.
+            Passages, best first; empty if there is no such source, the index does not hold it yet, or nothing matches.
         """
         versions = self._store.versions(self._place(url))
         if not versions:
@@ -308,17 +307,17 @@ class EvidenceIndex(SourceArchive):
         return self._found(query, k, {"source": newest.sha256}, lambda _: True, lambda _: newest)
 
     def metadata(self) -> IndexMetadata:
-        """Return what ``index_metadata.json`` says, as it is now."""
+        """Return the current content of ``index_metadata.json``."""
         texts, held = self._store.texts(), self._passages.held()
         return metadata_of(texts, held, self._counters.read(), built=self._passages.is_built)
 
     def write_metadata(self) -> None:
-        """Write ``index_metadata.json``; adding, deleting and building do it themselves."""
+        """Write ``index_metadata.json``; adding, deleting and building do so too."""
         if self._store.database.path.exists():
             write_metadata(self.metadata_path, self.metadata)
 
     def stats(self) -> IndexStatistics:
-        """Return figures: documents, sources, passages, domains, bytes, and what was asked."""
+        """Return the numbers of documents, sources, passages, domains, bytes and searches."""
         database = self.index_path.parent.glob("evidence.sqlite3*")
         return statistics_of(
             self._store.texts(),
@@ -354,7 +353,7 @@ class EvidenceIndex(SourceArchive):
 
 
 def _searcher(given: object) -> BaseSearcher:
-    """The searcher that was given, the one of a model that was named, or the default one."""
+    """Return the given searcher, that of a named model, or the default."""
     if given is None:
         return _default_searcher()
     if isinstance(given, BaseSearcher):

@@ -7,18 +7,18 @@ from nlp_retrieval.errors import InputError, nearest
 __all__ = ["GRADES", "at_least", "check_grade"]
 
 GRADES = ("A", "B", "C", "D", "E")
-"""Best first."""
+"""Grades, best first."""
 
 
 def check_grade(grade: object, what: str) -> str:
-    """Return a grade if it is one.
+    """Return a grade after checking it.
 
     Args:
-        grade: what was given.
-        what: what the message calls it.
+        grade: to check.
+        what: its name in the message.
 
     Raises:
-        InputError: it is none.
+        InputError: it is not a grade.
     """
     if not isinstance(grade, str) or grade not in GRADES:
         shown = repr(grade)[:40]
@@ -27,7 +27,7 @@ def check_grade(grade: object, what: str) -> str:
 
 
 def at_least(minimum: str | None) -> list[str] | None:
-    """Return the grades that are no worse than a minimum, or None where there is no minimum.
+    """Return the grades that are no worse than a minimum, or None if there is no minimum.
 
     Raises:
         InputError: it is not a grade.

@@ -1,4 +1,4 @@
-"""What is added to an index, checked before anything is stored."""
+"""Checks of new sources before anything is stored."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ def checked_source(
     fetch_date: str = "",
     rules: QualityRules | None = None,
 ) -> NewSource:
-    """Return a source in the form in which it is stored.
+    """Return a source in the form for storage.
 
     Args:
         content: its text.
-        url: where it was read.
-        title: white space in it is folded, and what is longer than 500 characters is cut.
+        url: of the page.
+        title: white space in it is folded, and it is cut to 500 characters.
         source_quality: "A" to "E"; None: by the rules.
         fetch_date: ISO 8601, or empty.
         rules: of grades; None: the built-in ones.
 
     Raises:
-        InputError: one of them cannot be used.
+        InputError: a value cannot be used.
     """
     canonical = canonical_url(url)
     if source_quality is None:
@@ -59,11 +59,11 @@ def checked_source(
 
 
 def read_source(document: SourceDocument) -> NewSource:
-    """Return a source that was read from a file or a page, in the form in which it is stored.
+    """Return a source that was read from a file or a page, in the form for storage.
 
     Args:
-        document: what was read; its title and grade count as given by a person only where it says so, and its date orders the
-            versions of its URL only where a person gave it.
+        document: its title and grade count as given by a person only if it says so, and its date orders the versions of its URL
+            only if a person gave it.
 
     Raises:
         InputError: it cannot be used.
@@ -81,10 +81,10 @@ def read_source(document: SourceDocument) -> NewSource:
 
 
 def checked_document(document: object, rules: QualityRules | None = None) -> NewSource:
-    """Return a source that came as a mapping from :data:`FIELDS` to strings.
+    """Return a source that is a mapping from :data:`FIELDS` to strings.
 
     Raises:
-        InputError: it is none, lacks its content or URL, or has another field.
+        InputError: it is not a mapping, lacks its content or URL, or has another field.
     """
     if not isinstance(document, Mapping):
         raise ItemError(f'a document is a mapping such as {{"content": ..., "url": ...}}, not {type(document).__name__}')
@@ -97,7 +97,7 @@ def checked_document(document: object, rules: QualityRules | None = None) -> New
 
 
 def normal_line(text: str) -> str:
-    """Return a piece of a text in the form of a stored text."""
+    """Return a piece of text in the form of a stored text."""
     return normalize("NFC", text).strip()
 
 

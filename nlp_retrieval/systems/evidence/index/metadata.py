@@ -1,4 +1,4 @@
-"""What an index says about itself: figures, and the file ``index_metadata.json``, which is written and never read."""
+"""Figures of an index, and the file ``index_metadata.json``, which is written and never read."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class _SourceEntry(TypedDict):
 
 
 class IndexMetadata(TypedDict):
-    """What ``index_metadata.json`` holds.
+    """Content of ``index_metadata.json``.
 
-    ``index_built`` is whether there is an index to search; ``document_count`` counts texts, however many URLs each has, and
-    ``sources`` has one entry for each, by its key; ``indexed_hashes`` are the keys of those that the index holds, whole.
-    ``cache_hit_rate`` is the share of searches that asked what had been asked before: no answers are kept, so that it says
-    what keeping them could have saved at most.
+    ``index_built`` says whether there is an index to search; ``document_count`` counts texts, however many URLs each has, and
+    ``sources`` has one entry for each, by its key; ``indexed_hashes`` are the full keys of those that the index holds.
+    ``cache_hit_rate`` is the share of searches that repeated an earlier query: answers are not cached, so it is the most that
+    a cache could have saved.
     """
 
     index_built: bool
@@ -58,10 +58,10 @@ class IndexMetadata(TypedDict):
 class IndexStatistics(TypedDict):
     """Figures of an index.
 
-    The texts, their URLs (``source_count``), the passages, the domains that somebody registered (``unique_domains``, and one
-    for all files), the bytes on the disk, and what was asked; relevance is defined in
-    :func:`nlp_retrieval.systems.evidence.index.counters.relevance_of`. Stored texts count, replaced ones and those that wait
-    for ``build_index`` too; what begins with ``indexed`` counts only what can be found.
+    The texts, their URLs (``source_count``), the passages, the registrable domains (``unique_domains``, and one for all
+    files), the bytes on the disk, and the searches; relevance is defined in
+    :func:`nlp_retrieval.systems.evidence.index.counters.relevance_of`. All stored texts count, also replaced ones and those
+    that wait for ``build_index``; keys that begin with ``indexed`` count only searchable texts.
     """
 
     index_built: bool
@@ -87,8 +87,8 @@ def metadata_of(
 
     Args:
         texts: the stored texts, by SHA-256.
-        held: how many passages of each the index holds.
-        asked: what was asked.
+        held: number of passages of each in the index.
+        asked: counts of the searches.
         built: whether there is an index to search.
     """
     firsts = {text.first.key: text for text in texts.values()}
@@ -128,8 +128,8 @@ def statistics_of(
     Args:
         texts: the stored texts, by SHA-256.
         versions: of all their URLs.
-        held: how many passages of each the index holds.
-        asked: what was asked.
+        held: number of passages of each in the index.
+        asked: counts of the searches.
         built: whether there is an index to search.
         n_bytes: on the disk.
     """
@@ -155,7 +155,7 @@ def statistics_of(
 
 
 def bytes_on_disk(*paths: Path) -> int:
-    """Return how large files, and all files in folders, are together; what another process removes meanwhile counts nothing.
+    """Return the total size of files, and of all files in folders; files that another process removes meanwhile count nothing.
 
     Args:
         paths: of files and folders.
@@ -170,18 +170,18 @@ def bytes_on_disk(*paths: Path) -> int:
 
 
 def is_held(text: StoredText, held: Mapping[str, int]) -> bool:
-    """Return whether the index holds all passages of a text that may be found."""
+    """Return whether the index holds all searchable passages of a text."""
     return text.live and held.get(text.first.sha256, 0) == text.first.passage_count
 
 
 def write_metadata(path: Path, described: Callable[[], IndexMetadata]) -> None:
-    """Replace the file whole; if that fails there is a warning, because all that it says stands elsewhere.
+    """Replace the file; a failure only warns, because all of its content is stored elsewhere.
 
-    Nobody waits for the disk: after a power failure the file may be cut off until the next change, and nothing else is.
+    It does not wait for the disk: after a power failure this file alone may be cut off until the next change.
 
     Args:
         path: of the file.
-        described: what to write; asked for while no other process writes, so that the last one to write is up to date.
+        described: returns the content; called while no other process writes, so that the last writer is up to date.
     """
     try:
         with FileLock(path.with_name(f".{path.name}.lock"), timeout=_WAIT):
@@ -196,7 +196,7 @@ def write_metadata(path: Path, described: Callable[[], IndexMetadata]) -> None:
 
 
 def _indented(metadata: IndexMetadata) -> str:
-    """The same as ``json.dumps(metadata, indent=2)``, whose encoder is so slow that adding a source would wait for it."""
+    """Return the same as ``json.dumps(metadata, indent=2)``, whose encoder is slow enough to delay adding a source."""
     entries = [
         f"    {_plain(key)}: {{\n      {_plain(entry, separators=(_NEXT, ': '))[1:-1]}\n    }}"
         for key, entry in metadata["sources"].items()

@@ -1,6 +1,6 @@
-"""What is stored of a source's text, and the passages it is cut into.
+"""Stored form of a source's text, and its split into passages.
 
-A text is stored in one form, so that the same text is the same bytes: it has one identity, and every span holds for it.
+A text is stored in one form, so that the same text is the same bytes: it has one identity, and every span is valid for it.
 For every passage, ``text[start:end]`` is its content; every character that is not white space is in a passage.
 """
 
@@ -21,13 +21,13 @@ SIZE = 500
 """The most characters of a passage."""
 
 OVERLAP = 50
-"""The most characters of the sentences that a passage repeats of the one before."""
+"""The most characters of sentences that a passage repeats from the one before."""
 
 MAX_CHARACTERS = 200_000_000
-"""The longest text of a source; what is longer is not a page that anybody read."""
+"""The longest text of a source, in characters; nobody read a longer page."""
 
 _WRAPPED = range(60, 121)
-"""How long a line is that a program broke: a shorter or longer one was ended by its author."""
+"""Lengths of lines that a program wrapped; a shorter or longer line was ended by its author."""
 
 _INVISIBLE = frozenset(("Cc", "Cf", "Zs", "Zl", "Zp"))
 _BEGINNING = re.compile(r"\A[\s\ufeff]+")
@@ -36,7 +36,7 @@ _LIST_MARK = re.compile(r"[ \t]*(?:[-*+•–#|>]|\(?\w{1,3}[.)])\s")  # noqa: R
 
 
 class _Unit(NamedTuple):
-    """A sentence, or a piece of one that is longer than a passage; ``closes`` where a paragraph ends with it."""
+    """A sentence, or a piece of one that is longer than a passage; ``closes`` if a paragraph ends with it."""
 
     start: int
     end: int
@@ -45,16 +45,16 @@ class _Unit(NamedTuple):
 
 
 def normal_text(content: str) -> str:
-    r"""Return a text in the form in which it is stored; the form of a form is itself.
+    r"""Return a text in the form for storage; this is idempotent.
 
     In this order: Unicode's NFC; ``\r\n`` and ``\r`` become ``\n``; NUL becomes U+FFFD; white space at the end of each line is
     dropped, and so are white space and byte order marks at the beginning; two blank lines or more become one.
 
     Args:
-        content: what was read.
+        content: of the source.
 
     Raises:
-        ItemError: it is not a string, shows nothing, holds half of a surrogate pair, or is longer than 200 million characters.
+        ItemError: it is not a string, has no visible text, holds a lone surrogate, or is longer than 200 million characters.
     """
     if not isinstance(content, str):
         raise ItemError(f"the content of a source is a string, not {type(content).__name__}; decode it first")
@@ -72,7 +72,7 @@ def normal_text(content: str) -> str:
 
 
 def passage_spans(text: str) -> list[tuple[int, int]]:
-    """Return where the passages of a text begin and end, in characters, in order.
+    """Return the spans of the passages of a text, in characters, in order.
 
     A passage has at most 500 characters. It ends with the last paragraph that ends in its second half, else with the last
     sentence that fits. After a paragraph the next passage begins with the next one; otherwise it repeats the sentences at
@@ -93,7 +93,7 @@ def passage_spans(text: str) -> list[tuple[int, int]]:
 
 
 def _last(units: list[_Unit], first: int) -> int:
-    """The last unit of the passage that begins with one."""
+    """Return the last unit of the passage that begins with a unit."""
     begin = units[first].start
     last = first
     while last + 1 < len(units) and units[last + 1].end <= begin + SIZE:
@@ -105,7 +105,7 @@ def _last(units: list[_Unit], first: int) -> int:
 
 
 def _next(units: list[_Unit], first: int, last: int) -> int:
-    """The first unit of the passage after one."""
+    """Return the first unit of the next passage."""
     after = last + 1
     if after >= len(units) or units[last].closes:
         return after
@@ -128,7 +128,7 @@ def _units(text: str) -> Iterator[_Unit]:
 
 
 def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
-    """Spans of lines that belong together: up to a blank line, or the end of a line that its author ended."""
+    """Yield spans of lines that belong together: up to a blank line, or the end of a line that its author ended."""
     begin = start = 0
     lines = text.split("\n")
     for number, line in enumerate(lines):
@@ -142,7 +142,7 @@ def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _pieces(text: str, start: int, end: int, closes: bool) -> Iterator[_Unit]:
-    """A sentence, or the pieces of one that is longer than a passage."""
+    """Yield a sentence, or the pieces of one that is longer than a passage."""
     whole = end - start <= SIZE
     while end - start > SIZE:
         cut = _cut(text, start, start + SIZE)
@@ -152,7 +152,7 @@ def _pieces(text: str, start: int, end: int, closes: bool) -> Iterator[_Unit]:
 
 
 def _cut(text: str, start: int, limit: int) -> int:
-    """Where to cut a sentence, at the limit or before it: at white space, else not inside a character with its accents."""
+    """Return where to cut a sentence, at the limit or before: at white space, else not between a character and its accents."""
     gap = next((place for place in range(limit, start, -1) if text[place].isspace()), None)
     if gap is not None:
         return gap

@@ -1,4 +1,4 @@
-"""What the index of sources gives back: passages, and versions of sources."""
+"""Results of the index of sources: passages, and versions of sources."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ class EvidencePassage:
     """A passage of a source.
 
     Args:
-        content: its text, exactly as it stands in the source's stored text.
+        content: its text, exactly as in the source's stored text.
         url: of the source, as it was added.
         title: of the source.
         quality: the source's grade, "A" (best) to "E".
-        fetch_date: when the source was fetched, ISO 8601; empty where that is not known.
-        score: higher is better; comparable within one list of results only. 0 where nothing was searched for.
+        fetch_date: when the source was fetched, ISO 8601; empty if unknown.
+        score: higher is better; comparable within one list of results only. 0 without a search.
         key: of the source's text: the first 12 characters or more of its SHA-256.
-        start: where the passage begins in the stored text, in characters.
-        end: where it ends.
-        signals: how the score came about.
+        start: of the passage in the stored text, in characters.
+        end: of the passage in the stored text.
+        signals: that the score comes from.
     """
 
     content: str
@@ -45,9 +45,9 @@ class SourceVersion:
         url: as it was added.
         title: of the page.
         quality: its grade, "A" (best) to "E".
-        fetch_date: when it was fetched, ISO 8601; empty where that is not known.
-        passage_count: how many passages the text was split into.
-        searchable: whether the index that is searched holds it.
+        fetch_date: when it was fetched, ISO 8601; empty if unknown.
+        passage_count: number of passages of the text.
+        searchable: whether the searched index holds it.
     """
 
     key: str

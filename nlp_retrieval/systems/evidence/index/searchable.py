@@ -1,8 +1,8 @@
-"""The index that is searched: which passages it holds, how it is brought up to the sources, and what it finds.
+"""Searched index: the passages that it holds, updating it from the sources, and searching it.
 
-It is derived from the sources. What it holds is read from its own items, whose ids are the SHA-256 of a text and the number
-of the passage in it, so that whatever was interrupted, bringing it up again makes it right; one that is damaged, or that was
-built for another searcher, is built again.
+It is derived from the sources. The ids of its items are the SHA-256 of a text and the number of the passage in it, and its
+state is read from these items, so that another update repairs any interruption. An index that is damaged, or that was built
+for another searcher, is rebuilt.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _GONE = ".gone-"
 
 
 def place_of(item_id: str) -> tuple[str, int]:
-    """The SHA-256 of a text, and the number of a passage in it, from the id of the passage."""
+    """Return the SHA-256 of a text, and the number of a passage in it, from the id of the passage."""
     sha256, _, number = item_id.rpartition("::")
     return sha256, int(number) if number.isdecimal() and number.isascii() else -1
 
@@ -45,7 +45,7 @@ class SearchablePassages:
 
     Args:
         folder: of the index.
-        searcher: searches it; the searcher that is given is not opened itself, so that it can serve several projects.
+        searcher: searches it; a copy of it is opened, so that it can serve several projects.
     """
 
     def __init__(self, folder: Path, searcher: BaseSearcher) -> None:
@@ -57,7 +57,7 @@ class SearchablePassages:
 
     @property
     def engines(self) -> list[str]:
-        """The labels of the searcher's retrievers."""
+        """Return the labels of the searcher's retrievers."""
         return list(self._searcher.retrievers)
 
     @property
@@ -66,7 +66,7 @@ class SearchablePassages:
         return (self.folder / MANIFEST_FILE).is_file()
 
     def held(self) -> Mapping[str, int]:
-        """Return how many passages of each text the index holds, by SHA-256; none where there is no index, or it is damaged."""
+        """Return the number of passages of each text in the index, by SHA-256; empty if there is no index, or it is damaged."""
         with self._lock:
             try:
                 if self._held is None or not self._held[0].is_current():
@@ -77,7 +77,7 @@ class SearchablePassages:
             return Counter() if self._held is None else self._held[1]
 
     def current(self) -> BaseSearcher | None:
-        """The searcher, opened on the newest generation; None where there is no index.
+        """Return the searcher, opened on the newest generation; None if there is no index.
 
         Raises:
             IndexMissingError: the index was built for another searcher.
@@ -102,10 +102,10 @@ class SearchablePassages:
         return self._searcher
 
     def find(self, query: str, k: int, where: Where | None, wanted: Callable[[RetrievalResult], bool]) -> list[RetrievalResult]:
-        """Return the best passages that are still wanted; the index may hold some of sources that were changed since.
+        """Return the best passages that are still wanted; the index may hold some of sources that have changed since.
 
         Args:
-            query: what to search for.
+            query: to search for.
             k: at most this many.
             where: filter on the metadata of the index.
             wanted: whether a result may be shown.
@@ -126,10 +126,10 @@ class SearchablePassages:
             depth *= 4
 
     def note_filter(self, where: Where) -> None:
-        """Add a note where a user's filter is met by no passage, or leaves out values by their type.
+        """Add a note if no passage matches a user's filter, or it excludes values by their type.
 
         Args:
-            where: as of :meth:`find`.
+            where: as in :meth:`find`.
         """
         searcher = self.current()
         if searcher is not None and (note := searcher.opened.items.filter_note(where)) is not None:
@@ -170,7 +170,7 @@ class SearchablePassages:
             searcher.delete(gone)
 
     def _readable(self) -> tuple[BaseSearcher | None, dict[str, dict[str, Any]]]:
-        """The searcher and the metadata of what its index holds; None where there is none that it can read."""
+        """Return the searcher and the metadata of the items in its index; None if it cannot read an index."""
         try:
             searcher = self.current()
             return searcher, {} if searcher is None else _metadata(searcher.opened)
@@ -178,7 +178,7 @@ class SearchablePassages:
             return None, {}
 
     def _remove(self) -> None:
-        """Remove the index; whoever reads it keeps what was opened."""
+        """Remove the index; readers that have opened it keep it."""
         if self.is_built:
             aside = self.folder.with_name(f"{_GONE}{uuid4().hex[:8]}")
             self.folder.rename(aside)
@@ -199,13 +199,13 @@ def _items(
 ) -> Iterator[SearchableItem]:
     for sha256, text in texts.items():
         content = store.content(sha256)
-        if content is not None:  # otherwise it was deleted meanwhile
+        if content is not None:  # else it was deleted meanwhile
             for number, (start, end) in enumerate(spans.get(sha256, [])):
                 yield SearchableItem.trusted(f"{sha256}::{number}", content[start:end], _columns(sha256, text, (start, end)))
 
 
 def _columns(sha256: str, text: StoredText, span: tuple[int, int]) -> dict[str, Any]:
-    """The metadata of a passage, by which it can be filtered; an empty title or date has no column value."""
+    """Return the metadata of a passage, for filters; an empty title or date has no column value."""
     columns = {
         "source": sha256,
         "url": text.first.canonical,

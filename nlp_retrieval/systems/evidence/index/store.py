@@ -1,8 +1,8 @@
-"""The sources of a project: texts by what they say, and versions by the URL and the time of their fetching.
+"""Sources of a project: texts by their content, and versions by URL and time of fetching.
 
-A text is one text however many URLs it has. The versions of a URL are ordered by when they were fetched (when they were
-added, where that is not known), and the newest is the one that is searched: a text is live while it is the newest version
-of some URL. Older versions stay, and can be cited by date.
+A text is stored once however many URLs it has. The versions of a URL are ordered by when they were fetched (or added, if that
+is unknown), and only the newest is searched: a text is live while it is the newest version of some URL. Older versions stay,
+and can be cited by date.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ _MOST_VALUES = 500
 
 @dataclass(frozen=True)
 class NewSource:
-    """What is to be added, checked.
+    """A checked source to be added.
 
     Args:
         text: normalised.
         canonical: form of the URL.
         url: as it was given.
-        title: of the page; empty where there is none.
+        title: of the page; may be empty.
         quality: its grade.
         fetch_date: as it was given; may be empty.
-        moment: when it was fetched, if a person said so; else empty, and it counts as the newest version that there is.
-        given: what of its title and grade a person gave, and no rule or page: "quality", "title", both or none.
-        anchor: the place in the page that the URL names, ``#place``; may be empty.
-        doubtful: spans of the text of which it is not known whether a reader of the page sees them.
+        moment: when it was fetched, if a person said so; else empty, and it counts as the newest version.
+        given: its values that came from a person, not from a rule or page: "quality", "title", both or none.
+        anchor: the fragment of the URL, ``#place``; may be empty.
+        doubtful: spans of the text that readers of the page may not see.
     """
 
     text: str
@@ -75,9 +75,9 @@ class StoredVersion:
         title: of the page.
         quality: its grade.
         fetch_date: as it was given.
-        number: counts versions in the order of their adding.
-        moment: from when on this was the version of the URL.
-        newest: whether no other version of this URL came later.
+        number: of the version, in the order of adding.
+        moment: from which on this was the version of the URL.
+        newest: whether no version of this URL is later.
     """
 
     sha256: str
@@ -95,10 +95,10 @@ class StoredVersion:
 
 @dataclass(frozen=True)
 class StoredText:
-    """One text, as results show it.
+    """One text, for results.
 
     Args:
-        first: the first added of its live versions, or of all, where none is live.
+        first: the first added of its live versions, or of all if none is live.
         quality: the best grade among its live versions.
         live: whether it is the newest version of some URL.
         urls: canonical forms of all URLs that ever had it, in the order of adding.
@@ -111,7 +111,7 @@ class StoredText:
 
     @property
     def shown(self) -> StoredVersion:
-        """The first version, with the best grade."""
+        """Return the first version, with the best grade."""
         return replace(self.first, quality=self.quality)
 
 
@@ -123,21 +123,21 @@ class EvidenceStore:
     """
 
     shortest_key = 12
-    """Characters of a shown key; one more for as long as another text has the same key."""
+    """Characters of a shown key; as many more as it takes to be unique."""
 
     def __init__(self, path: Path) -> None:
         self.database = EvidenceDatabase(path)
 
     def add(self, source: NewSource) -> bool:
-        """Add a source; whether that gave the URL a version that it did not have.
+        """Add a source, and return whether the URL got a new version.
 
-        Where the URL had this text at that time already, or has it next, its title (unless empty), grade and date (unless
-        older or empty) are brought up to date, and nothing else. What a person gave stays until a person gives something else,
-        for a new text of the URL too. A source without a date is the newest of its URL, whatever the clock says. Two places of
-        one page (``#a``, ``#b``) with different texts are two sources.
+        If the URL had this text at that time already, or has it next, only its title (unless empty), grade and date (unless
+        older or empty) are updated. A value given by a person stays until a person gives another, for a new text of the URL
+        too. A source without a date is the newest of its URL, whatever the clock says. Two fragments of one page (``#a``,
+        ``#b``) with different texts are two sources.
         """
         sha256 = hashlib.sha256(source.text.encode()).hexdigest()
-        spans = passage_spans(source.text)  # before the change begins, which others wait for
+        spans = passage_spans(source.text)  # before the transaction, which other processes wait for
         with self.database.changing() as connection:
             text = self._text_id(connection, sha256, source.text, spans)
             connection.executemany(
@@ -163,7 +163,7 @@ class EvidenceStore:
         return True
 
     def delete(self, canonical: str) -> int:
-        """Delete all versions of a URL, and the texts that no URL has any more; return how many versions there were."""
+        """Delete all versions of a URL, and the texts that are left without a URL; return the number of versions."""
         if not self.versions(canonical):
             return 0
         with self.database.changing() as connection:
@@ -187,52 +187,52 @@ class EvidenceStore:
         return bool(self.database.rows("SELECT 1 FROM deleted LIMIT 1"))
 
     def versions(self, canonical: str) -> list[StoredVersion]:
-        """The versions of a URL, oldest first.
+        """Return the versions of a URL, oldest first.
 
         Args:
-            canonical: form of the URL, with the place in the page that it names where there is one.
+            canonical: form of the URL, with its fragment if it names a place in the page.
         """
         found = self.database.rows(f"{_VERSION} WHERE v.canonical = ? ORDER BY v.moment, v.id", (canonical,))
         return _versions(found)
 
     def at_place(self, canonical: str, anchor: str) -> str:
-        """Return under which URL the text of a place in a page is kept: a URL of its own, or that of the page."""
+        """Return the URL under which the text of a place in a page is stored: its own, or that of the page."""
         own = canonical + anchor
         return own if anchor and self.database.rows("SELECT 1 FROM versions WHERE canonical = ? LIMIT 1", (own,)) else canonical
 
     def doubtful(self, sha256: str) -> list[tuple[int, int]]:
-        """Return the spans of a text of which it is not known whether a reader of its page sees them."""
+        """Return the spans of a text that readers of its page may not see."""
         select = "SELECT d.start, d.stop FROM doubtful d JOIN texts t ON t.id = d.text_id WHERE t.sha256 = ? ORDER BY d.start"
         return [(start, stop) for start, stop in self.database.rows(select, (sha256,))]
 
     def newest_at(self, canonicals: Sequence[str]) -> list[str]:
-        """The SHA-256 of the texts that are the newest versions of some URLs."""
+        """Return the SHA-256 of the texts that are the newest versions of some URLs."""
         return [version.sha256 for version in self._among("v.canonical", canonicals) if version.newest]
 
     def all_versions(self) -> list[StoredVersion]:
-        """Every version of every URL, in the order of their adding."""
+        """Return every version of every URL, in the order of adding."""
         return _versions(self.database.rows(f"{_VERSION} ORDER BY v.id"))
 
     def texts(self, sha256s: Iterable[str] | None = None) -> dict[str, StoredText]:
-        """Return what is to be shown of texts, by their SHA-256.
+        """Return texts for results, by their SHA-256.
 
         Args:
-            sha256s: of which texts; those that are not there are left out. By default of all.
+            sha256s: of the texts; unknown ones are omitted. By default all.
         """
         if sha256s is None:
             return _texts(self.all_versions())
         return _texts(self._among("t.sha256", sha256s))
 
     def sha256_of(self, key: str) -> str | None:
-        """The SHA-256 of the text with a shown key, or with this SHA-256; None where there is none."""
+        """Return the SHA-256 of the text with a shown key, or with this SHA-256; None if there is none."""
         rows = self.database.rows("SELECT sha256 FROM texts WHERE key = ? OR sha256 = ?", (key, key))
         return None if not rows else str(rows[0][0])
 
     def content(self, sha256: str) -> str | None:
-        """A text; None where it is not there.
+        """Return a text; None if it does not exist.
 
         Raises:
-            IndexDamagedError: it is not what its SHA-256 says.
+            IndexDamagedError: it does not match its SHA-256.
         """
         rows = self.database.rows("SELECT content FROM texts WHERE sha256 = ?", (sha256,))
         if not rows:
@@ -243,7 +243,7 @@ class EvidenceStore:
         return content
 
     def spans(self, sha256: str | None = None) -> dict[str, list[tuple[int, int]]]:
-        """The spans of the passages by the SHA-256 of their text, in order.
+        """Return the spans of the passages by the SHA-256 of their text, in order.
 
         Args:
             sha256: of one text; by default of all.
@@ -258,7 +258,7 @@ class EvidenceStore:
         return spans
 
     def _among(self, column: Literal["t.sha256", "v.canonical"], values: Iterable[str]) -> list[StoredVersion]:
-        """Versions with one of some values."""
+        """Return versions with one of some values."""
         wanted = list(dict.fromkeys(values))
         found: list[StoredVersion] = []
         for begin in range(0, len(wanted), _MOST_VALUES):
@@ -291,7 +291,7 @@ class EvidenceStore:
 
 
 def _placed(connection: sqlite3.Connection, source: NewSource, text: int) -> NewSource:
-    """Give a place of a page a source of its own where another place of it has another text."""
+    """Give a fragment of a page a source of its own if another fragment has another text."""
     held = "SELECT text_id, url FROM versions WHERE canonical = ? ORDER BY moment DESC, id DESC LIMIT 1"
     own = source.canonical + source.anchor
     if source.anchor and connection.execute(held, (own,)).fetchone() is not None:
@@ -303,7 +303,7 @@ def _placed(connection: sqlite3.Connection, source: NewSource, text: int) -> New
 
 
 def _dated(connection: sqlite3.Connection, source: NewSource) -> NewSource:
-    """Give a source that nobody dated the present moment, or the next one after all that its URL has."""
+    """Give an undated source the present moment, or the next one after all versions of its URL."""
     if source.moment:
         return source
     (newest,) = connection.execute("SELECT max(moment) FROM versions WHERE canonical = ?", (source.canonical,)).fetchone()
@@ -311,7 +311,7 @@ def _dated(connection: sqlite3.Connection, source: NewSource) -> NewSource:
 
 
 def _kept(connection: sqlite3.Connection, source: NewSource) -> NewSource:
-    """Take over what a person gave for the version before."""
+    """Keep the values that a person gave for the version before."""
     select = (
         "SELECT title, quality, given FROM versions WHERE canonical = ? AND moment <= ? ORDER BY moment DESC, id DESC LIMIT 1"
     )

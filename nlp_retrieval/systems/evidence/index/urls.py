@@ -1,7 +1,7 @@
-"""Which URLs name the same page: one canonical form of each, and the registrable domain that a page belongs to.
+"""Canonical forms of URLs, the same for all URLs of a page, and registrable domains.
 
-Pages have http and https URLs; documents read from a disk have file URLs. Nothing else is a URL of a source: what has a DOI
-or another number is added under the URL where it was read. No network is asked, also not for the list of public suffixes.
+Pages have http and https URLs; documents read from a disk have file URLs. Nothing else is a URL of a source: a work with a DOI
+or another number is added under the URL where it was read. The network is not used, not even for the list of public suffixes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from nlp_retrieval.text import has_other_brackets, printable, registered_name
 __all__ = ["anchor_of", "canonical_url", "registrable_domain"]
 
 MAX_URL = 8192
-"""The longest URL, in characters; browsers and servers take less."""
+"""The longest URL, in characters; browsers and servers accept less."""
 
 _INSTALL = install("evidence")
 _HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*")
@@ -38,34 +38,34 @@ _TRACKING_PREFIXES = ("utm_", "pk_", "mtm_", "piwik_", "matomo_")
 
 
 def canonical_url(url: str) -> str:
-    """Return the form that all URLs of one page share; the canonical form of a canonical form is itself.
+    """Return the form that all URLs of one page share; this is idempotent.
 
     A DOI has one form, whatever its case and the host that resolves it ("dx.doi.org").
     Scheme and host are written in lower case, the host in ASCII (UTS 46); http counts as https; the ports 80 and 443, the
     fragment (but for one that names a page, ``#/route`` and ``#!route``), parameters that only track visitors, dot segments and slashes at the end of the path are dropped; the query is
     sorted, and percent-encoding is made uniform, both by w3lib. Paths, queries and "www." are otherwise left as they are,
-    because they may name different pages. Of a file URL the path counts, and a query as it stands.
+    because they may name different pages. Of a file URL the path and an unchanged query count.
 
     Args:
         url: an http, https or file URL; white space around it is ignored.
 
     Raises:
-        InputError: it is none, holds a user name, or is longer than 8,192 characters, as it stands or percent-encoded.
+        InputError: it is invalid, holds a user name, or is longer than 8,192 characters, as given or percent-encoded.
         DependencyError: w3lib or idna is not installed.
     """  # noqa: E501
     parts = _split(url)
     canonical = _file(parts, url) if parts.scheme == "file" else _page(parts, url)
-    if len(canonical) > MAX_URL:  # or it would be none itself
+    if len(canonical) > MAX_URL:  # or it would not be a valid URL itself
         raise _refused(url, f"percent-encoded it has {len(canonical):,} characters, and at most {MAX_URL:,} are taken")
     return canonical
 
 
 def registrable_domain(url: str) -> str:
-    """Return the domain that somebody registered to publish a page: "bbc.co.uk" for "https://news.bbc.co.uk/1".
+    """Return the registrable domain of a page: "bbc.co.uk" for "https://news.bbc.co.uk/1".
 
-    By the public suffixes of registries alone: "alice.github.io" and "bob.github.io" are both "github.io", so that one person
-    with many free sites does not count as many. An address or a name without a public suffix is returned whole; a file has
-    none, and the result is empty.
+    Only the public suffixes of registries count: "alice.github.io" and "bob.github.io" are both "github.io", so that one person
+    with many free sites does not count as many. An address or a name without a public suffix is returned whole; the
+    result for a file is empty.
 
     Args:
         url: as for :func:`canonical_url`.
@@ -120,12 +120,12 @@ def _page(parts: SplitResult, url: str) -> str:
     if where in _DOI_HOSTS:
         where, clean = "doi.org", clean._replace(path=quote(unquote(clean.path).lower(), safe=_SAFE_IN_FILES))
     kept = [part for part in clean.query.split("&") if part and not _tracks(part)]
-    # w3lib settles only after the second time where a sign that needs no escape was escaped twice, and so on
+    # w3lib needs a second pass if a character that needs no escape was escaped twice, and so on
     return f"https://{where}{_path(clean.path)}" + (f"?{'&'.join(sorted(kept))}" if kept else "") + _route(parts.fragment)
 
 
 def anchor_of(url: str) -> str:
-    """Return the part of a page that a URL names behind its ``#``; empty for none, for a route, and for words to highlight.
+    """Return the fragment of a URL that names a place in a page; empty for none, for a route, and for words to highlight.
 
     Args:
         url: one that :func:`canonical_url` takes.
@@ -135,7 +135,7 @@ def anchor_of(url: str) -> str:
 
 
 def _route(fragment: str) -> str:
-    """Return what names a page of its own behind the ``#``, as pages that are programs do; empty for a place in a page."""
+    """Return a fragment that names a page of its own, as in single-page applications; empty for a place in a page."""
     route = unquote(fragment)
     if not route.startswith(_ROUTES) or not route.strip("!/"):
         return ""
@@ -143,7 +143,7 @@ def _route(fragment: str) -> str:
 
 
 def _host(host: str, url: str) -> str:
-    """A host in one spelling."""
+    """Return a host in one spelling."""
     host = host.removesuffix(".")
     if not host.isascii():
         try:
@@ -165,7 +165,7 @@ def _host(host: str, url: str) -> str:
 
 
 def _path(path: str) -> str:
-    """A path without dot segments and slashes at its end."""
+    """Return a path without dot segments and slashes at its end."""
     kept: list[str] = []
     for segment in path.split("/")[1:]:
         if segment == "..":

@@ -1,1 +1,1 @@
-"""Reading sources: files, HTML and PDF to plain text, and how far a source is to be trusted."""
+"""Reading sources: files, HTML and PDF to plain text, and grades of trustworthiness."""

@@ -1,7 +1,7 @@
 """The child process that reads one source of unknown origin: ``python -m nlp_retrieval.systems.evidence.reading.child``.
 
 It takes a line of JSON (the kind of the source and its name) and the source's bytes from its input, and writes one JSON object
-to its output: what was read, or the message of what is wrong. It limits itself before it looks at the bytes.
+to its output: the text, or an error message. It limits itself before it looks at the bytes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from nlp_retrieval.systems.evidence.reading.pdf import read_pdf
 from nlp_retrieval.systems.evidence.reading.read_text import ReadText
 
 LARGEST_REPLY = 5 * LARGEST_TEXT
-"""Bytes: a character has four at most, and few have to be escaped; what is left out of a page fits beside its text."""
+"""Bytes: a character has four at most, and few must be escaped; the omitted parts of a page fit in as well."""
 
 
 def read_as(kind: str, data: bytes, where: str) -> ReadText:
@@ -49,7 +49,7 @@ def _limit() -> None:
 
 
 def main() -> None:
-    """Read one source, as the module says."""
+    """Read one source, as described in the module."""
     _limit()
     order = json.loads(sys.stdin.buffer.readline())
     data = sys.stdin.buffer.read()

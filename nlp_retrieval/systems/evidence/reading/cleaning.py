@@ -1,7 +1,7 @@
-"""Takes out of a text the characters that a person cannot see and a program would read.
+"""Removal of characters that a person cannot see but a program would read.
 
-Such characters carry instructions past the people who read a source (tag characters spell out ASCII, variation selectors
-and zero-width characters spell out bits), split the words that a search looks for, or turn the order of what is displayed.
+Such characters hide instructions from the people who read a source (tag characters encode ASCII, variation selectors
+and zero-width characters encode bits), split the words that a search looks for, or change the order of the displayed text.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def clean_text(text: str) -> tuple[str, Removed]:
 
     Removed are:
 
-    - control characters except tab and line feed, noncharacters, and halves of surrogate pairs;
+    - control characters except tab and line feed, noncharacters, and lone surrogates;
     - the controls of the writing direction (marks, embeddings, overrides, isolates);
     - the tag block, U+E0000 to U+E007F, also behind a flag;
     - zero-width space, word joiner, byte order mark, soft hyphen, invisible operators, fillers, and the other characters
@@ -56,13 +56,13 @@ def clean_text(text: str) -> tuple[str, Removed]:
     - variation selectors, except one behind an emoji or symbol, a Chinese character or a Mongolian letter.
 
     Every other line end (CR, CR LF, vertical tab, form feed, U+0085, U+2028) becomes a line feed, and a paragraph separator
-    two; these are not counted. Letters that look like others, and instructions in plain sight, stay as they are.
+    two; these are not counted. Letters that look like others, and visible instructions, stay as they are.
 
     Args:
-        text: from anywhere.
+        text: from any source.
 
     Returns:
-        The text without them, and how many there were of each kind. Cleaning it again changes nothing.
+        The text without them, and the number of each kind. Cleaning it again changes nothing.
     """
     text = _LINE_ENDS.sub("\n", text).replace("\u2029", "\n\n")
     counts = {"zero_width": 0, "directional": 0, "tags": 0, "controls": 0}
@@ -83,9 +83,9 @@ def clean_title(text: str) -> tuple[str, Removed]:
     """Return a title as one line of at most ``LONGEST_TITLE`` characters, cleaned, and what was removed.
 
     Args:
-        text: from anywhere.
+        text: from any source.
     """
-    # enough is read of it to fill a title, however much white space it begins with
+    # enough of it to fill a title, however much white space it begins with
     cleaned, removed = clean_text(text.lstrip()[: 20 * LONGEST_TITLE])
     title = " ".join(cleaned.split())
     if len(title) <= LONGEST_TITLE:
@@ -103,7 +103,7 @@ def _kind(char: str) -> str:
 
 
 def _kept(before: str, run: str, after: str) -> str:
-    """Return what has a function of a run of unseen characters, by the visible characters around it."""
+    """Return the characters of an invisible run that have a function between the visible characters around it."""
     kept = ""
     if before and _IS_SELECTOR.match(run[0]) and _takes_selector(before, run[0]):
         kept = run[0]

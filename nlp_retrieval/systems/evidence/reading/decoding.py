@@ -15,7 +15,7 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-"""UTF-32 before UTF-16, whose mark begins with the same two bytes."""
+"""Byte order marks, UTF-32 before UTF-16, whose mark begins with the same two bytes."""
 
 _ACCEPTED = frozenset(
     [f"iso8859-{part}" for part in range(1, 17)]
@@ -24,8 +24,8 @@ _ACCEPTED = frozenset(
     tis-620 gb2312 gbk gb18030 hz big5 big5hkscs euc_jp euc_jis_2004 iso2022_jp iso2022_jp_1 iso2022_jp_2 shift_jis
     shift_jis_2004 euc_kr johab iso2022_kr ptcp154 viscii""".split()
 )
-"""Encodings of text that pages and files are written in. Python knows others (UTF-7, punycode, its own escapes) which would
-turn plain bytes into something that nobody who looked at them saw."""
+"""Encodings that pages and files are written in. Python knows others (UTF-7, punycode, its own escapes) which would turn plain
+bytes into text that nobody sees in them."""
 
 _AS_BROWSERS_READ = {
     "ascii": "cp1252",
@@ -38,19 +38,19 @@ _AS_BROWSERS_READ = {
     "shift_jis": "cp932",
     "euc_kr": "cp949",
 }
-"""What pages hold that name the narrower encoding (https://encoding.spec.whatwg.org/#names-and-labels)."""
+"""Real encodings of pages that declare a narrower one (https://encoding.spec.whatwg.org/#names-and-labels)."""
 
 _STATEFUL = ("iso2022", "hz")
 """Encodings whose bytes are valid UTF-8 as well, and mean something else."""
 
 
 def decode_text(data: bytes, declared: str = "", where: str = "this source") -> str:
-    """Return the text that the bytes hold; a byte order mark is left out.
+    """Return the text of some bytes, without a byte order mark.
 
     Args:
         data: the bytes.
-        declared: the encoding that the source or its server names; empty where none does. It counts only where the bytes
-            are not UTF-8, since most pages that declare another encoding wrongly are.
+        declared: the encoding that the source or its server names; may be empty. It counts only if the bytes are not UTF-8,
+            since most pages that declare a wrong encoding are.
         where: the source's name, for messages.
 
     Raises:
@@ -75,7 +75,7 @@ def decode_text(data: bytes, declared: str = "", where: str = "this source") -> 
 
 
 def _known(declared: str) -> str:
-    """Python's name of an encoding that is accepted, or nothing."""
+    """Return Python's name of an accepted encoding, else an empty string."""
     try:
         name = codecs.lookup(declared.strip()).name if declared.strip() else ""
     except (LookupError, ValueError):

@@ -1,4 +1,4 @@
-"""A source that was read: its text, and what is known of where it comes from."""
+"""A source that was read: its text and its origin."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ __all__ = ["SourceDocument"]
 
 @dataclass(frozen=True)
 class SourceDocument:
-    """A source, as the index of evidence takes it.
+    """A source in the form that the index of evidence accepts.
 
     Args:
-        content: its plain text, paragraphs divided by blank lines, without what no reader of it sees.
-        url: where it comes from; ``file://`` for a file.
+        content: its plain text, paragraphs separated by blank lines, without anything that its readers do not see.
+        url: of the source; ``file://`` for a file.
         title: of the source, or the name of its file.
         quality: its grade, "A" (best) to "E".
-        fetch_date: when it was fetched, ISO 8601; empty where that is not known.
-        given: what of this a person gave, and no rule, page or clock: "title", "quality", "fetch_date".
-        doubtful: parts of the content of which it is not known whether a reader of the page sees them.
+        fetch_date: when it was fetched, ISO 8601; empty if unknown.
+        given: the values that came from a person, not from a rule, page or clock: "title", "quality", "fetch_date".
+        doubtful: parts of the content that readers of the page may not see.
     """
 
     content: str

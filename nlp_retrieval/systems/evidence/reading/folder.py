@@ -1,8 +1,8 @@
-"""Which files of a folder are sources, and how the bytes of one are read without harm.
+"""Files of a folder that are sources, and reading their bytes safely.
 
-A folder is read to any depth, in the order of its names. Left out, and counted in a warning, are symbolic links (they lead out
-of the folder, or to what is read anyway), devices, pipes and sockets, and files of kinds that are not read; left out without a
-warning are files and folders whose name begins with a dot.
+A folder is read to any depth, in the order of its names. Skipped, and counted in a warning, are symbolic links (they lead out
+of the folder, or to files that are read anyway), devices, pipes and sockets, and unsupported files. Files and folders whose
+name begins with a dot are skipped without a warning.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ _JSON_LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 
 
 class LeftOut:
-    """What was left out of a reading, by reason, for one warning each."""
+    """Files and texts that were skipped, by reason, for one warning each."""
 
     def __init__(self) -> None:
         self._found: dict[str, list[str]] = {}
         self._counts: list[str] = []
         self.details: list[str] = []
-        """The texts that were left out of sources, a line each."""
+        """Texts that were omitted from sources, a line each."""
 
     def detail(self, where: str, why: str, text: str) -> None:
-        """Note a text that was left out of a source.
+        """Note a text that was omitted from a source.
 
         Args:
             where: the source.
-            why: it was left out; empty where it is as before.
-            text: that was left out.
+            why: it was omitted; empty if the reason is the same as before.
+            text: that was omitted.
         """
         self.details.append(f"{where}: {why}{': ' if why and text else ''}{printable(text)}")
 
     def counted(self, what: str) -> None:
-        """Note what was left out and is only counted."""
+        """Note something skipped that is only counted."""
         self._counts.append(what)
 
     def lines(self) -> list[str]:
-        """Return all that was left out, a line each."""
+        """Return everything that was skipped, a line each."""
         return [f"{reason}: {one}" for reason, found in self._found.items() for one in found] + self.details
 
     def add(self, reason: str, first: str) -> None:
@@ -56,12 +56,12 @@ class LeftOut:
 
         Args:
             reason: what they have in common: "[reason]: 2 (first: ...)".
-            first: which it is, said of the first alone.
+            first: description of this case; only that of the first is used.
         """
         self._found.setdefault(reason, []).append(first)
 
     def warn(self) -> None:
-        """Say how many there were of each reason, and which came first."""
+        """Warn of the number for each reason, and the first case."""
         for what in self._counts:
             warnings.warn(f"left out: {what}", RetrievalWarning, stacklevel=3)
         for reason, found in self._found.items():
@@ -69,7 +69,7 @@ class LeftOut:
 
 
 def is_json_lines(path: Path) -> bool:
-    """Return whether a file holds a source on each of its lines, by its name."""
+    """Return whether a file holds one source per line, by its name."""
     return path.name.lower().endswith(_JSON_LINES)
 
 
@@ -78,7 +78,7 @@ def files_in(folder: Path, left_out: LeftOut) -> Iterator[Path]:
 
     Args:
         folder: read to any depth.
-        left_out: takes what is left out.
+        left_out: collects what is skipped.
     """
 
     def unreadable(error: OSError) -> None:

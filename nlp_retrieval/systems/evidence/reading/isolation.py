@@ -1,4 +1,4 @@
-"""Reads a source in a child process that has limits of time, memory and output, and none of this process's environment."""
+"""Reading a source in a child process with limits of time, memory and output, and without this process's environment."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from nlp_retrieval.systems.evidence.reading.read_text import ReadText
 __all__ = ["read_in_child"]
 
 _KEPT = ("LD_LIBRARY_PATH", "PYTHONHOME", "SYSTEMROOT", "TMPDIR")
-"""What Python needs of the environment. The keys of services are in it as well, and are not for who reads a stranger's file."""
+"""Environment variables that Python needs. Others may hold keys, which the reader of an untrusted file must not get."""
 
 _READ_TEXT = TypeAdapter(ReadText)
 _KILLED = (-signal.SIGKILL, -signal.SIGXCPU, -signal.SIGXFSZ)
 
 
 def read_in_child(kind: str, data: bytes, where: str, seconds: float = CHILD_SECONDS) -> ReadText:
-    """Read a source in a process of its own, which ends with it.
+    """Read a source in a process of its own.
 
     Args:
         kind: "html", "markdown" or "pdf".
         data: the bytes; those of HTML and Markdown are UTF-8.
         where: its name, for messages.
-        seconds: how long it may take.
+        seconds: limit of time.
 
     Raises:
-        SourceError: it cannot be read, or takes more time or memory than it may.
-        EngineError: the child process could not do its work.
+        SourceError: it cannot be read, or exceeds the limit of time or memory.
+        EngineError: the child process failed.
     """
-    # files and no pipes: nobody waits for the other, and the system itself ends a reply that grows too long
+    # files instead of pipes: no deadlock, and the system itself stops a reply that grows too long
     with TemporaryFile() as order, TemporaryFile() as reply, TemporaryFile() as faults:
         order.write(json.dumps({"kind": kind, "where": where}).encode() + b"\n" + data)
         order.seek(0)

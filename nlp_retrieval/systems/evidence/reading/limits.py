@@ -1,6 +1,6 @@
-"""How much of a source is read: every limit of reading stands here.
+"""All limits of reading sources.
 
-A source may come from anyone. What is larger than a limit is refused with a message that names the limit, and never cut.
+A source may come from anyone. One that exceeds a limit is refused with a message that names the limit, and never cut.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ LARGEST_FILE = 50 * 2**20
 """Bytes of a plain text or a PDF."""
 
 LARGEST_MARKUP = 10 * 2**20
-"""Bytes of a page of HTML or Markdown: the time to find its main text grows with the square of its size."""
+"""Bytes of a page of HTML or Markdown: the time to find its main text is quadratic in its size."""
 
 LARGEST_TEXT = 20 * 2**20
-"""Characters of text that one source may hold once it is read."""
+"""Characters of text of one source."""
 
 READ_HERE = {"html": 2**18, "markdown": 2**15}
-"""Bytes of a page that this process reads itself, since nothing so small takes longer than some seconds, however it is made. A
-larger one is read in a child process, which can be stopped."""
+"""Bytes of a page that this process reads itself, since even a malicious one takes only seconds. A larger one is read in a
+child process, which can be stopped."""
 
 CHILD_SECONDS = 60.0
-"""How long a child process may read one source."""
+"""Seconds that a child process may read one source."""
 
 CHILD_MEMORY = 2 * 2**30
 """Bytes of address space that a child process may use."""

@@ -1,6 +1,6 @@
-"""A PDF to its title and plain text; to be called in a child process with limits, since a PDF can keep a reader busy for ever.
+"""Reading the title and plain text of a PDF; for a child process with limits, since a PDF can keep a parser busy for ever.
 
-Text that a PDF draws invisibly is read as well, since the recognised text of a scan is drawn so.
+Text that a PDF draws invisibly is read as well, since scans draw their recognised text like that.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ _HYPHEN = re.compile(r"(?<=[^\W\d_])-\n(?=[^\W\d_])")
 _INNER_LINE_END = re.compile(r"\n(?![•‣◦▪●·] ?)")
 _SENTENCE_END = (".", "!", "?", ":", '."', ".”", ".)", "。")
 _SHORT = 0.75
-"""A line this much shorter than the longest ones, and with the end of a sentence, ends a paragraph."""
+"""A line shorter than this share of the longest ones ends a paragraph if it ends a sentence."""
 
 
 def read_pdf(data: bytes, where: str) -> ReadText:
-    """Return the title and the text of a PDF, its pages divided by blank lines.
+    """Return the title and the text of a PDF, its pages separated by blank lines.
 
     Args:
-        data: the file. One that is encrypted so that everybody may open it (an empty password) is read.
+        data: the file. It may be encrypted with an empty password.
         where: the file's name, for messages.
 
     Raises:
-        SourceError: it is damaged, encrypted, unpacks to far more than it should, has too many pages, or holds no text.
+        SourceError: it is damaged, encrypted, unpacks to far more than is usual, has too many pages, or holds no text.
     """
     from pypdf import PdfReader
     from pypdf.errors import DependencyError as NoCipher
@@ -52,7 +52,7 @@ def read_pdf(data: bytes, where: str) -> ReadText:
         ) from None
     except (SourceError, MemoryError):
         raise
-    except Exception as error:  # pypdf lets every kind of error through that a damaged file can provoke
+    except Exception as error:  # a damaged file can make pypdf raise any kind of error
         raise SourceError(f"{where}: the PDF is damaged ({type(error).__name__}: {str(error)[:80]}); fetch it again") from None
     text, removed = clean_text("\n\n".join(page for page in pages if page))
     if not text.strip():
@@ -64,7 +64,7 @@ def read_pdf(data: bytes, where: str) -> ReadText:
 
 
 def _title_and_pages(reader: PdfReader, where: str) -> tuple[str, list[str], int]:
-    """The title, the text of each page, and how many pages could not be read."""
+    """Return the title, the text of each page, and the number of pages that could not be read."""
     from pypdf.errors import LimitReachedError, WrongPasswordError
 
     if reader.is_encrypted and not reader.decrypt(""):
@@ -80,7 +80,7 @@ def _title_and_pages(reader: PdfReader, where: str) -> tuple[str, list[str], int
             text = join_lines(reader.pages[number].extract_text().translate(_LIGATURES))
         except (LimitReachedError, MemoryError):
             raise
-        except Exception:  # a page whose fonts are damaged should not cost the others
+        except Exception:  # a page with damaged fonts should not lose the others
             if count == 1:
                 raise
             unread += 1
@@ -95,10 +95,10 @@ def _title_and_pages(reader: PdfReader, where: str) -> tuple[str, list[str], int
 
 
 def join_lines(text: str) -> str:
-    """Join the printed lines of a page to paragraphs, and the words that were parted at the end of a line.
+    """Join the printed lines of a page to paragraphs, and the words hyphenated at the end of a line.
 
-    A paragraph ends at an empty line, and where a short line ends with a sentence; an item behind a bullet keeps its line.
-    ``exam-`` and ``ple`` become ``example``; a word that is written with a hyphen and parted at it loses it.
+    A paragraph ends at an empty line, and at a short line that ends a sentence; an item after a bullet keeps its line.
+    ``exam-`` and ``ple`` become ``example``; a word that is written with a hyphen and split there loses it.
 
     Args:
         text: of a page, a line end for each printed line.

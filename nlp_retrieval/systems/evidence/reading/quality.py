@@ -1,4 +1,4 @@
-"""How far a source is to be trusted by its address: grades A to E from a list of rules, ours or the user's own."""
+"""Grades of trustworthiness, A to E, by a source's address: from the package's list of rules or the user's own."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _BAD_IN_URL = re.compile(r"[\s\\\x00-\x1f\x7f]")
 
 @dataclass(frozen=True)
 class QualityRule:
-    """A grade, and the conditions that a URL has to fulfil; of each condition, any one of the values is enough.
+    """A grade, and the conditions that a URL has to meet, each by any one of its values.
 
     Args:
         grade: "A" to "E".
-        domain: registered names, each with everything below it.
+        domain: registered names, each with its subdomains.
         suffix: ends of the host.
-        host: patterns of the host, of ``*`` and ``?``.
+        host: patterns of the host, with ``*`` and ``?``.
         path: patterns of the path.
         why: the reason, for people.
     """
@@ -50,7 +50,7 @@ class QualityRule:
     why: str = ""
 
     def fits(self, host: str, path: str) -> bool:
-        """Return whether a URL fulfils all conditions.
+        """Return whether a URL meets all conditions.
 
         Args:
             host: in lower case, without a dot at its end.
@@ -69,8 +69,8 @@ class QualityRules:
     """Rules in their order.
 
     Args:
-        rules: the first that fits decides.
-        default: the grade where none does.
+        rules: the first that matches decides.
+        default: the grade if none matches.
     """
 
     rules: tuple[QualityRule, ...] = field(default_factory=tuple)
@@ -78,11 +78,11 @@ class QualityRules:
 
     @staticmethod
     def read(path: str | Path) -> QualityRules:
-        """Read rules from a YAML file; the package's own, ``quality.yaml`` beside this module, says what may stand there.
+        """Read rules from a YAML file; the package's own, ``quality.yaml`` next to this module, describes the format.
 
         Raises:
             SourceError: there is no such file, or it cannot be read.
-            ConfigurationError: an unknown key, a grade outside A to E, or a pattern that is none; the message names the rule.
+            ConfigurationError: an unknown key, a grade outside A to E, or an invalid pattern; the message names the rule.
         """
         content = read_yaml(path)
         check_keys(content, ("default", "rules"), ("rules",), str(path))
@@ -109,10 +109,10 @@ class QualityRules:
 
 
 def assess_source_quality(url: str, rules: QualityRules | str | Path | None = None) -> Grade:
-    """Return how far a source is to be trusted, by its address alone.
+    """Return the grade of a source by its address alone.
 
     Args:
-        url: of the source. Whatever is not an address of the web (``file://``) has the default grade.
+        url: of the source. Anything but an address of the web (``file://``) has the default grade.
         rules: rules, or the path of a YAML file that holds them; None: those of the package.
 
     Returns:
@@ -121,7 +121,7 @@ def assess_source_quality(url: str, rules: QualityRules | str | Path | None = No
     Raises:
         InputError: this is not a URL.
         SourceError: the file of rules cannot be read.
-        ConfigurationError: it does not hold such rules.
+        ConfigurationError: its rules are invalid.
         DependencyError: tldextract is not installed.
     """
     if rules is None:
@@ -140,7 +140,7 @@ def _split(url: str) -> SplitResult:
     shown = printable(url)[:120]
     if len(url) > LONGEST_URL:
         raise InputError(f"the URL {shown!r}... has {len(url):,} characters; at most {LONGEST_URL:,} are read")
-    # a backslash is a slash to browsers and not to Python: the two would see different hosts
+    # a backslash is a slash to browsers but not to Python: the two would see different hosts
     if _BAD_IN_URL.search(url):
         raise InputError(f"{shown!r} is not a URL: it holds a space, a backslash or a control character; escape it")
     try:

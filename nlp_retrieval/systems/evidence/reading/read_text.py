@@ -1,4 +1,4 @@
-"""What reading the bytes of a source gives: a title, a text, and what was left out of it."""
+"""Result of reading the bytes of a source: a title, a text, and what was omitted."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ class ReadText:
     """The text of a source.
 
     Args:
-        title: of the source; empty where it names none.
-        text: plain text, paragraphs divided by blank lines.
-        removed: what was left out since no reader of the source sees it.
-        unread_pages: how many pages of a PDF could not be read.
-        doubtful: spans of the text of which the page does not decide whether a reader sees them.
-        doubtful_elements: how many elements of the page that is.
-        outside_words: how many words stand outside the main text of a page, and were left out: navigation, comments of readers.
-        left_out: what was left out, each text after the reason.
+        title: of the source; may be empty.
+        text: plain text, paragraphs separated by blank lines.
+        removed: counts of what was omitted since readers of the source do not see it.
+        unread_pages: number of pages of a PDF that could not be read.
+        doubtful: spans of the text that readers may not see; the page does not decide it.
+        doubtful_elements: number of such elements of the page.
+        outside_words: number of words outside the main text of a page, which were omitted: navigation, comments of readers.
+        left_out: omitted texts, each after the reason.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""What was left out of a source because no reader of it sees it, as counts and as a sentence."""
+"""Counts of what was omitted from a source because its readers do not see it, and the sentence that reports them."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class Removed:
     """Counts of what was removed from a text; two of them can be added.
 
     Args:
-        hidden: elements of a page that hold text and are styled or marked so that nobody sees it.
-        unrendered: comments and elements that hold text and that a browser does not show: template, noscript and the like.
-        zero_width: characters without width, soft hyphens among them, where they have no function.
+        hidden: elements of a page with text that is hidden by style or attribute.
+        unrendered: comments, and elements with text that a browser does not show: template, noscript and the like.
+        zero_width: characters without width or function, including soft hyphens.
         directional: characters that change the direction of the writing around them.
         tags: characters of the Unicode tag block, which mirror ASCII and are invisible.
-        controls: control characters other than tab and line feed, and halves of surrogate pairs.
+        controls: control characters other than tab and line feed, and lone surrogates.
         struck: passages that the author struck out.
-        marks: marks of footnotes, which are no part of a sentence.
+        marks: marks of footnotes, which are not part of a sentence.
     """
 
     hidden: int = 0
@@ -50,10 +50,10 @@ class Removed:
 
     @property
     def suspicious(self) -> bool:
-        """Whether more was removed than an ordinary page has: hidden elements, tag characters or directional controls."""
+        """Return whether more than usual was removed: hidden elements, tag characters or directional controls."""
         return bool(self.hidden or self.tags or self.directional)
 
     def describe(self) -> str:
-        """Return what was left out, for people: ``2 hidden elements, 1 zero-width character``; empty for nothing."""
+        """Return what was omitted, for people: ``2 hidden elements, 1 zero-width character``; empty for nothing."""
         counts = {kind.name: int(getattr(self, kind.name)) for kind in fields(self)}
         return ", ".join(f"{count:,} {_WORDS[name][count != 1]}" for name, count in counts.items() if count)

@@ -1,4 +1,4 @@
-"""Files, folders and JSON lines to sources for the index of evidence."""
+"""Reading files, folders and JSON lines as sources for the index of evidence."""
 
 from __future__ import annotations
 
@@ -35,25 +35,24 @@ def read_sources(
 ) -> Iterator[SourceDocument]:
     """Yield the sources in files and folders, in the order given, one at a time.
 
-    Read are plain text, Markdown, HTML and PDF, and JSON lines: an object a line, with ``url``, the text in ``content`` or
-    ``text``, and where they are known ``title``, ``quality`` and ``fetch_date``; other fields are not looked at. The URL of a
-    file is its ``file://`` address unless ``url_of`` gives one. What a page says of its own address is not believed, since it
-    could name another's.
+    Supported are plain text, Markdown, HTML and PDF, and JSON lines: an object per line, with ``url``, the text in ``content``
+    or ``text``, and optionally ``title``, ``quality`` and ``fetch_date``; other fields are ignored. The URL of a file is its
+    ``file://`` address unless ``url_of`` gives one. A page's claim about its own address is ignored, since it may be false.
 
-    A file that is named and cannot be read is an error; one in a folder is left out, and a warning at the end counts them and
-    says what is wrong with the first. A wrong line of JSON is always an error.
+    A named file that cannot be read is an error; one in a folder is skipped, and a warning at the end counts them and says
+    what is wrong with the first. A wrong line of JSON is always an error.
 
     Args:
-        paths: a file, a folder, or several; a symbolic link is followed where it is named, not in a folder.
+        paths: a file, a folder, or several; a symbolic link is followed if it is named, not in a folder.
         quality: the grade of sources that state none, "A" to "E"; None: by ``rules``.
         rules: as :func:`~nlp_retrieval.systems.evidence.reading.quality.assess_source_quality` takes them.
         fetch_date: when sources were fetched that state no date, ISO 8601.
         url_of: gives the URL of a file by its path.
-        left_out: takes what is left out, to list it; by default a warning counts it.
+        left_out: collects what is skipped, to list it; by default a warning counts it.
 
     Raises:
         SourceError: a file or folder does not exist or cannot be read, or a line is wrong.
-        ConfigurationError: no such grade, no such date, or wrong rules.
+        ConfigurationError: an unknown grade, an invalid date, or wrong rules.
         DependencyError: a package for a kind of file is not installed.
     """
     if quality is not None and quality not in GRADES:
@@ -135,7 +134,7 @@ class _Reading:
         return SourceDocument(read.text, url, title, grade, self.fetch_date, self._given(), doubtful)
 
     def _given(self, *names: str) -> frozenset[str]:
-        """Return what a person gave: for all sources, or in a line."""
+        """Return the values that a person gave: for all sources, or in a line."""
         for_all = {name for name, value in (("quality", self.quality), ("fetch_date", self.fetch_date)) if value}
         return frozenset(for_all | set(names))
 
@@ -172,7 +171,7 @@ class _Reading:
         if quality and quality not in GRADES:
             raise SourceError(f'{place}: "quality" is {quality[:40]!r}; grades are A, B, C, D and E')
         url = values["url"]
-        graded = self._grade(place, url)  # also where the grade is not needed: it is where a wrong URL is found
+        graded = self._grade(place, url)  # even if the grade is not needed: this detects a wrong URL
         given = self._given(*(name for name in ("title", "quality", "fetch_date") if values.get(name)))
         return SourceDocument(content.strip(), url, title, quality or self.quality or graded, date, given)
 

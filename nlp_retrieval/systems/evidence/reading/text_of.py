@@ -1,4 +1,4 @@
-"""The bytes of a source, of whatever kind, to its title and plain text."""
+"""Reading the title and plain text of a source of any kind from its bytes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SUFFIXES = {
     ".xhtml": "html",
     ".pdf": "pdf",
 }
-"""How the names of files end, and what they hold."""
+"""Suffixes of file names, and the kinds of sources that they mean."""
 
 _MEDIA_TYPES = {
     "text/plain": "text",
@@ -44,25 +44,25 @@ _NEEDED = {
     "pdf": ("pypdf",),
 }
 _DECLARED_WITHIN = 4096
-"""Bytes of a page in which it may declare its encoding."""
+"""Bytes at the beginning of a page in which it may declare its encoding."""
 
 
 def read_bytes(data: bytes, name: str = "", media_type: str = "", seconds: float = CHILD_SECONDS) -> ReadText:
     """Return the title and the plain text of a source.
 
-    What the source is, its media type says, or else the end of its name; bytes that begin as a PDF are one whatever they are
-    called. Text in plain sight is kept as it is, whatever it says; what no reader would see is removed and counted, as
-    :mod:`~nlp_retrieval.systems.evidence.reading.cleaning` and :mod:`~nlp_retrieval.systems.evidence.reading.markup.hidden`
-    say. PDFs and large pages are read in a child process with limits of time and memory.
+    The media type decides the kind of the source, or else the suffix of its name; bytes that begin as a PDF are always one.
+    Visible text is kept as it is; text that readers would not see is removed and counted, as described in
+    :mod:`~nlp_retrieval.systems.evidence.reading.cleaning` and :mod:`~nlp_retrieval.systems.evidence.reading.markup.hidden`.
+    PDFs and large pages are read in a child process with limits of time and memory.
 
     Args:
         data: all bytes of the source.
         name: of the file, or the URL; used for messages too.
-        media_type: as a server states it, with its charset if there is one.
-        seconds: how long a child process may read it.
+        media_type: from a server, with its charset if there is one.
+        seconds: limit of time for a child process.
 
     Raises:
-        SourceError: it is of another kind, empty, too large, damaged, encrypted, in an encoding that does not fit, nested too
+        SourceError: it is of an unsupported kind, empty, too large, damaged, encrypted, in a wrong encoding, nested too
             deeply, or holds no text.
         DependencyError: a package for this kind is not installed.
     """
@@ -101,7 +101,7 @@ def _kind(data: bytes, name: str, media_type: str, where: str) -> str:
 
 
 def _declared(kind: str, data: bytes, media_type: str) -> str:
-    """The encoding that the server, or else the page, names."""
+    """Return the encoding that the server, or else the page, declares."""
     for parameter in media_type.split(";")[1:]:
         key, _, value = parameter.partition("=")
         if key.strip().lower() == "charset":

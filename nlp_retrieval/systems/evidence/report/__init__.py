@@ -1,1 +1,1 @@
-"""The audit of a report's citations, shown: a page, and a table for a terminal."""
+"""Display of the audit of a report's citations: a page, and a table for a terminal."""

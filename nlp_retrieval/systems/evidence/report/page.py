@@ -1,7 +1,7 @@
-"""The audit of a report's citations as one HTML page that needs no network: each claim beside the passage of its source.
+"""The audit of a report's citations as one HTML page that needs no network: each claim next to the passage of its source.
 
-What reports and sources say is escaped, and the content security policy of the page allows its own style sheet and script
-alone. Everything stands in the HTML; the script only hides what a filter leaves out. Characters that nobody sees are named.
+Text of reports and sources is escaped, and the content security policy of the page allows only its own style sheet and script.
+The HTML holds everything; the script only hides what a filter excludes. Invisible characters are named.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def render_audit(rows: Sequence[AuditRow], report: CitedReport, rule: str = "") 
     Args:
         rows: one for each citation.
         report: that was audited.
-        rule: what passes, in a sentence.
+        rule: the rule for passing, as a sentence.
     """
     summary = summary_of(rows)
     counts = Counter(row.status for row in rows)
@@ -51,13 +51,13 @@ def render_audit(rows: Sequence[AuditRow], report: CitedReport, rule: str = "") 
 
 
 def write_audit_page(rows: Sequence[AuditRow], report: CitedReport, path: str | Path, rule: str = "") -> None:
-    """Write the page; whoever reads the path finds the old page or the whole new one.
+    """Write the page; a reader sees the old page or the complete new one.
 
     Args:
         rows: one for each citation.
         report: that was audited.
-        path: the file to write. Its folder is made where it is missing.
-        rule: what passes, in a sentence.
+        path: the file to write. Its folder is created if missing.
+        rule: the rule for passing, as a sentence.
 
     Raises:
         OutputError: the folder or the file cannot be written.

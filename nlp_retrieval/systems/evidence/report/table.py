@@ -1,6 +1,6 @@
 """The audit of a report's citations as a table for a terminal of any width.
 
-What nobody sees in a claim is named, and nothing in it reaches the terminal as a command.
+Invisible characters in a claim are named, and nothing in it reaches the terminal as a command.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ __all__ = ["AuditTable", "audit_table"]
 _STYLES: dict[AuditStatus, str] = {"PASS": "green", "REVIEW": "yellow", "SOURCE_NOT_INDEXED": "dim"}
 _NARROW = 80
 _WIDE = 110
-"""From this many columns on there is room for the source: of less of an address nobody knows what it is."""
+"""Fewest columns with room for the source; a shorter piece of an address would be useless."""
 
 _LONGEST = 400
 
 
 @dataclass(frozen=True)
 class AuditTable:
-    """The rows of an audit for a terminal: prints with ``rich``; a claim and an address are cut to the width."""
+    """The rows of an audit for a terminal, printed with ``rich``; claims and addresses are cut to the width."""
 
     rows: Sequence[AuditRow]
     report: CitedReport
@@ -77,7 +77,7 @@ def _text(text: str) -> Text:
 
 
 def audit_table(rows: Sequence[AuditRow], report: CitedReport) -> AuditTable:
-    """Return an audit as something that ``rich`` prints, fitted to the width of the console.
+    """Return an audit that ``rich`` prints, fitted to the width of the console.
 
     Args:
         rows: one for each citation.

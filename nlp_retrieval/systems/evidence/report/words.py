@@ -1,4 +1,4 @@
-"""What a status and a reason of the audit are called where people read them."""
+"""Names of the statuses and reasons of the audit, for people."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ STATUSES: dict[AuditStatus, str] = {"PASS": "passed", "REVIEW": "to review", "SO
 
 
 def said(summary: AuditSummary) -> str:
-    """Return an audit in a sentence: ``"15 citations: 7 passed, 6 to review and 2 not indexed."``.
+    """Return a summary as a sentence: ``"15 citations: 7 passed, 6 to review and 2 not indexed."``.
 
     Args:
         summary: of the audit.

@@ -1,1 +1,1 @@
-"""Verifiers: whether a passage supports a claim, contradicts it, or does neither."""
+"""Verifiers, which judge whether a passage supports a claim, contradicts it, or does neither."""

@@ -1,4 +1,4 @@
-"""What a verifier is: a claim and a passage in, three probabilities and the sentence that decides out."""
+"""Base class of verifiers: from a claim and a passage to three probabilities and the deciding sentence."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from nlp_retrieval.errors import EngineError, QueryError
 __all__ = ["ABSTAINED", "UNREAD", "BaseVerifier", "Judgement"]
 
 UNREAD = "claim_too_long"
-"""The signal of a judgement that says nothing, because the claim was not read."""
+"""Signal of a judgement without meaning, because the claim was not read."""
 
 ABSTAINED = "abstained"
-"""The signal of a judgement that says nothing, because there was no usable answer."""
+"""Signal of a judgement without meaning, because there was no usable answer."""
 
 _ROUNDING = 1e-4
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What a verifier says about one claim and one passage.
+    """Judgement of one claim by one passage.
 
     Args:
         support: the probability that the passage supports the claim.
         contradict: the probability that it contradicts the claim.
         neutral: the probability that it does neither; the three sum to 1.
-        sentence: where in the passage the deciding sentence begins and ends, in characters; (0, 0) in an empty passage.
-        signals: what led to the probabilities, by name.
+        sentence: span of the deciding sentence in the passage, in characters; (0, 0) in an empty passage.
+        signals: that the probabilities come from, by name.
     """
 
     support: float
@@ -42,12 +42,12 @@ class Judgement:
 
     @property
     def unread(self) -> bool:
-        """Return whether the claim is longer than the verifier reads, so that this says nothing."""
+        """Return whether the claim is longer than the verifier reads, so that this has no meaning."""
         return bool(self.signals.get(UNREAD))
 
     @property
     def was_judged(self) -> bool:
-        """Return whether the verifier says anything: it read the claim, and did not abstain."""
+        """Return whether the verifier read the claim and did not abstain."""
         return not (self.unread or self.signals.get(ABSTAINED))
 
 
@@ -57,15 +57,15 @@ class BaseVerifier(Component, ABC):
     kind: ClassVar[str] = "verifiers"
 
     def judge(self, claims: Sequence[str], passages: Sequence[str]) -> list[Judgement]:
-        """Judge each claim by the passage beside it.
+        """Judge each claim by its passage.
 
         Args:
             claims: one statement each.
-            passages: as many; the text that is to support or contradict the claim.
+            passages: one per claim; the text that may support or contradict it.
 
         Raises:
-            QueryError: a claim or a passage is not a string, or there are not as many of both.
-            EngineError: the verifier returned what is not a judgement.
+            QueryError: a claim or a passage is not a string, or their numbers differ.
+            EngineError: the verifier returned something that is not a judgement.
         """
         checked = check_queries(claims, "claim", "claims"), check_queries(passages, "passage", "passages")
         if len(checked[0]) != len(checked[1]):
@@ -79,12 +79,12 @@ class BaseVerifier(Component, ABC):
 
     @property
     def threshold(self) -> float:
-        """From which probability of support on a claim is taken as supported, where the user says nothing else."""
+        """Return the least probability of support at which a claim counts as supported by default."""
         return 0.5
 
     @abstractmethod
     def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:
-        """Return a judgement for each claim and the passage beside it; both lists are as long and not empty."""
+        """Return a judgement for each claim and its passage; both lists have the same length and are not empty."""
 
 
 def _check(judgement: Judgement, passage: str, verifier: str) -> None:

@@ -1,4 +1,4 @@
-"""What verifiers share that can be calibrated: the file, read once, and its threshold."""
+"""Base class of verifiers that can be calibrated: the file, read once, and its threshold."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class CalibratedVerifier(BaseVerifier):
 
     @property
     def weights(self) -> Calibration | None:
-        """The calibration, read at first use; None where the verifier has none.
+        """Return the calibration, read at first use; None if the verifier has none.
 
         Raises:
             ModelError: the file is not a calibration.

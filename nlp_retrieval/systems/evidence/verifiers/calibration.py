@@ -1,8 +1,8 @@
 """Calibration: from the signals of a verifier to probabilities, by a multinomial logistic regression.
 
-A verifier's own probabilities are rarely what they say, and never so on texts unlike those that it was trained on. A
-calibration is fitted on judged pairs and read from a JSON file: the names of the signals, a weight of each for support and
-for contradict (neutral is 0), and from which probability of support on a citation passes.
+A verifier's own probabilities are rarely calibrated, and never on texts unlike those that it was trained on. A calibration is
+fitted on judged pairs and read from a JSON file: the names of the signals, a weight of each for support and for contradict
+(neutral is 0), and the least probability of support at which a citation passes.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class Calibration(BaseModel):
 
     Args:
         signals: their names, in order.
-        mean: of each signal on the pairs it was fitted on.
+        mean: of each signal on the pairs of the fit.
         scale: by which each signal is divided, above 0.
         weights: ``[2, signals]``, for support and for contradict.
         intercepts: ``[2]``.
-        threshold: the probability of support that best tells supported claims from others, on pairs that were not fitted on.
-        fitted_on: for people: which pairs, and how many.
+        threshold: the probability of support that best separates supported claims from others, on pairs outside the fit.
+        fitted_on: description of the pairs and their number, for people.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
@@ -107,7 +107,7 @@ def fit_calibration(
 
     Args:
         signals: of each pair, by name.
-        labels: "support", "contradict", "neutral", or "not_support" for any of the latter two.
+        labels: "support", "contradict", "neutral", or "not_support" for either of the latter two.
         names: the signals to use.
         weight: of each pair; by default 1.
         ridge: of the penalty, 0 or more.
@@ -137,7 +137,7 @@ def fit_calibration(
 
 
 def _possible(labels: Sequence[str]) -> NDArray[np.float64]:
-    """``[pairs, 3]``: 1 for each label that a pair may have."""
+    """Return ``[pairs, 3]``: 1 for each label that a pair may have."""
     rows = {"support": (1, 0, 0), "contradict": (0, 1, 0), "neutral": (0, 0, 1), "not_support": (0, 1, 1)}
     return np.array([rows[label] for label in labels], np.float64)
 
@@ -145,7 +145,7 @@ def _possible(labels: Sequence[str]) -> NDArray[np.float64]:
 def _maximised(
     design: NDArray[np.float64], possible: NDArray[np.float64], weights: NDArray[np.float64], ridge: float
 ) -> NDArray[np.float64]:
-    """``[2, signals + 1]`` weights, by Newton's method on the expected labels (EM where a label is only partly known)."""
+    """Return ``[2, signals + 1]`` weights, by Newton's method on the expected labels (EM if a label is only partly known)."""
     n = design.shape[1]
     fitted = np.zeros((2, n))
     penalty = np.full(n, ridge)

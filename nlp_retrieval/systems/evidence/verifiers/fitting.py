@@ -1,4 +1,4 @@
-"""Fitting the calibration of a verifier on judged pairs, and what it is worth on families that it was not fitted on."""
+"""Fitting the calibration of a verifier on judged pairs, and its figures on families outside the fit."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _AT_ONCE = 64
 
 @dataclass(frozen=True)
 class CollectionFigures:
-    """What calibrated probabilities are worth on one collection, each family judged by a fit that has not seen it.
+    """Figures of calibrated probabilities on one collection, each family judged by a fit without it.
 
     Args:
         collection: its name.
-        pairs: how many, made-up ones included.
-        macro_f1: mean F1 over the labels it has; a pair labelled "not_support" is right where support is not likeliest.
-        auc: the chance that a supported pair has a higher probability of support than another one.
+        pairs: their number, including generated ones.
+        macro_f1: mean F1 over its labels; a pair labelled "not_support" is right if support is not the likeliest.
+        auc: the chance that a supported pair has a higher probability of support than another pair.
         loss: mean negative log-likelihood.
     """
 
@@ -67,14 +67,14 @@ class FittedVerifier:
 def fit_verifier(
     verifier: BaseVerifier, pairs: Sequence[JudgedPair], plants: float = 0.25, limit: int | None = None, seed: int = 0
 ) -> FittedVerifier:
-    """Fit the calibration of a verifier; each label of each collection counts alike, however many pairs have it.
+    """Fit the calibration of a verifier; each label of each collection counts the same, however many pairs have it.
 
     Args:
         verifier: its signals are used, not its probabilities.
         pairs: judged ones, of several families.
-        plants: the share of supported pairs that each kind of made-up claim is made of.
-        limit: at most this many pairs of each collection, drawn.
-        seed: of what is drawn.
+        plants: the share of supported pairs from which each kind of generated claim is made.
+        limit: at most this many pairs of each collection, sampled.
+        seed: of the sampling.
 
     Raises:
         ConfigurationError: there are fewer than two families.
@@ -107,7 +107,7 @@ def fit_verifier(
 
 
 def _read(verifier: BaseVerifier, pairs: Sequence[JudgedPair]) -> tuple[list[JudgedPair], list[dict[str, float]]]:
-    """The pairs that the verifier read, and its signals of each."""
+    """Return the pairs that the verifier read, and its signals of each."""
     read: list[JudgedPair] = []
     signals: list[dict[str, float]] = []
     batches = [list(pairs[first : first + _AT_ONCE]) for first in range(0, len(pairs), _AT_ONCE)]
@@ -123,14 +123,14 @@ def _read(verifier: BaseVerifier, pairs: Sequence[JudgedPair]) -> tuple[list[Jud
 
 
 def best_threshold(support: NDArray[np.float64], supported: NDArray[np.bool_]) -> float:
-    """Return the probability of support that best tells supported pairs from others, were there as many of both.
+    """Return the probability of support that best separates supported pairs from others, both weighted equally.
 
     Args:
         support: of each pair.
-        supported: which of them are.
+        supported: whether each is.
 
     Raises:
-        ConfigurationError: all are, or none is.
+        ConfigurationError: all pairs are supported, or none is.
     """
     if supported.all() or not supported.any():
         raise ConfigurationError("the pairs are all supported, or none is; a threshold needs both")
@@ -169,10 +169,10 @@ def _mass(probabilities: NDArray[np.float64], label: str) -> float:
 
 
 def macro_f1(labels: Sequence[str], probabilities: NDArray[np.float64]) -> float:
-    """Return the mean F1 over the labels that occur, where the likeliest label is called.
+    """Return the mean F1 over the labels that occur, with the likeliest label as the prediction.
 
     Args:
-        labels: of each pair; where "not_support" is among them, any call but support stands for it, except on pairs that are
+        labels: of each pair; if "not_support" is among them, any prediction but support counts as it, except on pairs
             labelled "contradict" or "neutral".
         probabilities: ``[pairs, 3]``: support, contradict, neutral.
     """
@@ -188,11 +188,11 @@ def macro_f1(labels: Sequence[str], probabilities: NDArray[np.float64]) -> float
 
 
 def auc(scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> float:
-    """Return the chance that a positive scores higher than a negative, ties counting half; NaN where one kind is missing.
+    """Return the chance that a positive scores higher than a negative, ties counting half; NaN if one kind is missing.
 
     Args:
         scores: of each pair.
-        positive: which of them are.
+        positive: whether each is.
     """
     n_positive, n_negative = int(positive.sum()), int((~positive).sum())
     if not n_positive or not n_negative:

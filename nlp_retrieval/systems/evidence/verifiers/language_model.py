@@ -1,7 +1,6 @@
 """Verification by a language model that must prove its answer with a quote.
 
-What the model answers is believed where its quote stands in the passage, and nowhere else: no answer, however it came about,
-can put words into a source.
+An answer counts only if its quote is in the passage, so that no answer can put words into a source.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ Probabilities = tuple[float, float, float]
 _MOST_CLAIM = 2000
 _SUREST = 0.98
 _UNPROVEN: Probabilities = (0.1, 0.1, 0.8)
-"""Where there is no usable answer, or its quote is not in the passage: nothing follows, and no calibration changes that."""
+"""Probabilities without a usable answer, or with a quote that is not in the passage; no calibration changes them."""
 
 _VERDICTS = {
     "supports": "support", "supported": "support", "contradicts": "contradict", "contradicted": "contradict",
@@ -45,12 +44,12 @@ _LEFT_OUT = "(text is left out here)"
 
 @dataclass(frozen=True)
 class _Answer:
-    """What follows from the answer of the model for one pair.
+    """Evaluated answer of the model for one pair.
 
     Args:
         probabilities: support, contradict, neutral.
-        sentence: where the quote stands; None where there is none.
-        quote_missing: whether the answer rests on a quote that does not stand in the passage.
+        sentence: span of the quote; None without a quote.
+        quote_missing: whether the answer is based on a quote that is not in the passage.
         abstained: whether there is no usable answer.
     """
 
@@ -65,21 +64,21 @@ class _Answer:
 
 
 class LanguageModelVerifier(CalibratedVerifier):
-    """Judges by a language model, which says what a passage does to a claim, how sure it is, and which words decide.
+    """Judges by a language model, which gives a verdict on a claim and a passage, its confidence, and the deciding words.
 
-    The words have to stand in the passage, word by word (white space, and the shape of quotation marks and dashes, may
-    differ); the deciding sentence is the one that holds them, as the passage has it. An answer of "support" or "contradict"
-    with other words counts as neutral (signal ``quote_missing``), and so does a pair without a usable answer (signal
-    ``abstained``; one warning per call says how many there were, and why); a claim of more than 2,000 characters is not asked
-    about, and abstained from. The confidence is taken as the probability of
-    the verdict, at most 0.98, and what is left is parted between the other two; models tend to be too sure, so calibrate.
+    The words must be in the passage word for word (white space, and the shape of quotation marks and dashes, may differ); the
+    deciding sentence is the one of the passage that contains them. An answer of "support" or "contradict" with other words
+    counts as neutral (signal ``quote_missing``), and so does a pair without a usable answer (signal ``abstained``; one
+    warning per call says how many there were, and why). For a claim of more than 2,000 characters the model is not called,
+    and the verifier abstains. The confidence is used as the probability of the verdict, at most 0.98, and the rest is divided
+    between the other two; models tend to be too confident, so calibrate.
 
     Args:
-        lm: the language model; its answers are kept on disk, its calls counted and limited.
+        lm: the language model; its answers are cached on disk, its calls counted and limited.
         calibration: a file of ``nlp-retrieval evidence calibrate``; by default the probabilities are as described.
         window: the longest window of neighbouring sentences, in characters.
-        most_characters: how much of a passage is shown at most: windows that share most words with the claim, in the
-            order of the text.
+        most_characters: the most characters of a passage that are shown: the windows that share most words with the claim,
+            in the order of the text.
     """
 
     name = "language_model"
@@ -99,7 +98,7 @@ class LanguageModelVerifier(CalibratedVerifier):
         self._program: Any = None
 
     def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:
-        """Judge each claim by the passage beside it.
+        """Judge each claim by its passage.
 
         Raises:
             DependencyError: DSPy is not installed.
@@ -143,14 +142,14 @@ class LanguageModelVerifier(CalibratedVerifier):
         return answers
 
     def _question(self, claim: str, passage: str) -> dict[str, str]:
-        """The input fields: no text can hold the mark around it, because that is made of all of it."""
+        """Return the input fields: no text can contain the mark around it, because the mark is derived from all of the text."""
         shown = fenced(claim)
         lines = self._excerpts(claim, passage)
         mark = hashlib.sha256("\n".join([shown, *lines]).encode("utf-8", "surrogatepass")).hexdigest()[:16]
         return {"claim": shown, "passage": "\n".join([f"{mark} begin", *lines, f"{mark} end"])}
 
     def _excerpts(self, claim: str, passage: str) -> list[str]:
-        """The lines that are shown of a passage: the windows nearest to the claim, neighbours joined, in order."""
+        """Return the lines of a passage to show: the windows nearest to the claim, neighbours joined, in order."""
         wanted = set(words_of(claim))
         spans = window_spans(passage, self.window) or [(0, len(passage))]
         nearest = sorted(range(len(spans)), key=lambda n: (-len(wanted & set(words_of(passage[slice(*spans[n])]))), spans[n]))
@@ -200,7 +199,7 @@ def _signals(answer: _Answer, checks: Checks) -> dict[str, float]:
 
 
 def _read(_: Mapping[str, Any], answer: object) -> PassageJudgement | None:
-    """The judgement in an answer, also where it is JSON among other words; None where there is none."""
+    """Return the judgement in an answer, even if it is JSON among other words; None if there is none."""
     from nlp_retrieval.systems.evidence.verifiers.judging_program import PassageJudgement
 
     if isinstance(answer, PassageJudgement):

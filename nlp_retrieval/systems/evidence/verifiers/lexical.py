@@ -16,11 +16,11 @@ _DEFAULT = Path(__file__).parent / "lexical.json"
 
 
 class LexicalVerifier(CalibratedVerifier):
-    """Judges by what can be checked without a model: the claim's words, numbers, names and negation against the passage's.
+    """Judges without a model, by the words, numbers, names and negation of the claim and the passage.
 
-    It knows what a passage is about, sees a number or a name that is not there, a negation and a word of the opposite
-    meaning, and no more: it cannot tell a contradiction in other words from support (``bench/EVIDENCE_LEXICAL.md`` says how
-    often it is right). Its probabilities come from a logistic regression over these signals
+    It recognises the subject of a passage, a missing number or name, a negation and a word of the opposite meaning, and
+    nothing else: it cannot tell a contradiction in other words from support (``bench/EVIDENCE_LEXICAL.md`` has its
+    accuracy). Its probabilities come from a logistic regression over these signals
     (:mod:`nlp_retrieval.systems.evidence.verifiers.signals`).
 
     Args:
@@ -35,7 +35,7 @@ class LexicalVerifier(CalibratedVerifier):
 
     @property
     def weights(self) -> Calibration:
-        """The calibration, read at first use: the package's own where none is given.
+        """Return the calibration, read at first use: by default the package's own.
 
         Raises:
             ModelError: the file is not a calibration.

@@ -33,12 +33,12 @@ _NAMES: dict[str, Meaning] = {
 }  # fmt: skip
 _MOST_CLAIM = 1000
 _NOTHING = np.full(2, -30.0)
-"""The evidence for support and contradict where there is none."""
+"""Logits of support and contradict without any evidence."""
 
 
 @dataclass(frozen=True)
 class _ReadWindow:
-    """A window of a passage: which passage, where, and how many words it shares with the claim."""
+    """A window of a passage: the passage, its span, and the number of words that it shares with the claim."""
 
     pair: int
     span: Span
@@ -48,27 +48,27 @@ class _ReadWindow:
 class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
     """Judges by a cross-encoder for natural language inference or fact checking: any of the hub, or one trained here.
 
-    A passage is read in windows of neighbouring sentences. The evidence for support is that of the window that speaks most
-    for it against neutral, and so for contradict; the deciding sentence is the one of that window that speaks most for the
-    verdict when it is read alone. Models of two labels (supported or not) give no probability of contradict. A claim of more
-    than 1,000 characters is not read, and gets neutral (signal ``claim_too_long``): its end would be cut off. No calibration
-    is fitted on it.
+    A passage is read in windows of neighbouring sentences. The evidence for support is that of the window with the most
+    support over neutral, and likewise for contradict; the deciding sentence is the one of that window with the most evidence
+    for the verdict when it is read alone. Models of two labels (supported or not) give no probability of contradict. A claim
+    of more than 1,000 characters is not read, because its end would be cut off, and is judged neutral (signal
+    ``claim_too_long``). No calibration is fitted on it.
 
     Args:
         model: a hub name, or a local folder, such as ``nlp-retrieval evidence train-verifier`` writes.
-        labels: what the model's outputs mean, in order, of "support", "contradict", "neutral" and "not_support"; by default
-            what its config.json says. Where both say something and differ, using the verifier is an error.
-        calibration: a file of ``nlp-retrieval evidence calibrate``; by default the model's probabilities are taken as they
-            are.
+        labels: the meanings of the model's outputs, in order, of "support", "contradict", "neutral" and "not_support"; by
+            default those in its config.json. If both are given and differ, using the verifier is an error.
+        calibration: a file of ``nlp-retrieval evidence calibrate``; by default the model's probabilities are used
+            unchanged.
         backend: ``torch``; or ``onnx`` for the CPU: the export in the model's folder, or one that is made at first use and
-            kept in the cache.
-        precision: of the weights by ONNX: ``auto`` takes an export in the folder as it is, and where there is none makes one
-            of 8 bits; ``float32`` and ``int8`` make one in any case. By torch they are in float32.
+            cached.
+        precision: of the weights with ONNX: ``auto`` uses an export in the folder as it is, or makes one of 8 bits if there is
+            none; ``float32`` and ``int8`` always make one. With torch they are in float32.
         window: the longest window, in characters.
-        most_windows: how many windows of a passage are read at most: those that share most words with the claim.
+        most_windows: the most windows of a passage that are read: those that share most words with the claim.
         max_length: tokens that are read of a claim and a window; by default the model's own limit.
         batch_size: pairs that are read at once.
-        device: torch device; by default the best there is.
+        device: torch device; by default the best available.
         revision: commit, tag or branch on the hub.
     """
 
@@ -156,7 +156,7 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
         return sorted(found, key=lambda one: (-one[1], one[0]))[: self.most_windows]
 
     def _evidence(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
-        """``[pairs, 2]``: by how much support, and contradict, exceed neutral, as differences of logits."""
+        """Return ``[pairs, 2]``: logits of support and of contradict, minus that of neutral."""
         model, columns = self.open_model(), self.columns
         order = sorted(range(len(pairs)), key=lambda number: len(pairs[number][1]))
         found = np.zeros((len(pairs), 2))
@@ -175,7 +175,7 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
     def _deciding_sentences(
         self, claims: list[str], passages: list[str], windows: list[Span], verdicts: NDArray[np.int64]
     ) -> list[Span]:
-        """Of each window, the sentence that speaks most for the verdict when it is read alone."""
+        """Return the sentence of each window with the most evidence for the verdict when it is read alone."""
         sentences = [
             [(begin + start, begin + stop) for start, stop in sentences_of(passage[begin:end])]
             for passage, (begin, end) in zip(passages, windows, strict=True)
@@ -199,10 +199,10 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
 
     @property
     def columns(self) -> list[Meaning]:
-        """Return what the model's outputs mean, in order.
+        """Return the meanings of the model's outputs, in order.
 
         Raises:
-            ModelError: neither ``labels`` nor the model says so, or they say different things.
+            ModelError: neither ``labels`` nor the model gives them, or they differ.
         """
         if self._columns is None:
             said = _labels_of(self.files.folder / "config.json")
@@ -246,7 +246,7 @@ def _against_neutral(logits: NDArray[np.float64], columns: list[Meaning]) -> NDA
 
 
 def _labels_of(file: Any) -> list[Meaning] | None:
-    """Return what a model's config.json says of its outputs; None where its names say nothing."""
+    """Return the meanings of a model's outputs by its config.json; None if its names are unknown."""
     try:
         settings = read_json_file(file)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What of a claim a passage can be checked for without a model: numbers, names, negation, words."""
+"""Checks of a claim against a passage without a model: numbers, names, negation, words."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from nlp_retrieval.text import (
     words_of,
 )
 
-# The words of a text that count when it is compared with another, without their endings.
+# Content words of a text, for comparison with another, without their endings.
 
 _ENDINGS = ("ations", "ation", "ments", "ment", "ings", "ing", "ies", "ied", "ed", "es", "ly", "s")
 
 
 def stemmed(text: str) -> list[str]:
-    """Return the words of a text that are no function words, in order, without common endings where four letters are left.
+    """Return the words of a text except function words, in order, without common endings if four letters are left.
 
     Args:
         text: any text.
@@ -49,13 +49,13 @@ def _stem(word: str) -> str:
     return word
 
 
-# Names in a claim, and whether a passage has them: capitalised words, abbreviations and their expansions.
+# Names in a claim, and finding them in a passage: capitalised words, abbreviations and their expansions.
 #
-# A name is a run of words that do not begin with a lower-case letter, inside a sentence; at its beginning, where it is no
-# common word. A name is in a passage where each of its words stands there, or its initials do. Of "HIV-positive" and
-# "M2-phenotype" only what has a capital or a digit is looked for, and of a name at the beginning of a claim not the first
-# word, which may be capitalised for that alone ("Reducing H3K4me3"). A month is there too where a date of the passage is in it
-# ("2019-03-12"), and the one of a whole date ("12 March") is not looked for, as dates are compared by themselves.
+# A name is a run of words within a sentence that do not begin with a lower-case letter; at the beginning of a sentence, common
+# words do not count. A passage has a name if it has each of its words, or its initials. Of "HIV-positive" and "M2-phenotype"
+# only the part with a capital or a digit is looked up. The first word of a claim is not looked up, since it may be capitalised
+# only as such ("Reducing H3K4me3"). A date of the passage ("2019-03-12") counts as its month, and the month of a whole date
+# ("12 March") is not looked up, because dates are compared separately.
 
 _TOKEN = re.compile(r"[^\W_][\w'\u2019.&+-]*[\w+]|[^\W_]")
 _PART = re.compile(r"[^\W_]+")
@@ -65,7 +65,7 @@ _MOST = 100
 
 
 def names_of(claim: str) -> list[tuple[int, int]]:
-    """Return where the names of a claim begin and end, in characters; at most 100.
+    """Return the spans of the names of a claim, in characters; at most 100.
 
     Args:
         claim: a statement.
@@ -95,11 +95,11 @@ def names_of(claim: str) -> list[tuple[int, int]]:
 
 
 def unmatched_names(claim: str, passage: str) -> list[str]:
-    """Return the names of a claim of which a passage lacks a word.
+    """Return the names of a claim with a word that a passage lacks.
 
     Args:
         claim: a statement.
-        passage: what is to support it, with its title.
+        passage: that may support it, with its title.
     """
     words = words_of(passage)
     there, joined = set(map(_names_stem, words)), "".join(words)
@@ -124,7 +124,7 @@ def unmatched_names(claim: str, passage: str) -> list[str]:
 
 
 def _looked_for(claim: str, begin: int, end: int) -> list[str]:
-    """The parts of a name that make it one."""
+    """Return the parts of a name to look up."""
     parts = [part[0] for part in _PART.finditer(claim, begin, end)]
     named = [part for part in parts if part.lower() not in _JOINING and (_is_capital(part) or part[0].isdigit())]
     begins_claim = _PART.search(claim, 0, begin) is None
@@ -136,12 +136,12 @@ def _is_capital(word: str) -> bool:
 
 
 def _is_common(word: str) -> bool:
-    """Return whether the first word of a sentence may be capitalised for that alone."""
+    """Return whether the first word of a sentence may be capitalised only as such."""
     return word[1:].islower() or len(word) == 1
 
 
 def _goes_on(claim: str, tokens: list[re.Match[str]]) -> bool:
-    """Whether the first word is the beginning of a name: the next one, with nothing but space between, is capitalised."""
+    """Return whether the first word begins a name: the next one, after only white space, is capitalised."""
     return len(tokens) > 1 and _is_capital(tokens[1][0]) and claim[tokens[0].end() : tokens[1].start()].isspace()
 
 
@@ -165,7 +165,7 @@ def _as_initials(name: str, words: list[str], passage: str) -> bool:
     return re.search(pattern, passage, re.IGNORECASE) is not None
 
 
-# Numbers of a claim that a passage says of something else: "15 deaths" where the source has 15 days and 9 deaths.
+# Numbers of a claim that a passage gives for something else: "15 deaths" if the source has 15 days and 9 deaths.
 
 _APART = 0.15
 _CLAIM_WORDS, _PASSAGE_WORDS, _BESIDE = 4, 5, 2
@@ -175,14 +175,14 @@ _FIRST_YEAR, _LAST_YEAR = 1500, 2100
 
 
 class Miscounted(NamedTuple):
-    """A number of a claim, as written; and the one that the passage has in its place."""
+    """A number of a claim, as written, and the number that the passage has instead."""
 
     number: str
     other: str
 
 
 class _Around(NamedTuple):
-    """The words that count before a number, and after it, the nearest first."""
+    """The content words before a number, and after it, the nearest first."""
 
     before: list[str]
     after: list[str]
@@ -193,7 +193,7 @@ class _Around(NamedTuple):
 
     @classmethod
     def in_passage(cls, passage: str, number: Number) -> _Around:
-        """In its clause alone: a passage says more than one thing."""
+        """Return those in the number's clause only, since a passage makes several statements."""
         before, after = _beside(passage, number)
         return cls._of(_CLAUSE_END.split(before)[-1], _CLAUSE_END.split(after)[0], _PASSAGE_WORDS)
 
@@ -206,22 +206,22 @@ class _Around(NamedTuple):
         return frozenset(self.before) | frozenset(self.after)
 
     def counted(self, *, by_year: bool) -> list[str]:
-        """The words on the side where what the number counts stands."""
+        """Return the words on the side of what the number counts."""
         return self.before if by_year else self.after
 
 
 def miscounted(claim: str, passage: str) -> list[Miscounted]:
-    """Return the numbers of a claim that stand in a passage, while what they count there has another number.
+    """Return the numbers of a claim that are in a passage, but count something else there.
 
-    What a number counts is the word after it, and of a year the word before it. In the passage that word stands beside another
-    number of this kind and beside none that agrees, and the words around that other number are more like those of the claim.
-    By how much was chosen on the training parts of SciFact, HealthVer, CovidFact, Citation-Integrity, FEVER and WiCE: of
-    supported claims with a number this finds one in 2% as a mean over the sets, and in 27% of those in which a number was
-    made another of the passage.
+    A number counts the word after it; for a year, it is the word before it. In the passage that word is next to another number
+    of this kind and to none that agrees, and the words around that other number are more like those of the claim. The margin
+    was chosen on the training parts of SciFact, HealthVer, CovidFact, Citation-Integrity, FEVER and WiCE: this reports a
+    number in 2% of supported claims with a number, as a mean over the sets, and in 27% of those in which a number was replaced
+    by another of the passage.
 
     Args:
         claim: a statement.
-        passage: what is to support it; its first 400 numbers are looked at.
+        passage: that may support it; its first 400 numbers are compared.
     """
     of_claim = numbers_of(claim)
     there = [(number, _Around.in_passage(passage, number)) for number in numbers_of(passage)] if of_claim else []
@@ -260,7 +260,7 @@ def _kind(number: Number) -> tuple[bool, bool]:
     return number.percent, _is_year(number)
 
 
-# Whether a claim and a passage say opposite things: negation in one of them alone, or words that mean the opposite.
+# Opposition of a claim and a passage: negation in only one of them, or words of opposite meaning.
 
 _NEGATION = re.compile(
     r"\b(?:not|no|never|none|nobody|nothing|neither|nor|cannot|without|lacks?|lacked|lacking|fail(?:s|ed)?|unable|absence|"
@@ -318,12 +318,12 @@ def _antonyms() -> dict[str, frozenset[str]]:
 
 
 ANTONYMS = _antonyms()
-"""Words that mean the opposite of a word."""
+"""Words of the opposite meaning, by word."""
 
 
 @cache
 def _opposite_stems() -> dict[str, frozenset[str]]:
-    """The stems of words, and of those that mean the opposite, so that every form of a word meets every form of the other."""
+    """Return the stems of antonyms by the stems of words, so that every form of a word matches every form of its antonyms."""
     stem = stems_of_language("english").stem
     found: dict[str, set[str]] = {}
     for word, others in ANTONYMS.items():
@@ -332,7 +332,7 @@ def _opposite_stems() -> dict[str, frozenset[str]]:
 
 
 def negations(text: str) -> int:
-    """Return how many words of a text negate.
+    """Return the number of negating words in a text.
 
     Args:
         text: a claim, or a sentence of a passage.
@@ -341,7 +341,7 @@ def negations(text: str) -> int:
 
 
 class Opposites(NamedTuple):
-    """The words of a claim, and the opposites of those that have one; by stems, so that any form meets any form.
+    """The words of a claim, and the opposites of those that have one; by stems, so that all forms match.
 
     Args:
         said: each word as it is written, by its stem.
@@ -353,12 +353,12 @@ class Opposites(NamedTuple):
 
     @classmethod
     def of(cls, claim: str) -> Opposites:
-        """Those of a claim."""
+        """Return those of a claim."""
         said = _by_stem(claim)
         return cls(said, sorted(said.keys() & _opposite_stems().keys()))
 
     def met(self, sentence: str) -> list[tuple[str, str]]:
-        """Return words of the claim beside a word of a sentence of the opposite meaning, where the sentence lacks the word.
+        """Return pairs of a word of the claim and its opposite in a sentence, if the sentence lacks the word.
 
         Args:
             sentence: of a passage.
@@ -379,18 +379,18 @@ def _by_stem(text: str) -> dict[str, str]:
     return {stems.stem(word): word for word in reversed(stems.as_written(text))}
 
 
-# Numbers and dates of a claim that a passage does not have.
+# Numbers and dates of a claim that a passage lacks.
 
 
 class MissingFigures(NamedTuple):
-    """What a passage lacks, as the claim has it, with units, in order; and how many dates the claim has.
+    """Numbers and dates of a claim that a passage lacks, as written, with units, in order; and the number of its dates.
 
     Args:
-        numbers: of the claim that do not surely stand in the passage.
+        numbers: of the claim that are not certainly in the passage.
         dates: of the claim that no date of the passage agrees with.
-        n_dates: how many dates the claim has.
-        unclear: of the numbers, those that the passage may have, each beside how it is written there: "1.234" and "1,234"
-            where nothing tells which mark is the decimal one.
+        n_dates: number of dates in the claim.
+        unclear: those of the numbers that the passage may have, each with its spelling there: "1.234" and "1,234" if it is
+            unknown which is the decimal mark.
     """
 
     numbers: tuple[str, ...]
@@ -400,14 +400,14 @@ class MissingFigures(NamedTuple):
 
 
 def missing_figures(claim: str, passage: str) -> MissingFigures:
-    """Return the numbers and dates of a claim that stand nowhere in a passage.
+    """Return the numbers and dates of a claim that are nowhere in a passage.
 
-    A date is missing where no date of the passage agrees with it, whatever numbers stand there; its day and year then are not
-    missing once more. A day that a date of the passage has, or a range of days, is there.
+    A date is missing if no date of the passage agrees with it, whatever numbers are there; its day and year are not reported
+    again. A day is present if a date, or a range of days, of the passage has it.
 
     Args:
         claim: a statement.
-        passage: what is to support it.
+        passage: that may support it.
     """
     wanted = [date for date in dates_of(claim) if date.is_full]
     there = dates_of(passage) if wanted else []
@@ -431,7 +431,7 @@ def _within(number: Number, dates: list[Date]) -> bool:
     return any(date.begin <= number.begin and number.end <= date.end for date in dates)
 
 
-# What can be checked of a claim against a passage without a model, each as a signal of its own.
+# All checks of a claim against a passage, as signals.
 
 SIGNALS = (
     "overlap",
@@ -459,27 +459,27 @@ _NEIGHBOURS = 2
 
 @dataclass(frozen=True)
 class Checks:
-    """What was found.
+    """Results of the checks.
 
-    The cuts of ``contradiction`` and ``is_of_another`` were chosen on the training parts of SciFact, HealthVer, CovidFact,
-    Citation-Integrity, FEVER and WiCE. There the first holds for 2% of the supported claims, for half of those with a "not" put
-    in, and 14% of those with an antonym; the second for 2% of the supported claims and 12% of those with another name, FEVER
-    left out, whose passages lack the title that its claims name.
+    The thresholds of ``contradiction`` and ``is_of_another`` were chosen on the training parts of SciFact, HealthVer,
+    CovidFact, Citation-Integrity, FEVER and WiCE. There the first holds for 2% of the supported claims, for half of those with
+    an inserted "not", and 14% of those with an antonym; the second for 2% of the supported claims and 12% of those with another
+    name, without FEVER, whose passages lack the title that its claims name.
 
     Args:
         signals: by name: the shares of the claim's words in the passage (``overlap``) and in its nearest sentence
-            (``sentence_overlap``), and of its neighbouring words (``bigrams``); how much of the claim stands there word for
-            word in one piece (``longest_run``), and 1 where all of it does (``verbatim``); the shares of its numbers and
-            names that the passage lacks; how much more of the claim's words stands in a sentence that is negated, where the
-            claim is not, or the other way round, than in one that is as the claim (``negation``); how many of the words around
-            it a word of the claim shares with its opposite (``opposite``); 1 where the claim is negated (``claim_negated``).
-        sentence: where in the passage the sentence is that denies the claim, or else the nearest.
-        missing_numbers: of the claim, dates among them, as written.
+            (``sentence_overlap``), and of its neighbouring words (``bigrams``); how much of the claim is there word for
+            word in one piece (``longest_run``), and 1 if all of it is (``verbatim``); the shares of its numbers and
+            names that the passage lacks; how much more of the claim's words is in a sentence that differs from it in negation
+            than in one that does not (``negation``); how many of the words around it a word of the claim shares with its
+            opposite (``opposite``); 1 if the claim is negated (``claim_negated``).
+        sentence: span in the passage of the sentence that denies the claim, else of the nearest one.
+        missing_numbers: of the claim, including dates, as written.
         missing_names: of the claim.
-        unclear_numbers: of the missing ones, those that the passage may have, each beside how it is written there.
-        contradiction: how a sentence says most of the claim's words otherwise, for people: "with a negation", "without the
-            negation", "with 'decreased' in place of 'increased'"; empty where none does.
-        around_names: the largest share that two neighbouring sentences have of the claim's words without its names.
+        unclear_numbers: those of the missing ones that the passage may have, each with its spelling there.
+        contradiction: how a sentence with most of the claim's words differs, for people: "with a negation", "without the
+            negation", "with 'decreased' in place of 'increased'"; empty if none does.
+        around_names: the largest share of the claim's words, without its names, in two neighbouring sentences.
     """
 
     signals: dict[str, float]
@@ -492,7 +492,7 @@ class Checks:
 
     @property
     def is_of_another(self) -> bool:
-        """Return whether the passage has most of what the claim says, and lacks the name of which it says so."""
+        """Return whether the passage has most of the claim's words, but lacks the name that they are about."""
         return bool(self.missing_names) and self.around_names >= _AROUND_NAME
 
 
@@ -502,7 +502,7 @@ def check(claim: str, passage: str) -> Checks:
 
     Args:
         claim: a statement.
-        passage: what is to support it.
+        passage: that may support it.
     """
     wanted = _content(claim)
     sentences = [_Sentence.of(passage, span) for span in sentences_of(passage)]
@@ -544,7 +544,7 @@ def check(claim: str, passage: str) -> Checks:
 
 
 class _Sentence(NamedTuple):
-    """A sentence of a passage: where it is, what it says, the words that count, and whether it negates."""
+    """A sentence of a passage: its span, its text, its content words, and whether it negates."""
 
     span: Span
     text: str
@@ -558,14 +558,14 @@ class _Sentence(NamedTuple):
 
 
 def _nearest(wanted: frozenset[str], sentences: Sequence[_Sentence]) -> int:
-    """The sentence with the largest share of the claim's words, rarer ones counting more; 0 where there is none."""
+    """Return the sentence with the largest share of the claim's words, rarer ones counting more; 0 if there is none."""
     weight = {word: 1 / (1 + math.log1p(sum(word in one.content for one in sentences))) for word in wanted}
     shares = [sum(weight[word] for word in wanted & one.content) for one in sentences]
     return max(range(len(sentences)), key=lambda number: (shares[number], -number), default=0)
 
 
 class _Contradiction(NamedTuple):
-    """How strongly a sentence says otherwise, which, and, where that is enough, in which way."""
+    """Strength of a contradiction, its sentence, and, if that is enough, its description."""
 
     strength: float = 0.0
     sentence: int = 0
@@ -573,7 +573,7 @@ class _Contradiction(NamedTuple):
 
 
 def _denial(negated: bool, sentences: Sequence[_Sentence], shares: Sequence[float]) -> _Contradiction:
-    """By how much a sentence with a negation that the claim lacks, or without one that it has, exceeds those that are as it."""
+    """Return by how much a sentence that differs from the claim in negation exceeds those that do not."""
     alike = [share for share, one in zip(shares, sentences, strict=True) if one.is_negated == negated]
     others = [number for number, one in enumerate(sentences) if one.is_negated != negated]
     if not others:
@@ -585,7 +585,7 @@ def _denial(negated: bool, sentences: Sequence[_Sentence], shares: Sequence[floa
 
 
 def _opposite(claim: str, wanted: frozenset[str], sentences: Sequence[_Sentence], shares: Sequence[float]) -> _Contradiction:
-    """Return how many of the claim's other words a sentence has that holds the opposite of a word."""
+    """Return how many of the claim's other words are in a sentence with the opposite of a word."""
     best, opposites = _Contradiction(), Opposites.of(claim)
     for number, one in enumerate(sentences):
         met = opposites.met(one.text) if shares[number] else []
@@ -599,13 +599,13 @@ def _opposite(claim: str, wanted: frozenset[str], sentences: Sequence[_Sentence]
 
 
 def _together(wanted: frozenset[str], sentences: Sequence[_Sentence]) -> float:
-    """The largest share of some words that neighbouring sentences have."""
+    """Return the largest share of some words in neighbouring sentences."""
     groups = [sentences[first : first + _NEIGHBOURS] for first in range(max(1, len(sentences) - _NEIGHBOURS + 1))]
     return max(_share(wanted, frozenset[str]().union(*(one.content for one in group))) for group in groups)
 
 
 def _longest_run(claim: tuple[str, ...], sentence: tuple[str, ...]) -> float:
-    """The longest run of words that both have, as a share of the claim's."""
+    """Return the longest run of words that both have, as a share of the claim's."""
     if not claim:
         return 0.0
     places: dict[str, list[int]] = {}

@@ -1,4 +1,4 @@
-"""Windows of neighbouring sentences, in which a verifier reads a passage."""
+"""Windows of neighbouring sentences of a passage, for verifiers."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ Span = tuple[int, int]
 
 
 def window_spans(text: str, size: int) -> list[Span]:
-    """Return windows of whole neighbouring sentences that together hold all of them; one for a short text.
+    """Return windows of whole neighbouring sentences that together cover the text; one for a short text.
 
     Args:
         text: any text.
-        size: how long a window may be, in characters; a longer sentence is a window of its own.
+        size: the longest window, in characters; a longer sentence is a window of its own.
     """
     windows: list[Span] = []
     for begin, end in sentences_of(text):

@@ -1,1 +1,1 @@
-"""A question to sources: searching the web, fetching what is found, adding it, and reading a text with a language model."""
+"""From a question to sources: searching the web, fetching and adding pages, and reading a text with a language model."""

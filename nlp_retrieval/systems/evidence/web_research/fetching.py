@@ -25,19 +25,19 @@ if TYPE_CHECKING:
     from nlp_retrieval.systems.evidence.web_research.web.connections import Deadline
     from nlp_retrieval.systems.evidence.web_research.web.exchange import WebAnswer
 
-# What a fetcher is: an address in, the bytes of the page there out, or an error that says why not.
+# Base class of fetchers: from an address to the bytes of its page, or an error that says why not.
 
 
 @dataclass(frozen=True)
 class FetchedPage:
-    """A page as it was fetched; what it holds is data, whatever it says.
+    """A fetched page; its content is only data.
 
     Args:
-        asked_url: the address that was asked for.
-        url: where the page was read, after redirects.
+        asked_url: the requested address.
+        url: of the page, after redirects.
         content: its bytes.
-        media_type: as the server states it, with its charset if there is one; empty where it states none.
-        fetch_date: when, ISO 8601.
+        media_type: from the server, with its charset if there is one; may be empty.
+        fetch_date: ISO 8601.
     """
 
     asked_url: str
@@ -59,9 +59,9 @@ class BaseFetcher(Component, ABC):
             url: http or https.
 
         Raises:
-            FetchRefusedError: it may not be fetched: it is not an address of the web, or leads where nothing is fetched.
+            FetchRefusedError: it may not be fetched: it is not an address of the web, or leads to a forbidden one.
             FetchError: it cannot be fetched.
-            EngineError: the fetcher returned what is not a page.
+            EngineError: the fetcher returned something that is not a page.
         """
         WebTarget.of(url)
         page = self.fetch_page(url.strip())
@@ -80,9 +80,9 @@ class BaseFetcher(Component, ABC):
         """Return the page at an address of the web, or raise a :class:`~nlp_retrieval.errors.FetchError`."""
 
 
-# Pages of the public internet, fetched so that neither a page nor a name can lead anywhere else.
+# Fetching from the public internet, so that neither a page nor a host name can lead anywhere else.
 #
-# Every hop of a redirect is checked as the first address is: its scheme, its port, the addresses of its host, its robots.txt.
+# Every hop of a redirect is checked like the first address: its scheme, its port, the addresses of its host, its robots.txt.
 
 _REDIRECTS = (301, 302, 303, 307, 308)
 _ROBOTS_REDIRECTS = 5
@@ -98,19 +98,19 @@ def _ignores_robots(obeyed: Any) -> str | None:
 class HttpFetcher(BaseFetcher):
     """Fetches pages over HTTP and HTTPS, from public addresses only.
 
-    A host is resolved once for each request, and the connection goes to the address that was checked. Refused are hosts with
+    A host is resolved once for each request, and the connection goes to the checked address. Refused are hosts with
     an address that is private, loopback, link-local, multicast, reserved, or translated from IPv4; other ports; user names in
-    addresses; and what robots.txt forbids. No cookie is kept, no proxy of the environment used, no script run.
+    addresses; and pages that robots.txt forbids. It keeps no cookies, uses no proxy of the environment, and runs no scripts.
 
     Args:
-        private_hosts: hosts that may have any address: names or addresses as they stand in URLs, "wiki.example", or with the
-            one port that is meant, "127.0.0.1:8080". A redirect leads to one of them from itself only.
-        ports: the ports of hosts that are named without one, and of all others; by default 80 and 443.
+        private_hosts: hosts that may have any address: names or addresses as in URLs, "wiki.example", or with the only
+            allowed port, "127.0.0.1:8080". Redirects to such a host are followed from itself only.
+        ports: allowed for hosts given without a port, and for all others; by default 80 and 443.
         seconds: limit for a page with all its redirects.
         max_bytes: the most bytes of a page, as sent and after decompression.
         max_redirects: the most redirects that are followed.
-        robots: whether robots.txt is asked for and obeyed; it is kept for as long as this component.
-        user_agent: who asks; what stands before its first slash is what robots.txt calls it.
+        robots: whether robots.txt is fetched and obeyed; it is cached as long as this component exists.
+        user_agent: of the requests; its name in robots.txt is the part before the first slash.
     """
 
     name = "http"
@@ -143,14 +143,14 @@ class HttpFetcher(BaseFetcher):
         self._rules: dict[str, RobotRules] = {}
 
     def resolve(self, host: str, port: int) -> list[str]:
-        """Return the addresses of a host, in numbers.
+        """Return the numeric addresses of a host.
 
         Args:
             host: its name, or an address.
-            port: that is connected to.
+            port: of the connection.
 
         Raises:
-            OSError: it is not known.
+            OSError: it is unknown.
         """
         from nlp_retrieval.systems.evidence.web_research.web.connections import resolve_host
 
@@ -241,15 +241,15 @@ class HttpFetcher(BaseFetcher):
         raise FetchError(f"more than {_ROBOTS_REDIRECTS} redirects")
 
 
-# Pages of a folder, fetched by the addresses that they stand for.
+# Fetching pages of a folder by their addresses.
 
 _MEDIA_TYPES = {"text": "text/plain", "markdown": "text/markdown", "html": "text/html", "pdf": "application/pdf"}
 
 
 class FolderFetcher(BaseFetcher):
-    """Fetches pages from a folder, and nothing from outside it: for what was downloaded before, and for trying things out.
+    """Fetches pages from a folder, and nothing from outside it: for downloaded pages, and for experiments.
 
-    Which file is the page at which address, ``urls.json`` in the folder says, or else its path, as in a mirrored site
+    ``urls.json`` in the folder gives the address of a file, or else its path, as in a mirrored site
     (:mod:`nlp_retrieval.systems.evidence.web_research.web.page_folder`). The date of a page is that of its file. The table of
     files is read at first use.
 
@@ -267,7 +267,7 @@ class FolderFetcher(BaseFetcher):
 
     @property
     def pages(self) -> Mapping[str, Path]:
-        """The files by the canonical forms of their addresses.
+        """Return the files by the canonical forms of their addresses.
 
         Raises:
             SourceError: there is no such folder, or its ``urls.json`` is wrong.

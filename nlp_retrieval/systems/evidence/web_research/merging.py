@@ -1,4 +1,4 @@
-"""Several ranked lists as one, by reciprocal rank, so that no list is read only where another has ended.
+"""Merging of ranked lists by reciprocal rank, so that all lists are represented from the start.
 
 Source: Cormack, Clarke and Büttcher, "Reciprocal Rank Fusion outperforms Condorcet and individual Rank Learning Methods",
 SIGIR 2009.
@@ -17,11 +17,11 @@ T = TypeVar("T")
 
 
 def merged_by_rank(lists: Sequence[Sequence[T]], key: Callable[[T], Hashable]) -> list[T]:
-    """Return what stands in any of the lists, once each, by the sum of 1 / (60 + rank); ties in the order of the lists.
+    """Return the elements of all lists, once each, by the sum of 1 / (60 + rank); ties in the order of the lists.
 
     Args:
         lists: best first.
-        key: says which are the same; of those, the one from the earlier list is returned.
+        key: identifies equal elements, of which the one from the earlier list is returned.
     """
     scores: dict[Hashable, float] = {}
     first: dict[Hashable, tuple[int, int, T]] = {}

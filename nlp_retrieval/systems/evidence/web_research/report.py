@@ -1,4 +1,4 @@
-"""What became of a subquestion: what was searched for, what happened to each page, and the passages that speak of it."""
+"""Report of the research on a subquestion: the queries, the status of each page, and the passages about it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ site. ``failed``: it could not be fetched or read."""
 
 @dataclass(frozen=True)
 class WebQuery:
-    """What a search engine was asked.
+    """A query to a search engine.
 
     Args:
-        query: as it was asked.
-        count: how many pages it found.
-        error: why it found none; empty where it answered.
+        query: its text.
+        count: number of pages found.
+        error: why there was no answer; else empty.
     """
 
     query: str
@@ -33,15 +33,15 @@ class WebQuery:
 
 @dataclass(frozen=True)
 class ResearchedPage:
-    """What happened to a page.
+    """Result for a page.
 
     Args:
-        url: as the search engine gave it.
+        url: from the search engine.
         status: one of :data:`PageStatus`.
-        reason: why; empty for an added page.
-        source_url: where it was read, under which it is cited; empty where it was not read.
-        title: of the page, or as the search engine gave it.
-        quality: the grade that it was added with; empty where it was not.
+        reason: for the status; empty for an added page.
+        source_url: the address at which it was read and is cited; empty if it was not read.
+        title: of the page, or from the search engine.
+        quality: its grade in the index; empty if it was not added.
     """
 
     url: str
@@ -57,11 +57,11 @@ class ResearchReport:
     """The result of :func:`~nlp_retrieval.systems.evidence.web_research.workflow.research`.
 
     Args:
-        subquestion: as it was asked.
+        subquestion: its text.
         expansion: its hypothetical answer, and both together; None without HyDE.
-        queries: what the search engine was asked.
-        pages: what happened to each, in the order in which they were looked at.
-        unread: how many other pages were found, and not looked at since enough were.
+        queries: to the search engine.
+        pages: result for each, in the order of processing.
+        unread: number of other pages found, which were not processed because there were enough.
         passages: of the whole index, best first.
     """
 
@@ -73,10 +73,10 @@ class ResearchReport:
     passages: list[EvidencePassage]
 
     def counts(self) -> dict[str, int]:
-        """Return how many pages there are of each status."""
+        """Return the number of pages by status."""
         counted = Counter(page.status for page in self.pages)
         return {status: counted[status] for status in ("added", "known", "refused", "failed")}
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values, as of JSON."""
+        """Return plain values for JSON."""
         return asdict(self)

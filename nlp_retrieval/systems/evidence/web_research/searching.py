@@ -1,4 +1,4 @@
-"""Search engines: which pages of the web a query finds."""
+"""Search engines for pages of the web."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from nlp_retrieval.systems.evidence.web_research.web.page_folder import pages_of
 from nlp_retrieval.systems.evidence.web_research.web.target import WebTarget, shown, web_url
 from nlp_retrieval.text import words_of
 
-# What a search engine is: a query in, addresses of the web with titles and snippets out, best first.
+# Base class of search engines: from a query to addresses of the web with titles and snippets, best first.
 
 _LONGEST_SNIPPET = 1_000
 
@@ -60,12 +60,12 @@ class BaseWebSearch(Component, ABC):
             k: at most this many results.
 
         Returns:
-            Results, best first, each address once. What is no address of the web is left out, with a warning.
+            Results, best first, each address once. Anything but addresses of the web is dropped, with a warning.
 
         Raises:
             QueryError: the query is not a string, or k is less than 1.
             FetchError: the search engine gave no usable answer.
-            EngineError: it returned what is no list of results.
+            EngineError: it returned something that is not a list of results.
         """
         (asked,), cut = check_queries([query]), check_k(k)
         found = self.find(asked, cut) if asked.strip() else []
@@ -97,9 +97,9 @@ def _snippet(text: str) -> str:
     return " ".join(clean_text(text)[0].split())[:_LONGEST_SNIPPET]
 
 
-# Searching the web through a SearXNG server, or any other that answers in its JSON form.
+# Searching the web through a SearXNG server, or any other with its JSON format.
 #
-# The server is the user's choice and may run anywhere; what it answers is data, of which http and https addresses pass.
+# The server is the user's choice and may run anywhere; its answers are data, and only http and https addresses pass.
 
 _LARGEST = 4 * 2**20
 _MOST_PAGES = 5
@@ -113,16 +113,16 @@ _CURES = {
 class SearxngSearch(BaseWebSearch):
     """Searches through a SearXNG server (https://docs.searxng.org/dev/search_api.html).
 
-    The server's own host may have any address and port; it is asked directly, without a proxy, and no redirect is followed.
+    The server's own host may have any address and port; requests use no proxy, and follow no redirect.
 
     Args:
         url: address of the server's start page, such as http://localhost:8888.
-        language: of the results, such as "en" or "de-CH"; by default what the server says.
+        language: of the results, such as "en" or "de-CH"; by default the server's setting.
         categories: of SearXNG, such as "general" or "science".
         engines: of SearXNG, such as "wikipedia".
-        safe_search: 0 none, 1 moderate, 2 strict; by default what the server says.
+        safe_search: 0 none, 1 moderate, 2 strict; by default the server's setting.
         seconds: limit for each of its answers.
-        user_agent: who asks.
+        user_agent: of the requests.
 
     Raises:
         ConfigurationError: the address holds a password or a key.
@@ -205,11 +205,11 @@ class SearxngSearch(BaseWebSearch):
 
 
 def results_in(body: bytes, where: str) -> list[WebResult]:
-    """Return the results in an answer, as they stand there.
+    """Return the results in an answer, unchecked.
 
     Args:
         body: of the answer.
-        where: who gave it, for messages.
+        where: its origin, for messages.
 
     Raises:
         FetchError: it is not the JSON of such an answer.
@@ -232,13 +232,13 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-# Searching a folder that stands for a part of the web, by BM25.
+# Searching a folder as a part of the web, by BM25.
 
 
 class FolderSearch(BaseWebSearch):
     """Searches the pages of a folder by BM25; the counterpart of the fetcher ``folder``, for work without a network.
 
-    The pages are read at first use, into an index in a temporary folder that goes with this component.
+    The pages are read at first use, into an index in a temporary folder that is removed with this component.
 
     Args:
         folder: holds the pages; see :mod:`nlp_retrieval.systems.evidence.web_research.web.page_folder`.
@@ -293,5 +293,5 @@ class FolderSearch(BaseWebSearch):
 
 
 def _remove(place: str, process: int) -> None:
-    if os.getpid() == process:  # and not a child that was forked from it
+    if os.getpid() == process:  # not a child that was forked from it
         shutil.rmtree(place, ignore_errors=True)

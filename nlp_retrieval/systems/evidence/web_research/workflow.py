@@ -1,7 +1,7 @@
-"""From a subquestion to passages: search the web for it and for its hypothetical answer, read what is found, search the index.
+"""From a subquestion to passages: search the web for it and for its hypothetical answer, read the pages, search the index.
 
-What a page, a search engine or a model says is data: it is read, stored and searched, and decides nothing. A page that cannot
-be fetched or read never keeps another from being so.
+Text of pages, search engines and models is only data: it is read, stored and searched, but not followed. A page that cannot be
+fetched or read does not stop the others.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from nlp_retrieval.systems.evidence.web_research.web.target import shown
 __all__ = ["research"]
 
 LONGEST_QUERY = 200
-"""Characters of a hypothetical answer that a search engine is asked; it is cut between words."""
+"""Characters of a hypothetical answer that are sent to a search engine; it is cut between words."""
 
 
 def research(
@@ -56,29 +56,29 @@ def research(
     """Find pages about a subquestion, add them to an index, and search it.
 
     The web is searched for the subquestion, and with HyDE for its hypothetical answer too; both lists are merged by reciprocal
-    rank, each page once. The first that the index does not have are fetched, read, graded by the rules and added one after
-    another; then the index is built and searched, with HyDE for the subquestion together with the hypothetical answer as well.
+    rank, each page once. The first ones that the index lacks are fetched, read, graded by the rules and added one by one;
+    then the index is built and searched, with HyDE for the subquestion together with the hypothetical answer as well.
 
-    A page is cited by the address at which it was read, after redirects, and graded by that: where a redirect stands says
-    nothing of where it leads. A source that was deleted from the index is not added again.
+    A page is cited by the address at which it was read, after redirects, and graded by it: the address of a redirect says
+    nothing about its target. A source that was deleted from the index is not added again.
 
     Args:
         subquestion: one question.
-        index: takes the pages.
+        index: for the pages.
         web_search: finds them.
         fetcher: fetches them.
         hyde: writes the hypothetical answer; by default there is none.
-        results: how many results each search is asked for.
+        results: the most results of each search.
         pages: the most pages that are fetched.
         k: at most this many passages.
-        rules: of grades, as :func:`~nlp_retrieval.systems.evidence.reading.quality.assess_source_quality` takes them.
+        rules: of grades, as for :func:`~nlp_retrieval.systems.evidence.reading.quality.assess_source_quality`.
         refetch: whether pages that the index has are fetched again, as they may have changed.
 
     Returns:
-        What happened to each page, and the passages.
+        The result for each page, and the passages.
 
     Raises:
-        QueryError: the subquestion says nothing, or a number is less than 1.
+        QueryError: the subquestion has no content words, or a number is less than 1.
         FetchError: no search was answered.
         DependencyError: a package is missing.
         IndexStateError: the index cannot be written to, or is damaged.
@@ -114,7 +114,7 @@ def _web_queries(subquestion: str, expansion: ExpandedQuery | None) -> list[str]
 
 
 def _cut(text: str) -> str:
-    """The beginning of a text, without half a word; where it has no spaces, without half a character."""
+    """Return the beginning of a text, cut between words; in a text without spaces, between characters."""
     words = " ".join(text.split())
     if len(words) <= LONGEST_QUERY:
         return words
@@ -123,7 +123,7 @@ def _cut(text: str) -> str:
 
 
 def _searched(web_search: BaseWebSearch, queries: list[str], results: int) -> tuple[list[list[WebResult]], list[WebQuery]]:
-    """The results of each query that was answered, and what was asked."""
+    """Return the results of each answered query, and all queries."""
     lists, told, errors = [], [], []
     for query in queries:
         try:
@@ -140,7 +140,7 @@ def _searched(web_search: BaseWebSearch, queries: list[str], results: int) -> tu
 
 @dataclass(frozen=True)
 class _PageReader:
-    """How pages are read into an index."""
+    """Reads pages into an index."""
 
     index: EvidenceIndex
     fetcher: BaseFetcher
@@ -148,7 +148,7 @@ class _PageReader:
     refetch: bool
 
     def known(self, result: WebResult) -> ResearchedPage | None:
-        """Return what is known of a page that need not be fetched; None for one that is to be."""
+        """Return the result for a page that need not be fetched; None for one that must be."""
         if self.index.was_deleted(result.url):
             return ResearchedPage(result.url, "refused", _DELETED, title=result.title)
         source = None if self.refetch else self.index.source(result.url)
@@ -167,7 +167,7 @@ class _PageReader:
             status: PageStatus = "refused" if isinstance(error, FetchRefusedError) else "failed"
             return ResearchedPage(result.url, status, str(error), title=result.title)
         except Exception as error:
-            # of a fetcher that somebody else wrote, or of a parser: one page must not stop the others
+            # any error of a third-party fetcher or a parser: one page must not stop the others
             reason = f"unexpected {type(error).__name__}: {shown(str(error))}"
             return ResearchedPage(result.url, "failed", reason, title=result.title)
         return self._added(result, document)

@@ -1,4 +1,4 @@
-"""``nlp-retrieval hipporag extract``: what the passages of a corpus say, as entities and triples, into a store."""
+"""``nlp-retrieval hipporag extract``: entities and triples from the passages of a corpus into a store."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from nlp_retrieval.systems.hipporag.knowledge.extraction import ExtractionSummary
 
 _OF_THE_MODEL = {"retries": 3, "backoff": 2.0, "max_tokens": 2048, "timeout": 120.0}
-"""Other than for queries: answers are longer, and a corpus can wait."""
+"""Settings that differ from those for queries: answers are longer, and a corpus can wait."""
 
 
 def command(
@@ -45,7 +45,7 @@ def command(
 ) -> None:
     """Extract entities and triples with a language model.
 
-    Run it again after anything that stopped it: only what is missing is asked for. Ends with 1 where passages are left.
+    After an interruption, repeat the command: only missing passages are processed. Exits with 1 if passages are left.
     """
     from itertools import islice
 
@@ -92,11 +92,11 @@ def _price(text: str) -> Any:
 
 
 def tell(done: ExtractionSummary, spent: float | None) -> None:
-    """Say what an extraction did.
+    """Print the result of an extraction.
 
     Args:
         done: its counts.
-        spent: what it cost; None without a price.
+        spent: its cost; None without a price.
     """
     new = done.extracted + done.copied
     say(

@@ -1,4 +1,4 @@
-"""``nlp-retrieval hipporag``: HippoRAG 2 as one system, by one file of settings."""
+"""``nlp-retrieval hipporag``: HippoRAG 2 as one system with one settings file."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def index(
 ) -> None:
     """Extract entities and triples, then index.
 
-    Run it again after anything that stopped it, or when the corpus grew: only what is missing is asked for. Ends with 1 where
+    Repeat the command after an interruption, or when the corpus has grown: only missing passages are processed. Exits with 1 if
     passages are left.
     """
     pipeline = _pipeline(config)

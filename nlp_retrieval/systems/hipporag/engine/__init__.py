@@ -1,1 +1,1 @@
-"""Retrieval over a knowledge graph of passages and of what they say of each other's entities."""
+"""Retrieval over a knowledge graph of passages and the entities that they mention."""

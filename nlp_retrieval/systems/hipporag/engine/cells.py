@@ -1,9 +1,9 @@
-"""Cells of entities, so that not all are compared with all: two that are similar lie near the same entities.
+"""Cells of entities, so that not all pairs are compared: similar entities are near the same entities.
 
-Some entities are pivots, and every entity is in the cells of those that it is most similar to. Two are compared where they
-share a cell; who looks for whom makes no difference. The pivots are those of the lowest hashes, as many as four times the root
-of all, so the cells hold some multiple of that root, wherever entities are dense. Similarities to pivots are of whole numbers:
-which cells an entity is in depends on it and on the pivots, and on no computer.
+Some entities are pivots, and every entity is in the cells of its most similar pivots. Two entities are compared if they share a
+cell; this is symmetric. The pivots are the entities with the lowest hashes, four times the square root of all, so the cells
+hold a multiple of that root, wherever entities are dense. Similarities to pivots are computed in whole numbers: the cells of an
+entity depend on it and on the pivots, but not on the computer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from nlp_retrieval.core import Rows, offsets_of
 from nlp_retrieval.retrievers import Hashes, Stack, directions
 
 CELLS = 4
-"""How many cells an entity is in."""
+"""Number of cells of an entity."""
 
 _PIVOTS = 4.0
 _SCORES_AT_ONCE = 2**24
@@ -26,13 +26,13 @@ _SCORES_AT_ONCE = 2**24
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Which entities are in which cells.
+    """Assignment of entities to cells.
 
     Args:
-        count: how many cells there are.
+        count: number of cells.
         of_entity: ``[entities, cells of each]``, ascending.
         order: entities, cell by cell, and ascending in each.
-        offsets: ``[count + 1]``, where the cells begin in it.
+        offsets: ``[count + 1]``, begins of the cells in it.
     """
 
     count: int
@@ -46,9 +46,9 @@ class Cells:
 
         Args:
             vectors: of all entities, at least one.
-            hashes: ``[entities]``, what they are known by.
-            per_entity: how many cells each is in.
-            pivots: how many pivots there are, in roots of the number of entities.
+            hashes: ``[entities]``, of the entities.
+            per_entity: number of cells of each.
+            pivots: number of pivots, in square roots of the number of entities.
         """
         count = max(1, min(len(hashes), math.ceil(pivots * math.sqrt(len(hashes)))))
         per_entity = min(per_entity, count)
@@ -67,7 +67,7 @@ class Cells:
         return members
 
     def first_shared(self, ones: Rows, others: Rows) -> Rows:
-        """Return the lowest cell that both of each pair are in, or ``count`` where there is none."""
+        """Return the lowest cell that both of each pair are in, or ``count`` if there is none."""
         mine, theirs = self.of_entity[ones], self.of_entity[others]
         shared = (mine[:, :, None] == theirs[:, None, :]).any(axis=2)
         first: Rows = np.where(shared, mine, self.count).min(axis=1, initial=self.count).astype(np.int64)

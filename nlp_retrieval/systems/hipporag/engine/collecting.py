@@ -1,7 +1,7 @@
-"""From what passages say to the entities and triples of a graph: normalised phrases, each once, known by their hashes.
+"""Entities and triples of a graph, from the statements of passages: normalised phrases, each once, identified by hashes.
 
 A phrase is a text's words without case, accents and punctuation, so that "Erik Hort" and "ERIK HORT'S" are one entity. A triple
-is the phrases of its three parts. What has no words as subject or object says nothing.
+is the phrases of its three parts. Triples without words in subject or object are dropped.
 """
 
 from __future__ import annotations
@@ -19,36 +19,36 @@ from nlp_retrieval.retrievers import Hashes, hash_of
 from nlp_retrieval.systems.hipporag.knowledge.statements import KnowledgeSource, Triple, phrase_of
 
 _ITEMS_AT_ONCE = 256
-_BETWEEN = "\x1f"  # stands in no phrase
+_BETWEEN = "\x1f"  # never in a phrase
 
 
 def phrases_of(triple: Triple) -> Triple | None:
-    """Return a triple of normalised phrases; None where subject or object has no words."""
+    """Return a triple of normalised phrases; None if subject or object has no words."""
     subject, predicate, target = map(phrase_of, (triple.subject, triple.predicate, triple.object))
     return Triple(subject, predicate, target) if subject and target else None
 
 
 def entity_hash(phrase: str) -> int:
-    """Return what an entity is known by."""
+    """Return the hash of an entity."""
     return hash_of(phrase)
 
 
 def triple_hash(triple: Triple) -> int:
-    """Return what a triple of phrases is known by."""
+    """Return the hash of a triple of phrases."""
     return hash_of(_BETWEEN.join((triple.subject, triple.predicate, triple.object)))
 
 
 def shown_triple(subject: str, predicate: str, target: str) -> str:
-    """Return a triple as it is encoded and shown: as a sentence."""
+    """Return a triple as a sentence, for encoding and display."""
     return " ".join(part for part in (subject, predicate, target) if part)
 
 
 @dataclass(frozen=True)
 class Collected:
-    """What the passages of a segment say.
+    """Statements of the passages of a segment.
 
     Args:
-        known: ``[passages]``, whether the source has anything about it.
+        known: ``[passages]``, whether the source knows it.
         entities: phrases by hash.
         triples: triples of phrases by hash.
         rows: the passage of each statement, ascending; a passage states a triple once.
@@ -62,7 +62,7 @@ class Collected:
     stated: Hashes
 
     def without(self, entities: Hashes, triples: Hashes) -> Collected:
-        """Return the same statements, with the phrases and triples that are not among these hashes."""
+        """Return the same statements, without the phrases and triples of these hashes."""
         no_entities, no_triples = set(entities.tolist()), set(triples.tolist())
         return Collected(
             self.known,
@@ -74,11 +74,11 @@ class Collected:
 
 
 def collected(items: ItemTable, source: KnowledgeSource | None) -> Collected:
-    """Look up what items say.
+    """Look up the statements of items.
 
     Args:
         items: all of a segment.
-        source: where it is looked up; None where nothing is known.
+        source: of knowledge; None if nothing is known.
     """
     known = np.zeros(len(items), np.bool_)
     entities: dict[int, str] = {}

@@ -1,4 +1,4 @@
-"""Writing the segments of a knowledge graph: at once, for items that join an index, and for segments that become one."""
+"""Writing the segments of a knowledge graph: the first, those of added items, and merged ones."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def build_files(items: ItemTable, folder: Path, source: KnowledgeSource | None, 
     Args:
         items: all items.
         folder: an empty folder.
-        source: what they say.
+        source: of their statements.
         encoder: of phrases and triples.
         threshold: the least cosine of synonyms.
     """
@@ -44,13 +44,13 @@ def extend_files(
     encoder: BaseEncoder,
     threshold: float,
 ) -> None:
-    """Write a segment of items that join an index; only phrases and triples that no segment holds are encoded.
+    """Write a segment of added items; only new phrases and triples are encoded.
 
     Args:
-        items: those that join.
+        items: the added ones.
         folder: an empty folder.
         segments: the segments before it.
-        source: what they say.
+        source: of their statements.
         encoder: of phrases and triples.
         threshold: the least cosine of synonyms.
     """
@@ -58,10 +58,10 @@ def extend_files(
 
 
 def join_files(segments: Sequence[SegmentFolder], folder: Path, threshold: float) -> None:
-    """Join several segments into one, without what only deleted passages say; nothing is encoded again.
+    """Join several segments into one, without statements of deleted passages only; nothing is encoded again.
 
     Args:
-        segments: adjacent segments; if the first of the index is among them, synonyms are looked for again.
+        segments: adjacent segments; if the first of the index is among them, synonyms are searched again.
         folder: an empty folder.
         threshold: the least cosine of synonyms.
     """
@@ -95,7 +95,7 @@ def join_files(segments: Sequence[SegmentFolder], folder: Path, threshold: float
 def _sorted_kept(
     tables: Sequence[KnowledgeTables], entities_kept: list[Mask], triples_kept: list[Mask]
 ) -> tuple[Rows, Hashes, Hashes]:
-    """Of all texts those kept, entities by hash and then triples by hash; and these hashes."""
+    """Return the kept texts, entities by hash and then triples by hash; and these hashes."""
     begin = 0
     entity_places, triple_places = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for table, of_entities, of_triples in zip(tables, entities_kept, triples_kept, strict=True):
@@ -158,7 +158,7 @@ def _write(said: Collected, folder: Path, encoder: BaseEncoder, threshold: float
 
 
 def _synonyms(hashes: Hashes, phrases: TextColumn, vectors: Vectors, before: list[_Known], threshold: float) -> Synonyms:
-    """The synonyms of new entities; phrases that are too short have none."""
+    """Return the synonyms of new entities; phrases that are too short have none."""
     kept = phrases.n_letters()[: len(hashes)] >= SHORTEST
     old = []
     for table, known in before:
@@ -181,6 +181,6 @@ def _in_batches(texts: list[str]) -> Iterator[list[str]]:
 
 
 def _write_graph(folder: Path, n_rows: int) -> None:
-    """Write the graph of a whole index beside its tables, so that it is mapped and not built when it is opened."""
+    """Write the graph of a whole index next to its tables, so that it is mapped, not built, on opening."""
     knowledge = open_knowledge([SegmentFolder(folder, 0, n_rows)])
     write_link_graph(folder, n_rows + knowledge.n_entities, knowledge.links())

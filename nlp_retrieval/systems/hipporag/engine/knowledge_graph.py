@@ -1,4 +1,4 @@
-"""The knowledge graph of an index: what its segments hold, put together, without what only deleted passages say.
+"""Knowledge graph of an index: its combined segments, without statements of deleted passages only.
 
 Entities and triples are numbered by their hashes, so the same passages give the same graph however they came into the index.
 Nodes are the rows of the index and then the entities. Links are relations (subject and object of a triple, weighted by how
@@ -36,11 +36,11 @@ _PAST_THE_CUT = 8
 
 @dataclass(frozen=True, eq=False)
 class Searched:
-    """Vectors among which the nearest are looked for.
+    """Vectors for nearest-neighbour search.
 
     Args:
         stack: all vectors of the index.
-        places: of these in the stack, by their numbers.
+        places: positions of these in the stack, by their numbers.
     """
 
     stack: Stack
@@ -83,7 +83,7 @@ class KnowledgeGraph:
 
     Args:
         n_rows: rows of the index.
-        n_unknown: how many passages nothing is known about.
+        n_unknown: number of passages without knowledge.
         entities: vectors of entities.
         triples: vectors of triples.
         ends: ``[triples, 2]``, numbers of their subjects and objects.
@@ -109,7 +109,7 @@ class KnowledgeGraph:
 
     @cached_property
     def passages_of_entity(self) -> Rows:
-        """``[entities]``, how many passages each is in."""
+        """Return ``[entities]``, the number of passages of each."""
         return np.bincount(self.mentions[:, 1], minlength=self.n_entities)
 
     @cached_property
@@ -163,7 +163,7 @@ class KnowledgeGraph:
 
 
 def open_knowledge(segments: Sequence[SegmentFolder]) -> KnowledgeGraph:
-    """Put together what all segments of an index hold.
+    """Combine all segments of an index.
 
     Raises:
         IndexDamagedError: a file is missing or cannot be read, or the files contradict one another.
@@ -178,7 +178,7 @@ def open_knowledge(segments: Sequence[SegmentFolder]) -> KnowledgeGraph:
 
 
 def assembled(segments: Sequence[SegmentFolder], tables: Sequence[KnowledgeTables], stack: Stack) -> KnowledgeGraph:
-    """Put tables together; see :func:`open_knowledge`."""
+    """Combine tables; see :func:`open_knowledge`."""
     first = segments[0].first_row
     starts = offsets_of([len(table.texts) for table in tables])[:-1].tolist()
     entities, entity_places = _in_order([table.entities for table in tables], starts)
@@ -216,14 +216,14 @@ def _order(parts: Sequence[Hashes]) -> Rows:
 
 
 def _in_order(parts: Sequence[Hashes], starts: Sequence[int]) -> tuple[Hashes, Rows]:
-    """All hashes, ascending, and their places in the stack."""
+    """Return all hashes, ascending, and their positions in the stack."""
     order = _order(parts)
     places = np.concatenate([start + np.arange(len(part)) for start, part in zip(starts, parts, strict=True)])
     return np.concatenate(parts)[order], places[order]
 
 
 def _numbers(wanted: Hashes, hashes: Hashes, segments: Sequence[SegmentFolder]) -> Rows:
-    """The numbers of hashes among those that ascend.
+    """Return the numbers of hashes in an ascending list.
 
     Raises:
         IndexDamagedError: one is not there.
@@ -235,7 +235,7 @@ def _numbers(wanted: Hashes, hashes: Hashes, segments: Sequence[SegmentFolder]) 
 
 
 def _synonym_links(pairs: Synonyms, hashes: Hashes, n_rows: int) -> Links:
-    """The pairs of which both entities are there, as links; see :mod:`nlp_retrieval.systems.hipporag.engine.synonyms`."""
+    """Return the pairs with both entities present, as links; see :mod:`nlp_retrieval.systems.hipporag.engine.synonyms`."""
     both: NDArray[np.bool_] = np.isin(pairs.sources, hashes) & np.isin(pairs.targets, hashes)
     pairs = pairs.where(both)
     sources, targets = np.searchsorted(hashes, pairs.sources), np.searchsorted(hashes, pairs.targets)

@@ -1,4 +1,4 @@
-"""From a query to entities of the graph: by triples, by entities that are near the whole query, or by names in the query."""
+"""Linking a query to entities of the graph: by triples, by entities near the whole query, or by names in the query."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Kept = Callable[[list[str], list[Rows]], list[Rows]]
 
 @dataclass(frozen=True)
 class Linked:
-    """The entities from which the walk of a query starts.
+    """Entities that the walk of a query starts from.
 
     Args:
         entities: their numbers, ascending.
-        weights: how often it starts at each, above 0; in proportion to a passage's similarity of 0 to 1.
-        triples: the triples that led to them, best first; none where there was none in between.
+        weights: of starts at each, above 0; relative to a passage's similarity of 0 to 1.
+        triples: the triples that led to them, best first; may be empty.
         similarities: inner products of triples (or, without triples, of entities) and query.
     """
 
@@ -39,15 +39,15 @@ def linked_by_triples(
     """Link queries to the subjects and objects of the triples nearest to them.
 
     A triple's weight is its similarity, min-max normalised over all triples of the index; an entity's is the mean weight of
-    its triples, divided by the number of passages that name it; the foremost entities stay.
+    its triples, divided by the number of passages that name it; the best entities are kept.
 
     Args:
         knowledge: the graph.
         queries: the queries.
         vectors: their vectors.
-        k: how many triples per query.
-        entity_k: how many entities per query.
-        kept: leaves out triples that do not help; None keeps all.
+        k: number of triples per query.
+        entity_k: number of entities per query.
+        kept: removes triples that do not help; None keeps all.
     """
     nearest = knowledge.triples.nearest(vectors, k)
     if not len(knowledge.triples.places):
@@ -77,13 +77,13 @@ def linked_by_nodes(knowledge: KnowledgeGraph, vectors: Vectors, k: int) -> list
 def linked_by_names(
     knowledge: KnowledgeGraph, queries: Sequence[str], encode: Callable[[list[str]], Vectors], k: int
 ) -> list[Linked]:
-    """Link queries to the entities nearest to each name in them, or to the query where it has none.
+    """Link queries to the entities nearest to each name in them, or to the query if it has none.
 
     Args:
         knowledge: the graph.
         queries: the queries.
         encode: returns the vectors of names.
-        k: how many entities per name.
+        k: number of entities per name.
     """
     names = [sorted(entities_by_rules(query)) or [query] for query in queries]
     distinct = list(dict.fromkeys(name for of_query in names for name in of_query))
@@ -107,7 +107,7 @@ def _from_triples(knowledge: KnowledgeGraph, triples: Rows, weights: Scores, sco
 
 
 def _linked(numbers: Rows, weights: Scores, scores: Scores | None = None) -> Linked:
-    """Entities with weights; of one that occurs twice the higher one counts."""
+    """Return entities with weights; the higher one of duplicates counts."""
     entities, place = np.unique(numbers, return_inverse=True)
     highest = np.zeros(len(entities))
     np.maximum.at(highest, place, weights)
@@ -118,6 +118,6 @@ def _linked(numbers: Rows, weights: Scores, scores: Scores | None = None) -> Lin
 
 
 def _scaled(scores: Scores, lowest: float) -> Scores:
-    """Scores from 0, that of the lowest of all, to 1, that of the first of these; 1 where all are equal."""
+    """Return scores scaled from 0, the lowest of all, to 1, the first of these; 1 if all are equal."""
     span = float(scores[0]) - lowest
     return (scores - lowest) / span if span > 0 else np.ones(len(scores))

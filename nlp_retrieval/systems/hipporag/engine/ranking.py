@@ -1,7 +1,7 @@
 """From linked entities to a ranking of passages: the walk as published, and the variant of three stages.
 
-Every passage gets a score, whatever is known about it: passages that no walk reaches follow those it reaches, in the order of
-their similarity to the query.
+Every passage gets a score, with or without knowledge: unreached passages follow reached ones, in the order of their similarity
+to the query.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from nlp_retrieval.systems.hipporag.engine.knowledge_graph import KnowledgeGraph
 from nlp_retrieval.systems.hipporag.engine.linking import Linked
 
 _FLOOR = 0.05
-"""In the product of three stages, what the least similar and what an unrelated passage keeps: no product is 0."""
+"""Lowest factor in the product of three stages, for the least similar or an unrelated passage, so that no product is 0."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class DenseScores:
 
     @property
     def scaled(self) -> Scores:
-        """From 0, the lowest, to 1, the highest; 1 where all are equal."""
+        """Return similarities scaled from 0, the lowest, to 1, the highest; 1 if all are equal."""
         if len(self.rows) == 0:
             return self.similarities
         span = self.similarities[0] - self.similarities[-1]
@@ -48,7 +48,7 @@ class DenseScores:
 
 @dataclass(frozen=True)
 class Ranked:
-    """What was found for one query, by row; deleted rows have no meaning.
+    """Ranking for one query, by row; values of deleted rows have no meaning.
 
     Args:
         scores: higher is better.
@@ -62,7 +62,7 @@ class Ranked:
 
 
 def restarts_of(linked: Linked, dense: DenseScores, passage_weight: float, n_rows: int) -> Restarts:
-    """Return where the walk of a query restarts: at its entities, and at all passages by similarity times a weight."""
+    """Return the restarts of a query's walk: its entities, and all passages by similarity times a weight."""
     rows, weights = linked.entities + n_rows, linked.weights
     if passage_weight > 0:
         order = np.argsort(dense.rows)
@@ -71,10 +71,10 @@ def restarts_of(linked: Linked, dense: DenseScores, passage_weight: float, n_row
 
 
 def walked(graph: WeightedGraph, restarts: Restarts, damping: float, epsilon: float | None) -> Scores:
-    """Return how often the walk is at each node, ``[nodes]``.
+    """Return the walk's share at each node, ``[nodes]``.
 
     Args:
-        graph: what it follows.
+        graph: to walk on.
         restarts: of one query.
         damping: probability of following a link.
         epsilon: of the local approximation; None for the exact ranks.
@@ -96,19 +96,19 @@ def ranked_by_walk(knowledge: KnowledgeGraph, dense: DenseScores, restarts: Rest
         knowledge: the graph.
         dense: similarities of all passages.
         restarts: of the walk.
-        nodes: ``[nodes]``, how often it is at each.
+        nodes: ``[nodes]``, the walk's share at each.
         passages: whether passages are nodes; if not, a passage's rank is the sum of those of its entities.
     """
     n_rows = knowledge.n_rows
     ranks = nodes[:n_rows] if passages else relevance_of(knowledge, nodes[n_rows:])
     scaled = dense.by_row(dense.scaled, n_rows)
-    # as float32: what differs only by rounding ties, and is then ordered by row
+    # as float32: values that differ only by rounding tie, and are ordered by row
     scores = np.where(ranks > 0, ranks.astype(np.float32).astype(np.float64), scaled - 2.0)
     return Ranked(scores, ranks, _shares(restarts, n_rows))
 
 
 def ranked_by_similarity(knowledge: KnowledgeGraph, dense: DenseScores) -> Ranked:
-    """Rank passages where no entity was linked: as if the walk always restarted, by similarity alone."""
+    """Rank passages if no entity was linked: by similarity alone, as if the walk always restarted."""
     scaled = dense.scaled
     shares = dense.by_row(scaled / (scaled.sum() or 1.0), knowledge.n_rows)
     scores = np.where(shares > 0, shares, -2.0)
@@ -123,9 +123,9 @@ def ranked_by_product(
     Args:
         knowledge: the graph.
         dense: similarities of all passages.
-        graph: what the walk followed.
+        graph: of the walk.
         linked: the entities of the query.
-        nodes: ``[nodes]``, how often the walk is at each.
+        nodes: ``[nodes]``, the walk's share at each.
         hops: entities further from those of the query than this many links do not count.
     """
     n_rows = knowledge.n_rows
@@ -138,7 +138,7 @@ def ranked_by_product(
 
 
 def relevance_of(knowledge: KnowledgeGraph, entities: Scores) -> Scores:
-    """Return per row the sum of what the entities have that its passage names."""
+    """Return per row the sum of the scores of the entities in its passage."""
     rows, named = knowledge.mentions.T
     return np.bincount(rows, entities[named], knowledge.n_rows).astype(np.float64)
 

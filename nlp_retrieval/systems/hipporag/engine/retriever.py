@@ -1,9 +1,9 @@
-"""HippoRAG 2: passages by a walk over a graph of what they say, from the triples that are near the query.
+"""HippoRAG 2: retrieval by a walk over a graph of passages' statements, from the triples near the query.
 
 Gutierrez et al., 2025, From RAG to Memory: Non-Parametric Continual Learning for Large Language Models
 (https://arxiv.org/abs/2502.14802). Nodes are the entities of all triples and the passages; the walk restarts at the entities
-of the triples nearest to the query and, much less, at all passages by their similarity to it. The triples come from elsewhere
-(:mod:`nlp_retrieval.systems.hipporag.knowledge`) when passages are indexed, and what is needed of them is kept in the index.
+of the triples nearest to the query and, much less, at all passages by their similarity to it. The triples come from a source of
+knowledge (:mod:`nlp_retrieval.systems.hipporag.knowledge`) at indexing, and the needed ones are stored in the index.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ from nlp_retrieval.systems.hipporag.engine.ranking import (
 from nlp_retrieval.systems.hipporag.knowledge.source import digest_of, joining_source_of, reads_knowledge, source_of
 from nlp_retrieval.text import fenced
 
-# The optional filter of triples: a language model says which of the triples near a query help to answer it.
+# Optional filter of triples: a language model chooses those near a query that help to answer it.
 #
-# It can only choose: triples are shown by number, and numbers that were not shown are not believed. A query without a usable
-# answer keeps all its triples.
+# It can only choose: triples are shown by number, and other numbers are ignored. A query without a usable answer keeps all its
+# triples.
 
 _MOST_QUERY = 2000
 _LIST = re.compile(r"\[[\d,\s]*\]")
@@ -111,7 +111,7 @@ def _numbered(knowledge: KnowledgeGraph, triples: Rows) -> str:
 
 
 def _read(_: Mapping[str, Any], answer: object) -> list[int] | None:
-    """The numbers in an answer, also where the list stands among other words; None where there is none."""
+    """Return the numbers in an answer, even if the list is among other words; None if there are none."""
     if isinstance(answer, str):
         found = _LIST.search(answer[:LONGEST_ANSWER])
         try:
@@ -123,14 +123,14 @@ def _read(_: Mapping[str, Any], answer: object) -> list[int] | None:
     return answer
 
 
-# Explains why a passage was found: the triples near the query, the entities they led to, and the passages on the way.
+# Explanations of results: the triples near the query, the entities they led to, and the passages on the way.
 
 KIND = "knowledge"
-"""The kind of steps between passages that speak of one entity, or of two that triples or synonyms link."""
+"""Kind of steps between passages that share an entity, or have two that triples or synonyms link."""
 
 
 class Explainer:
-    """Puts chains over one query's graph into words.
+    """Describes chains over one query's graph in words.
 
     Args:
         knowledge: the graph.
@@ -143,7 +143,7 @@ class Explainer:
         self._knowledge, self._linked, self._dense, self._items = knowledge, linked, dense, items
 
     def explanation(self, chain: LinkChain) -> Explanation:
-        """Put a chain into words; it begins at an entity of the query and ends at a passage."""
+        """Describe a chain in words; it begins at an entity of the query and ends at a passage."""
         n_rows = self._knowledge.n_rows
         places = [place for place, node in enumerate(chain.rows) if node < n_rows]
         passages = self._items.items(np.array([chain.rows[place] for place in places], np.int64))
@@ -159,7 +159,7 @@ class Explainer:
         return Explanation(item, self._similarity(row), (), strength)
 
     def _origin(self, entities: Sequence[int]) -> str:
-        """Return what leads from the query to the first passage of a chain."""
+        """Return the link from the query to the first passage of a chain, in words."""
         phrases = self._phrases(entities)
         first = entities[0] - self._knowledge.n_rows
         near = [
@@ -179,7 +179,7 @@ class Explainer:
         return [self._knowledge.phrase(node - self._knowledge.n_rows) for node in nodes]
 
     def _step(self, source: SearchableItem, target: SearchableItem, row: int, phrases: Sequence[str]) -> Step:
-        """A step to a passage, with a triple that it states of the last entity on the way."""
+        """Return a step to a passage, with a triple that it states about the last entity on the way."""
         for triple in self._knowledge.stated_by(row).tolist():
             shown = self._knowledge.shown(triple)
             subject, end = (self._knowledge.phrase(int(entity)) for entity in self._knowledge.ends[triple])
@@ -195,33 +195,33 @@ _QUERIES_AT_ONCE = 64
 
 
 class HippoRagRetriever(BaseRetriever):
-    """Follows what passages say of each other's entities, from the triples nearest to the query.
+    """Walks over passages and their entities, from the triples nearest to the query.
 
-    Whatever is known about them, all passages can be found: those that the walk does not reach follow in the order of their
-    similarity to the query, and where no triple is left all are ranked by it. After updates the graph is that of an index
-    built at once; only of an entity with more than 100 synonyms, some of which were deleted, fewer count until ``compact``.
+    All passages can be found, with or without knowledge: unreached ones follow in the order of their similarity to the query,
+    and if no triple is left all are ranked by it. After updates the graph is that of an index built at once, except that an
+    entity with more than 100 synonyms, some of them deleted, has fewer until ``compact``.
 
     Args:
         encoder: for queries, passages, phrases and triples: a model's hub name, a local folder, or an encoder.
         knowledge: a file of entities and triples by passage (see ``OpenIeFile``), or a knowledge store, as a file or database
             URL (with ``#`` and the beginning of an extraction's fingerprint, where it holds several); read when passages are
-            indexed and never when they are searched. The index is known by the digest of what is there: ``sha256:`` and the
-            digest can stand for it. Without it nothing is known about passages.
-        added_knowledge: the same for passages that join the index later; by default ``knowledge``, if it names one.
-        linking: what the query is linked to: ``triples`` as published, ``nodes`` (the entities nearest to it, an ablation), or
+            indexed and never when they are searched. The index stores the digest of its content: ``sha256:`` and the digest can
+            replace it. Without it nothing is known about passages.
+        added_knowledge: the same for passages that are added later; by default ``knowledge``, if it names one.
+        linking: targets of the query's links: ``triples`` as published, ``nodes`` (the entities nearest to it, an ablation), or
             ``entities``: those nearest to each name in the query; passages are then ranked by similarity times relevance, a
             variant of three stages that others describe as HippoRAG 2.
-        triple_k: how many triples, or with other linking entities (per name), are linked.
-        entity_k: from how many entities of the triples the walk starts.
-        lm: a language model that leaves out triples that do not help; one call a query.
-        passage_weight: how much the walk restarts at passages, compared with 1 for an entity that only one passage names. With
-            0 passages are no nodes, and are ranked by their entities.
+        triple_k: number of linked triples, or with other linking of entities (per name).
+        entity_k: number of entities of the triples that the walk starts from.
+        lm: a language model that removes triples that do not help; one call per query.
+        passage_weight: weight of restarts at passages, compared with 1 for an entity that only one passage names. With 0
+            passages are not nodes, and are ranked by their entities.
         damping: probability that the walk follows a link instead of restarting.
-        pagerank: ``exact`` passes over the whole graph, ``local`` looks only at the neighbourhood of the restarts.
-        epsilon: local: how much of the walk per link may be left unfollowed; smaller is closer and slower.
-        synonym_threshold: entities are synonyms from this cosine of their vectors on.
-        hops: ``entities``: how many links from those of the query other entities may be.
-        merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
+        pagerank: ``exact`` passes over the whole graph, ``local`` only over the neighbourhood of the restarts.
+        epsilon: for ``local``: share of the walk per link that may be ignored; smaller is more exact and slower.
+        synonym_threshold: least cosine of the vectors of synonyms.
+        hops: for ``entities``: largest distance of other entities from those of the query, in links.
+        merge: merging of sub-queries of one query: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
     """
 
     name = "hipporag"
@@ -335,7 +335,7 @@ class HippoRagRetriever(BaseRetriever):
         knowledge = self._graph_of_index
         ((linked, dense, ranked),) = self._ranked([query])
         explainer = Explainer(knowledge, linked, dense, items)
-        graph = self._graph.graph.weighted(WITH_PASSAGES)  # chains end at passages, also where walks do not go through them
+        graph = self._graph.graph.weighted(WITH_PASSAGES)  # chains end at passages, even if walks do not go through them
         total = float(self._restarts(linked, dense).weights.sum()) or 1.0
         chains = strongest_chains(graph, linked.entities + knowledge.n_rows, linked.weights / total, rows, self.damping)
         return [

@@ -1,8 +1,8 @@
-"""Entities that mean the same: pairs of phrases whose vectors are similar, found by range search.
+"""Synonymous entities: pairs of phrases with similar vectors, found by range search.
 
 Blocks of vectors are compared with blocks of vectors, so memory holds a block of products and the pairs found, never a matrix
 of all entities; and each entity keeps its :data:`MOST_SYNONYMS` best, so the pairs found never grow faster than the entities.
-Entities that join an index are compared with all, those that are there are not compared again.
+Added entities are compared with all; existing ones are not compared again.
 
 Up to :data:`EXACT_PAIRS` comparisons all pairs are compared, and whether a pair counts, and its similarity, depends on the two
 vectors alone, to the bit. Beyond, those that share a cell are (:mod:`nlp_retrieval.systems.hipporag.engine.cells`): the work
@@ -24,13 +24,13 @@ from nlp_retrieval.systems.hipporag.engine.cells import Cells
 from nlp_retrieval.systems.hipporag.engine.tables import Synonyms
 
 MOST_SYNONYMS = 100
-"""How many synonyms of an entity count at most: those most similar."""
+"""The most synonyms of an entity: the most similar ones."""
 
 SHORTEST = 3
 """A phrase of fewer letters and digits has no synonyms: "it" and "us" are similar to everything."""
 
 EXACT_PAIRS = 10**10
-"""Up to so many pairs are all compared: 100,000 entities at once, which takes less than encoding them."""
+"""The most pairs that are all compared: 100,000 entities at once, which takes less time than encoding them."""
 
 _ROUNDING = 1e-4
 _ROWS_AT_ONCE = 1024
@@ -43,14 +43,14 @@ _Pairs = tuple[Rows, Rows, NDArray[np.float32]]
 def synonyms_of(
     new: Vectors, new_hashes: Hashes, old: list[tuple[Vectors, Hashes]], threshold: float, most: int = MOST_SYNONYMS
 ) -> Synonyms:
-    """Find the synonyms of new entities, among themselves and among those that are there.
+    """Find the synonyms of new entities, among themselves and among existing ones.
 
     Args:
         new: ``[entities, dimension]``.
-        new_hashes: ``[entities]``, what they are known by.
-        old: vectors and hashes of entities that are there, in any number of blocks.
+        new_hashes: ``[entities]``, of the new entities.
+        old: vectors and hashes of existing entities, in any number of blocks.
         threshold: the least cosine, above 0.
-        most: how many per entity.
+        most: the most per entity.
 
     Returns:
         Each pair that is among the best of either of its two entities, with a new entity as source.
@@ -73,13 +73,13 @@ def synonyms_of(
 
 
 def best_synonyms(sources: Rows, targets: Rows, cosines: NDArray[np.float32], most: int = MOST_SYNONYMS) -> Mask:
-    """Say which pairs are among the best of either of their two entities.
+    """Return which pairs are among the best of either of their two entities.
 
     Args:
         sources: ``[pairs]``, numbers of entities that ascend with their hashes; each pair occurs once.
         targets: ``[pairs]``, the other entity of each.
         cosines: ``[pairs]``.
-        most: how many per entity.
+        most: the most per entity.
     """
     both = _foremost(np.r_[sources, targets], np.r_[targets, sources], np.r_[cosines, cosines], most)
     return both[: len(sources)] | both[len(sources) :]
@@ -121,7 +121,7 @@ def _near(vectors: Stack, some: Rows, others: Rows, threshold: float) -> Iterato
             cosines = np.empty(len(rows), np.float32)
             for piece in range(0, len(rows), _OTHERS_AT_ONCE):
                 here = slice(piece, piece + _OTHERS_AT_ONCE)
-                # not BLAS: each sum by itself, in one order, so that a pair's is the same in any block
+                # not BLAS: each sum separately, in one order, so that a pair's is the same in any block
                 np.einsum("ij,ij->i", part[rows[here]], block[columns[here]], out=cosines[here])
             near = cosines >= np.float32(threshold)
             yield numbers[rows[near]], other_numbers[columns[near]], cosines[near]
@@ -147,7 +147,7 @@ def _foremost(owner: Rows, other: Rows | Hashes, cosines: NDArray[np.float32], m
 
 
 def _directions(vectors: Vectors) -> Vectors:
-    """Vectors scaled to length 1; those of length 0 stay."""
+    """Return vectors scaled to length 1; those of length 0 stay."""
     lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
     scaled: Vectors = (vectors / np.where(lengths > 0, lengths, 1.0)[:, None]).astype(np.float32)
     return scaled

@@ -1,8 +1,7 @@
-"""What a segment of a knowledge graph holds, in flat files.
+"""Flat files of a segment of a knowledge graph.
 
-Entities and triples stand in the segment in which they were met first, with their texts and vectors; later segments, and the
-statements of all, name them by their hashes. So items that join an index encode only what is new, and nothing that is there
-is ever renumbered.
+Entities and triples are stored in the segment where they first occur, with their texts and vectors; later segments, and all
+statements, refer to them by hash. So added items encode only new texts, and existing data are never renumbered.
 """
 
 from __future__ import annotations
@@ -41,11 +40,11 @@ class TextColumn:
         return cls(np.frombuffer(b"".join(encoded), np.uint8), offsets_of([len(one) for one in encoded]))
 
     def __len__(self) -> int:
-        """Return how many texts there are."""
+        """Return the number of texts."""
         return len(self.offsets) - 1
 
     def n_letters(self) -> Rows:
-        """Return how many characters each text has, spaces not counted, ``[texts]``."""
+        """Return the number of characters of each text without spaces, ``[texts]``."""
         counted = np.zeros(len(self.data) + 1, np.int64)
         np.cumsum((self.data != ord(" ")) & (self.data & 0xC0 != 0x80), out=counted[1:])  # UTF-8's later bytes
         return counted[self.offsets[1:]] - counted[self.offsets[:-1]]
@@ -70,7 +69,7 @@ class Synonyms:
 
     @classmethod
     def joined(cls, parts: Sequence[Synonyms]) -> Synonyms:
-        """Put several lists one after another."""
+        """Concatenate several lists."""
         none = np.zeros(0, np.uint64)
         return cls(
             np.concatenate([none, *(part.sources for part in parts)]),
@@ -85,17 +84,17 @@ class Synonyms:
 
 @dataclass(frozen=True, eq=False)
 class KnowledgeTables:
-    """What one segment holds, besides its vectors.
+    """Tables of one segment, besides its vectors.
 
     Args:
-        known: ``[passages]``, whether anything was known about it.
-        entities: hashes of the entities met first here, ascending.
-        triples: hashes of the triples met first here, ascending.
+        known: ``[passages]``, whether the source knows it.
+        entities: hashes of the entities that first occur here, ascending.
+        triples: hashes of the triples that first occur here, ascending.
         ends: ``[triples, 2]``, hashes of their subjects and objects.
         texts: phrases of the entities, then predicates of the triples.
         rows: per statement its passage, counted from the segment's first, ascending.
         stated: per statement the hash of its triple, ascending within a passage.
-        synonyms: pairs of which at least one was met first here.
+        synonyms: pairs of which at least one first occurs here.
     """
 
     known: Mask

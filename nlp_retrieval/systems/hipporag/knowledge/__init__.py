@@ -1,1 +1,1 @@
-"""What passages say, as entities and triples: where it comes from, and how it is kept."""
+"""Knowledge of passages, as entities and triples: its sources and its store."""

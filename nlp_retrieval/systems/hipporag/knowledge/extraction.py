@@ -1,4 +1,4 @@
-"""What passages say, as a language model reads them."""
+"""Extraction of entities and triples from passages by a language model."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from nlp_retrieval.text import fenced
 if TYPE_CHECKING:
     from nlp_retrieval.lm import Outcome
 
-# The prompt by which a language model extracts what passages say, as a DSPy signature.
+# The prompt for the extraction, as a DSPy signature.
 
 
 class ExtractKnowledge(dspy.Signature):  # type: ignore[misc]  # DSPy has no types
@@ -63,12 +63,12 @@ class ExtractKnowledge(dspy.Signature):  # type: ignore[misc]  # DSPy has no typ
     )
 
 
-# Asking a language model what passages say: one call for entities and triples, of one passage or of several.
+# Asking the language model: one call for entities and triples, of one passage or of several.
 #
-# Answers are parsed as JSON and never evaluated. What an answer leaves out, or does not say in the right form, is asked again.
+# Answers are parsed as JSON and never evaluated. Missing or malformed parts are requested again.
 
 MOST_PASSAGES = 20
-"""The most passages in one call; an answer longer than 20,000 characters is cut, and then is none."""
+"""The most passages in one call; an answer longer than 20,000 characters is cut and thus unusable."""
 
 _ENTITIES = ("entities", "named_entities", "extracted_entities", "entity", "nodes")
 _TRIPLES = (
@@ -83,13 +83,13 @@ _SAYS_NOTHING = ReadKnowledge(PassageKnowledge((), ()))
 
 @dataclass(frozen=True)
 class ExtractedPassage:
-    """What came of one passage.
+    """Result for one passage.
 
     Args:
-        read: what it says; None without a usable answer.
-        tries: how often it was asked about.
+        read: its knowledge; None without a usable answer.
+        tries: number of requests.
         error: why there is no answer.
-        asked: whether it was: not after the endpoint was given up.
+        asked: whether it was requested; false once the endpoint was given up.
     """
 
     read: ReadKnowledge | None
@@ -99,16 +99,15 @@ class ExtractedPassage:
 
 
 class KnowledgeExtractor:
-    """Has a language model write down entities and triples.
+    """Extracts entities and triples with a language model.
 
     Failures of the endpoint are retried by the model's own settings (``retries``, ``backoff`` doubled with each). An answer
-    that cannot be used is asked for again at once, as often, because there is nothing to wait for.
+    that cannot be used is requested again at once, as often, because there is nothing to wait for.
 
     Args:
         lm: the model.
-        passages_per_call: how many passages it reads at once, 1 to 20. More are cheaper, and an answer that cannot be used
-            costs more.
-        passage_characters: of each passage that it is shown; the rest of a longer one is not read.
+        passages_per_call: number of passages per call, 1 to 20. More are cheaper, but an unusable answer costs more.
+        passage_characters: the most characters of each passage that are read.
 
     Raises:
         ConfigurationError: a number is out of range.
@@ -132,7 +131,7 @@ class KnowledgeExtractor:
 
     @property
     def extraction(self) -> Extraction:
-        """Return what determines the answers: prompt, model, temperature, how passages are shown; not where the model runs."""
+        """Return the settings that determine the answers: prompt, model, temperature, form of passages; not the endpoint."""
         settings = {
             "prompt": fingerprint_of_program(self._program),
             "temperature": self.lm.sampling[0],
@@ -143,12 +142,12 @@ class KnowledgeExtractor:
 
     @property
     def given_up(self) -> str | None:
-        """Why the model is not asked any more; None as long as it is."""
+        """Return why the model is no longer called; None while it is."""
         reason = self._line.given_up
         return None if reason is None else self.lm.hidden(reason)
 
     def extract(self, texts: Sequence[str]) -> list[ExtractedPassage]:
-        """Return what came of each passage, in order; asks the model of DSPy's settings, and raises nothing.
+        """Return the result of each passage, in order; calls the model of DSPy's settings, and never raises.
 
         Args:
             texts: at most ``passages_per_call``.
@@ -183,15 +182,15 @@ class KnowledgeExtractor:
 
 
 def read_or_explain(n_passages: int, answer: object) -> dict[int, ReadKnowledge] | None:
-    """Return what an answer says, by passage from 0, for those that it says it of in a form that can be read.
+    """Return the knowledge in an answer, by passage from 0, for those with readable entries.
 
     Args:
-        n_passages: how many it was asked about.
+        n_passages: number of requested passages.
         answer: text with a JSON object by number of passage, also within another object or as a list; of one passage, the
             entry alone will do.
 
     Returns:
-        None where nothing can be read.
+        None if nothing can be read.
 
     Raises:
         UnusableAnswerError: entities or triples are there, and none can be read; the message shows the first.
@@ -211,7 +210,7 @@ def read_or_explain(n_passages: int, answer: object) -> dict[int, ReadKnowledge]
 
 
 def _read_json(answer: str) -> object:
-    """The JSON object in a text, or the list where that begins first."""
+    """Return the JSON object in a text, or the list if that begins first."""
     begin = answer.find("[")
     if 0 <= begin < (answer.find("{") % (len(answer) + 1)):
         listed = read_object('{"": ' + answer[begin : answer.rfind("]") + 1] + "}")
@@ -221,7 +220,7 @@ def _read_json(answer: str) -> object:
 
 
 def _entries(value: object, n_passages: int, depth: int = 0) -> dict[int, Mapping[str, JsonValue]]:
-    """Return what is said of each passage, by its place; empty where that cannot be told."""
+    """Return the entries by position of the passage; empty if that is unclear."""
     if isinstance(value, Mapping):
         if any(_key_of(value, keys) for keys in (_ENTITIES, _TRIPLES)):
             return {0: value} if n_passages == 1 else {}
@@ -244,14 +243,14 @@ def _entries(value: object, n_passages: int, depth: int = 0) -> dict[int, Mappin
 
 
 def _key_of(entry: Mapping[str, JsonValue], keys: tuple[str, ...]) -> str | None:
-    """The first of some keys with something behind it; or else the first that is there."""
+    """Return the first of some keys with a value; else the first that exists."""
     present = [key for key in keys if key in entry]
     return next((key for key in present if entry[key]), present[0] if present else None)
 
 
 def _read_entry(entry: Mapping[str, JsonValue]) -> ReadKnowledge | None:
     entities, triples = _key_of(entry, _ENTITIES), _key_of(entry, _TRIPLES)
-    if triples is None:  # entities alone may be a part of an answer that breaks off; triples name theirs
+    if triples is None:  # entities alone may be part of a truncated answer; triples name theirs
         return None
     try:
         read = knowledge_from_json(entry[entities] if entities else [], entry[triples])
@@ -260,25 +259,25 @@ def _read_entry(entry: Mapping[str, JsonValue]) -> ReadKnowledge | None:
     return read
 
 
-# Calls under way at once, so that the next begins when one ends, and none that is stuck keeps the process from ending.
+# Concurrent calls: the next begins when one ends, and a stuck call does not keep the process from exiting.
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 
 def worked_on(tasks: Iterable[T], work: Callable[[T], R], n_workers: int) -> Iterator[tuple[T, R]]:
-    """Yield tasks with what came of them, as they are done, in whatever order.
+    """Yield tasks with their results, in the order of completion.
 
-    Of the tasks, two more than are under way are taken at most. When the caller stops, or is interrupted, no further task is
-    begun; what is under way goes on in threads that end with the process.
+    At most two more tasks are taken than are running. When the caller stops, or is interrupted, no further task is started;
+    running ones continue in threads that end with the process.
 
     Args:
         tasks: taken one by one, in the caller's thread.
         work: done in threads, each with a copy of the caller's context.
-        n_workers: how many tasks are worked on at once.
+        n_workers: number of concurrent tasks.
 
     Raises:
-        Exception: what ``work`` raises first.
+        Exception: the first that ``work`` raises.
     """
     waiting: Queue[T | None] = Queue()
     done: SimpleQueue[tuple[T, R] | BaseException] = SimpleQueue()
@@ -287,7 +286,7 @@ def worked_on(tasks: Iterable[T], work: Callable[[T], R], n_workers: int) -> Ite
         while (task := waiting.get()) is not None:
             try:
                 done.put((task, work(task)))
-            except BaseException as error:  # told by the caller's thread
+            except BaseException as error:  # raised in the caller's thread
                 done.put(error)
 
     contexts = [copy_context() for _ in range(n_workers)]
@@ -327,32 +326,32 @@ def _drop(waiting: Queue[T | None]) -> None:
         return
 
 
-# What came of a run of extraction, in numbers.
+# Summary of a run of extraction.
 
 _SHOWN = 3
 
 
 @dataclass(frozen=True)
 class ExtractionSummary:
-    """What came of one run of extraction, in numbers.
+    """Numbers of one run of extraction.
 
     Args:
         extraction_id: fingerprint of prompt, model and settings.
         model: the language model.
         documents: that were read.
-        kept: documents of these that the store had already, with this text.
-        extracted: documents that were read by the model in this run.
-        copied: documents whose text the store had under another id, or that have the text of another in this run.
-        failed: documents without a usable answer; the next run asks again.
-        not_asked: documents that were not asked about, because the endpoint was given up.
-        cut: documents that were longer than the model is shown.
+        kept: those of them that the store had already, with this text.
+        extracted: those that the model processed in this run.
+        copied: those whose text the store had under another id, or that share the text of another in this run.
+        failed: those without a usable answer; the next run retries them.
+        not_asked: those that were not requested, because the endpoint was given up.
+        cut: those that were longer than the part shown to the model.
         entities: in the documents that were extracted or copied.
         triples: in these.
-        dropped: entities and triples in the answers that were none.
-        seconds: that it took.
+        dropped: invalid entities and triples in the answers.
+        seconds: duration.
         calls: calls, tokens and failures of the model.
-        stopped: why it ended early; empty where it did not.
-        reasons: why documents have no usable answer, with how many have each; the commonest first.
+        stopped: why it ended early; empty if it did not.
+        reasons: for missing usable answers, with their numbers, the commonest first.
     """
 
     extraction_id: str
@@ -374,7 +373,7 @@ class ExtractionSummary:
 
     @property
     def reasons_told(self) -> str:
-        """The three commonest reasons on one line, such as ``35 times the endpoint gave none: connection refused``."""
+        """Return the three commonest reasons on one line, such as ``35 times the endpoint gave none: connection refused``."""
         more = len(self.reasons) - _SHOWN
         shown = "; ".join(f"{number:,} times {reason}" for reason, number in list(self.reasons.items())[:_SHOWN])
         return shown + (f"; and {more:,} other reasons" if more > 0 else "")
@@ -386,7 +385,7 @@ class ExtractionSummary:
 
     @property
     def per_minute(self) -> float:
-        """Documents extracted or copied in a minute."""
+        """Return the number of documents extracted or copied per minute."""
         return 60 * (self.extracted + self.copied) / self.seconds if self.seconds else 0.0
 
     def to_dict(self) -> dict[str, Any]:
@@ -394,11 +393,11 @@ class ExtractionSummary:
         return asdict(self)
 
 
-# Extracting what the passages of a corpus say into a store, as far as it is not there yet.
+# Extraction of missing passages of a corpus into a store.
 #
-# A run needs to remember nothing of earlier ones: what is missing is asked of the store, by id and text, so it may be killed
-# at any time, and another may run beside it. Results are committed by batches, together with the counters. What was answered
-# but not committed is not paid again, because the model keeps its good answers on disk.
+# A run needs no state of earlier ones: the store tells what is missing, by id and text, so a run may be killed at any time, and
+# another may run concurrently. Results are committed in batches, together with the counters. Uncommitted answers are not paid
+# for again, because the model caches its good answers on disk.
 
 _LOOKED_UP_AT_ONCE = 500
 _MOST_REASONS = 20
@@ -410,19 +409,19 @@ Same = list[SearchableItem]
 def extract_knowledge(
     items: Iterable[SearchableItem], store: KnowledgeStore, extractor: KnowledgeExtractor, *, commit_every: int = 100
 ) -> ExtractionSummary:
-    """Have a language model extract what the passages of a corpus say, as far as a store does not have it yet.
+    """Extract entities and triples from the passages of a corpus that a store lacks, with a language model.
 
     Memory holds a few hundred passages.
 
     Args:
         items: the corpus, with ids of its own.
-        store: where the knowledge is kept; another prompt or model is another extraction in it.
-        extractor: what asks the model, as often at once as the model's ``calls_at_once`` says.
-        commit_every: after how many passages results are committed.
+        store: of the knowledge; another prompt or model is another extraction in it.
+        extractor: calls the model, with the concurrency of the model's ``calls_at_once``.
+        commit_every: number of passages per commit.
 
     Raises:
         SourceError: the store cannot be read.
-        OutputError: the store cannot be written; what was committed is kept.
+        OutputError: the store cannot be written; committed results are kept.
         ConfigurationError: ``commit_every`` is below 1, or the model's key is not set.
     """
     if commit_every < 1:
@@ -437,7 +436,7 @@ def extract_knowledge(
                 run.came(group, found)
             run.commit("failed" if extractor.given_up else "completed")
         except BaseException:
-            # what was interrupted within a transaction may hold its lock as long as this error is told
+            # an interrupted transaction may hold its lock until this error is reported
             if run.between_transactions:
                 with suppress(RetrievalError):
                     run.commit("failed")
@@ -446,7 +445,7 @@ def extract_knowledge(
 
 
 class _Extraction:
-    """One run under way."""
+    """A running extraction."""
 
     def __init__(
         self, store: KnowledgeStore, extractor: KnowledgeExtractor, commit_every: int, calls: CallCounter, advance: Advance
@@ -462,7 +461,7 @@ class _Extraction:
         self._begin = time.perf_counter()
 
     def groups(self, items: Iterable[SearchableItem]) -> Iterator[list[Same]]:
-        """Yield what goes into one call, until the model is given up."""
+        """Yield the documents of each call, until the model is given up."""
         waiting: list[Same] = []
         size = self._extractor.passages_per_call
         source = iter(items)
@@ -479,7 +478,7 @@ class _Extraction:
         return self._extractor.extract([_text(same[0]) for same in group])
 
     def came(self, group: list[Same], found: list[ExtractedPassage]) -> None:
-        """Note what came of a group, and commit where there is enough of it."""
+        """Record the results of a group, and commit if there are enough."""
         for same, one in zip(group, found, strict=True):
             if not one.asked:
                 self._count["not_asked"] += len(same)
@@ -494,7 +493,7 @@ class _Extraction:
             self.commit()
 
     def commit(self, status: str = "in_progress") -> None:
-        """Write what is noted, and how far the run is."""
+        """Write the recorded results, and the progress of the run."""
         counts = dict(sorted(self._count.items()))
         waiting = counts.get("failed", 0) + counts.get("not_asked", 0)
         done = sum(counts.get(name, 0) for name in ("kept", "extracted", "copied"))
@@ -504,7 +503,7 @@ class _Extraction:
         self._records = []
 
     def summary(self) -> ExtractionSummary:
-        """Return what came of it."""
+        """Return the summary of the run."""
         counts: dict[str, Any] = dict(self._count)
         return ExtractionSummary(
             self.extraction.extraction_id,
@@ -517,7 +516,7 @@ class _Extraction:
         )
 
     def _missing(self, chunk: list[SearchableItem]) -> list[Same]:
-        """The documents of a chunk that are to be asked about, by their texts; those whose text is known are noted."""
+        """Return the documents of a chunk to request, by their texts; record those whose text is known."""
         with self._transaction():
             asked = self._store.missing(self.extraction, chunk)
             missing = [item for item, is_missing in zip(chunk, asked, strict=True) if is_missing]

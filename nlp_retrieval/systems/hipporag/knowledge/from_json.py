@@ -1,9 +1,9 @@
-"""Entities and triples as JSON has them, from a file or a language model, checked before anybody believes them.
+"""Entities and triples from JSON of a file or a language model, after validation.
 
 Models write a triple as a list, as an object (``{"subject": ..., "predicate": ..., "object": ...}``) or as one text
-(``a | b | c``), an entity as a text, a pair or an object. What can be read in one way only is read. What is no list is
-refused. Within a list, what is no entity or no triple is left out and counted: a number, a triple without three parts, an empty
-or endless text, and whatever stands behind the most that one passage may say.
+(``a | b | c``), an entity as a text, a pair or an object. Unambiguous forms are read. Values other than lists are refused.
+Invalid entities or triples in a list are dropped and counted: a number, a triple without three parts, an empty or overlong
+text, and anything beyond the most statements of one passage.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ MAX_STATEMENTS = 1_000
 
 
 ENTITY_TYPES = frozenset({"person", "place", "organization", "concept"})
-"""What an entity may be said to be."""
+"""Types of entities."""
 
 UNKNOWN_TYPE = "unknown"
-"""What any other is."""
+"""Type of all other entities."""
 
 _NAMES = ("text", "name", "entity", "mention", "title", "value", "surface", "word", "span", "label", "id")
 _TYPES = ("type", "entity_type", "category", "class", "kind", "label")
@@ -44,13 +44,13 @@ _MOST_PARTS = 16
 
 @dataclass(frozen=True)
 class ReadKnowledge:
-    """What was read.
+    """Result of reading.
 
     Args:
-        knowledge: all that is sound.
-        dropped: how many entities and triples were left out. Repeated ones are not counted.
-        unread: the first of the entities, or of the triples, where there are some and none of them could be read; else None.
-        types: what entities are, of ``ENTITY_TYPES``, by name, as far as it is told.
+        knowledge: all valid statements.
+        dropped: number of invalid entities and triples. Repeated ones are not counted.
+        unread: the first of the entities, or of the triples, if there are some and none could be read; else None.
+        types: of entities, in ``ENTITY_TYPES``, by name, as far as given.
     """
 
     knowledge: PassageKnowledge
@@ -60,7 +60,7 @@ class ReadKnowledge:
 
 
 def knowledge_from_json(entities: JsonValue, triples: JsonValue) -> ReadKnowledge:
-    """Read what one passage says.
+    """Read the knowledge of one passage.
 
     Args:
         entities: a list of texts, of pairs of a text and its type, or of objects; or an object of types by name, or of lists
@@ -87,14 +87,14 @@ def knowledge_from_json(entities: JsonValue, triples: JsonValue) -> ReadKnowledg
 
 
 def _listed(value: JsonValue) -> JsonValue:
-    """The values of an object whose values are lists or objects, such as numbered triples; anything else as it is."""
+    """Return the values of an object of lists or objects, such as numbered triples; anything else unchanged."""
     if isinstance(value, dict) and value and all(isinstance(part, list | dict) for part in value.values()):
         return list(value.values())
     return value
 
 
 def _listed_entities(value: JsonValue) -> JsonValue:
-    """Names by type, and types by name, as a list of pairs; anything else as it is."""
+    """Return names by type, or types by name, as a list of pairs; anything else unchanged."""
     if not isinstance(value, dict) or not value:
         return value
     if all(isinstance(part, list) for part in value.values()):
@@ -112,7 +112,7 @@ def _listed_entities(value: JsonValue) -> JsonValue:
 
 
 def _entity(value: JsonValue) -> tuple[str, str] | None:
-    """A name and its type; None for what is no name."""
+    """Return a name and its type; None if it is not a name."""
     type_: JsonValue = ""
     if isinstance(value, dict):
         fields = _fields(value)
@@ -134,7 +134,7 @@ def _is_type(value: JsonValue) -> bool:
 
 
 def _phrase(value: JsonValue) -> str | None:
-    """A text on one line without control characters; None for what is no name."""
+    """Return a text on one line without control characters; None if it is not a name."""
     if not isinstance(value, str) or len(value) > MAX_CHARACTERS or find_lone_surrogate(value) is not None:
         return None
     return printable(" ".join(value.split())) or None
@@ -149,7 +149,7 @@ def _triple(value: JsonValue) -> Triple | None:
 
 
 def _part(value: JsonValue) -> str | None:
-    """A part of a triple, which may be an entity with its type."""
+    """Return a part of a triple, which may be an entity with its type."""
     if isinstance(value, dict):
         entity = _entity(value)
         return None if entity is None else entity[0]
@@ -157,7 +157,7 @@ def _part(value: JsonValue) -> str | None:
 
 
 def _parts_of(value: JsonValue) -> Sequence[JsonValue]:
-    """The parts of a triple in whatever form it has; none where that could be read in more than one way."""
+    """Return the parts of a triple in any form; empty if it is ambiguous."""
     if isinstance(value, str):
         return _split(value)
     if isinstance(value, dict):
@@ -169,7 +169,7 @@ def _parts_of(value: JsonValue) -> Sequence[JsonValue]:
         return [fields[subject], *_predicate(fields, subject, object_), fields[object_]] if subject and object_ else ()
     if not isinstance(value, list):
         return ()
-    # a number before or after the three is a count, or how sure the model is
+    # a number before or after the three is a count or a confidence
     begin = len(value) > 3 and isinstance(value[0], int | float)
     end = len(value) > 3 + begin and (value[-1] is None or isinstance(value[-1], int | float))
     return value[begin : len(value) - end]
@@ -190,7 +190,7 @@ def _fields(value: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
 
 
 def _split(text: str) -> Sequence[JsonValue]:
-    """The parts of a triple that is one text: ``a | b | c``, ``(a, b, c)``, ``a -> b -> c``, ``(a)-[b]->(c)``."""
+    """Return the parts of a triple that is one text: ``a | b | c``, ``(a, b, c)``, ``a -> b -> c``, ``(a)-[b]->(c)``."""
     if len(text) > 4 * MAX_CHARACTERS:
         return ()
     bare, commas = text.strip(), False

@@ -1,6 +1,6 @@
-"""Files of open information extraction as others publish them, read as a source of knowledge.
+"""Published files of open information extraction as a source of knowledge.
 
-Two formats, plain or gzip, told apart by what is in the file:
+Two formats, plain or gzip, distinguished by their content:
 
 - HippoRAG's (Gutierrez et al., 2025): one JSON object, ``{"docs": [{"passage", "extracted_entities", "extracted_triples"}]}``,
   with passages as title, line end, text. A passage is found by its text; ``idx`` is not used.
@@ -41,7 +41,7 @@ __all__ = ["OpenIeFile"]
 
 @dataclass(frozen=True)
 class _Known:
-    """What stands in the file about one passage; None for what it does not tell of the passage itself."""
+    """Entry of the file for one passage; None for missing parts of the passage itself."""
 
     knowledge: PassageKnowledge
     title: str | None = None
@@ -57,10 +57,10 @@ class _Known:
 
 
 class OpenIeFile:
-    """What the passages of a corpus say, from one published file, which is read at once and held in memory.
+    """Knowledge of the passages of a corpus, from one published file, which is read at once and held in memory.
 
-    Statements that are none (numbers, triples without three parts, more than 1,000 a passage) are left out, and a warning
-    counts them. Of JSON lines without texts only id and title are compared, so a changed text goes unnoticed.
+    Invalid statements (numbers, triples without three parts, more than 1,000 per passage) are dropped, and a warning counts
+    them. For JSON lines without texts only id and title are compared, so a changed text goes unnoticed.
 
     Args:
         path: HippoRAG's JSON object (at most 1 GiB), or JSON lines.
@@ -86,7 +86,7 @@ class OpenIeFile:
         return len(self._by_id) + len(self._by_text)
 
     def of(self, items: Sequence[SearchableItem]) -> list[PassageKnowledge | None]:
-        """Return what each item says, in their order; None for an item that the file has nothing about, or another text of."""
+        """Return the knowledge of each item, in order; None for an item that the file lacks, or has with another text."""
         return [self._of(item) for item in items]
 
     def _of(self, item: SearchableItem) -> PassageKnowledge | None:
@@ -147,7 +147,7 @@ def _is_json_lines(path: str | Path) -> bool:
     try:
         row = parse_json(line)
     except ValueError:
-        # the line of an object that goes on, or is broken: which of the two is told by whoever reads the whole
+        # the line of an object that continues, or is broken: reading the whole file decides
         return b'"doc_id"' in line[:4096] and b'"docs"' not in line[:4096]
     return isinstance(row, dict) and "docs" not in row
 

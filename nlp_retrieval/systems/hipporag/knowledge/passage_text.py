@@ -1,6 +1,6 @@
-"""When a passage is still the one that knowledge was extracted from: by what it says, not by its id.
+"""Identity of a passage for its knowledge: by text, not by id.
 
-Title and content count as one text, and white space only as that there is some; files and databases break lines differently.
+Title and content count as one text, and any white space as equal, since files and databases break lines differently.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ __all__ = ["passage_hash", "passage_text"]
 
 
 def passage_text(title: str, content: str) -> str:
-    """Return what is read of a passage: the title, if there is one, on a line of its own, then the content."""
+    """Return the text of a passage to read: the title, if there is one, on a line of its own, then the content."""
     return f"{title}\n{content}" if title else content
 
 

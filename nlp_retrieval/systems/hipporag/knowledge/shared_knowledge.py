@@ -1,4 +1,4 @@
-"""Links between passages of which a source of knowledge says that they speak of the same entity: a kind of links for graphs."""
+"""Links between passages with the same entity by a source of knowledge: a kind of links for graphs."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class SharedKnowledge(SharedEntities):
 
     Args:
         knowledge: a file of entities and triples by passage (see ``OpenIeFile``), or a knowledge store (see
-            ``HippoRagRetriever``), read when passages are indexed. The index is known by the digest of what is there:
-            ``sha256:`` and the digest can stand for it.
+            ``HippoRagRetriever``), read when passages are indexed. The index stores the digest of its content:
+            ``sha256:`` and the digest can replace it.
         max_passages: an entity that more passages name links nothing.
         weight: of walking a link.
     """
@@ -50,7 +50,7 @@ class SharedKnowledge(SharedEntities):
         return super().recorded_config | {"knowledge": digest_of(self.knowledge)}
 
     def extracted(self, items: ItemTable, terms: PassageTerms | None = None) -> Extracted:
-        """Find the links, and which passages name which entity.
+        """Return the links, and the entities of the passages.
 
         Raises:
             SourceError: the file is none of entities and triples.
@@ -89,6 +89,6 @@ def _known(source: KnowledgeSource | None, items: list[SearchableItem]) -> list[
 
 
 def _phrases(knowledge: PassageKnowledge) -> set[str]:
-    """The phrases of all that a passage names."""
+    """Return the phrases of all entities of a passage."""
     ends = [end for triple in knowledge.triples for end in (triple.subject, triple.object)]
     return {phrase_of(name) for name in [*knowledge.entities, *ends]} - {""}

@@ -1,4 +1,4 @@
-"""Where the knowledge of an index comes from: a file, a knowledge store, or an index that holds it, known by a digest."""
+"""Sources of the knowledge of an index: a file, a knowledge store, or an index that holds it, identified by a digest."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _computing = Lock()
 
 
 def _is_held(knowledge: str) -> bool:
-    """Return whether it names what an index holds, and nothing that could be opened."""
+    """Return whether it names the content of an index, not a source to open."""
     return _HELD.fullmatch(knowledge) is not None
 
 
 def digest_of(knowledge: str | None) -> str | None:
-    """Return ``sha256:<digest>`` of a file of knowledge, or of what an extraction in a store holds.
+    """Return ``sha256:<digest>`` of a file of knowledge, or of an extraction in a store.
 
     That of a file is computed again only when the file changes, that of a store each time.
 
@@ -60,7 +60,7 @@ def source_of(knowledge: str | None) -> KnowledgeSource | None:
 
     Args:
         knowledge: a file of entities and triples; or a knowledge store, as the path of its SQLite file, a database URL or
-            ``env:NAME``. ``#`` and how the fingerprint of an extraction begins choose one of several in a store.
+            ``env:NAME``. ``#`` and the beginning of an extraction's fingerprint choose one of several in a store.
 
     Raises:
         ConfigurationError: it is no source but the digest of one; or the store does not hold the extraction, or more than one
@@ -76,7 +76,7 @@ def source_of(knowledge: str | None) -> KnowledgeSource | None:
 
 
 def joining_source_of(knowledge: str | None, added: str | None = None) -> KnowledgeSource | None:
-    """Open the source of items that join an index; None where all that is named is what the index holds.
+    """Open the source of added items; None if only the content of the index is named.
 
     Args:
         knowledge: the source of the index.
@@ -90,7 +90,7 @@ def _read_file(path: Path) -> OpenIeFile:
     try:
         before = state_of(path.stat())
     except (OSError, ValueError):
-        return OpenIeFile(path)  # which says what is wrong with it
+        return OpenIeFile(path)  # which raises the proper error
     read = OpenIeFile(path)
     if state_of(path.stat()) != before:
         raise SourceError(f"{path} changed while it was read, so that nothing says what was read; try again when it is whole")
@@ -98,7 +98,7 @@ def _read_file(path: Path) -> OpenIeFile:
 
 
 def _stored(knowledge: str) -> StoredKnowledge | None:
-    """Open an extraction in a store; None where what is named is no store."""
+    """Open an extraction in a store; None if it is not a store."""
     named = None if _is_sqlite(knowledge) else _EXTRACTION.fullmatch(knowledge)
     url, extraction = (knowledge, None) if named is None else named.groups()
     is_store = "://" in url or url.startswith("env:") or _is_sqlite(url)

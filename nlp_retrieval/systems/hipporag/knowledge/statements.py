@@ -1,7 +1,7 @@
-"""What one passage says: its entities, and its statements as triples of subject, predicate and object.
+"""Knowledge of one passage: its entities, and its statements as triples of subject, predicate and object.
 
-That is open information extraction. Whatever gives them, a language model or a file, is not trusted: sizes are limited, and a
-text is a text, never a number and never evaluated.
+This is open information extraction. Its source, a language model or a file, is not trusted: sizes are limited, and texts are
+only strings, never numbers and never evaluated.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class Triple:
 
 @dataclass(frozen=True)
 class PassageKnowledge:
-    """What one passage says.
+    """Knowledge of one passage.
 
     Args:
-        entities: names as the passage has them, each once, in order of first appearance.
-        triples: statements, each once, in order. Their subjects and objects need not stand among the entities.
+        entities: names as written in the passage, each once, in order of first appearance.
+        triples: statements, each once, in order. Their subjects and objects need not be among the entities.
     """
 
     entities: tuple[str, ...]
@@ -37,18 +37,18 @@ class PassageKnowledge:
 
 
 def phrase_of(text: str) -> str:
-    """Return a name, or a part of a triple, as it is compared: its words without case, accents and punctuation.
+    """Return a name, or a part of a triple, for comparison: its words without case, accents and punctuation.
 
-    Empty where it has no words. So "Erik Hort" and "ERIK HORT'S" are one entity.
+    Empty if it has no words. So "Erik Hort" and "ERIK HORT'S" are one entity.
     """
     return " ".join(words_of(text))
 
 
 class KnowledgeSource(Protocol):
-    """Where the knowledge of passages is looked up: a store, or a published file."""
+    """Source of the knowledge of passages: a store, or a published file."""
 
     def of(self, items: Sequence[SearchableItem]) -> list[PassageKnowledge | None]:
-        """Return what each item says, in their order; None for an item that the source has nothing about.
+        """Return the knowledge of each item, in order; None for an item that the source lacks.
 
-        An item is known by what it says (title and text), not by its id alone: one that was changed since is not known.
+        An item is identified by title and text, not by its id alone: one that has changed since is not known.
         """

@@ -1,1 +1,1 @@
-"""The tables of documents, their chunks with vectors, and relations between chunks, in a PostgreSQL with pgvector."""
+"""Tables of documents, their chunks with vectors, and relations between chunks, in a PostgreSQL with pgvector."""

@@ -1,6 +1,6 @@
-"""Documents, their chunks with vectors, and relations between chunks, as a store of its own in PostgreSQL.
+"""Store of documents, their chunks with vectors, and relations between chunks, in PostgreSQL.
 
-Tables that somebody else made are read as they are, and never altered unless ``migrate(adopt=True)`` says so.
+Tables made by other programs are read as they are, and altered only by ``migrate(adopt=True)``.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ _CHUNKS_TOGETHER = 500
 class ChunkTables(ChunkReader):
     """The tables ``documents``, ``doc_chunks`` and ``logical_relationships`` of a PostgreSQL with pgvector.
 
-    Everything is written in transactions, so a process that is killed leaves a whole store. Several may write at once. A
-    password in the URL is in no ``repr``, message or log.
+    Everything is written in transactions, so a killed process leaves a consistent store. Several may write at once. A
+    password in the URL appears in no ``repr``, message or log.
 
     Args:
         url: ``postgresql://user@host/database``, or ``env:NAME``, the name of an environment variable that holds it.
         schema: of the tables. None: the first of the search path.
-        create: whether to make the tables where they are missing, and to bring older ones of ours to this version.
-        dimensions: how many numbers the vectors of a column have, where the tables are made; by default 768 of
-            ``transformer_embedding``, 300 of ``word2vec_embedding`` and 384 of ``hoprag_embedding``.
+        create: whether to create missing tables, and to upgrade older ones of this package.
+        dimensions: of the vectors by column, if the tables are created; by default 768 for ``transformer_embedding``, 300 for
+            ``word2vec_embedding`` and 384 for ``hoprag_embedding``.
 
     Raises:
         DependencyError: SQLAlchemy, psycopg or Alembic is not installed.
-        SourceError: the database cannot be opened, or has no such tables with the columns that are needed.
-        IndexMismatchError: tables of ours have another version.
-        OutputError: the tables cannot be made.
+        SourceError: the database cannot be opened, or lacks the tables or needed columns.
+        IndexMismatchError: the tables are of this package, but of another version.
+        OutputError: the tables cannot be created.
     """
 
     def __init__(
@@ -69,16 +69,16 @@ class ChunkTables(ChunkReader):
     def migrate(
         cls, url: str, *, schema: str | None = None, adopt: bool = False, dimensions: Mapping[str, int] | None = None
     ) -> ChunkTables:
-        """Make the tables or bring them to this version, all in one transaction, and open them.
+        """Create the tables or upgrade them to this version, all in one transaction, and open them.
 
         Args:
             url: as of :class:`ChunkTables`.
             schema: as of :class:`ChunkTables`.
-            adopt: whether tables that somebody else made get what they lack; what they have stays as it is.
+            adopt: whether to add missing columns to tables made by other programs; existing ones stay unchanged.
             dimensions: as of :class:`ChunkTables`.
 
         Raises:
-            SourceError: the tables are somebody else's and ``adopt`` is False, or there is no pgvector.
+            SourceError: the tables were made by another program and ``adopt`` is False, or there is no pgvector.
             IndexMismatchError: they are newer than this program.
             OutputError: the database cannot be written.
         """
@@ -94,21 +94,21 @@ class ChunkTables(ChunkReader):
         encoders: Mapping[str, EncodesPassages] | None = None,
         vectors: Mapping[str, NDArray[Any]] | None = None,
     ) -> WrittenChunks:
-        """Write items as chunks, in place of those of the same ids, whole documents in a transaction.
+        """Write items as chunks, replacing those of the same ids, whole documents in a transaction.
 
-        Items of one document (``document`` in their metadata) follow one another; an item without is a document of its own. An
-        id that is no UUID becomes one that follows from it, and comes back as it was.
+        Items of one document (``document`` in their metadata) must be consecutive; an item without is a document of its own. An
+        id that is not a UUID is mapped to one, and restored when it is read.
 
         Args:
-            items: streamed; those of one document, or of some small ones, are held in memory at a time.
+            items: streamed; those of one document, or of a few small ones, are in memory at a time.
             encoders: of the vectors, by column.
-            vectors: ``[items, dimension]`` by column, where they are there already. One of zeros is taken for none.
+            vectors: ``[items, dimension]`` by column, if they exist already. A zero vector counts as none.
 
         Raises:
             ItemError: an item cannot be stored; documents before its own are written.
             QueryError: there is no such column.
             ModelError: vectors are not finite, or not of the column's dimension.
-            OutputError: the database cannot be written; documents before this one are.
+            OutputError: the database cannot be written; documents before this one are written.
         """
         from nlp_retrieval.systems.policy.chunk_tables.writing import (
             WrittenChunks,
@@ -138,10 +138,10 @@ class ChunkTables(ChunkReader):
         return WrittenChunks(n_documents, n_chunks, zero)
 
     def delete_document(self, document: str) -> int:
-        """Delete a document with its chunks and their relations; return how many chunks it had.
+        """Delete a document with its chunks and their relations; return the number of its chunks.
 
         Args:
-            document: as in the items' metadata; of an item without, the item's id.
+            document: as in the items' metadata; for an item without, the item's id.
 
         Raises:
             ItemError: there is none.
@@ -167,10 +167,10 @@ class ChunkTables(ChunkReader):
         return self._server.write(delete)
 
     def write_relations(self, relations: Iterable[ChunkRelation]) -> int:
-        """Write relations in place of those of the same chunks and type, thousands in a transaction; return how many.
+        """Write relations, replacing those of the same chunks and type, thousands in a transaction; return their number.
 
         Raises:
-            ItemError: one leads from or to a chunk that is not there.
+            ItemError: a relation leads from or to a chunk that does not exist.
             OutputError: the database cannot be written; earlier transactions are kept.
         """
         from nlp_retrieval.systems.policy.chunk_tables.relations import write_relations
@@ -184,7 +184,7 @@ class ChunkTables(ChunkReader):
         return count
 
     def index_vectors(self, column: str) -> None:
-        """Make an HNSW index over a column of vectors, for similarities that need not be exact.
+        """Create an HNSW index over a column of vectors, for approximate similarities.
 
         Raises:
             QueryError: there is no such column.

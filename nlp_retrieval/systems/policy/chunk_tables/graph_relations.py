@@ -1,6 +1,6 @@
-"""Relations of the table as the graph walks them, by rows of items, and relations that the graph found as the table keeps them.
+"""Conversion of relations between the table, by ids of items, and the graph, by rows of items.
 
-Where a relation shows in both texts, and what it carries over, travels in its metadata under ``evidence``.
+The spans of a relation in both texts, and the share carried over, are in its metadata under ``evidence``.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ __all__ = ["chunk_relations", "graph_relations"]
 
 
 def chunk_relations(relations: Relations, item_ids: Sequence[str], method: str = "nlp_retrieval") -> Iterator[ChunkRelation]:
-    """Yield relations that were found between rows as relations between items.
+    """Yield relations between rows as relations between items.
 
     Args:
         relations: by rows.
         item_ids: of all rows.
-        method: how they were found; kept with each.
+        method: that found them; stored with each.
     """
     for number in range(len(relations)):
         one = relations.at(number)
@@ -41,7 +41,7 @@ def graph_relations(relations: Iterable[ChunkRelation], rows: Mapping[str, int])
         rows: of the items, by their ids.
 
     Raises:
-        ItemError: one leads from or to an item that has no row; the message names the first.
+        ItemError: a relation leads from or to an item without a row; the message names the first.
     """
     made: list[Relation] = []
     missing: list[str] = []

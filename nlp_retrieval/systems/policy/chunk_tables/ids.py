@@ -1,7 +1,7 @@
-"""How ids of items and documents become the UUIDs of rows, and come back.
+"""Mapping of ids of items and documents to UUIDs of rows, and back.
 
-A canonical UUID stays itself. Any other id becomes the UUID of version 5 that follows from it, and a row of ours also keeps the
-id, which is believed only where the row's UUID follows from it.
+A canonical UUID stays unchanged. Any other id is mapped to its UUID of version 5, and rows of this package also store the id,
+which counts only if it maps to the row's UUID.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What the tables of a schema look like: made by us, in which version, or by somebody else, with which columns and vectors.
+"""Layout of the tables of a schema: their origin, version, columns and vectors.
 
-Nothing is believed of tables but what PostgreSQL's own catalogue says of them.
+It comes from PostgreSQL's own catalogue alone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ VERSION_TABLE = "chunk_tables_version"
 ONE_PLACE = "country_stands_in_one_place"
 
 DIMENSIONS = {"transformer_embedding": 768, "word2vec_embedding": 300, "hoprag_embedding": 384}
-"""The columns for vectors, and how many numbers one has unless something else is asked for."""
+"""Columns of vectors, and their default dimensions."""
 
 VECTOR_COLUMNS = tuple(DIMENSIONS)
 
@@ -31,7 +31,7 @@ _NEEDED = {
     RELATIONS: ("source_chunk_id", "target_chunk_id", "relationship_type", "confidence_score"),
 }
 _VECTOR_TYPES = {"vector": "vector", "halfvec": "halfvec", "_float4": "vector", "_float8": "vector", "_int4": "vector"}
-"""Types of columns that hold vectors, and the one of pgvector that they are compared as."""
+"""Types of columns that hold vectors, and the types of pgvector for their comparison."""
 
 
 MAKE_THEM = "have it made: ChunkTables(url, create=True) in Python"
@@ -42,8 +42,8 @@ class FoundColumn:
     """A column.
 
     Args:
-        type: as the catalogue calls it: ``uuid``, ``vector``, ``jsonb``, ``_float4`` for a list of floats.
-        dimension: of vectors, where the column says it.
+        type: as in the catalogue: ``uuid``, ``vector``, ``jsonb``, ``_float4`` for a list of floats.
+        dimension: of vectors, if the column has one.
     """
 
     type: str
@@ -51,7 +51,7 @@ class FoundColumn:
 
     @property
     def compared_as(self) -> str | None:
-        """The type of pgvector as which it is compared; None where it holds no vectors."""
+        """Return the type of pgvector for its comparison; None if it holds no vectors."""
         return _VECTOR_TYPES.get(self.type)
 
 
@@ -61,10 +61,10 @@ class Layout:
 
     Args:
         schema: its name.
-        tables: the columns of each table that is there, by name.
-        version: of our own making; None where somebody else made the tables.
-        extension: the schema and the version of pgvector; None where it is not installed in this database.
-        one_place: whether the database itself sees to it that a country stands with the document alone.
+        tables: the columns of each existing table, by name.
+        version: of this package; None if the tables were made by another program.
+        extension: the schema and the version of pgvector; None if it is not installed in this database.
+        one_place: whether the database enforces that a country is stored with the document only.
     """
 
     schema: str
@@ -74,11 +74,11 @@ class Layout:
     one_place: bool
 
     def checked(self, shown: str, *, may_create: bool = True) -> Layout:
-        """Return this layout, if chunks can be read by it.
+        """Return this layout after checking that chunks can be read with it.
 
         Args:
             shown: the database, for messages.
-            may_create: the caller can have the tables made.
+            may_create: whether the caller can create the tables.
 
         Raises:
             SourceError: a table or a column is missing.
@@ -102,7 +102,7 @@ class Layout:
         """Return a column of the chunks that holds vectors.
 
         Raises:
-            QueryError: there is none of this name.
+            QueryError: there is no such column.
         """
         found = {name: one for name, one in self.tables[CHUNKS].items() if one.compared_as is not None}
         if column in found:
@@ -115,7 +115,7 @@ class Layout:
         raise QueryError(f"{CHUNKS} has no column {column!r}; {has}")
 
     def table(self, name: str) -> TableClause:
-        """Return a table with the columns that it has, for statements."""
+        """Return a table with its columns, for statements."""
         from sqlalchemy import column, table
 
         columns: list[ColumnClause[Any]] = [column(one) for one in self.tables[name]]
@@ -123,14 +123,14 @@ class Layout:
 
 
 def quoted(name: str) -> str:
-    """Return a name that SQLAlchemy quotes whatever it is."""
+    """Return a name that SQLAlchemy always quotes."""
     from sqlalchemy.sql import quoted_name
 
     return quoted_name(name, True)
 
 
 def layout_of(connection: Connection, schema: str | None) -> Layout:
-    """Look at the tables of a schema.
+    """Return the layout of the tables of a schema.
 
     Args:
         connection: to the database.
@@ -179,7 +179,7 @@ def layout_of(connection: Connection, schema: str | None) -> Layout:
 
 
 def extension_of(connection: Connection) -> tuple[str, tuple[int, ...]] | None:
-    """Return the schema and the version of pgvector in a database; None where it is not installed there."""
+    """Return the schema and the version of pgvector in a database; None if it is not installed."""
     from sqlalchemy import text
 
     row = connection.execute(

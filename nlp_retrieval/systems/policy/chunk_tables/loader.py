@@ -1,4 +1,4 @@
-"""Items from chunk tables: the loader that indexes and benchmarks read them by."""
+"""Loader of items from chunk tables."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from nlp_retrieval.systems.policy.chunk_tables.relations import ChunkRelation
 
 
 class ChunkTablesLoader(BaseLoader):
-    """Chunks of documents from the tables ``documents`` and ``doc_chunks`` of a PostgreSQL, whoever filled them.
+    """Chunks of documents from the tables ``documents`` and ``doc_chunks`` of a PostgreSQL, of this or another program.
 
-    Metadata hold what the chunk's data say, with ``document`` and ``country``; see ``ChunkTables.stream``.
+    Metadata are those of the chunk's data, with ``document`` and ``country``; see ``ChunkTables.stream``.
 
     Args:
         url: ``postgresql://user@host/database``, or ``env:NAME``, the name of an environment variable that holds it, so that a
             config file needs no password. A password in the URL itself is shown as ``***`` by ``repr`` and ``config``, which
             then cannot open the database again.
         schema: of the tables. None: the first of the search path.
-        country: only chunks of this one, or of these. None: of all.
+        country: only chunks of this country, or of these. None: of all.
     """
 
     name = "chunk_tables"
@@ -51,11 +51,11 @@ class ChunkTablesLoader(BaseLoader):
             yield from tables.stream(self.country)
 
     def relations(self) -> Iterator[ChunkRelation]:
-        """Yield the relations between all chunks, of whichever country, from a cursor of the server.
+        """Yield the relations between all chunks, of any country, from a cursor of the server.
 
         Raises:
             DependencyError: SQLAlchemy or psycopg is not installed.
-            SourceError: the database cannot be read, has no such tables, or a relation leads to a chunk that is not there.
+            SourceError: the database cannot be read, has no such tables, or a relation leads to a missing chunk.
         """
         with ChunkReader(self._url, schema=self.schema) as tables:
             yield from tables.relations()

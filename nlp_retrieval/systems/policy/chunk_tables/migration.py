@@ -1,7 +1,6 @@
-"""Making and upgrading the tables: all of it in one transaction, so that a process that is killed leaves the old ones.
+"""Creating and upgrading the tables: all in one transaction, so that a killed process leaves the old ones.
 
-Versions are Alembic's, in this package; which one a schema has stands in a table of the same schema. Two that upgrade at once
-do so one after the other.
+Versions are Alembic's, in this package; a table of the schema stores its version. Simultaneous upgrades run one by one.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ _MOST_DIMENSIONS = 16_000
 
 
 def dimensions_of(given: Mapping[str, int] | None) -> dict[str, int]:
-    """Return how many numbers a vector of each column has.
+    """Return the dimension of each column's vectors.
 
     Args:
         given: for some of the columns.
 
     Raises:
-        ConfigurationError: there is no such column, or vectors cannot have so many numbers.
+        ConfigurationError: there is no such column, or the dimension is not possible.
     """
     for name, size in (given or {}).items():
         if name not in DIMENSIONS:
@@ -49,10 +48,10 @@ def dimensions_of(given: Mapping[str, int] | None) -> dict[str, int]:
 
 
 def check_version(layout: Layout, shown: str) -> None:
-    """Refuse tables of ours in another version than this one.
+    """Refuse tables of another version of this package.
 
     Raises:
-        IndexMismatchError: they are older, and have to be upgraded, or newer.
+        IndexMismatchError: they are older, and must be upgraded, or newer.
     """
     if layout.version is None:
         return
@@ -70,19 +69,19 @@ def check_version(layout: Layout, shown: str) -> None:
 def upgrade(
     connection: Connection, schema: str | None, dimensions: Mapping[str, int], shown: str, *, adopt: bool, to: str = "head"
 ) -> None:
-    """Make the tables, or bring them to the newest version, within a transaction that the caller opened.
+    """Create the tables, or upgrade them to the newest version, within the caller's transaction.
 
     Args:
         connection: in a transaction.
-        schema: of the tables; made where it is missing. None: the first of the search path.
+        schema: of the tables; created if missing. None: the first of the search path.
         dimensions: of the vectors, by column.
         shown: the database, for messages.
-        adopt: whether tables that somebody else made are taken over.
+        adopt: whether tables made by another program are taken over.
         to: the version.
 
     Raises:
         IndexMismatchError: the tables are newer than this program.
-        SourceError: they are somebody else's, pgvector is not there, or there is no schema to put them into.
+        SourceError: they were made by another program, pgvector is missing, or there is no schema for them.
     """
     from alembic.config import Config
     from alembic.runtime.environment import EnvironmentContext
@@ -131,7 +130,7 @@ def upgrade(
 
 
 def _with_extension(connection: Connection, shown: str) -> str:
-    """Return the schema of pgvector, which is installed in this database where it is not."""
+    """Return the schema of pgvector, after installing it in this database if needed."""
     from sqlalchemy import text
 
     found = extension_of(connection)

@@ -1,6 +1,6 @@
-"""Reading chunk tables, whoever made and filled them.
+"""Reading chunk tables of this or another program.
 
-What is read is data: an id, a country or a name never becomes part of a statement.
+Values are never part of a statement: ids, countries and names are passed as parameters.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FETCHED = 500
 
 
 class ChunkReader:
-    """Chunk tables that are only read.
+    """Read-only chunk tables.
 
     Args:
         url: ``postgresql://user@host/database``, or ``env:NAME``, the name of an environment variable that holds it.
@@ -37,8 +37,8 @@ class ChunkReader:
 
     Raises:
         DependencyError: SQLAlchemy, psycopg or Alembic is not installed.
-        SourceError: the database cannot be opened, or has no such tables with the columns that are needed.
-        IndexMismatchError: tables of ours have another version.
+        SourceError: the database cannot be opened, or lacks the tables or needed columns.
+        IndexMismatchError: the tables are of this package, but of another version.
     """
 
     _may_create: ClassVar[bool] = False
@@ -56,7 +56,7 @@ class ChunkReader:
         check_version(self._layout, shown)
 
     def _prepare(self) -> None:
-        """What comes before the tables are looked at."""
+        """Prepare the tables before they are read; nothing to do here."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._server.shown!r}, schema={self._layout.schema!r})"
@@ -73,12 +73,12 @@ class ChunkReader:
 
     @property
     def dimensions(self) -> dict[str, int | None]:
-        """Return how many numbers the vectors of each column have; None where the column does not say."""
+        """Return the dimension of each column's vectors; None if the column has none."""
         columns = self._layout.tables[CHUNKS]
         return {name: found.dimension for name, found in columns.items() if found.compared_as is not None}
 
     def counts(self) -> ChunkCounts:
-        """Return how much there is, and how much is missing: vectors, countries.
+        """Return the numbers of rows, and of missing vectors and countries.
 
         Raises:
             SourceError: the database cannot be read.
@@ -100,9 +100,9 @@ class ChunkReader:
     def stream(self, country: str | Sequence[str] | None = None) -> Iterator[SearchableItem]:
         """Yield the chunks as items, from a cursor of the server; memory does not grow with their number.
 
-        They come document by document, in the order of ``position`` where the chunks have one. The metadata is what the chunk's
-        data and its document's say, with ``document`` and ``country``. Where a document says no country its chunk's counts;
-        where both say one and they differ, the document's does, and a warning counts them.
+        They come document by document, in the order of ``position`` if the chunks have one. The metadata are those of the chunk
+        and its document, with ``document`` and ``country``. The document's country counts, or the chunk's if the document has
+        none; a warning counts chunks with a different one.
 
         Args:
             country: only chunks of this one, or of these.
@@ -124,10 +124,10 @@ class ChunkReader:
                     yield item_of(f"{self._server.shown}, chunk", dict(row))
 
     def relations(self) -> Iterator[ChunkRelation]:
-        """Yield the relations between chunks, streamed; none where there is no such table.
+        """Yield the relations between chunks, streamed; nothing if there is no such table.
 
         Raises:
-            SourceError: the database cannot be read, one leads to a chunk that is not there, or is no relation.
+            SourceError: the database cannot be read, a relation leads to a missing chunk, or a row is not a relation.
         """
         from nlp_retrieval.systems.policy.chunk_tables.relations import refuse_dangling, relations_in
 
@@ -153,8 +153,8 @@ class ChunkReader:
             column: of the chunks.
             country: only chunks of this one, or of these; filtered before the cut.
             k: at most this many chunks for each vector; None: all.
-            exact: whether all chunks are compared. Otherwise an index of ``index_vectors`` may be asked, which may miss some;
-                with a filter that is left to pgvector 0.8 or newer, which searches on until k pass.
+            exact: whether all chunks are compared. Otherwise an index of ``index_vectors`` may be used, which may miss some;
+                with a filter only by pgvector 0.8 or newer, which continues until k pass.
 
         Raises:
             QueryError: there is no such column or country, or a vector has another dimension.

@@ -1,4 +1,4 @@
-"""Reading chunks: where their country stands, in which order they come, and how much is missing of them."""
+"""Statements that read chunks: their country, their order, and counts of missing values."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ __all__ = ["ChunkCounts", "Source", "check_countries", "counts_in", "items_state
 
 @dataclass(frozen=True)
 class ChunkCounts:
-    """How much there is in chunk tables, and what is missing.
+    """Numbers of rows in chunk tables, and of missing values.
 
     Args:
-        documents: how many.
-        chunks: how many.
-        relations: how many; 0 where there is no such table.
-        without_vector: by column, how many chunks have no vector there.
-        without_country: how many chunks have no country.
-        two_countries: how many chunks say another country than their document; the document's counts.
+        documents: number of documents.
+        chunks: number of chunks.
+        relations: number of relations; 0 if there is no such table.
+        without_vector: by column, number of chunks without a vector.
+        without_country: number of chunks without a country.
+        two_countries: number of chunks with another country than their document; the document's counts.
     """
 
     documents: int
@@ -45,11 +45,11 @@ class Source(NamedTuple):
         rows: chunks, joined with documents.
         chunk: the chunks.
         document: the documents.
-        country: of a chunk; NULL where it has none.
-        of_document: the country that stands with the document.
-        of_chunk: the country that stands with the chunk.
-        data: what is kept of a chunk's metadata, as text.
-        kept_id: the id that a row of ours keeps.
+        country: of a chunk; NULL if it has none.
+        of_document: the country stored with the document.
+        of_chunk: the country stored with the chunk.
+        data: the stored metadata of a chunk, as text.
+        kept_id: the id stored by a row of this package.
     """
 
     rows: FromClause
@@ -63,7 +63,7 @@ class Source(NamedTuple):
 
 
 def source_of(layout: Layout) -> Source:
-    """Return chunks with their documents; columns that the tables do not have are NULL."""
+    """Return chunks with their documents; missing columns are NULL."""
     from sqlalchemy import Text, cast, func, null
     from sqlalchemy.dialects.postgresql import JSONB
 
@@ -85,7 +85,7 @@ def source_of(layout: Layout) -> Source:
 
 
 def items_statement(layout: Layout, countries: Sequence[str] | None) -> Select[Any]:
-    """Return what reads chunks, document by document, in the order of their positions where they have one.
+    """Return the statement that reads chunks, document by document, in the order of their positions if they have one.
 
     Args:
         layout: of the tables.
@@ -117,7 +117,7 @@ def items_statement(layout: Layout, countries: Sequence[str] | None) -> Select[A
 
 
 def counts_in(connection: Connection, layout: Layout) -> ChunkCounts:
-    """Count what there is."""
+    """Count the rows and missing values."""
     from sqlalchemy import func, select
 
     source = source_of(layout)
@@ -138,10 +138,10 @@ def counts_in(connection: Connection, layout: Layout) -> ChunkCounts:
 
 
 def check_countries(connection: Connection, layout: Layout, countries: Sequence[str] | None) -> None:
-    """Refuse countries of which there is no chunk.
+    """Refuse countries without chunks.
 
     Raises:
-        QueryError: there is none; the message names the nearest that there is.
+        QueryError: a country has none; the message names the most similar one that has.
     """
     from sqlalchemy import select
 
@@ -161,7 +161,7 @@ def check_countries(connection: Connection, layout: Layout, countries: Sequence[
 
 
 def warn_of_countries(connection: Connection, layout: Layout, shown: str) -> None:
-    """Say how many chunks name another country than their document."""
+    """Warn of the number of chunks with another country than their document."""
     from sqlalchemy import Text, cast, func, select
 
     if layout.one_place:

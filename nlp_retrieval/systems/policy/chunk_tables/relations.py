@@ -1,4 +1,4 @@
-"""Relations between chunks, as the table has them: by the ids of items."""
+"""Relations between chunks in the table, by the ids of items."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class ChunkRelation:
-    """That one chunk relates to another.
+    """Relation from one chunk to another.
 
     Args:
         source_id: id of the item that the relation leaves.
@@ -36,7 +36,7 @@ class ChunkRelation:
         metadata: JSON values, such as ``evidence`` and ``method``.
 
     Raises:
-        ItemError: it leads to where it begins, its type is unknown, or its confidence out of range.
+        ItemError: both ends are the same, its type is unknown, or its confidence out of range.
     """
 
     source_id: str
@@ -56,10 +56,10 @@ class ChunkRelation:
 
 
 def write_relations(connection: Connection, layout: Layout, relations: Sequence[ChunkRelation]) -> None:
-    """Write relations, in place of those of the same chunks and type, within a transaction that the caller opened.
+    """Write relations, replacing those of the same chunks and type, within the caller's transaction.
 
     Raises:
-        ItemError: one leads from or to a chunk that is not there.
+        ItemError: a relation leads from or to a missing chunk.
     """
     from sqlalchemy import select
     from sqlalchemy.dialects.postgresql import insert
@@ -91,7 +91,7 @@ def write_relations(connection: Connection, layout: Layout, relations: Sequence[
 
 
 def refuse_dangling(connection: Connection, layout: Layout, shown: str) -> None:
-    """Refuse relations that lead from or to a chunk that is not there; tables of others need not forbid them.
+    """Refuse relations from or to a missing chunk; tables of other programs may allow them.
 
     Raises:
         SourceError: there are some; the message names the first.
@@ -117,7 +117,7 @@ def relations_in(connection: Connection, layout: Layout, shown: str) -> Iterator
     """Yield all relations, streamed, in the order of their chunks.
 
     Raises:
-        SourceError: a row is no relation.
+        SourceError: a row is not a relation.
     """
     from sqlalchemy import Text, cast, null, select
     from sqlalchemy.dialects.postgresql import JSONB

@@ -1,7 +1,7 @@
-"""Items as rows of documents and chunks, and rows as items.
+"""Conversion of items to rows of documents and chunks, and back.
 
-The country stands with the document, the rest of an item's metadata with its chunk, and every key comes back as it was. In
-tables that somebody else filled, the document's country counts; where it is empty, the one in the chunk's data does.
+The country is stored with the document, the rest of an item's metadata with its chunk, and every key is restored unchanged. In
+tables of other programs, the document's country counts; if it is empty, the one in the chunk's data does.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from nlp_retrieval.systems.policy.chunk_tables.ids import chunk_uuid, document_u
 __all__ = ["ChunkRow", "DocumentRow", "country_of", "item_of", "rows_of"]
 
 DOCUMENT_KEY, COUNTRY_KEY, ID_KEY = "document", "country", "item_id"
-"""Keys of metadata with a place of their own, and the one under which a row keeps an id that is no UUID."""
+"""Keys of metadata with a column of their own, and the key of an id that is not a UUID."""
 
 Row = dict[str, Any]
 
@@ -32,8 +32,8 @@ class DocumentRow:
 
     Args:
         key: its UUID.
-        name: as items call it; None where an item is a document of its own.
-        country: None where its items name none.
+        name: in the items' metadata; None if an item is a document of its own.
+        country: None if its items have none.
     """
 
     key: uuid.UUID
@@ -51,9 +51,9 @@ class ChunkRow:
 
     Args:
         key: its UUID.
-        item: what it was made of.
+        item: that it comes from.
         document: its document.
-        data: what is kept of its metadata.
+        data: its stored metadata.
     """
 
     key: uuid.UUID
@@ -70,7 +70,7 @@ def rows_of(item: SearchableItem) -> ChunkRow:
     """Return the rows of an item.
 
     Raises:
-        ItemError: it holds what PostgreSQL cannot store, or its document or country is no text.
+        ItemError: PostgreSQL cannot store it, or its document or country is not a string.
     """
     told = f"item {item.item_id!r:.80}"
     if (half := find_lone_surrogate([item.item_id, item.content, item.metadata])) is not None:
@@ -90,16 +90,16 @@ def rows_of(item: SearchableItem) -> ChunkRow:
 
 
 def country_of(item: SearchableItem) -> str | None:
-    """Return the country of an item; None where it has none.
+    """Return the country of an item; None if it has none.
 
     Raises:
-        ItemError: it is no text, or surrounded by space.
+        ItemError: it is not a string, or has white space around it.
     """
     return _name(f"item {item.item_id!r:.80}", item.metadata.get(COUNTRY_KEY), COUNTRY_KEY)
 
 
 def item_of(place: str, row: Mapping[str, Any]) -> SearchableItem:
-    """Return the item of a row that was read.
+    """Return the item of a row.
 
     Args:
         place: of the row, for messages.
@@ -107,7 +107,7 @@ def item_of(place: str, row: Mapping[str, Any]) -> SearchableItem:
             ``country`` of the document.
 
     Raises:
-        SourceError: it cannot be an item.
+        SourceError: it is not a valid item.
     """
     place = f"{place} {row['id']}"
     data = _object(place, "chunk_data", row["data"])
@@ -125,7 +125,7 @@ def item_of(place: str, row: Mapping[str, Any]) -> SearchableItem:
 
 
 def own_id(key: str, kept: Any) -> str:
-    """Return the id of the item of a row; the one that it keeps, if the row's own follows from that."""
+    """Return the id of the item of a row: the stored one, if it maps to the row's own."""
     return kept if isinstance(kept, str) and str(chunk_uuid(kept)) == key else key
 
 

@@ -1,7 +1,7 @@
 """Transactions on the server that holds chunk tables, without a secret in any message.
 
-A connection lives as long as its transaction, so a server that goes away and comes back is noticed at the next one. Nothing of
-a transaction that fails is kept; one that stood in the way of another is tried again from its beginning.
+A connection lives as long as its transaction, so the next one reconnects to a restarted server. A failed transaction is rolled
+back; one that conflicts with another is retried from its beginning.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _TRIES = 4
 _WAIT = 0.05
 _CONNECT_SECONDS = 10
 _IN_THE_WAY = ("40001", "40P01", "55P03", "23505")
-"""Serialisation, deadlock, a lock that was not to be had, a row that another writer wrote first."""
+"""SQL states to retry: serialisation, deadlock, an unavailable lock, a row that another writer wrote first."""
 
 _IN_DIGITS = 1e16
-"""Whole floats from this one on are written with an exponent."""
+"""Least whole float that is written with an exponent."""
 
 _DRIVER = re.compile(r"^postgres(?:ql)?(?:\+\w+)?://")
 
@@ -45,7 +45,7 @@ class ChunkServer:
 
     Raises:
         DependencyError: SQLAlchemy or psycopg is not installed.
-        SourceError: the variable is not set, or it is no URL of PostgreSQL.
+        SourceError: the variable is not set, or it is not a URL of PostgreSQL.
     """
 
     def __init__(self, url: str) -> None:
@@ -55,7 +55,7 @@ class ChunkServer:
         self.engine = self._engine()
 
     def read(self, work: Callable[[Connection], T]) -> T:
-        """Do something in a transaction that sees one state of the database, and is rolled back.
+        """Run work in a transaction that sees one state of the database, and is rolled back.
 
         Raises:
             SourceError: the database cannot be read.
@@ -80,10 +80,10 @@ class ChunkServer:
             raise SourceError(f"{self.shown}: the tables cannot be read: {self._reason(error)}") from None
 
     def write(self, work: Callable[[Connection], T]) -> T:
-        """Do something in one transaction: all of it is kept, or nothing.
+        """Run work in one transaction: all of it is committed, or nothing.
 
         Args:
-            work: may be done again, from its beginning, where another writer was in the way.
+            work: may be repeated from its beginning after a conflict with another writer.
 
         Raises:
             OutputError: the database cannot be written.
@@ -146,9 +146,9 @@ class ChunkServer:
 
 
 def exact_json(value: Any) -> str:
-    """Return a JSON value as text from which PostgreSQL gives every number back as it was.
+    """Return a JSON value as text from which PostgreSQL restores every number exactly.
 
-    It keeps numbers in decimal digits and forgets exponents, so that ``1e+16`` would be read as an integer and ``1e+23`` as
+    It stores numbers in decimal digits without exponents, so that ``1e+16`` would be read as an integer and ``1e+23`` as
     another number.
     """
     if isinstance(value, Mapping):
@@ -166,7 +166,7 @@ def driver_of(connection: Connection) -> Any:
 
 
 def _words_of(url: str, shown: str) -> str:
-    """A DSN as libpq has it, of a URL as SQLAlchemy has it."""
+    """Return a libpq DSN for a SQLAlchemy URL."""
     if "://" in url and not _DRIVER.match(url):
         raise SourceError(f"{shown}: chunk tables live in PostgreSQL; write postgresql://user@host/database")
     return _DRIVER.sub("postgresql://", url)
@@ -186,12 +186,12 @@ def _errors() -> tuple[type[Exception], ...]:
 
 
 def _state(error: Exception) -> str:
-    """Return what PostgreSQL calls this kind of error."""
+    """Return PostgreSQL's code of this kind of error."""
     return getattr(getattr(error, "orig", None) or error, "sqlstate", None) or ""
 
 
 def _cure(state: str, reason: str) -> str:
-    """Return what to do about it, where that is known."""
+    """Return what to do about an error, if known."""
     if state == "42501" and "create extension" in reason:
         return "; let a superuser CREATE EXTENSION vector in this database, once"
     if state == "42501":

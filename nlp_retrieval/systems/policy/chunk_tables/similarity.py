@@ -1,7 +1,7 @@
 """Cosine similarities of many vectors with a column of chunks, in one statement.
 
-By default every chunk that passes the filter is compared, so that the k nearest are the k nearest. A chunk without a vector, or
-with one of zeros, has no similarity: it is left out and counted, and never 0.
+By default every chunk that passes the filter is compared, so that the result is exact. A chunk without a vector, or with a zero
+vector, has no similarity: it is omitted and counted, never given 0.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["ChunkSimilarities", "can_search_on", "similarities_in"]
 
 _FILTERS_IN_INDEX = (0, 8)
-"""The version of pgvector that searches on where a filter leaves too few of the nearest."""
+"""First version of pgvector that continues if a filter leaves too few of the nearest."""
 
 _LEAST_LIST, _LONGEST_LIST = 40, 1000
 
@@ -46,7 +46,7 @@ class ChunkSimilarities:
 
 
 def can_search_on(layout: Layout) -> bool:
-    """Return whether the server's pgvector finds k chunks by an index whenever k pass a filter."""
+    """Return whether the server's pgvector finds k chunks with an index whenever k pass a filter."""
     return layout.extension is not None and layout.extension[1] >= _FILTERS_IN_INDEX
 
 
@@ -69,7 +69,7 @@ def similarities_in(
         column: of the chunks, with vectors.
         countries: only chunks of these.
         k: at most this many for each; None: all.
-        exact: whether every chunk is compared, or an index may be asked.
+        exact: whether every chunk is compared, or an index may be used.
 
     Raises:
         QueryError: there is no such column, or a vector has another dimension, is zero or not finite.
@@ -165,7 +165,7 @@ def _extension(layout: Layout) -> str:
 
 
 def _pgvector(layout: Layout, value: ColumnElement[Any], kind: str) -> ColumnElement[Any]:
-    """A value as one of pgvector's types."""
+    """Return a value as one of pgvector's types."""
     from sqlalchemy import cast
 
     from nlp_retrieval.systems.policy.chunk_tables.vector_type import Vector

@@ -1,4 +1,4 @@
-"""Vectors in the form in which pgvector writes and reads them."""
+"""Vectors in pgvector's text form."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def as_floats(vectors: object, names: Sequence[str] = ()) -> Floats:
         names: of the vectors, for the message.
 
     Raises:
-        ValueError: they are not real numbers, or not of one length; the message says which is the first.
+        ValueError: they are not real numbers, or not of one length; the message names the first.
     """
     try:
         matrix = np.asarray(vectors)
@@ -45,10 +45,10 @@ def as_floats(vectors: object, names: Sequence[str] = ()) -> Floats:
 
 
 def as_text(vector: Floats) -> str:
-    """Return a vector as pgvector reads it; every float is read back as it was."""
+    """Return a vector as text for pgvector; every float is restored exactly."""
     return f"[{','.join(map(repr, np.asarray(vector, np.float32).astype(float).tolist()))}]"
 
 
 def from_text(text: str) -> Floats:
-    """Return the vector that pgvector wrote."""
+    """Return a vector from pgvector's text."""
     return np.array(text[1:-1].split(","), np.float32)

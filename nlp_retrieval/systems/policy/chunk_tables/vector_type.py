@@ -1,4 +1,4 @@
-"""pgvector's type in SQLAlchemy, by its text form: what is written and read is plain numbers."""
+"""pgvector's type in SQLAlchemy, by its text form: values are plain numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Vector"]
 
 
 class Vector(UserDefinedType[Any]):
-    """``vector(dimension)``, or another of pgvector's types, by the schema of the extension where that is named.
+    """``vector(dimension)``, or another of pgvector's types, with the schema of the extension if it is given.
 
     Args:
         dimension: of the vectors; None: any.
@@ -29,16 +29,16 @@ class Vector(UserDefinedType[Any]):
         self.kind = kind
 
     def get_col_spec(self, **_: Any) -> str:
-        """Return the type as ``CREATE TABLE`` has it."""
+        """Return the type for ``CREATE TABLE``."""
         place = "" if self.schema is None else f'"{self.schema.replace(chr(34), chr(34) * 2)}".'
         return f"{place}{self.kind}" + ("" if self.dimension is None else f"({self.dimension:d})")
 
     def bind_processor(self, dialect: Any) -> Callable[[Any], str | None]:
-        """Return what turns numbers into the text that PostgreSQL reads."""
+        """Return the conversion of numbers to PostgreSQL's text."""
         del dialect
         return lambda value: value if value is None or isinstance(value, str) else as_text(value)
 
     def result_processor(self, dialect: Any, coltype: Any) -> Callable[[Any], Floats | None]:
-        """Return what turns PostgreSQL's text into numbers."""
+        """Return the conversion of PostgreSQL's text to numbers."""
         del dialect, coltype
         return lambda value: None if value is None else from_text(value)

@@ -1,7 +1,7 @@
 """Writing chunks, whole documents in a transaction.
 
-A chunk that is there already is replaced; the same items written twice change nothing. Writers of one document wait for one
-another at its row, so that what is there afterwards is what one of them wrote.
+An existing chunk is replaced; writing the same items twice changes nothing. Writers of one document wait for one another at its
+row, so that the result is what one of them wrote.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PART = 500
 
 
 class EncodesPassages(Protocol):
-    """Gives a vector for each passage: every encoder does."""
+    """Protocol of encoders: returns a vector for each passage."""
 
     def encode_passages(self, passages: list[str]) -> NDArray[Any]:
         """Return ``[passages, dimension]``."""
@@ -37,12 +37,12 @@ class EncodesPassages(Protocol):
 
 @dataclass(frozen=True)
 class WrittenChunks:
-    """What was written.
+    """Counts of written rows.
 
     Args:
-        documents: how many; one whose items do not follow one another counts each time.
-        chunks: how many chunks.
-        without_vector: by column, how many chunks got no vector, because theirs is zero: nothing is known of them.
+        documents: number of documents; one whose items are not consecutive counts each time.
+        chunks: number of chunks.
+        without_vector: by column, number of chunks stored without a vector, because theirs is zero.
     """
 
     documents: int
@@ -51,7 +51,7 @@ class WrittenChunks:
 
 
 def documents_of(items: Iterable[SearchableItem]) -> Iterator[tuple[DocumentRow, list[ChunkRow]]]:
-    """Yield the rows of items, document by document; those of one document follow one another.
+    """Yield the rows of items, document by document; those of one document must be consecutive.
 
     Raises:
         ItemError: an item cannot be stored, occurs twice in a document, or has another country than its document.
@@ -77,9 +77,9 @@ def documents_of(items: Iterable[SearchableItem]) -> Iterator[tuple[DocumentRow,
 def together(
     documents: Iterable[tuple[DocumentRow, list[ChunkRow]]], at_least: int
 ) -> Iterator[dict[DocumentRow, list[ChunkRow]]]:
-    """Yield documents that are written in one transaction: whole ones, until they have so many chunks.
+    """Yield documents to write in one transaction: whole ones, until they have so many chunks.
 
-    A document or a chunk that comes again is written in a later one. Where the source fails, what came before is yielded first.
+    A repeated document or chunk is written in a later one. If the source fails, the documents before are yielded first.
     """
     waiting: dict[DocumentRow, list[ChunkRow]] = {}
     keys: set[object] = set()
@@ -106,7 +106,7 @@ def together(
 def vector_rows(
     layout: Layout, item_ids: Sequence[str], vectors: Mapping[str, NDArray[Any]]
 ) -> tuple[list[Row], dict[str, int]]:
-    """Return the vectors of chunks as text, and by column how many are zero, which are left out.
+    """Return the vectors of chunks as text, and by column the number of zero vectors, which are omitted.
 
     Args:
         layout: of the tables.
@@ -115,7 +115,7 @@ def vector_rows(
 
     Raises:
         QueryError: there is no such column.
-        ModelError: vectors are no numbers, not of the column's dimension, not as many as chunks, or not finite.
+        ModelError: vectors are not numbers, not of the column's dimension, not as many as chunks, or not finite.
     """
     rows: list[Row] = [{} for _ in item_ids]
     zero: dict[str, int] = {}
@@ -144,7 +144,7 @@ def vector_rows(
 def write_documents(
     connection: Connection, layout: Layout, documents: Mapping[DocumentRow, Sequence[ChunkRow]], vectors: Sequence[Row]
 ) -> None:
-    """Write documents and chunks of them, in place of what is there of these, within a transaction that the caller opened.
+    """Write documents and their chunks, replacing existing ones, within the caller's transaction.
 
     Args:
         connection: in a transaction.
@@ -153,13 +153,13 @@ def write_documents(
         vectors: of all these chunks, in order.
 
     Raises:
-        ItemError: a document is there with another country, or a chunk is one of another document.
+        ItemError: a document exists with another country, or a chunk belongs to another document.
     """
     from sqlalchemy import bindparam, select
     from sqlalchemy.dialects.postgresql import insert
 
     table, chunk_rows = chunk_table(layout, DOCUMENTS), chunk_table(layout, CHUNKS)
-    # in one order for all writers, so that none waits for another that waits for it
+    # in one order for all writers, so that they cannot deadlock
     by_key = {document.key: document for document in sorted(documents, key=lambda one: str(one.key))}
     put = insert(table).on_conflict_do_nothing(index_elements=["id"])
     connection.execute(put, [document.row() for document in by_key.values()])
@@ -195,7 +195,7 @@ def write_documents(
 
 
 def chunk_table(layout: Layout, name: str) -> Table:
-    """Return a table of a layout, with types, for statements that write."""
+    """Return a table of a layout, with types, for writing."""
     from sqlalchemy import Column, Float, MetaData, Table, Text
     from sqlalchemy.dialects.postgresql import JSON, JSONB, UUID
 

@@ -1,4 +1,4 @@
-"""``nlp-retrieval policy ask``: the questions of a profile, asked of every country of an index, with a page that shows why."""
+"""``nlp-retrieval policy ask``: the questions of a profile for every country of an index, with a page of reasons."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def command(
 ) -> None:
     """Ask every question of every country.
 
-    One JSON file for each country, and a page. Run it again after anything that stopped it: what is answered is kept.
+    Writes one JSON file for each country, and a page. After an interruption, repeat the command: existing answers are kept.
     """
     from nlp_retrieval.systems.policy.log import log_to
 

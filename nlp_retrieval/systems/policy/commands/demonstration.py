@@ -35,10 +35,10 @@ def command(
 
 
 def demonstrate(folder: Path) -> None:
-    """Write the collection, index it, ask all questions of all countries, and say how good the answers are.
+    """Write the collection, index it, ask all questions about all countries, and report the quality of the answers.
 
     Args:
-        folder: for everything that is written; made where it is missing.
+        folder: for all files; created if missing.
 
     Raises:
         OutputError: the folder cannot be written.
@@ -94,7 +94,7 @@ def _has_server() -> bool:
 
 
 def gold_of(folder: Path) -> dict[tuple[str, int], Gold]:
-    """Return which passages of the collection answer which question, by country and number."""
+    """Return the passages of the collection that answer each question, by country and number."""
     from nlp_retrieval import BeirLoader
 
     loader = BeirLoader(folder / "plans")
@@ -121,7 +121,7 @@ def _print(rows: dict[str, Evaluation]) -> None:
 
 
 def _tell_changes(study: PolicyStudy, folder: Path) -> None:
-    """Say how many of the known changes between the plans were found."""
+    """Report how many of the known changes between the plans were found."""
     with (folder / "plans" / "changes.tsv").open(encoding="utf-8") as file:
         known = {(row["later"], row["earlier"], row["relation"]) for row in csv.DictReader(file, delimiter="\t")}
     found = {

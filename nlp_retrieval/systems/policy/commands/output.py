@@ -1,4 +1,4 @@
-"""What commands say of a study, and the page that they write beside its answers."""
+"""Output of the commands on a study: messages, and the page next to its answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def tell(report: StudyReport, study: PolicyStudy) -> None:
-    """Say what was asked, what was there already, and where the files are."""
+    """Print the number of new and kept answers, and the location of the files."""
     field = study.profile.subject
     n_questions = len(report.questions)
     asked = f"{len(report.answered):,} of {len(report.files):,} ({field}), {n_questions:,} question{'s' * (n_questions != 1)}"
@@ -24,7 +24,7 @@ def tell(report: StudyReport, study: PolicyStudy) -> None:
 
 
 def write_page(report: StudyReport, study: PolicyStudy) -> None:
-    """Write the page beside the answers, and say where it is."""
+    """Write the page next to the answers, and print its path."""
     from nlp_retrieval.systems.policy.page.page import write_study_page
 
     path = report.output / "report.html"

@@ -1,1 +1,1 @@
-"""Climate plans of twelve countries that do not exist, two of each, with what answers which question and what changed."""
+"""Climate plans of twelve invented countries, two of each, with the answers to each question and the changes."""

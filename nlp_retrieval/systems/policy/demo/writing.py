@@ -1,7 +1,7 @@
-"""The invented plans as a collection in BEIR's layout, from the tables beside this file: the same bytes every time.
+"""Writing the invented plans as a collection in BEIR's layout, from the tables next to this file, deterministically.
 
-``phrases.yaml`` has what every plan says, in several wordings; ``countries-*.yaml`` what only one says. Traps are meant: a
-country with the name of another's river, wind in windows, one amount in two units, bases that were calculated anew.
+``phrases.yaml`` has statements of every plan, in several wordings; ``countries-*.yaml`` those of one plan. Traps are intended:
+a country named like another's river, wind in windows, one amount in two units, recalculated baselines.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ class PlanPassage:
     """A passage of a plan.
 
     Args:
-        country: whose.
+        country: of the plan.
         edition: 0 for the first plan, 1 for the second.
         year: of the plan.
-        key: the same in both plans, where both have it.
+        key: the same in both plans, if both have it.
         text: of the passage.
         answers: numbers of the questions that it answers.
-        amount: a quantity in tonnes that it is about, whatever the unit it is written in.
+        amount: a quantity that it is about, in tonnes, whatever its written unit.
     """
 
     country: str
@@ -57,7 +57,7 @@ class PlanPassage:
 
     @property
     def document(self) -> str:
-        """The plan."""
+        """Return the name of the plan."""
         return f"{_slug(self.country)}-{self.year}"
 
 
@@ -70,7 +70,7 @@ def countries() -> list[Config]:
 
 
 def plan_passages() -> list[PlanPassage]:
-    """Return all passages: country by country, the first plan before the second, in the order in which they stand."""
+    """Return all passages: country by country, the first plan before the second, in the order of the plan."""
     phrases = parse_yaml(_shipped("phrases.yaml"), "phrases.yaml")
     return [
         passage
@@ -83,8 +83,8 @@ def plan_passages() -> list[PlanPassage]:
 def write_collection(folder: Path) -> Path:
     """Write ``corpus.jsonl``, ``queries.jsonl``, ``qrels/test.tsv`` and ``changes.tsv``; return the folder.
 
-    The gold of a question is what answers it, grade 2 in the second plan and grade 1 in the first. ``changes.tsv`` has what
-    became of each passage: unchanged, edited, added or dropped, and whether figures changed.
+    The gold of a question are its answers, of grade 2 in the second plan and grade 1 in the first. ``changes.tsv`` has the
+    change of each passage: unchanged, edited, added or dropped, and whether figures changed.
 
     Raises:
         OutputError: the folder cannot be written.
@@ -131,7 +131,7 @@ _LAST = ("monitoring",)
 
 
 def _ordered(passages: list[PlanPassage]) -> list[PlanPassage]:
-    """Return what every plan begins and ends with, and between them its chapters, each country's in an order of its own."""
+    """Return the common beginning and end of every plan, and its chapters in between, in an order by country."""
 
     def place(passage: PlanPassage) -> tuple[int, int]:
         if passage.key in _FIRST:
@@ -196,7 +196,7 @@ def _query(name: str, text: str, country: str, number: int, kind: str) -> Config
 
 
 def _changes(named: dict[str, PlanPassage]) -> list[tuple[str, str, str, str]]:
-    """Return what became of each passage: later id, earlier id, relation, and what became of its figures."""
+    """Return the change of each passage: later id, earlier id, relation, and the change of its figures."""
     by_key: dict[tuple[str, str], dict[int, str]] = {}
     for name, one in named.items():
         by_key.setdefault((one.country, one.key), {})[one.edition] = name

@@ -1,1 +1,1 @@
-"""Retrieval along typed relations between passages, and of what versions change."""
+"""Retrieval along typed relations between passages, and of changes between versions."""

@@ -1,8 +1,8 @@
-"""Questions about what changed between versions of a text: what they ask for, and what remains of them.
+"""Questions about changes between versions of a text: their kind, and their subject.
 
-Which kind of change a question asks for is decided by a short list of English cues: something new, or something gone, said of
-a version ("since the previous edition", "in the later assessment", "than in the last plan") or of itself ("what is new about",
-"no longer stands"). A question without a cue asks for no change. In other languages the kind has to be told.
+A short list of English cues decides the kind of change: something new, or something gone, with a version ("since the previous
+edition", "in the later assessment", "than in the last plan") or without ("what is new about", "no longer stands"). A question
+without a cue asks for no change. In other languages the kind must be given.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ _FRAME = re.compile(
 
 @dataclass(frozen=True)
 class ChangeQuestion:
-    """A question about what changed.
+    """A question about changes.
 
     Args:
-        kind: what it asks for.
-        rest: the question without what says so; the whole question where nothing else is left.
+        kind: of the change.
+        rest: the question without the cue; the whole question if nothing else is left.
     """
 
     kind: ChangeKind
@@ -66,11 +66,11 @@ class ChangeQuestion:
 
 
 def change_asked(question: str, kind: Literal["auto", "added", "dropped", "none"] = "auto") -> ChangeQuestion | None:
-    """Return what change a question asks for; None if for none.
+    """Return the change that a question asks for; None if it asks for none.
 
     Args:
         question: any text.
-        kind: ``auto`` decides by the cues; otherwise this kind is taken, and the cues only leave the question.
+        kind: ``auto`` decides by the cues; any other is used as given, and cues are only removed from the question.
     """
     text = question[:_LONGEST]
     if kind == "none":
@@ -92,7 +92,7 @@ def _kind_of(text: str) -> ChangeKind | None:
         return "dropped"
     version = _VERSION.search(text)
     if version is not None:
-        apart = text[: version.start()] + " " + text[version.end() :]  # "the new plan" is a version, and no news
+        apart = text[: version.start()] + " " + text[version.end() :]  # "the new plan" is a version, not a change
         if _DROPPED.search(apart):
             return "dropped"
         if _ADDED.search(apart):

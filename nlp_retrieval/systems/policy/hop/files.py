@@ -1,4 +1,4 @@
-"""The files of a hop index, whether its relations are found or told."""
+"""Files of a hop index, with relations that are computed or read from a table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nlp_retrieval.core import ItemTable, SegmentFolder
 
 
 class RelationFiles(ABC):
-    """Writes the relations of the passages of a segment, and what else joining more of them takes."""
+    """Writes the relations of the passages of a segment, and the data needed to add more passages."""
 
     @abstractmethod
     def build(self, items: ItemTable, folder: Path) -> None:
@@ -23,13 +23,13 @@ class RelationFiles(ABC):
 
     @abstractmethod
     def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
-        """Write the segment of items that join an index: their relations to one another and to those before them.
+        """Write the segment of added items: their relations to one another and to earlier items.
 
         Args:
-            items: those that join.
+            items: the added ones.
             folder: an empty folder.
             segments: the segments before it.
-            everything: the items of all segments and those that join.
+            everything: the items of all segments and the added ones.
         """
 
     @abstractmethod
@@ -44,27 +44,27 @@ class RelationFiles(ABC):
 
     @abstractmethod
     def rows_in(self, folder: Path) -> int:
-        """Return how many passages a segment has."""
+        """Return the number of passages of a segment."""
 
     @abstractmethod
     def check(self, segments: Sequence[SegmentFolder]) -> None:
-        """Make sure that what a search does not read, and joining does, is what was written.
+        """Check the files that searches do not read, but additions and merges do.
 
         Args:
             segments: of an index.
 
         Raises:
-            IndexDamagedError: it is not.
+            IndexDamagedError: a file does not hold what was written.
         """
 
     @abstractmethod
     def require(self, segments: Sequence[SegmentFolder]) -> None:
-        """Make sure that what the relations were made of is as it was when the newest segment was written.
+        """Check that the source of the relations has not changed since the newest segment was written.
 
         Args:
             segments: of an index.
 
         Raises:
-            SourceError: it cannot be read.
-            IndexDamagedError: it is not.
+            SourceError: the source cannot be read.
+            IndexDamagedError: it has changed.
         """

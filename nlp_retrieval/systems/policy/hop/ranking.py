@@ -1,4 +1,4 @@
-"""The lists that a hop search ends with: passages found and passages reached, and passages that a version changed."""
+"""Result lists of a hop search: passages found and passages reached, and passages changed by a version."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class RankedPassages:
     signals: dict[str, Scores]
 
     def then(self, others: RankedPassages, k: int) -> RankedPassages:
-        """These, and below them, with the same distances, those of another list that are not among them; at most k."""
+        """Return these, followed by the missing ones of another list with the same distances; at most k."""
         kept = np.flatnonzero(~np.isin(others.rows, self.rows))[: max(0, k - len(self.rows))]
         signals = {
             key: np.concatenate([
@@ -46,20 +46,20 @@ class RankedPassages:
         return whole.head(k)
 
     def head(self, k: int) -> RankedPassages:
-        """The best k."""
+        """Return the best k."""
         return RankedPassages(self.rows[:k], self.scores[:k], {key: column[:k] for key, column in self.signals.items()})
 
 
 def pooled(rows: Rows, own: Scores, paths: list[RelationPath], hop_weight: float, central: Scores, k: int) -> RankedPassages:
-    """Rank passages that were found, and those reached from them.
+    """Rank found passages, and those reached from them.
 
     Args:
         rows: found, best first.
         own: their scaled scores.
-        paths: the strongest to each passage that was reached.
-        hop_weight: what a path adds, times its strength.
-        central: by row, what centrality adds.
-        k: how many to return at most.
+        paths: the strongest to each reached passage.
+        hop_weight: factor of a path's strength.
+        central: score for centrality, by row.
+        k: the most passages to return.
     """
     reached = np.array([path.row for path in paths], np.int64)
     every = np.union1d(rows, reached)
@@ -75,14 +75,14 @@ def pooled(rows: Rows, own: Scores, paths: list[RelationPath], hop_weight: float
 
 @dataclass(frozen=True, eq=False)
 class VersionChanges:
-    """What versions change, by row of an index.
+    """Changes between versions, by row of an index.
 
     Args:
         versions: number of the version of each passage in its family; -1 for none.
         families: number of its family.
-        new: share of its words that the version before does not have; NaN where there is none.
-        gone: share of its words that the next version does not have; NaN where there is none.
-        following: rows that stand after another in their document.
+        new: share of its words that the version before does not have; NaN if there is none.
+        gone: share of its words that the next version does not have; NaN if there is none.
+        following: rows with a row before them in their document.
         followed: for each, the row before it.
     """
 
@@ -94,14 +94,14 @@ class VersionChanges:
     followed: Rows
 
     def side(self, kind: str, allowed: Mask | None) -> tuple[Mask, Mask]:
-        """Return which passages are of the version asked for, and which of these are changed.
+        """Return the passages of the requested version, and those of them that changed.
 
-        That is the last version of each family that has one before it (or, for what is gone, one after it), of those that may
-        be found.
+        This is the last version of each family with a version before it (or, for dropped passages, after it), of the allowed
+        ones.
 
         Args:
             kind: ``added`` or ``dropped``.
-            allowed: ``[rows]``, which may be found.
+            allowed: ``[rows]``, whether a row may be found.
         """
         shares = self.new if kind == "added" else self.gone
         comparable = ~np.isnan(shares)
@@ -114,12 +114,12 @@ class VersionChanges:
         return comparable, comparable & (np.nan_to_num(shares) >= EDITED)
 
     def smoothed(self, rows: Rows, scores: Scores, weight: float) -> Scores:
-        """Scores in which those of the passages before and after count too: a matter takes more than one passage.
+        """Return scores that include those of the passages before and after: a topic often takes several passages.
 
         Args:
             rows: the passages that have a score.
             scores: 0 to 1.
-            weight: how much a neighbour counts, compared with 1 for the passage itself.
+            weight: of a neighbour, compared with 1 for the passage itself.
         """
         by_row = np.full(len(self.versions), np.nan)
         by_row[rows] = scores
@@ -146,17 +146,17 @@ def changed(
     weight: float,
     power: float,
 ) -> RankedPassages:
-    """Rank what a version changed, by relevance to a query and by how much of it is new, or gone.
+    """Rank passages changed by a version, by relevance to a query and by the share that is new, or gone.
 
     Args:
-        changes: what versions change.
+        changes: between versions.
         kind: ``added`` or ``dropped``.
-        query: what the question is about.
+        query: the subject of the question.
         search: finds passages.
-        allowed: ``[rows]``, which may be found.
-        depth: how many changed passages, and how many others, are searched for.
-        weight: how much the passages before and after count.
-        power: the share that is new counts to this power.
+        allowed: ``[rows]``, whether a row may be found.
+        depth: number of changed passages, and of others, to search for.
+        weight: of the passages before and after.
+        power: exponent of the share that is new.
     """
     side, is_changed = changes.side(kind, allowed)
     rows, scores = search(query, depth, is_changed)

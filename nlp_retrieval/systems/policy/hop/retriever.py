@@ -1,10 +1,10 @@
-"""Retrieval along typed relations: from what another retriever finds to what follows, supports, explains or contradicts it.
+"""Retrieval along typed relations: from another retriever's hits to passages that follow, support, explain or contradict them.
 
-Relations between passages are found when they are indexed (:mod:`nlp_retrieval.systems.policy.hop.retriever`), or taken
-from a table (:mod:`nlp_retrieval.systems.policy.hop.stored`). A search walks them
-best-first from the hits of any retriever (HopRAG, Liu et al., 2025, https://arxiv.org/abs/2502.12442, walks from passage to
-passage too, over questions that a language model wrote). A question about what changed between versions of a text is answered
-from the relations between versions (:mod:`nlp_retrieval.systems.policy.hop.changes`).
+Relations between passages are computed when they are indexed, or read from a table
+(:mod:`nlp_retrieval.systems.policy.hop.stored`). A search walks them best-first from the hits of any retriever (HopRAG, Liu et
+al., 2025, https://arxiv.org/abs/2502.12442, also walks from passage to passage, over questions written by a language model). A
+question about changes between versions of a text (:mod:`nlp_retrieval.systems.policy.hop.changes`) is answered from the
+relations between versions.
 """
 
 from __future__ import annotations
@@ -62,25 +62,25 @@ from nlp_retrieval.systems.policy.relations.statements import statements_of, ter
 from nlp_retrieval.systems.policy.relations.structure import nearness_of, structure_of
 from nlp_retrieval.systems.policy.relations.tables import Nodes, RelationTables, is_structure
 
-# Finding the relations of passages: of all of an index, or of those that join one.
+# Finding the relations of all passages of an index, or of added ones.
 #
-# What follows what is told of each family that the passages belong to, as a whole. All other relations are judged between a
-# passage and its nearest neighbours before it: within the same version of its family, and a few of other families. So passages
-# that join an index, in whatever portions, have the relations they would have in an index built at once.
+# The order of passages and versions is computed for each affected family as a whole. All other relations are judged between a
+# passage and its nearest earlier neighbours: within the same version of its family, and a few of other families. So added
+# passages, in whatever portions, have the relations that they would have in an index built at once.
 
 _ROWS_AT_ONCE, _READ_AT_ONCE, _KEPT = 128, 1024, 4096
 
 
 @dataclass(frozen=True)
 class RelationSettings:
-    """How relations are found.
+    """Settings for finding relations.
 
     Args:
-        fields: which metadata say where a passage stands.
-        neighbours: how many neighbours in its family a passage is judged with.
-        across: how many of other families.
+        fields: metadata of the place of a passage.
+        neighbours: number of neighbours in its family that a passage is judged with.
+        across: number of those in other families.
         min_similarity: the least cosine of neighbours.
-        min_carried: the least share of common words of passages that correspond in two versions.
+        min_carried: the least share of common words of corresponding passages of two versions.
     """
 
     fields: RelationFields
@@ -102,11 +102,11 @@ def find_relations(
 
     Args:
         everything: the items of the whole index.
-        first_row: the first row that joins; 0 for an index that is built.
-        before: the tables of the rows before; None where there are none.
+        first_row: the first added row; 0 for a new index.
+        before: the tables of the rows before; None if there are none.
         vectors_at: vectors of rows of the whole index.
-        settings: how relations are found.
-        live: ``[rows]``, which items are not deleted.
+        settings: for finding relations.
+        live: ``[rows]``, whether an item is not deleted.
     """  # fmt: skip
     n_rows = len(everything)
     places = _places_of(everything, first_row, settings.fields)
@@ -152,7 +152,7 @@ def _hash(key: str) -> int:
 
 
 def _members(keys: Hashes, live: Mask) -> dict[int, Rows]:
-    """The rows that are not deleted, by their keys, ascending; those of key 0 have none."""
+    """Return the rows that are not deleted, by their keys, ascending; key 0 is omitted."""
     rows = np.flatnonzero(live & (keys > 0))
     rows = rows[np.argsort(keys[rows], kind="stable")]
     _, first = np.unique(keys[rows], return_index=True)
@@ -173,7 +173,7 @@ def _family(
 def _pairs(
     new_rows: Rows, families: Hashes, editions: Hashes, vectors_at: VectorsAt, settings: RelationSettings, live: Mask
 ) -> Pairs:
-    """Pairs to judge, ordered by row."""
+    """Return the pairs to judge, ordered by row."""
     least, parts = settings.min_similarity, []
     members = _members(editions, live)
     for edition in np.unique(editions[new_rows]).tolist():
@@ -183,7 +183,7 @@ def _pairs(
             parts.append(neighbours_before(new, rows, vectors_at, settings.neighbours, least))
     _, apart = np.unique(families, return_inverse=True)
     alone = np.flatnonzero(families == 0)
-    apart[alone] = -1 - alone  # what belongs to no family is another one each
+    apart[alone] = -1 - alone  # a passage without a family is a family of its own
     parts.append(neighbours_before(new_rows, np.flatnonzero(live), vectors_at, settings.across, least, apart))
     pairs = Pairs.joined(parts)
     order = np.lexsort((pairs.before, pairs.rows))
@@ -210,17 +210,17 @@ def _judged(everything: ItemTable, pairs: Pairs, families: Hashes, settings: Rel
             advance(len(rows))
 
 
-# Relations that are found: the relations of a segment's passages, and a vector of each passage, from which they are found.
+# Files of computed relations: those of a segment's passages, and the vectors of the passages.
 
 _VECTORS = "vectors.npy"
 _BATCH = 1024
 
 
 class FoundRelations(RelationFiles):
-    """Relations by likeness of vectors, words and places. Joining encodes nothing again; the first segment's are found anew.
+    """Relations by similarity of vectors, words and places. Joining encodes nothing again; it recomputes the first segment's.
 
     Args:
-        encoder: of passages; their likeness is that of their vectors.
+        encoder: of passages, for their similarity.
         settings: how relations are found.
     """
 
@@ -259,7 +259,7 @@ class FoundRelations(RelationFiles):
             raise damaged(segments[-1].folder / _VECTORS, "its vectors have another dimension than those of the segment before")
 
     def require(self, segments: Sequence[SegmentFolder]) -> None:
-        """Nothing: they are made of the items themselves."""
+        """Do nothing: the relations come from the items themselves."""
 
     def _relate(self, items: ItemTable, folder: Path) -> None:
         vectors = mapped(folder / _VECTORS, np.float32, (len(items), None))
@@ -290,17 +290,17 @@ def _encode(items: ItemTable, path: Path, encoder: BaseEncoder, dimension: int |
         )
 
 
-# Explains in words how a hop search came to a passage: where it started, and the relations that led on.
+# Explanations in words of a hop search's results: the start, and the relations from there.
 
 _LONGEST = 300
 
 
 def path_explained(path: RelationPath, relations: Relations, origin: str, items: ItemTable) -> Explanation:
-    """Put a path into words.
+    """Describe a path in words.
 
     Args:
         path: from a start to a passage.
-        relations: those that its numbers mean.
+        relations: those that its numbers refer to.
         origin: why the search began at its start.
         items: the items of the index.
     """
@@ -314,12 +314,12 @@ def path_explained(path: RelationPath, relations: Relations, origin: str, items:
 
 
 def start_of(row: int, label: str, rows: Rows, scores: Scores) -> str:
-    """Why the search began at a passage, in words; empty where it did not.
+    """Return why the search began at a passage, in words; empty if it did not.
 
     Args:
         row: the passage.
-        label: names the starting retriever.
-        rows: what it found, best first.
+        label: of the starting retriever.
+        rows: that it found, best first.
         scores: of these.
     """
     places = np.flatnonzero(rows == row)
@@ -329,13 +329,13 @@ def start_of(row: int, label: str, rows: Rows, scores: Scores) -> str:
 
 
 def change_in_words(kind: str, share: float, counterpart: Relation | None, asked: str) -> str:
-    """Return what of a passage a version changed, in words.
+    """Return what a version changed in a passage, in words.
 
     Args:
         kind: ``added`` or ``dropped``.
         share: of its words that are new, or gone.
-        counterpart: the relation to its closest counterpart in the other version; None where it has none.
-        asked: what the question is about.
+        counterpart: the relation to its closest counterpart in the other version; None if it has none.
+        asked: the subject of the question.
     """
     what = "new since the version before" if kind == "added" else "gone in the next version"
     if counterpart is None:
@@ -367,48 +367,48 @@ _CHANGED_AT_MOST = 1000
 class HopRetriever(BaseRetriever):
     """Walks typed relations between passages, best first, from the hits of another retriever.
 
-    The score of a passage is its scaled score in the starting retriever's list (0 where that did not find it), plus
+    The score of a passage is its scaled score in the starting retriever's list (0 if that did not find it), plus
     ``hop_weight`` times the strength of the strongest path that leads to it from another passage, plus ``centrality_weight``
     times the mean of its degree, PageRank and betweenness. Passages that are neither among the first ``depth`` hits nor
     reached follow in the starting retriever's order. Only passages that pass a filter are walked over.
 
-    A question that asks what was added or dropped between versions (``changes``) gets first the passages that the version
-    changed: by relevance to the rest of the question, in which the passages beside one in its document count too, times how
-    much of it is new (or gone). The version is the last one of each subject among the passages that may be found.
+    For a question about additions or removals between versions (``changes``), the passages changed by the version come first:
+    by relevance to the rest of the question, which includes the neighbouring passages of the document, times the share that
+    is new (or gone). The version is the last one of each subject among the passages that pass the filter.
 
-    Passages that join an index have the relations they would have in one built at once; nearly so beyond 20,000 passages. A
-    deleted passage and its relations are gone at once; what its versions' other passages have in common with it counts until
-    the index is compacted, as does its share in their centrality.
+    Added passages have the relations that they would have in an index built at once; nearly so beyond 20,000 passages. A
+    deleted passage and its relations disappear at once; its effect on other versions' new and gone words, and on centrality,
+    remains until the index is compacted.
 
     Args:
-        start: the retriever with whose hits the walk begins; by default dense retrieval with ``encoder``.
+        start: the retriever whose hits the walk begins with; by default dense retrieval with ``encoder``.
         encoder: of passages, for finding those that may be related: a model's hub name, a local folder, or an encoder. By
-            default that of the starting retriever, where that is faiss or pgvector; without one, all-MiniLM-L6-v2.
-        relations: a ``chunk_tables`` loader whose table ``logical_relationships`` tells the relations. None are found then:
-            parameters from ``subject`` to ``min_carried`` count for nothing, ``encoder`` for the default start alone, and no
-            question is answered by what versions changed.
-        subject: metadata key of what passages are about, of which there are versions.
+            default that of the starting retriever, if that is faiss or pgvector; else all-MiniLM-L6-v2.
+        relations: a ``chunk_tables`` loader whose table ``logical_relationships`` holds the relations. None are computed then:
+            the parameters from ``subject`` to ``min_carried`` have no effect, ``encoder`` counts only for the default start,
+            and questions about changes are answered like any other.
+        subject: metadata key of the subject of passages, which has versions.
         document: metadata key of the document of a passage.
         position: metadata key of a number that orders the passages of a document.
         version: metadata keys that order versions, the first one first: numbers, dates (``2025``, ``2025-05``,
             ``2025-05-09``), or words of ``version_order``.
         version_order: words that order versions, the earliest first.
-        neighbours: with how many of its nearest neighbours in its version of its subject a passage is judged.
-        across: with how many of other subjects; beyond 20,000 passages a few of these are missed, for the sake of time.
+        neighbours: number of nearest neighbours in its version of its subject that a passage is judged with.
+        across: number of those of other subjects; beyond 20,000 passages a few of these are missed, to save time.
         min_similarity: the least cosine of neighbours.
-        min_carried: passages of two versions correspond where they have at least this share of words in common.
+        min_carried: the least share of common words of corresponding passages of two versions.
         max_hops: the most relations of a path.
-        max_starts: how many of the first hits paths start from.
-        depth: how many hits are ranked together with what is reached.
-        decay: what a path loses with each relation, as a factor.
+        max_starts: number of first hits that paths start from.
+        depth: number of hits that are ranked together with reached passages.
+        decay: factor of a path's strength for each relation.
         relation_weights: weights of relation types, 0 to 1, that differ from
             :data:`~nlp_retrieval.systems.policy.hop.settings.RELATION_WEIGHTS`.
-        hop_weight: how much a path counts.
-        centrality_weight: how much centrality counts.
-        changes: what change a query asks for: ``auto`` reads it from the query, ``none`` answers all queries alike.
-        beside_weight: of changes, how much the passages before and after count, compared with 1.
-        newness_power: of changes, the share that is new counts to this power.
-        merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
+        hop_weight: weight of paths.
+        centrality_weight: weight of centrality.
+        changes: the change that a query asks for: ``auto`` reads it from the query, ``none`` treats all queries alike.
+        beside_weight: for changes, the weight of the passages before and after, compared with 1.
+        newness_power: for changes, the exponent of the share that is new.
+        merge: merging of sub-queries of one query: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
     """
 
     name = "hop"
@@ -455,7 +455,7 @@ class HopRetriever(BaseRetriever):
         self.told_by = source_of(made["relations"])
         self.encoder = encoder_of(given, encoder)
         self.start = FaissRetriever(self.encoder) if given is None else given
-        # a default, spelled out, is the same; an encoder that nothing asks for need not be there
+        # an explicit default is the same; an unused encoder need not be available
         self._arguments |= {"start": self.start, "encoder": self.encoder if self.told_by is None else None}
         self.subject = subject
         self.document = document
@@ -517,7 +517,7 @@ class HopRetriever(BaseRetriever):
 
     @property
     def relations(self) -> Relations:
-        """The relations of an opened index, by rows; those of deleted passages are left out."""
+        """Return the relations of an opened index, by rows, without those of deleted passages."""
         return self._graph.relations
 
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:

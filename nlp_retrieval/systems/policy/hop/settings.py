@@ -1,4 +1,4 @@
-"""What a hop retriever takes where nothing else is said, and what it refuses."""
+"""Defaults of a hop retriever, and checks of its settings."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ __all__ = ["RELATION_WEIGHTS", "checked_weights", "encoder_of", "source_of"]
 RELATION_WEIGHTS: Mapping[str, float] = {
     "SUPPORTS": 0.8, "EXPLAINS": 0.9, "CONTRADICTS": 0.7, "FOLLOWS": 0.9, "TEMPORAL_FOLLOWS": 0.7, "CAUSES": 0.9,
 }  # fmt: skip
-"""What a relation of each type is worth to a walk, where nothing else is said."""
+"""Default weights of relation types in a walk."""
 
 
 def encoder_of(start: BaseRetriever | None, encoder: str | BaseEncoder | None) -> BaseEncoder:
-    """Return the encoder of passages: the one that is given, that of the starting retriever, or all-MiniLM-L6-v2."""
+    """Return the encoder of passages: the given one, that of the starting retriever, or all-MiniLM-L6-v2."""
     if encoder is None:
         encoder = start.encoder if isinstance(start, VectorRetriever) else "sentence-transformers/all-MiniLM-L6-v2"
     return SentenceTransformerEncoder(encoder) if isinstance(encoder, str) else encoder
 
 
 def source_of(relations: object) -> ChunkTablesLoader | None:
-    """Return the loader that tells relations; None where they are found.
+    """Return the loader of relations; None if they are computed.
 
     Raises:
-        ConfigurationError: it is another one.
+        ConfigurationError: it is another loader.
     """
     if relations is not None and not isinstance(relations, ChunkTablesLoader):
         name = getattr(relations, "name", type(relations).__name__)

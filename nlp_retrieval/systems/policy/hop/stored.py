@@ -1,8 +1,7 @@
-"""Relations that a table of chunks holds, taken over as they are: the files of a segment without vectors.
+"""Relations read from a table of chunks: the files of a segment without vectors.
 
-They are those of the moment in which items are indexed or join an index; a search asks no database. A checksum of the table's
-relations is kept, so that indexing the same items again finds out that they changed. What versions changed is not told by them,
-so their passages are of no family.
+They are read when items are indexed or added; a search uses no database. A checksum of the table's relations is stored, so that
+indexing the same items again detects changes. They hold no changes between versions, so their passages are of no family.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ _SEEN = "told_by.npy"
 
 
 class StoredRelations(RelationFiles):
-    """The relations between those chunks of a table that are items of the index. Joining does not ask for them again.
+    """Relations between those chunks of a table that are items of the index. Joining does not read them again.
 
     Args:
-        source: of the relations. Reading them raises :class:`~nlp_retrieval.errors.SourceError` where the tables cannot be
-            read, hold none between the items of a new index, or one leads to a chunk that is not there.
+        source: of the relations. Reading them raises :class:`~nlp_retrieval.errors.SourceError` if the tables cannot be read,
+            hold none between the items of a new index, or a relation leads to a missing chunk.
     """
 
     def __init__(self, source: ChunkTablesLoader) -> None:
@@ -87,7 +86,7 @@ class StoredRelations(RelationFiles):
 
 
 def _told(source: ChunkTablesLoader, everything: ItemTable, live: Mask) -> tuple[Relations, int, Hashes]:
-    """The relations between rows, how many others there are, and the checksum of all."""
+    """Return the relations between rows, the number of others, and the checksum of all."""
     rows = {item_id: row for row, item_id in enumerate(everything.ids()) if live[row]}
     told = list(source.relations())
     kept = [one for one in told if one.source_id in rows and one.target_id in rows]
@@ -95,13 +94,13 @@ def _told(source: ChunkTablesLoader, everything: ItemTable, live: Mask) -> tuple
 
 
 def _keys(relations: Relations, n_rows: int) -> Rows:
-    """A number for each pair and type."""
+    """Return a number for each pair and type."""
     kinds = len(RELATION_TYPES)
     return (relations.sources * n_rows + relations.targets) * kinds + relations.types
 
 
 def _sum_of(told: list[ChunkRelation]) -> Hashes:
-    """Return how many relations there are, and the sum of their hashes, which does not depend on their order."""
+    """Return the number of relations, and the sum of their hashes, which does not depend on their order."""
     texts = (f"{one.source_id}\0{one.target_id}\0{one.type}\0{one.confidence!r}" for one in told)
     total = sum(hash_of(text.encode(errors="replace").decode()) for text in texts)
     return np.array([len(told), total % 2**64], np.uint64)

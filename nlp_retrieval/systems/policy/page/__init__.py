@@ -1,1 +1,1 @@
-"""A study of policy documents, shown: a page with every answer, why it was chosen, and what changed between plans."""
+"""Page of a study of policy documents: every answer with its reasons, and the changes between plans."""

@@ -1,7 +1,7 @@
-"""A study as one HTML page that needs no network: an overview, every answer with its reasons, and what changed between plans.
+"""A study as one HTML page that needs no network: an overview, every answer with its reasons, and the changes between plans.
 
-What documents say is escaped, and the content security policy of the page allows its own style sheet and script alone. All
-stands in the HTML; the script opens what is linked to and hides what a choice leaves out.
+Text of documents is escaped, and the content security policy of the page allows only its own style sheet and script. The HTML
+holds everything; the script opens link targets and hides what a filter excludes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def render_study(report: StudyReport, study: PolicyStudy) -> str:
         study: that was run, with its index open.
 
     Raises:
-        SourceError: a file of answers is gone.
+        SourceError: a file of answers is missing.
     """
     return rendered(
         "policy.html",
@@ -39,15 +39,15 @@ def render_study(report: StudyReport, study: PolicyStudy) -> str:
 
 
 def write_study_page(report: StudyReport, study: PolicyStudy, path: str | Path) -> None:
-    """Write the page; whoever reads the path finds the old page or the whole new one.
+    """Write the page; a reader sees the old page or the complete new one.
 
     Args:
         report: of a run.
         study: that was run, with its index open.
-        path: the file to write. Its folder is made where it is missing.
+        path: the file to write. Its folder is created if missing.
 
     Raises:
-        SourceError: a file of answers is gone.
+        SourceError: a file of answers is missing.
         OutputError: the folder or the file cannot be written.
     """
     write_output(Path(path), render_study(report, study).encode())

@@ -1,4 +1,4 @@
-"""What the page of a study shows, computed once: answers by subject and question, their signals, marks and chains."""
+"""View model of the page of a study: answers by subject and question, their signals, marks and chains."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from nlp_retrieval.text import visible
 __all__ = ["METHOD_NAMES", "marked_runs", "study_view"]
 
 
-# What the page of a study is made of: subjects, answers, passages and changes, ready to be printed.
+# Parts of the page: subjects, answers, passages and changes, ready for the template.
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,11 @@ class PassageView:
 
     Args:
         rank: from 1.
-        chunk: as the file has it.
+        chunk: as in the file.
         runs: its content in pieces, each with the groups of patterns that it matches.
-        bars: what each signal said, 0..1; None where it said nothing.
+        bars: value of each signal, 0..1; None without a value.
         chain: the relations that led to it, each as "kind" and the passage that it leads to.
-        origin: why it was found where no relation led to it; empty where nothing says so.
+        origin: why it was found if no relation led to it; may be empty.
     """
 
     rank: int
@@ -53,9 +53,9 @@ class ListView:
 
     Args:
         name: of the method.
-        passages: those that are shown, best first.
-        total: how many there are.
-        graph: a drawing of their relations; empty where there are none.
+        passages: the displayed ones, best first.
+        total: number of all passages.
+        graph: a drawing of their relations; empty if there are none.
     """
 
     name: str
@@ -82,19 +82,19 @@ class AnswerView:
 
     @property
     def best(self) -> float | None:
-        """The highest combined score, which shades the cell of the overview; None where nothing was found."""
+        """Return the highest combined score, which shades the cell of the overview; None if nothing was found."""
         scores = [one.passages[0].chunk.combined_score for one in self.lists if one.passages]
         return max(scores, default=None)
 
     @property
     def shade(self) -> int:
-        """Return how dark the cell is, 0 to 5."""
+        """Return the shade of the cell, 0 to 5."""
         best = self.best
         return 0 if best is None else 1 + min(max(int(best * 5), 0), 4)
 
     @property
     def counts(self) -> str:
-        """Return how many passages there are; where two methods were asked, by each, because they find many of the same."""
+        """Return the number of passages; by method if there are two, because they find many of the same."""
         if len(self.lists) == 1:
             return counted(self.lists[0].total, "passage")
         return ", ".join(f"{one.total} {one.name.lower()}" for one in self.lists)
@@ -102,10 +102,10 @@ class AnswerView:
 
 @dataclass(frozen=True)
 class ChangeView:
-    """A passage of two editions, side by side.
+    """Comparison of a passage in two editions.
 
     Args:
-        relation: what became of it.
+        relation: between the two.
         earlier: the earlier text in pieces, each "same" or "gone".
         later: the later text in pieces, each "same" or "new".
         earlier_id: id of the earlier passage, or empty.
@@ -124,9 +124,9 @@ class EditionView:
     """Two editions of a plan.
 
     Args:
-        edition: their names and how many passages have which fate.
-        changes: what is not the same in both.
-        total: how many changes there are, also those that are not shown.
+        edition: their names and the number of passages by relation.
+        changes: the displayed ones.
+        total: number of all changes.
     """
 
     edition: EditionChanges
@@ -142,9 +142,9 @@ class SubjectView:
         anchor: of this subject in the page.
         name: of the subject.
         file: of its answers, relative to the page.
-        passages: how many the index has of it.
+        passages: their number in the index.
         answers: by the number of the question.
-        editions: what changed between plans.
+        editions: changes between plans.
     """
 
     anchor: str
@@ -161,13 +161,13 @@ class StudyView:
 
     Args:
         title: of the page.
-        field: what the subjects are.
+        field: kind of the subjects.
         profile: its name.
         description: of the profile.
         methods: that were asked.
-        questions: number and text, with the subject's place left open.
+        questions: number and text, with a placeholder for the subject.
         subjects: in the order of the index.
-        groups: of patterns that are marked somewhere, in order.
+        groups: of patterns with a match, in order.
         about: of the settings, a sentence each.
     """
 
@@ -182,7 +182,7 @@ class StudyView:
     about: list[str]
 
 
-# The relations that led to the passages of an answer, drawn: passages on a ring by rank, an arrow for every relation.
+# Drawing of the relations that led to the passages of an answer: passages on a ring by rank, an arrow for every relation.
 
 RELATION_CLASSES = {
     "SUPPORTS": "series-2",
@@ -192,7 +192,7 @@ RELATION_CLASSES = {
     "TEMPORAL_FOLLOWS": "series-3",
     "CAUSES": "series-4",
 }
-"""The colour of each type of relation; others have the last."""
+"""Colour of each type of relation; others have the last."""
 
 _OTHER = "series-7"
 _WIDTH, _HEIGHT = 420, 260
@@ -201,9 +201,9 @@ _MOST = 24
 
 
 def relation_graph(chunks: Sequence[AnswerChunk]) -> Markup:
-    """Return a drawing of the chains of relations that led to passages; empty where no passage has one.
+    """Return a drawing of the chains of relations that led to passages; empty if no passage has one.
 
-    Passages of the list have their rank; those that were only passed through are small and have none.
+    Passages of the list have their rank; intermediate ones are small and have none.
 
     Args:
         chunks: of one answer, best first.
@@ -236,7 +236,7 @@ def _place(number: int, total: int) -> tuple[float, float]:
 
 
 def _arrow(kind: str, begin: tuple[float, float], end: tuple[float, float]) -> Markup:
-    """A line from ring to ring with a head, in the colour of its kind."""
+    """Return an arrow from ring to ring in the colour of its kind."""
     across, down = end[0] - begin[0], end[1] - begin[1]
     length = math.hypot(across, down)
     if length < 2 * _NODE:
@@ -294,7 +294,7 @@ _MOST_CHANGES = 300
 
 
 def study_view(report: StudyReport, study: PolicyStudy) -> StudyView:
-    """Return what the page shows.
+    """Return the view model of the page.
 
     Args:
         report: of a run.
@@ -335,7 +335,7 @@ def study_view(report: StudyReport, study: PolicyStudy) -> StudyView:
 
 
 def marked_runs(content: str, matches: Sequence[ChunkMatch]) -> list[tuple[str, str]]:
-    """Return a text in pieces, each with the groups whose matches cover it, joined by commas; empty where none does.
+    """Return a text in pieces, each with the groups whose matches cover it, joined by commas; empty for none.
 
     Args:
         content: the text.

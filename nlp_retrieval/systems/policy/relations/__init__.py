@@ -1,1 +1,1 @@
-"""Typed relations between passages: what follows, supports, explains, contradicts or causes what, and what versions change."""
+"""Typed relations between passages: order, support, explanation, contradiction and cause, and changes between versions."""

@@ -1,8 +1,8 @@
-"""What of one version of a text is carried over into the next: words in runs of four.
+"""Words of one version of a text that are carried over into the next, in runs of four.
 
-A word is carried over where it stands in a run of four words that the other version has too, wherever it has it: passages
-that are split, joined or moved are not new. A passage of fewer than four words is carried over where the other version has one
-of the same words. The work is linear in the words, but for runs that many passages share.
+A word is carried over if it is in a run of four words that the other version has anywhere: passages that are split, joined or
+moved are not new. A passage of fewer than four words is carried over if the other version has one with the same words. The work
+is linear in the words, except for runs that many passages share.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ Gram = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Counterpart:
-    """A passage of the later version, and the one of the earlier version that it takes the place of.
+    """A passage of the later version, and the one of the earlier version that it replaces.
 
     Args:
         later: number of the passage among those of the later version.
         earlier: number among those of the earlier version.
         carried: twice the words carried over, over the words of both; 0 to 1.
-        later_span: the longest run that both have, in characters of the later passage; empty where they share none.
+        later_span: the longest run that both have, in characters of the later passage; empty if they share none.
         earlier_span: the same run in the earlier passage.
     """
 
@@ -45,7 +45,7 @@ class Counterpart:
 
 @dataclass(frozen=True, eq=False)
 class Aligned:
-    """How two versions correspond.
+    """Alignment of two versions.
 
     Args:
         counterparts: in the order of the later passages.
@@ -67,19 +67,19 @@ class _Passage:
         self.size = min(_RUN, len(self.words))
 
     def grams(self) -> Iterator[tuple[int, Gram]]:
-        """Each run of four words and where it begins; of a shorter passage all its words."""
+        """Yield each run of four words and its begin; of a shorter passage all its words."""
         if self.words:
             for first in range(len(self.words) - self.size + 1):
                 yield first, tuple(self.words[first : first + self.size])
 
 
 def aligned(earlier: Sequence[str], later: Sequence[str], least: float) -> Aligned:
-    """Find what corresponds in two versions.
+    """Align two versions.
 
     Args:
         earlier: the passages of the earlier version.
         later: those of the later one.
-        least: passages correspond where ``carried`` is at least this.
+        least: the least ``carried`` of passages that correspond.
     """
     old, new = [_Passage(text) for text in earlier], [_Passage(text) for text in later]
     places: dict[Gram, list[int]] = {}
@@ -105,7 +105,7 @@ def aligned(earlier: Sequence[str], later: Sequence[str], least: float) -> Align
         if candidates:
             best = min(candidates, key=lambda pair: (-pair.carried, abs(pair.earlier - number), pair.earlier))
             found[number, best.earlier] = best
-        for pair in candidates:  # a passage whose words moved into a longer one keeps a counterpart too
+        for pair in candidates:  # a passage that was merged into a longer one keeps a counterpart too
             known = best_of_old.get(pair.earlier)
             if known is None or pair.carried > known.carried:
                 best_of_old[pair.earlier] = pair
@@ -130,7 +130,7 @@ def _gone(passage: _Passage, there: set[Gram]) -> float:
 
 
 def _shown(pair: Counterpart, new: Sequence[_Passage], old: Sequence[_Passage]) -> Counterpart:
-    """The pair, with the longest run of runs that stand in both in the same order."""
+    """Return the pair with the longest sequence of runs that both have in the same order."""
     later, earlier = new[pair.later], old[pair.earlier]
     begins = {gram: first for first, gram in reversed(list(earlier.grams()))}
     best = (0, 0, 0)  # length, first in later, first in earlier

@@ -1,8 +1,8 @@
 """Walking along relations, the strongest path first.
 
-A path is as strong as its start, times for each relation its confidence, the weight of its type and a decay. Relations are
-walked both ways: what is caused is as near to the cause as the cause to it. No path leads back to where it started, over a
-passage that may not be found, or over more than so many relations; and only so many steps are taken in all.
+The strength of a path is that of its start, times the confidence, type weight and decay of each relation. Relations are walked
+both ways: an effect is as near to its cause as the cause to it. No path leads back to its start, over a passage that the filter
+excludes, or over more than the allowed relations; and the total number of steps is limited.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ class RelationPath:
 
 @dataclass(frozen=True, eq=False)
 class RelationGraph:
-    """Relations, by passage and by how much each is worth to a walk.
+    """Relations by passage, with their weights in a walk.
 
     Args:
         relations: the relations.
         n_rows: rows of the index.
         type_weights: of each of :data:`~nlp_retrieval.systems.policy.relations.relation.RELATION_TYPES`, 0 to 1.
-        most: how many relations of a passage are walked at most; the worthiest.
+        most: the most relations of a passage that are walked; those of the highest weight.
     """
 
     relations: Relations
@@ -58,7 +58,7 @@ class RelationGraph:
 
     @cached_property
     def _steps(self) -> tuple[Rows, Rows, Scores, Rows]:
-        """Offsets by row, and for each step the row it reaches, its worth, and the number of its relation."""
+        """Return offsets by row, and for each step the row that it reaches, its weight, and the number of its relation."""
         weights = np.array([self.type_weights[kind] for kind in RELATION_TYPES])
         worth = (self.relations.confidences.astype(np.float64) * weights[self.relations.types]).round(_DECIMALS)
         numbers = np.flatnonzero(worth > 0)
@@ -80,15 +80,15 @@ class RelationGraph:
         allowed: Mask | None,
         max_steps: int,
     ) -> list[RelationPath]:
-        """Return the strongest path to each passage that is reached from another one, strongest first, ties by row.
+        """Return the strongest path to each passage reached from another one, strongest first, ties by row.
 
         Args:
             starts: rows, each once.
-            strengths: of the starts; one of 0 starts nothing.
+            strengths: of the starts; one of 0 is ignored.
             max_hops: the most relations of a path.
-            decay: what a path loses with each relation, as a factor of at most 1.
-            allowed: ``[rows]``, where paths may lead; None for anywhere.
-            max_steps: how many passages are left at most.
+            decay: factor of a path's strength for each relation, at most 1.
+            allowed: ``[rows]``, whether paths may lead there; None for anywhere.
+            max_steps: the most passages to expand.
         """
         offsets, others, worths, numbers = self._steps
         # strength downwards, then the shorter path, the lower row, and the order of discovery
@@ -123,7 +123,7 @@ class RelationGraph:
         return sorted(found.values(), key=lambda path: (-path.strength, path.row))
 
     def adjacent(self, kind: int) -> tuple[Rows, Rows]:
-        """The relations of a type, by the rows of both ends.
+        """Return the relations of a type, by the rows of both ends.
 
         Args:
             kind: number of the type.

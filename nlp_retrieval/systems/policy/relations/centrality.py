@@ -1,8 +1,8 @@
-"""How central a passage is among those it is related to: degree, PageRank and betweenness, and a class that sums them up.
+"""Centrality of passages in the graph of relations: degree, PageRank and betweenness, and a class that summarises them.
 
-Degree is the number of related passages over the largest such number. PageRank (Page et al., 1999) follows relations along
-their direction (SUPPORTS and CONTRADICTS both ways), by their confidence, with damping .85, and is given over the largest.
-Betweenness (Brandes, 2001) is the share of shortest paths between other passages that lead through one, over the largest;
+Degree is the number of related passages, divided by the largest. PageRank (Page et al., 1999) follows relations along their
+direction (SUPPORTS and CONTRADICTS both ways), by their confidence, with damping .85, and is divided by the largest.
+Betweenness (Brandes, 2001) is the share of shortest paths between other passages that lead through one, divided by the largest;
 above 2,000 passages it is estimated from 256 starts (Brandes and Pich, 2007) drawn with a fixed seed.
 """
 
@@ -17,21 +17,21 @@ from nlp_retrieval.systems.policy.relations.relation import RELATION_TYPES, Rela
 __all__ = ["NODE_CLASSES", "betweenness_of", "centrality_of", "classes_of", "pagerank_of"]
 
 NODE_CLASSES = ("PERIPHERAL", "CONNECTOR", "AUTHORITY", "CORE_HUB")
-"""By number: a CORE_HUB is high in two of the three measures, an AUTHORITY in PageRank, a CONNECTOR in betweenness."""
+"""Classes by number: a CORE_HUB is high in two of the three measures, an AUTHORITY in PageRank, a CONNECTOR in betweenness."""
 
 HIGH = 0.9
-"""A measure is high from this quantile of the related passages on, if it is above their median too."""
+"""Quantile of the related passages from which a measure is high, if it is also above their median."""
 
 _EXACT_UP_TO, _SAMPLE, _SEED = 2000, 256, 0
 _DAMPING, _ROUNDS, _TOLERANCE = 0.85, 100, 1e-10
 
 
 def centrality_of(relations: Relations, n_rows: int) -> NDArray[np.float32]:
-    """Return ``[rows, 3]``: degree, PageRank and betweenness, each 0 to 1, the largest 1; 0 for what has no relations.
+    """Return ``[rows, 3]``: degree, PageRank and betweenness, each 0 to 1, the largest 1; 0 for rows without relations.
 
     Args:
         relations: of an index.
-        n_rows: how many rows it has.
+        n_rows: number of its rows.
     """
     result = np.zeros((n_rows, 3), np.float32)
     rows, ends = np.unique(np.concatenate([relations.sources, relations.targets]), return_inverse=True)
@@ -77,13 +77,13 @@ def classes_of(centrality: NDArray[np.float32]) -> NDArray[np.int8]:
 
 
 def pagerank_of(sources: Rows, targets: Rows, weights: Scores, n_nodes: int) -> Scores:
-    """Return the PageRank of each node; nodes that lead nowhere lead everywhere.
+    """Return the PageRank of each node; nodes without outgoing arrows lead to all.
 
     Args:
         sources: of the arrows.
         targets: of the arrows.
         weights: of the arrows, at least 0.
-        n_nodes: how many nodes there are.
+        n_nodes: number of nodes.
     """
     totals = np.bincount(sources, weights, n_nodes)
     shares = weights / np.where(totals > 0, totals, 1.0)[sources]
@@ -99,7 +99,7 @@ def pagerank_of(sources: Rows, targets: Rows, weights: Scores, n_nodes: int) -> 
 
 
 def betweenness_of(offsets: Rows, neighbours: Rows) -> Scores:
-    """Return how many shortest paths lead through each node, counted once per pair and direction.
+    """Return the number of shortest paths through each node, counted once per pair and direction.
 
     Args:
         offsets: ``[nodes + 1]``.

@@ -1,14 +1,13 @@
-"""Which relations hold between two passages, judged sentence by sentence.
+"""Relations between two passages, judged sentence by sentence.
 
-* CONTRADICTS: two sentences give the same measure - unit, year and baseline - another value, and the clauses that do so are
-  about the same: they have the same terms but for words that fit any matter ("reach", "plan", "total"). Two passages that both
-  say "by 2030" say nothing against each other, nor do tonnes of one gas and tonnes of another, nor a value in a later version:
-  that is a change.
-* SUPPORTS: a sentence says what the other says, with the same quantities, and neither denies it alone.
-* EXPLAINS: a sentence that explains ("because", "that is", "for example", ...) is about what the other says.
-* CAUSES: of a sentence that says that one thing leads to another, one side is what the other passage is about.
+* CONTRADICTS: two sentences give different values of the same measure - unit, year and baseline - in clauses about the same
+  subject: they have the same terms except for general words ("reach", "plan", "total"). Two passages that both say "by 2030" do
+  not contradict each other, nor do tonnes of one gas and tonnes of another, nor a value in a later version: that is a change.
+* SUPPORTS: two sentences say the same, with the same quantities, and not only one of them is negated.
+* EXPLAINS: an explaining sentence ("because", "that is", "for example", ...) is about the subject of the other.
+* CAUSES: a sentence says that one thing leads to another, and one of the two is the subject of the other passage.
 
-All but CONTRADICTS need words of English; other languages have relations of the other kinds only.
+All but CONTRADICTS need English words; texts in other languages get no such relations.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ def confidence_of(semantic: float, pattern: float, nearness: float) -> float:
     Args:
         semantic: cosine of the passages.
         pattern: how clearly the texts show it.
-        nearness: how near they stand in their document; .1 where they stand in different ones.
+        nearness: of the two in their document; .1 in different documents.
     """
     parts = (min(1.0, max(0.0, part)) for part in (semantic, pattern, nearness))
     return round(sum(weight * part for weight, part in zip((_SEMANTIC, _PATTERN, _NEARNESS), parts, strict=True)), 6)
@@ -61,8 +60,8 @@ def relations_between(
         other: another, in the same version of the same family, or of another family.
         semantic: cosine of the two.
         nearness: see :func:`confidence_of`.
-        subject: the terms of their family's name, where they are of one family; None where they are not: what is said of other
-            subjects contradicts nothing.
+        subject: the terms of their family's name, if they are of one family; else None: statements on other subjects do not
+            contradict.
     """
     best: dict[tuple[str, bool], tuple[float, Statement, Statement]] = {}
 
@@ -99,7 +98,7 @@ def relations_between(
 
 
 def _contradicts(one: Statement, other: Statement, subject: frozenset[str]) -> bool:
-    """Return whether two sentences about the same give one measure another value."""
+    """Return whether two sentences on one subject give different values of a measure."""
     if one.negated != other.negated or _differ(one.names, other.names):
         return False
     for mine, its in _otherwise(one.quantities, other.quantities):
@@ -110,19 +109,19 @@ def _contradicts(one: Statement, other: Statement, subject: frozenset[str]) -> b
 
 
 def _differ(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Return whether each names something that the other does not: two projects, two places."""
+    """Return whether each has a name that the other lacks: two projects, two places."""
     return bool(one - other) and bool(other - one)
 
 
 def _otherwise(one: tuple[Quantity, ...], other: tuple[Quantity, ...]) -> list[tuple[Quantity, Quantity]]:
-    """Quantities of one measure and another value; those that the other sentence has too are no sign of anything."""
+    """Return quantities of one measure with different values, without those that both sentences have."""
     mine = [quantity for quantity in one if not any(same_measure(quantity, its) and same_value(quantity, its) for its in other)]
     its = [quantity for quantity in other if not any(same_measure(quantity, my) and same_value(quantity, my) for my in one)]
     return [(my, your) for my in mine for your in its if same_measure(my, your) and my.bound == your.bound]
 
 
 def _agree(one: Statement, other: Statement) -> bool:
-    """Return whether every quantity of each stands in the other, and neither alone is negated."""
+    """Return whether each has all quantities of the other, and not only one is negated."""
     if one.negated != other.negated or _differ(one.names, other.names):
         return False
     pairs = ((one.quantities, other.quantities), (other.quantities, one.quantities))
@@ -134,7 +133,7 @@ def _agree(one: Statement, other: Statement) -> bool:
 
 
 def _caused(statement: Statement, others: tuple[Statement, ...]) -> list[tuple[str, bool, float, Statement, Statement]]:
-    """Return what a sentence that tells of a cause says of other sentences: along where its passage causes theirs."""
+    """Return the relations of a sentence with a cause to other sentences, each with whether its passage is the cause."""
     if not statement.effect and not statement.cause:
         return []
     found = []

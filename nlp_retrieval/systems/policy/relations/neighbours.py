@@ -1,9 +1,9 @@
-"""The passages most like a passage among those before it, by the cosine of their vectors.
+"""Nearest neighbours of a passage among earlier ones, by the cosine of their vectors.
 
-Each passage looks back only, so a pair is considered once. Up to 200 million pairs (20,000 passages among themselves) are all
-compared, and passages that join an index find exactly what they would have found in an index built at once. Where there are
-more, passages lie in cells of about 512, around passages evenly spaced, and each is compared with those of its 16 nearest cells
-alone: the work grows with the number of passages, and a few neighbours are missed. Memory is bounded by blocks.
+Each passage is compared only with earlier ones, so a pair is considered once. Up to 200 million pairs (20,000 passages among
+themselves) are all compared, and added passages get exactly the neighbours that they would have in an index built at once. With
+more, passages are grouped in cells of about 512, around evenly spaced passages, and each is compared only with those of its 16
+nearest cells: the work is linear in the number of passages, and a few neighbours are missed. Blocks bound the memory.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ROWS, _BEFORE = 256, 4096
 _ALL_PAIRS = 20_000**2 // 2
 _CELL, _NEAREST_CELLS = 512, 16
 _KEPT_PAIRS = 2**20
-_DECIMALS = 6  # further ones are noise of rounding, which must decide nothing
+_DECIMALS = 6  # further ones are rounding noise, which must not decide
 
 VectorsAt = Callable[[Rows], NDArray[np.float32]]
 
@@ -55,15 +55,15 @@ class Pairs:
 def neighbours_before(
     rows: Rows, others: Rows, vectors_at: VectorsAt, most: int, least: float, apart: NDArray[np.int64] | None = None
 ) -> Pairs:
-    """Return the nearest neighbours of each row among the rows before it; where pairs are very many, nearly all of these.
+    """Return the nearest neighbours of each row among earlier rows; nearly all of them if there are very many pairs.
 
     Args:
         rows: ascending.
-        others: which rows may be neighbours, ascending.
-        vectors_at: the vectors of rows, of any length.
-        most: how many neighbours at most.
+        others: rows that may be neighbours, ascending.
+        vectors_at: the vectors of rows, of any norm.
+        most: the most neighbours.
         least: the least cosine.
-        apart: by row, a number; only rows of other numbers are neighbours. None where all may be.
+        apart: by row, a number; only rows with different numbers are neighbours. None if all may be.
     """
     if most == 0:
         return Pairs.joined([])
@@ -85,7 +85,7 @@ def neighbours_before(
 def _in_cells(
     rows: Rows, others: Rows, vectors_at: VectorsAt, most: int, least: float, apart: NDArray[np.int64] | None
 ) -> Pairs:
-    """The same, where each row is compared with those of the cells that are nearest to it."""
+    """Return the same, comparing each row only with those of its nearest cells."""
     centres = _unit(vectors_at(others[_CELL // 2 :: _CELL]))
     centres = _means(others, _nearest(others, vectors_at, centres, 1)[:, 0], vectors_at, centres)
     cells = _nearest(others, vectors_at, centres, 1)[:, 0]
@@ -112,7 +112,7 @@ def _in_cells(
 
 
 def _nearest(rows: Rows, vectors_at: VectorsAt, centres: NDArray[np.float64], n: int) -> NDArray[np.int64]:
-    """The n centres most like each row, ``[rows, n]``, in no order."""
+    """Return the n centres nearest to each row, ``[rows, n]``, in no order."""
     n = min(n, len(centres))
     parts = []
     for part in _blocks(rows, _ROWS):
@@ -122,7 +122,7 @@ def _nearest(rows: Rows, vectors_at: VectorsAt, centres: NDArray[np.float64], n:
 
 
 def _means(rows: Rows, cells: Rows, vectors_at: VectorsAt, centres: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The centres moved to the middle of their cells; those of empty cells stay."""
+    """Return the means of the cells as new centres; those of empty cells stay."""
     sums = np.zeros_like(centres)
     order = np.argsort(cells, kind="stable")
     for part in _blocks(order, _BEFORE):
@@ -140,7 +140,7 @@ def _near(
     floors: Scores,
     apart: NDArray[np.int64] | None,
 ) -> Pairs:
-    """All pairs of a row and another before it that are at least as alike as the row's floor."""
+    """Return all pairs of a row and an earlier one with at least the similarity of the row's floor."""
     cosines = (queries @ units.T).round(_DECIMALS)
     allowed = (others[None] < rows[:, None]) & (cosines >= floors[:, None])
     if apart is not None:
@@ -163,7 +163,7 @@ def _foremost(parts: list[Pairs], most: int) -> Pairs:
 
 
 def _unit(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Vectors of length 1 in double precision, in which block sizes change no decimal that counts."""
+    """Return vectors of norm 1 in double precision, so that block sizes do not change the decimals used."""
     wide = vectors.astype(np.float64)
     lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide))
     return np.asarray(wide / np.where(lengths > 0, lengths, 1.0)[:, None])

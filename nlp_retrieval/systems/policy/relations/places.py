@@ -1,8 +1,8 @@
-"""Where a passage stands: of which subject, in which version, in which document, at which position.
+"""Place of a passage: its subject, version, document and position.
 
-The metadata say so. A family is what has versions: all passages of one subject, or of one document where there is no subject.
+It comes from the metadata. A family has versions: all passages of one subject, or of one document if there is no subject.
 Versions are ordered by one or several metadata fields: by numbers, by dates (``2025``, ``2025-05``, ``2025-05-09``), or by
-words whose order is told. What cannot be ordered is in no version.
+words in a given order. Passages that cannot be ordered are in no version.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _LONGEST = 1000
 
 @dataclass(frozen=True)
 class Place:
-    """Where a passage stands.
+    """Place of a passage.
 
     Args:
-        family: its subject, or else its document; empty where it has neither.
-        document: empty where it has none.
-        position: in the document; None where that is not known.
-        version: greater for later ones; None where the passage is in no version.
+        family: its subject, or else its document; empty if it has neither.
+        document: empty if it has none.
+        position: in the document; None if unknown.
+        version: greater for later ones; None if the passage is in no version.
     """
 
     family: str
@@ -39,23 +39,23 @@ class Place:
 
     @property
     def name(self) -> str:
-        """Subject, or document; empty where it has neither."""
+        """Return the subject, or document; empty if it has neither."""
         return self.family.partition("\0")[2]
 
     @property
     def edition(self) -> str:
-        """Family and version as one key; empty without a family."""
+        """Return family and version as one key; empty without a family."""
         return f"{self.family}\0{self.version}" if self.family else ""
 
 
 @dataclass(frozen=True)
 class RelationFields:
-    """Which metadata say where a passage stands.
+    """Metadata fields of the place of a passage.
 
     Args:
-        subject: what versions are about.
-        document: which document it belongs to.
-        position: a number that orders the passages of a document.
+        subject: key of the subject, which has versions.
+        document: key of the document.
+        position: key of a number that orders the passages of a document.
         version: fields that order versions, the first one first.
         order: words that the version fields may hold, the earliest first.
     """
@@ -68,11 +68,11 @@ class RelationFields:
 
     @property
     def read(self) -> set[str]:
-        """The metadata keys that count."""
+        """Return the metadata keys in use."""
         return {self.subject, self.document, self.position, *self.version}
 
     def place_of(self, item: SearchableItem) -> Place:
-        """Return where a passage stands."""
+        """Return the place of a passage."""
         subject, document = _name(item.metadata.get(self.subject)), _name(item.metadata.get(self.document))
         position = item.metadata.get(self.position)
         number = _number(position)
@@ -81,7 +81,7 @@ class RelationFields:
         return Place(family, document, number, keys if family and any(key > -math.inf for key in keys) else None)
 
     def _order_of(self, value: object) -> float:
-        """Return where a value stands among versions; minus infinity where that is not known."""
+        """Return the sort key of a value among versions; minus infinity if unknown."""
         if (number := _number(value)) is not None:
             return number
         if not isinstance(value, str) or len(value) > _LONGEST:
@@ -115,5 +115,5 @@ def _name(value: object) -> str:
 
 
 def version_order(places: Sequence[Place]) -> list[tuple[float, ...]]:
-    """The versions of some passages, the earliest first."""
+    """Return the versions of some passages, the earliest first."""
     return sorted({place.version for place in places if place.version is not None})

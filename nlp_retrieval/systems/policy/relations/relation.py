@@ -1,4 +1,4 @@
-"""What a relation between two passages is: its type, how certain it is, and where in both texts it shows.
+"""Relations between two passages: type, confidence, and spans of the evidence in both texts.
 
 A relation never leads from a passage to itself, its confidence is 0 to 1, and a type relates a pair at most once.
 """
@@ -37,10 +37,10 @@ class Relation:
         target: row of the passage that it reaches.
         type: one of :data:`RELATION_TYPES`.
         confidence: 0 to 1.
-        source_span: where it shows in the source's content, in characters; empty where nothing in the text does.
-        target_span: where it shows in the target's content.
+        source_span: the evidence in the source's content, in characters; empty if there is none.
+        target_span: the evidence in the target's content.
         carried: of a temporal relation, the share of words that both have in runs of four; else NaN.
-        changed: of a temporal relation, how many quantities have another value.
+        changed: of a temporal relation, the number of quantities with another value.
     """
 
     source: int
@@ -98,11 +98,11 @@ class Relations:
         return cls(*(np.concatenate(column) for column in columns)).sorted()
 
     def __len__(self) -> int:
-        """Return how many relations there are."""
+        """Return the number of relations."""
         return len(self.sources)
 
     def sorted(self) -> Relations:
-        """Order them by source, target and type, each at most once."""
+        """Return them ordered by source, target and type, each at most once."""
         order = np.lexsort((-self.confidences, self.types, self.targets, self.sources))
         keys = np.stack([self.sources, self.targets, self.types.astype(np.int64)])[:, order]
         first = np.ones(len(order), bool)
@@ -110,16 +110,16 @@ class Relations:
         return self.where(order[first])
 
     def where(self, kept: Mask | Rows) -> Relations:
-        """Those that a mask over them keeps, or that stand at positions."""
+        """Return those selected by a mask or by positions."""
         return Relations(*(getattr(self, name)[kept] for name in self.__dataclass_fields__))
 
     def of_new_rows(self, new_rows: Rows) -> Relations:
-        """The same relations where row r has become ``new_rows[r]``."""
+        """Return the same relations with row r renumbered to ``new_rows[r]``."""
         columns = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return Relations(**columns | {"sources": new_rows[self.sources], "targets": new_rows[self.targets]}).sorted()
 
     def at(self, number: int) -> Relation:
-        """One of them."""
+        """Return a relation by its number."""
         begin, end, target_begin, target_end = self.spans[number].tolist()
         return Relation(
             int(self.sources[number]),
@@ -133,7 +133,7 @@ class Relations:
         )
 
     def checked(self, n_rows: int) -> Relations:
-        """Check that they relate passages that are there.
+        """Return them after checking that they relate existing passages.
 
         Raises:
             EngineError: a relation from a passage to itself or to none, a confidence outside 0..1, or an unknown type.

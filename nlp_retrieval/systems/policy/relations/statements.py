@@ -1,4 +1,4 @@
-"""The statements of a passage: its sentences, with the words, names and quantities that say what each is about."""
+"""Statements of a passage: its sentences, with the words, names and quantities of each."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ class Statement:
     """A sentence.
 
     Args:
-        begin: where it begins in the passage, in characters.
-        end: where it ends.
+        begin: of the sentence in the passage, in characters.
+        end: of the sentence.
         text: the sentence.
-        terms: stems of its words without numbers, units, function words and what stands in parentheses.
-        names: its capitalised words but for the first of the sentence, as stems.
-        quantities: its numbers with units, their places counted in the sentence.
+        terms: stems of its words without numbers, units, function words and parentheses.
+        names: its capitalised words except the first of the sentence, as stems.
+        quantities: its numbers with units, with positions in the sentence.
         negated: whether it holds a negation.
-        explains: whether it holds words that explain.
-        cause: the terms of what it says leads to something; none where it says no such thing.
-        effect: the terms of what that leads to.
+        explains: whether it holds explaining words.
+        cause: the terms of a cause that it states; may be empty.
+        effect: the terms of the effect of that cause.
     """
 
     begin: int
@@ -84,7 +84,7 @@ def statements_of(text: str) -> tuple[Statement, ...]:
 
 
 def terms_of(text: str) -> frozenset[str]:
-    """Return the stems of the words of a text that say what it is about.
+    """Return the stems of the content words of a text.
 
     Args:
         text: a sentence, or a part of one.
@@ -94,7 +94,7 @@ def terms_of(text: str) -> frozenset[str]:
 
 
 def overlap_of(one: frozenset[str], other: frozenset[str]) -> float:
-    """Return the share of the terms of the shorter that the longer has too; 0 where one has none.
+    """Return the share of the terms of the shorter that the longer has too; 0 if one has none.
 
     Args:
         one: terms.
@@ -104,12 +104,12 @@ def overlap_of(one: frozenset[str], other: frozenset[str]) -> float:
 
 
 def clause_terms(statement: Statement, quantity: Quantity, besides: frozenset[str]) -> frozenset[str]:
-    """Return what a quantity is said of: the terms of its clause, without words that fit any matter.
+    """Return the subject of a quantity: the terms of its clause, without general words.
 
     Args:
         statement: a sentence.
         quantity: one of its quantities.
-        besides: terms that count no more either, such as those of the subject of the whole document.
+        besides: further terms to ignore, such as those of the subject of the whole document.
     """
     begin, end = 0, len(statement.text)
     for match in _CLAUSE.finditer(statement.text):

@@ -1,7 +1,7 @@
-"""What follows what in a family of passages: the next passage of a document, and the counterpart in the next version.
+"""Order in a family of passages: the next passage of a document, and the counterpart in the next version.
 
-A family is told as a whole, because a version that comes between two others changes what follows what. For each of its
-passages it also says how much is new since the version before, and how much is gone in the next.
+A family is computed as a whole, because a version inserted between two others changes their order. Each of its passages also
+has the share that is new since the version before, and the share that is gone in the next.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from nlp_retrieval.text import changed_quantities
 __all__ = ["ACROSS_DOCUMENTS", "EDITED", "Structure", "nearness_of", "structure_of"]
 
 ACROSS_DOCUMENTS = 0.1
-"""How near passages of different documents are."""
+"""Nearness of passages of different documents."""
 
 EDITED = 0.05
-"""A passage of which less is new is the same; one with another quantity is not."""
+"""Least share of new words of an edited passage; another quantity is an edit too."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +35,9 @@ class Structure:
 
     Args:
         rows: its passages, ascending.
-        versions: by passage, the number of its version from 0; -1 where it is in none.
-        new: by passage, the share of its words that the version before does not have; NaN where there is none before.
-        gone: by passage, the share of its words that the next version does not have; NaN where there is none.
+        versions: by passage, the number of its version from 0; -1 if it is in none.
+        new: by passage, the share of its words that the version before does not have; NaN if there is none before.
+        gone: by passage, the share of its words that the next version does not have; NaN if there is none.
         relations: FOLLOWS and TEMPORAL_FOLLOWS.
     """
 
@@ -49,11 +49,11 @@ class Structure:
 
 
 def nearness_of(one: Place, other: Place) -> float:
-    """Return how near two passages stand: 1 side by side, .001 less for each passage between, and at least .1.
+    """Return the nearness of two passages: 1 for neighbours, .001 less for each passage between, and at least .1.
 
     Args:
-        one: where a passage stands.
-        other: where the other does.
+        one: place of a passage.
+        other: place of the other.
     """
     same = one.document == other.document != "" and one.edition == other.edition
     if not same or one.position is None or other.position is None:
@@ -64,14 +64,14 @@ def nearness_of(one: Place, other: Place) -> float:
 def structure_of(
     rows: Rows, places: Sequence[Place], texts: Sequence[str], vectors: NDArray[np.float32], carried: float
 ) -> Structure:
-    """Find what follows what.
+    """Compute the order in a family.
 
     Args:
         rows: the passages of one family, ascending.
-        places: where they stand.
+        places: of the passages.
         texts: their contents.
         vectors: ``[rows, dimension]``.
-        carried: passages of two versions correspond where they have at least this share of their words in common.
+        carried: the least share of common words of corresponding passages of two versions.
     """
     unit = vectors.astype(np.float64)
     unit /= np.maximum(np.sqrt(np.einsum("ij,ij->i", unit, unit)), 1e-12)[:, None]
@@ -98,7 +98,7 @@ def structure_of(
         for pair in found.counterparts:
             later, earlier = int(young[pair.later]), int(old[pair.earlier])
             changed = len(changed_quantities(texts[earlier], texts[later]))
-            if changed and closest[pair.later] is pair:  # another figure is news, however few of the words it is
+            if changed and closest[pair.later] is pair:  # another figure is a change, however few words differ
                 new[later], gone[earlier] = max(new[later], 2 * EDITED), max(gone[earlier], 2 * EDITED)
             confidence = confidence_of(likeness(later, earlier), pair.carried, ACROSS_DOCUMENTS)
             ends, spans = (int(rows[later]), int(rows[earlier])), (pair.later_span, pair.earlier_span)
@@ -107,7 +107,7 @@ def structure_of(
 
 
 def _next_to_each_other(places: Sequence[Place]) -> list[tuple[int, int]]:
-    """Passages and the next of their document, by their numbers; of equal positions the lower row comes first."""
+    """Return passages and the next of their document, by number; of equal positions the lower row comes first."""
     documents: dict[tuple[str, str], list[tuple[float, int]]] = {}
     for number, place in enumerate(places):
         if place.document and place.position is not None:

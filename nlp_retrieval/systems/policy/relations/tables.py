@@ -1,8 +1,7 @@
-"""The files of the relations of one segment, and the relations of all segments put together.
+"""Files of the relations of one segment, and the combined relations of all segments.
 
-A segment holds the relations of its passages to one another and to those before them. What follows what is told of a family as
-a whole, anew in each segment that a passage of the family joins: there the newest telling counts, and older ones are left out.
-Rows are those of the whole index.
+A segment holds the relations of its passages to one another and to earlier ones. The order in a family is stored as a whole,
+again in each segment with a passage of the family; only the newest counts. Rows are those of the whole index.
 """
 
 from __future__ import annotations
@@ -35,19 +34,19 @@ _NODES: dict[str, type[np.generic]] = {
 
 
 def is_structure(relations: Relations) -> Mask:
-    """Return which relations say what follows what."""
+    """Return which relations are of order."""
     return np.isin(relations.types, [FOLLOWS, TEMPORAL_FOLLOWS])
 
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
-    """What is told of passages of families.
+    """Versions and changes of passages in families.
 
     Args:
         rows: ascending.
         versions: the number of the version of each in its family, from 0; -1 for none.
-        new: the share of its words that the version before does not have; NaN where there is none.
-        gone: the share of its words that the next version does not have; NaN where there is none.
+        new: the share of its words that the version before does not have; NaN if there is none.
+        gone: the share of its words that the next version does not have; NaN if there is none.
         families: the hash of the family of each.
     """
 
@@ -58,18 +57,18 @@ class Nodes:
     families: Hashes
 
     def where(self, kept: Mask | Rows) -> Nodes:
-        """Those that a mask over them keeps, or that stand at positions."""
+        """Return those selected by a mask or by positions."""
         return Nodes(*(getattr(self, name)[kept] for name in _NODES))
 
     @classmethod
     def joined(cls, parts: Sequence[Nodes]) -> Nodes:
-        """Put them together, by row."""
+        """Join them, by row."""
         none = cls(*(np.zeros(0, kind) for kind in _NODES.values()))
         columns = [np.concatenate([getattr(part, name) for part in (none, *parts)]) for name in _NODES]
         return cls(*columns).where(np.argsort(columns[0], kind="stable"))
 
     def over(self, n_rows: int) -> tuple[NDArray[np.int32], Scores, Scores]:
-        """Versions, new and gone by row, for all rows of an index; -1 and NaN where nothing is told."""
+        """Return versions, new and gone by row, for all rows of an index; -1 and NaN if unknown."""
         versions, new, gone = np.full(n_rows, -1, np.int32), np.full(n_rows, np.nan), np.full(n_rows, np.nan)
         versions[self.rows], new[self.rows], gone[self.rows] = self.versions, self.new, self.gone
         return versions, new, gone
@@ -77,14 +76,14 @@ class Nodes:
 
 @dataclass(frozen=True, eq=False)
 class RelationTables:
-    """What one segment holds, or all together.
+    """Tables of one segment, or of all together.
 
     Args:
         relations: ordered by source, target and type.
         families: ``[rows of the segment]``, the hash of the family of each; 0 for none.
         editions: ``[rows of the segment]``, the hash of family and version of each; 0 for none.
-        told: the families of which it tells what follows what, ascending.
-        nodes: what it tells of their passages.
+        told: the families whose order it holds, ascending.
+        nodes: versions and changes of their passages.
         centrality: ``[rows of the index, 3]``: degree, PageRank and betweenness, when the segment was written.
     """
 
@@ -108,7 +107,7 @@ class RelationTables:
         """Map the tables of a segment, and check each once.
 
         Raises:
-            IndexDamagedError: a file is missing, cut off, or holds no tables of this segment.
+            IndexDamagedError: a file is missing, cut off, or does not belong to this segment.
         """
         folder, n_rows = segment.folder, segment.end_row
         sources = mapped(folder / "relation_sources.npy", np.int64)
@@ -143,7 +142,7 @@ class RelationTables:
 
     @classmethod
     def of_segments(cls, segments: Sequence[SegmentFolder]) -> RelationTables:
-        """Put adjacent segments together, without relations to or from deleted passages.
+        """Join adjacent segments, without relations to or from deleted passages.
 
         Args:
             segments: at least one.
@@ -173,10 +172,10 @@ class RelationTables:
         return cls(Relations.joined(kept_relations), families, editions, told, Nodes.joined(kept_nodes), tables[-1].centrality)
 
     def renumbered(self, first_row: int, live: Mask) -> RelationTables:
-        """The same without deleted passages: rows from ``first_row`` on are counted anew.
+        """Return the same without deleted passages: rows from ``first_row`` on are renumbered.
 
         Args:
-            first_row: where the rows of these tables begin.
+            first_row: of these tables.
             live: ``[rows of these tables]``.
         """
         whole = np.concatenate([np.ones(first_row, bool), live])

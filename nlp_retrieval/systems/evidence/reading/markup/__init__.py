@@ -1,1 +1,1 @@
-"""Pages of HTML and Markdown to plain text: what is hidden in them, and what is read."""
+"""Pages of HTML and Markdown to plain text: finding hidden text, and reading the rest."""

@@ -1,4 +1,4 @@
-"""The text of an HTML tree in reading order: paragraphs divided by blank lines, items of lists and rows of tables by lines."""
+"""Text of an HTML tree in reading order: paragraphs separated by blank lines, items of lists and rows of tables by lines."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def is_block(tag: str) -> bool:
 def block_text(tree: Any) -> str:
     """Return the text of a tree.
 
-    White space is one space, within a paragraph and within a line; an item of a list begins with ``- `` and the cells of a row
-    are divided by `` | ``. Nothing is recursive, so that a deep tree costs no more than a wide one.
+    White space becomes one space within a paragraph and within a line; an item of a list begins with ``- `` and the cells of a
+    row are separated by `` | ``. Nothing is recursive, so that a deep tree costs no more than a wide one.
 
     Args:
-        tree: HTML, or what trafilatura makes of it.
+        tree: HTML, or trafilatura's output for it.
     """
     return text_of_lines(lines_of(tree))
 
@@ -60,7 +60,7 @@ def lines_of(tree: Any) -> list[Line]:
     """Return the lines of a tree's text, in reading order.
 
     Args:
-        tree: HTML, or what trafilatura makes of it.
+        tree: HTML, or trafilatura's output for it.
     """
     lines = _Lines()
     pending: list[tuple[Any, bool]] = [(tree, True)]
@@ -81,7 +81,7 @@ def lines_of(tree: Any) -> list[Line]:
 
 
 class _Lines:
-    """Text on its way into lines and paragraphs."""
+    """Builder of lines and paragraphs."""
 
     def __init__(self) -> None:
         self._done: list[Line] = []
@@ -148,4 +148,4 @@ class _Lines:
 
 
 _CELL = "\x1f"
-"""Stands between the cells of a row; the text around it was cleaned of control characters before."""
+"""Separator of the cells of a row; the text around it has no control characters."""

@@ -1,9 +1,9 @@
-"""Takes out of a page of HTML what no reader of it sees, before any text is taken from it.
+"""Removal of the parts of an HTML page that its readers do not see, before its text is read.
 
-A page can hold text for programs alone: instructions to whatever reads it, or claims that its visible text does not make.
-What is taken out is counted, so that a person can be told. What is seen is what a browser without scripts shows on a screen:
-the styles in the page are computed, those in other files are not known. Where the page does not decide it, as with white text
-on a picture, the text stays and is marked as doubtful.
+A page can hold text for programs alone: instructions to its readers, or claims that its visible text does not make. Removed
+parts are counted, so that they can be reported. Text is visible if a browser without scripts shows it on a screen: the styles
+in the page are computed, those in other files are unknown. Where the page does not decide it, as with white text on a picture,
+the text stays and is marked as doubtful.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from nlp_retrieval.systems.evidence.reading.removed import Removed
 __all__ = ["DOUBT", "DOUBT_ENDS", "remove_hidden"]
 
 DOUBT, DOUBT_ENDS = "\ufdd0", "\ufdd1"
-"""Stand around doubtful text; they are not characters, and the text around them was cleaned of them before."""
+"""Marks around doubtful text: noncharacters, which were removed from the text before."""
 
 _NO_TEXT = frozenset(
     "script style link meta base input img source track param col select option optgroup datalist textarea rp area".split()
@@ -45,18 +45,18 @@ _INLINE = frozenset(
     "time tt u var".split()
 )
 _LEFT_OUT = "left-out-of-the-text"
-"""The tag of what is to be removed, all at once: lxml refuses to move text with control characters from part to part."""
+"""Tag of elements to be removed together: lxml refuses to move text with control characters from element to element."""
 
 _WHITE, _BLACK, _BLUE = (255.0, 255.0, 255.0, 1.0), (0.0, 0.0, 0.0, 1.0), (0.0, 0.0, 238.0, 1.0)
 _NEAR = 12
-"""How far apart, of 255, two colours may be in each part and still cannot be told from one another."""
+"""Largest difference, of 255, in each component of two colours that look the same."""
 
 _FAINT = 0.05
 _TINY = 3.0
 _FAR, _FAR_AHEAD = -500.0, 5000.0
 _NARROW = 3.0
 _UPRIGHT = 0.02
-"""The cosine of an angle at which a surface is seen from its edge."""
+"""Cosine of an angle at which only the edge of a surface is visible."""
 
 _WIDTH, _HEIGHT = 1280.0, 720.0
 _KEPT_WITHOUT_A_BOX = frozenset(("color", "font-size", "visibility", "text-indent", "-webkit-text-fill-color", "fill"))
@@ -64,7 +64,7 @@ _KEPT_WITHOUT_A_BOX = frozenset(("color", "font-size", "visibility", "text-inden
 
 @dataclass(frozen=True)
 class _Look:
-    """How the text of an element looks; what is inside it begins with the same."""
+    """Look of the text of an element; its children start with the same."""
 
     letter: float = 16.0
     scale: float = 1.0
@@ -72,25 +72,25 @@ class _Look:
     indent: float = 0.0
     ink: Colour | None = _BLACK
     fill: Colour | None = None
-    """The colour of letters where it is not that of the text."""
+    """Colour of letters, if it is not that of the text."""
     paper: Colour | None = _WHITE
-    """What is behind it; None where that is a picture, or another file may decide it."""
+    """Colour behind it; None if that is a picture, or another file may decide it."""
     sure: Colour = _WHITE
-    """The last colour behind it that is known."""
+    """Last known colour behind it."""
     is_visible: bool = True
     is_gone: bool = False
-    """Whether nothing inside it can be seen, whatever its own style."""
+    """True if nothing inside it can be seen, whatever its own style."""
     is_clipped: bool = False
     clip_is_placed: bool = False
     is_doubtful: bool = False
     is_struck: bool = False
     has_glyphs: bool = False
-    """Whether letters are drawn with its background, or with a shadow."""
+    """True if letters are drawn with its background, or with a shadow."""
     arranges: bool = False
-    """Whether the elements in it are boxes, as in a flex or grid container."""
+    """True if the elements in it are boxes, as in a flex or grid container."""
     variables: Mapping[str, Tokens] | None = None
     origin: Any = None
-    """The outermost element that makes this text unseen."""
+    """Outermost element that hides this text."""
 
     @property
     def seen(self) -> str:
@@ -121,23 +121,23 @@ class _Look:
 def remove_hidden(page: Any) -> tuple[Removed, int, list[tuple[str, str]]]:
     """Remove the hidden parts of a page in place, and mark the doubtful ones.
 
-    Hidden is what a browser without scripts does not show on a screen, as far as the page itself says: by its attributes
-    (``hidden``, ``popover``, a closed ``dialog``), and by its styles (not displayed, transparent, in the colour of what is
-    behind it, without a size, out of the page, clipped, masked or turned away), in ``style`` attributes, ``style`` elements
-    and ``data:`` addresses. What is ``aria-hidden="true"`` counts as hidden too. Never shown, and removed as well, are
+    Text is hidden if a browser without scripts does not show it on a screen, as far as the page itself says: by attributes
+    (``hidden``, ``popover``, a closed ``dialog``), and by styles (not displayed, transparent, in the colour of the
+    background, without a size, off the page, clipped, masked or turned away), in ``style`` attributes, ``style`` elements
+    and ``data:`` addresses. ``aria-hidden="true"`` counts as hidden too. Never shown, and removed as well, are
     comments, processing instructions, scripts, style sheets, ``template``, the fallback text of media, and the fields of forms;
-    and struck text (``del``, ``s``, ``strike``, ``line-through``), which its author takes back. ``noscript`` is shown.
+    and struck text (``del``, ``s``, ``strike``, ``line-through``), which its author retracts. ``noscript`` is shown.
     Attributes (``alt``, ``title``, ``content`` of ``meta``) are never read as text.
 
     Args:
-        page: the root of the page, as lxml parsed it; the root and the body themselves are never taken for hidden, since many
+        page: the root of the page, as lxml parsed it; the root and the body themselves never count as hidden, since many
             pages hide them until they have loaded.
 
     Returns:
-        What was removed; how many elements are doubtful; and the removed texts, each after what it was.
+        Counts of removed parts; the number of doubtful elements; and the removed texts, each after its kind.
 
     Raises:
-        StylesTooCostlyError: the style sheets of the page take more work than those of a page for people.
+        StylesTooCostlyError: the style sheets of the page take more work than those of ordinary pages.
     """
     from lxml import etree
 
@@ -148,7 +148,7 @@ def remove_hidden(page: Any) -> tuple[Removed, int, list[tuple[str, str]]]:
 
 
 class _ShownPage:
-    """One walk over a page, which takes out what is not seen."""
+    """One walk over a page that removes hidden parts."""
 
     def __init__(self, sheets: Sheets) -> None:
         self.sheets = sheets
@@ -158,13 +158,13 @@ class _ShownPage:
         self.listed: list[tuple[str, str]] = []
 
     def counted(self) -> Removed:
-        """Return what was taken out."""
+        """Return the counts of removed parts."""
         dialogs = sum(one.tag == "dialog" for one in self.origins["hidden"])
         hidden = len(self.origins["hidden"]) - dialogs
         return Removed(hidden=hidden, unrendered=self.unrendered + dialogs, struck=len(self.origins["struck"]))
 
     def read(self) -> None:
-        """Take out what is not seen."""
+        """Remove the hidden parts."""
         from lxml.etree import Comment as comment  # noqa: N813 -- lxml's is a function
 
         pending: list[tuple[Element, _Look]] = [(self.sheets.root, _Look(variables={}))]
@@ -197,7 +197,7 @@ class _ShownPage:
             node.tag = _LEFT_OUT
 
     def _shown(self, text: str | None, look: _Look) -> str | None:
-        """Return what is left of a text; the same object where it stays as it is."""
+        """Return the visible part of a text; the same object if all of it is visible."""
         if not text or text.isspace():
             return text
         seen = look.seen
@@ -233,7 +233,7 @@ _STYLED = frozenset("a mark button dialog svg del s strike font body table".spli
 
 
 def _never_shown(node: Any) -> str | None:
-    """Return why an element is never shown: "unrendered", or nothing where it holds no text for people; None where it is."""
+    """Return why an element is never shown: "unrendered", or empty if it has no text for people; None if it may be shown."""
     tag = node.tag
     if tag in _NO_TEXT:
         return ""
@@ -243,14 +243,14 @@ def _never_shown(node: Any) -> str | None:
 
 
 def _computed(node: Any, style: dict[str, Tokens], look: _Look, around: _Look, has_others: bool) -> _Look:
-    """The look of an element.
+    """Return the look of an element.
 
     Args:
         node: the element.
-        style: what is declared for it.
-        look: what it inherits.
-        around: the look of what is around it.
-        has_others: whether the page loads style sheets that are not known.
+        style: its declarations.
+        look: that it inherits.
+        around: the look of its parent.
+        has_others: whether the page loads unknown style sheets.
     """
     tag, attributes = node.tag, node.attrib
     is_root = tag in {"html", "body"}
@@ -297,7 +297,7 @@ def _hidden_by_attributes(tag: str, attributes: Mapping[str, str]) -> bool:
 
 
 def _inherited(tag: str, attributes: Mapping[str, str], style: Mapping[str, Tokens], look: _Look, around: _Look) -> _Look:  # noqa: PLR0912
-    """The properties that what is inside takes over."""
+    """Return the look with the properties that children inherit."""
     if "font-size" in style and keyword(style["font-size"]) not in ("inherit", "unset", "revert", "revert-layer"):
         look = replace(look, letter=font_size(style["font-size"], around.letter))
     if "visibility" in style and tag not in {"html", "body"}:
@@ -371,7 +371,7 @@ def _background(
         alpha = colour[3]
         mixed = tuple(one * alpha + other * (1 - alpha) for one, other in zip(colour[:3], look.sure[:3], strict=True))
         painted: Colour = (mixed[0], mixed[1], mixed[2], 1.0)
-        # a colour that lets through what is not known stays unknown
+        # a translucent colour over an unknown one stays unknown
         look = replace(look, sure=painted, paper=painted if look.paper is not None or alpha >= 1 else None)
     elif has_others and {"class", "id"} & set(attributes) and not value:
         unknown = True
@@ -384,7 +384,7 @@ def _background(
 
 
 def _even(images: list[Any]) -> Colour | None:
-    """The colour of a gradient that has only one."""
+    """Return the colour of a gradient that has only one."""
     colours: list[Colour] = []
     for name, parts in functions(images):
         if not name.endswith("gradient"):
@@ -450,7 +450,7 @@ def _masked(style: Mapping[str, Tokens], look: _Look, is_placed: bool) -> _Look:
 
 
 def _cuts(name: str, parts: list[list[Any]]) -> bool | None:  # noqa: PLR0911
-    """Return whether a shape leaves nothing of a box, whose sides are taken to be 100; None where that is not known."""
+    """Return whether a shape leaves nothing of a box with sides of 100; None if unknown."""
     if name == "polygon":
         points = [[length([one], 0.16, 100) for one in part if one.type != "ident"] for part in parts]
         corners = [(one[0], one[1]) for one in points if len(one) == 2 and one[0] is not None and one[1] is not None]
@@ -481,7 +481,7 @@ def _cuts(name: str, parts: list[list[Any]]) -> bool | None:  # noqa: PLR0911
 
 
 def _moved(style: Mapping[str, Tokens], look: _Look, position: str, inline: bool) -> _Look:
-    """Out of the page."""
+    """Return the look of an element that may be moved off the page."""
 
     def pixels(name: str, whole: float) -> float | None:
         return length(list(words(style[name])), look.letter, whole) if name in style else None
@@ -518,7 +518,7 @@ def _moved(style: Mapping[str, Tokens], look: _Look, position: str, inline: bool
 
 
 def _turned(style: Mapping[str, Tokens], look: _Look) -> _Look:
-    """Scaled to nothing, or seen from its edge."""
+    """Return the look of an element that may be scaled to nothing, or seen from its edge."""
     scales: list[float] = []
     turned = 0.0
     for name, parts in functions(style.get("transform", ())):
@@ -568,7 +568,7 @@ def _angle(token: Any) -> float:
 
 
 def _boxed(style: Mapping[str, Tokens], look: _Look, position: str) -> _Look:
-    """In a box of nothing that cuts off what is in it."""
+    """Return the look of an element that may be an empty box which cuts off its content."""
     cuts = [
         any(keyword((one,)) in ("hidden", "clip", "scroll", "auto") for one in words(style.get(f"overflow-{axis}", ())))
         for axis in "xy"

@@ -1,8 +1,7 @@
-"""A page of HTML or Markdown to its title and plain text, without what no reader of it sees.
+"""Reading the title and plain text of a page of HTML or Markdown, without parts that its readers do not see.
 
-trafilatura says where the main text is; all that the page shows there is read, and not only what trafilatura takes out
-of it. Where it finds next to nothing, as on a very short page, or much less than the page holds besides navigation, all of the
-page is read.
+trafilatura locates the main text; everything that the page shows there is read, not only trafilatura's extract. If it finds
+next to nothing, as on a very short page, or much less than the page holds besides navigation, the whole page is read.
 
 Source: Barbaresi, "Trafilatura: A Web Scraping Library and Command-Line Tool for Text Discovery and Extraction", ACL 2021.
 """
@@ -25,7 +24,7 @@ from nlp_retrieval.systems.evidence.reading.removed import Removed
 
 __all__ = ["read_html", "read_markdown"]
 
-# Raised text: exponents are written as such, and marks of footnotes are taken out, since they are no part of a sentence.
+# Raised text: exponents are written as such, and marks of footnotes are removed, since they are not part of a sentence.
 #
 # ``22<sup>[2]</sup> stops`` says 22 stops, ``10<sup>6</sup>`` is a million and ``m<sup>2</sup>`` a unit.
 
@@ -59,17 +58,17 @@ _UNITS = frozenset(
 
 
 def read_raised(page: Any) -> tuple[int, list[str]]:
-    """Write exponents as such and take out the marks of footnotes, in place.
+    """Write exponents as such and remove the marks of footnotes, in place.
 
-    A mark is a short number, letter or sign that is a link to a note, or is in brackets, or is raised behind a word or a
-    number where it can be no exponent. An exponent stands behind a unit, a single letter, a bracket of a formula, or the base
-    of a power. In code nothing is a mark.
+    A mark is a short number, letter or sign that links to a note, or is in brackets, or is raised after a word or a number
+    where it cannot be an exponent. An exponent follows a unit, a single letter, a bracket of a formula, or the base of a
+    power. Code has no marks.
 
     Args:
         page: the root of the page, as lxml parsed it.
 
     Returns:
-        How many marks were taken out, and what they were.
+        The number of removed marks, and the marks.
     """
     from lxml import etree
 
@@ -105,7 +104,7 @@ def read_raised(page: Any) -> tuple[int, list[str]]:
 
 
 def _raised_read(element: Any, part: str, before: str, is_code: bool, marks: list[str]) -> str:
-    """Take out marks that stand in the text itself, and return what now stands before the text that follows."""
+    """Remove marks in the text itself, and return the text that now precedes the following text."""
     text = getattr(element, part)
     if not text:
         return before
@@ -120,7 +119,7 @@ def _raised_read(element: Any, part: str, before: str, is_code: bool, marks: lis
 
 
 def _short(element: Any) -> str:
-    """The text of an element without white space at its ends; empty where it is longer than a mark."""
+    """Return the stripped text of an element; empty if it is longer than a mark."""
     text = "".join(islice(element.itertext(), 12)).strip()
     return text if len(text) <= _LONGEST_MARK else ""
 
@@ -145,7 +144,7 @@ def _is_mark(element: Any, tag: str, text: str, before: str) -> bool:
 
 
 def _is_exponent(element: Any, text: str, before: str) -> bool:  # noqa: PLR0911
-    """Return whether a raised number belongs to what stands before it, or to the symbol behind it."""
+    """Return whether a raised number belongs to the text before it, or to the symbol after it."""
     after = element.tail or ""
     if not before or before[-1].isspace() or before[-1] in "([":
         return after[:1].isalpha()  # an isotope
@@ -165,17 +164,16 @@ def _is_exponent(element: Any, text: str, before: str) -> bool:  # noqa: PLR0911
     return len(word) == 1 or word in _UNITS
 
 
-# Which lines of a page belong to its main text.
+# Lines of a page that belong to its main text.
 #
-# trafilatura says where the main text is; of the element that holds it, and of all that stands between its first and last
-# line, everything is kept but what is navigation by its tag, its role, its class or its links, and what trafilatura did not
-# take.
+# trafilatura locates the main text; of the element that holds it, and of all lines between its first and last, everything is
+# kept except what is navigation by its tag, role, class or links, and was not selected by trafilatura.
 
 _LEAST_MAIN_TEXT = 250
-"""Characters; with less, it is not clear that the main text was found. Trafilatura's own default for the same question."""
+"""Characters; with fewer, the main text may not have been found. Trafilatura's own default for the same question."""
 
 _LEAST_PART = 0.5
-"""Of the words that are no navigation; where the main text has fewer, they are all read."""
+"""Share of the words outside navigation; if the main text has less, they are all read."""
 
 _MOST_OF_IT = 0.9
 _FEWEST_WORDS = 6
@@ -210,7 +208,7 @@ def main_lines(page: Any, lines: Sequence[Line]) -> list[bool]:
 
 
 def _taken(page: Any, lines: Sequence[Line]) -> list[bool]:
-    """Return which lines trafilatura takes for the main text."""
+    """Return which lines trafilatura selects as the main text."""
     from trafilatura import bare_extraction
 
     found: Any = bare_extraction(page, include_comments=False, include_tables=True, deduplicate=False)
@@ -227,13 +225,13 @@ def _plain(line: str) -> str:
 
 
 def _is_among(line: str, there: set[str]) -> bool:
-    """Return whether the words of a long line are there, as where two lines were joined."""
+    """Return whether the words of a long line occur, as when two lines were joined."""
     words = line.casefold().split()
     return len(words) >= _FEWEST_WORDS and sum(word in there for word in words) >= _MOST_OF_IT * len(words)
 
 
 def _inside(lines: Sequence[Line], taken: Sequence[bool]) -> list[bool]:
-    """Return which lines stand in the innermost element that holds most of the main text."""
+    """Return which lines are in the innermost element that holds most of the main text."""
     weights: Counter[Any] = Counter()
     for line, one in zip(lines, taken, strict=True):
         if one:
@@ -260,7 +258,7 @@ def _navigation(page: Any, lines: Sequence[Line]) -> list[bool]:
         if one.tag in _NAVIGATION or role in _ROLES or (header and one.find(".//h1") is None):
             aside.add(one)
     aside |= _link_lists(page)
-    # what holds most of the page is no navigation, whatever it is called
+    # an element with most of the page is not navigation, whatever its name
     length = sum(len(line.text) for line in lines)
     weights: Counter[Any] = Counter()
     for line in lines:
@@ -272,7 +270,7 @@ def _navigation(page: Any, lines: Sequence[Line]) -> list[bool]:
 
 
 def _link_lists(page: Any) -> set[Any]:
-    """Lists and other boxes whose text is links."""
+    """Return lists and other boxes whose text is links."""
     lengths: dict[Any, list[int]] = {}
     for link in page.iter("a"):
         size = sum(len(text.strip()) for text in link.itertext())
@@ -292,17 +290,17 @@ def _link_lists(page: Any) -> set[Any]:
 _DOUBT_MARKS = re.compile(f"([{DOUBT}{DOUBT_ENDS}])")
 
 _DEEPEST = 250
-"""Elements inside each other; the parser stops at 256, and would leave out what comes after."""
+"""Depth of nested elements; the parser stops at 256, and would omit the rest."""
 
 _DEEPEST_MARKDOWN = 100
-"""Quotes inside each other, and half as many lists; the parser calls itself for each, and leaves out what lies deeper."""
+"""Depth of nested quotes, and half as many lists; the parser recurses into each, and omits deeper ones."""
 
 
 def read_html(text: str, where: str) -> ReadText:
     """Return the title and the main text of a page.
 
-    Navigation, readers' comments and advertisements are left out as far as they can be told from the main text. The title is
-    that of the ``title`` element, else the first heading; what ``meta`` elements say is not read.
+    Navigation, readers' comments and advertisements are omitted as far as they can be told from the main text. The title is
+    that of the ``title`` element, else the first heading; ``meta`` elements are ignored.
 
     Args:
         text: HTML.
@@ -316,7 +314,7 @@ def read_html(text: str, where: str) -> ReadText:
 
 
 def read_markdown(text: str, where: str) -> ReadText:
-    """Return the title and the text of a Markdown file, as its reader sees it: without marks, addresses and hidden HTML.
+    """Return the title and the text of a Markdown file as its readers see it: without markup, addresses and hidden HTML.
 
     The title is the first heading.
 
@@ -366,7 +364,7 @@ def _read(text: str, where: str, removed: Removed, main_text_only: bool) -> Read
 
 
 def _only(lines: list[Line], kept: list[bool]) -> Iterator[Line]:
-    """The lines that are kept; a paragraph ends where one ended between two of them."""
+    """Yield the lines that are kept; a paragraph also ends where a dropped line ended one."""
     last: Line | None = None
     for line, keep in zip(lines, kept, strict=True):
         if keep:
@@ -380,7 +378,7 @@ def _only(lines: list[Line], kept: list[bool]) -> Iterator[Line]:
 
 
 def _without_marks(text: str) -> tuple[str, list[tuple[int, int]], Removed]:
-    """A text without the marks of doubt, the spans that stood between them, and what else was removed."""
+    """Return a text without the marks of doubt, the spans between them, and counts of what else was removed."""
     parts: list[str] = []
     spans: list[tuple[int, int]] = []
     removed, begin, length = Removed(), -1, 0

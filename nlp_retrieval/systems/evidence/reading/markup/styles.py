@@ -1,7 +1,7 @@
 """The declarations that apply to each element of a page, by the cascade of CSS, as in a browser without scripts.
 
-Style sheets are parsed by tinycss2 and selectors matched by cssselect2; decided here are which rules apply (media, support,
-layers), which declarations are valid, and which of them wins. Style sheets in other files are never fetched.
+tinycss2 parses style sheets and cssselect2 matches selectors; this module decides which rules apply (media, support, layers),
+which declarations are valid, and which of them wins. Style sheets in other files are never fetched.
 
 Source: https://www.w3.org/TR/css-cascade-5/
 """
@@ -27,7 +27,7 @@ Tokens = tuple[Any, ...]
 """The component values of a declaration, without comments and white space around them."""
 
 _MOST_STEPS = 20_000_000
-"""Elements and selectors that the matching of a page's style sheets may look at."""
+"""Elements and selectors that matching a page's style sheets may examine."""
 
 _MOST_TOKENS = 2_000
 """Component values of a declaration once its variables are replaced."""
@@ -42,13 +42,13 @@ class StylesTooCostlyError(Exception):
 
 
 class Element(ElementWrapper):  # type: ignore[misc]  # cssselect2 has no types
-    """An element that selectors are matched against; counts what matching looks at, for the whole page."""
+    """An element that selectors are matched against; counts the steps of matching, for the whole page."""
 
     steps: list[int]
 
     @property
     def ancestors(self) -> Iterator[Element]:
-        """The elements around this one, innermost first."""
+        """Yield the elements around this one, innermost first."""
         element = self.parent
         while element is not None:
             self.charge(1)
@@ -57,7 +57,7 @@ class Element(ElementWrapper):  # type: ignore[misc]  # cssselect2 has no types
 
     @property
     def previous_siblings(self) -> Iterator[Element]:
-        """The elements before this one, nearest first."""
+        """Yield the elements before this one, nearest first."""
         element = self.previous
         while element is not None:
             self.charge(1)
@@ -66,7 +66,7 @@ class Element(ElementWrapper):  # type: ignore[misc]  # cssselect2 has no types
 
     @property
     def etree_siblings(self) -> list[Any]:
-        """All children of this element's parent."""
+        """Return all children of this element's parent."""
         siblings: list[Any] = self._siblings
         self.charge(len(siblings) // 8)
         return siblings
@@ -111,7 +111,7 @@ class Sheets:
 
     page: Any
     has_others: bool = False
-    """Whether the page loads a style sheet that is not in it."""
+    """True if the page loads a style sheet that is not in it."""
     keyframes: dict[str, Mapping[str, Tokens]] = field(default_factory=dict)
     """The last frame of each animation, by its name."""
     root: Element = field(init=False)
@@ -166,7 +166,7 @@ class Sheets:
         return found
 
     def _text_of(self, sheet: Any) -> str:
-        """The text of a style sheet that applies to a screen; empty where it is not in the page."""
+        """Return the text of a style sheet that applies to a screen; empty if it is not in the page."""
         if any(around.tag == "template" for around in sheet.iterancestors()):
             return ""
         kind = sheet.get("type", "").strip().lower()
@@ -185,13 +185,13 @@ class Sheets:
         return text or ""
 
     def _read(self, rules: Iterable[Node], around: list[list[Node]], layer: str | None, depth: int) -> None:
-        """Take the rules of a sheet, or of a rule in it.
+        """Read the rules of a sheet, or of a rule in it.
 
         Args:
             rules: as tinycss2 parses them.
             around: the selectors of the rules around them.
             layer: the name of their layer.
-            depth: how many rules are around them.
+            depth: number of rules around them.
         """
         if depth > _DEEPEST_RULE:
             return
@@ -264,7 +264,7 @@ class Sheets:
 
 
 def _matches(matcher: Any, element: Element) -> list[tuple[Any, int, Any, _StyleRule]]:
-    """Return what ``Matcher.match`` returns, without comparing rules with each other."""
+    """Return the result of ``Matcher.match``, without comparing rules with each other."""
     lists = [matcher.id_selectors.get(element.id, ())] if element.id else []
     lists += [matcher.class_selectors[name] for name in element.classes if name in matcher.class_selectors]
     lists += [matcher.lower_local_name_selectors.get(element.local_name.lower(), ()), matcher.other_selectors]
@@ -329,7 +329,7 @@ def style_of(declared: Mapping[str, Tokens], inherited: Mapping[str, Tokens]) ->
 
 
 def _replaced(value: Sequence[Any], variables: Mapping[str, Tokens]) -> Tokens | None:
-    """A value with its variables replaced; None where one is missing, refers to itself, or the value grows too long."""
+    """Return a value with its variables replaced; None if one is missing, refers to itself, or the value grows too long."""
     room = [_MOST_TOKENS]
 
     def put(tokens: Sequence[Any], seen: frozenset[str]) -> list[Any]:
@@ -377,7 +377,7 @@ def _trimmed(tokens: Iterable[Any]) -> Tokens:
 
 
 def _selectors(prelude: list[Node]) -> list[Any]:
-    """The selectors of a rule; none where a browser, or cssselect2, does not know one of them."""
+    """Return the selectors of a rule; empty if a browser, or cssselect2, does not know one of them."""
     text = tinycss2.serialize(prelude)
     if len(text) > _LONGEST_SELECTOR * 5:  # noqa: SIM108
         parts = []
@@ -400,14 +400,14 @@ def _divided(prelude: list[Node]) -> list[list[Node]]:
 
 
 def _nested(prelude: list[Node], parent: list[Node]) -> list[Node]:
-    """A selector inside another rule, written as one outside of it."""
+    """Return a nested selector as one outside of any rule."""
     text, around = tinycss2.serialize(prelude).strip(), f":is({tinycss2.serialize(parent).strip()})"
     whole = text.replace("&", around) if "&" in text else ", ".join(f"{around} {part.strip()}" for part in text.split(","))
     return [] if len(whole) > _LONGEST_SELECTOR else list(tinycss2.parse_component_value_list(whole))
 
 
 def _in_address(address: str) -> str | None:
-    """The style sheet that a ``data:`` address holds; None for every other address."""
+    """Return the style sheet in a ``data:`` address; None for every other address."""
     head, comma, data = address.strip().partition(",")
     if not comma or not head.lower().startswith("data:"):
         return None
@@ -419,7 +419,7 @@ def _in_address(address: str) -> str | None:
 
 
 def _media_applies(prelude: Iterable[Any]) -> bool:
-    """Return whether one of several media queries fits a screen of a usual size and a reader without scripts."""
+    """Return whether one of several media queries matches a screen of a usual size and a browser without scripts."""
     tokens = [one for one in prelude if one.type != "comment"]
     if not any(one.type != "whitespace" for one in tokens):
         return True
@@ -439,7 +439,7 @@ def _query(tokens: list[Any]) -> bool:
 
 
 def _condition(words: Sequence[Any], holds: Callable[[Any], bool], depth: int = 0) -> bool:
-    """A condition of ``not``, ``and`` and ``or`` over those in brackets."""
+    """Evaluate a condition of ``not``, ``and`` and ``or`` over those in brackets."""
     result, operator, negated = True, "and", False
     if depth > _DEEPEST_RULE:
         return False
@@ -506,7 +506,7 @@ def _feature(block: Any) -> bool:  # noqa: PLR0911
 
 
 def _range(words: list[Any], sizes: Mapping[str, float]) -> bool:
-    """``width >= 600px`` and ``400px < width <= 700px``."""
+    """Evaluate ``width >= 600px`` and ``400px < width <= 700px``."""
     values = [sizes.get(getattr(one, "lower_value", ""), _pixels(one)) for one in words if one.type != "literal"]
     marks = "".join(one.value if one.type == "literal" else " " for one in words).split()
     if None in values or len(values) != len(marks) + 1:

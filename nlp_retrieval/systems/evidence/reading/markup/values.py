@@ -1,4 +1,4 @@
-"""The values of those CSS properties that can hide text: which are valid, and how many pixels, what share or colour they mean.
+"""Values of the CSS properties that can hide text: their validity, and their meaning in pixels, as a share, or as a colour.
 
 Sources: https://www.w3.org/TR/css-values-4/, https://www.w3.org/TR/css-color-5/
 """
@@ -27,10 +27,10 @@ __all__ = [
 ]
 
 CUSTOM = "--"
-"""How the names of variables begin."""
+"""Prefix of the names of variables."""
 
 Colour = tuple[float, float, float, float]
-"""Red, green and blue of 0 to 255, and how opaque it is, 0 to 1."""
+"""Red, green and blue, 0 to 255, and opacity, 0 to 1."""
 
 _DEEPEST = 20
 _UNITS = {"px": 1.0, "pt": 4 / 3, "pc": 16.0, "in": 96.0, "cm": 96 / 2.54, "mm": 96 / 25.4, "q": 96 / 101.6}
@@ -162,12 +162,12 @@ _OTHER_PROPERTIES = frozenset(
 
 
 def longhands(name: str, value: Sequence[Any], pending: bool = False) -> dict[str, tuple[Any, ...]]:
-    """Return a declaration as one of each property that it sets; nothing where it is not valid, so that it does not apply.
+    """Return a declaration as one of each property that it sets; empty if it is invalid, so that it does not apply.
 
     Args:
         name: of the property, in lower case.
         value: its component values.
-        pending: whether its variables are not replaced yet, so that its value is not looked at.
+        pending: whether its variables are not replaced yet, so that its value is not checked.
     """
     name = _ALIASES.get(name, name)
     several = _FOUR.get(name) or _TWO.get(name) or _MIXED.get(name)
@@ -228,7 +228,7 @@ def _is_weight(token: Any) -> bool:
 
 
 def is_valid(name: str, value: Sequence[Any]) -> bool:  # noqa: PLR0911
-    """Return whether a browser takes a value of a property; one that it does not take leaves the value before it in place.
+    """Return whether a browser accepts a value of a property; a rejected value leaves the previous one in place.
 
     Args:
         name: of the property, in lower case.
@@ -280,13 +280,13 @@ def words(value: Sequence[Any]) -> Iterator[Any]:
 
 
 def keyword(value: Sequence[Any]) -> str:
-    """Return the only word of a value, in lower case; empty where it is something else."""
+    """Return the only word of a value, in lower case; empty if it is anything else."""
     parts = list(words(value))
     return str(parts[0].lower_value) if len(parts) == 1 and parts[0].type == "ident" else ""
 
 
 def functions(value: Sequence[Any]) -> Iterator[tuple[str, list[list[Any]]]]:
-    """Yield the functions of a value by name, with their arguments divided at commas, each without white space."""
+    """Yield the functions of a value by name, with their arguments split at commas, each without white space."""
     for one in words(value):
         if one.type == "function":
             yield one.lower_name, split(one.arguments)
@@ -304,7 +304,7 @@ def split(value: Sequence[Any]) -> list[list[Any]]:
 
 
 def share(value: Sequence[Any]) -> float | None:
-    """Return a number, or a percentage as a share of 1; None where it is neither."""
+    """Return a number, or a percentage as a share of 1; None if it is neither."""
     (token,) = value
     if token.type == "number":
         return float(token.value)
@@ -314,13 +314,13 @@ def share(value: Sequence[Any]) -> float | None:
 
 
 def length(value: Sequence[Any], letter: float, whole: float, depth: int = 0) -> float | None:  # noqa: PLR0911
-    """Return a length in pixels; None where it is none.
+    """Return a length in pixels; None if it is not a length.
 
     Args:
         value: one component value.
         letter: pixels of a letter, for ``em``.
-        whole: what 100% is, in pixels.
-        depth: how many functions are around it.
+        whole: 100%, in pixels.
+        depth: number of functions around it.
     """
     if len(value) != 1 or depth > _DEEPEST:
         return None
@@ -355,7 +355,7 @@ def _finite(value: float) -> float:
 
 
 def _sum(tokens: list[Any], letter: float, whole: float, depth: int) -> float | None:
-    """The value of a sum of products."""
+    """Return the value of a sum of products."""
     total, sign, at = 0.0, 1.0, 0
     while at < len(tokens):
         product = length(tokens[at : at + 1], letter, whole, depth)
@@ -409,7 +409,7 @@ def _is_colour(token: Any) -> bool:
 
 
 def colour_of(value: Sequence[Any] | str) -> Colour | None:
-    """Return a colour; None where it is not one that can be computed.
+    """Return a colour; None if it cannot be computed.
 
     Args:
         value: one component value, or text.
@@ -428,7 +428,7 @@ def colour_of(value: Sequence[Any] | str) -> Colour | None:
         found = parse_color(token)
         if found is None or isinstance(found, str):
             return _mixture(token) if getattr(token, "lower_name", "") == "color-mix" else None
-        if found.space in ("lab", "lch"):  # relative to another white, which is a matter of a few parts in 255
+        if found.space in ("lab", "lch"):  # relative to another white, a difference of a few parts in 255
             red, green, blue = _from_xyz([x * y for x, y in zip(found.to("xyz-d50").coordinates, _OTHER_WHITE, strict=True)])
         elif found.space in ("oklab", "oklch", "xyz-d65", "xyz"):
             red, green, blue = _from_xyz(found.to("xyz-d65").coordinates)
@@ -455,7 +455,7 @@ def _from_xyz(xyz: Sequence[float]) -> tuple[float, ...]:
 
 
 def _mixture(token: Any) -> Colour | None:
-    """``color-mix()`` of two colours, mixed as in sRGB, which is near enough to tell whether text can be seen."""
+    """Return ``color-mix()`` of two colours, mixed in sRGB, which is accurate enough to tell whether text can be seen."""
     colours, shares = [], []
     for part in split(token.arguments)[1:]:
         found = [colour_of((one,)) for one in part if one.type != "percentage"]

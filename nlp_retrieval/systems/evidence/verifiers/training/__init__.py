@@ -1,1 +1,1 @@
-"""Fine-tuning a small pair model on judged claims: reading them, adding made-up contradictions, training, stopping early."""
+"""Fine-tuning a small pair model on judged claims: reading them, adding generated contradictions, training, early stopping."""

@@ -1,4 +1,4 @@
-"""Examples as a model reads them: tokens of claims and texts, those of similar length together."""
+"""Batches of examples for a model: tokens of claims and texts of similar length."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nlp_retrieval.systems.evidence.verifiers.training.examples import TrainingE
 __all__ = ["LABELS", "Batch", "batches_of"]
 
 LABELS = ("support", "contradict", "neutral")
-"""What a model is trained to say, in order."""
+"""Labels of a trained model, in order."""
 
 _LABEL_NUMBERS = {"support": 0, "contradict": 1, "neutral": 2, "not_support": 3}
 
@@ -24,12 +24,12 @@ class Batch:
     """Examples that are computed together.
 
     Args:
-        tokens: ``[texts, length]`` input ids, 0 where there is nothing.
+        tokens: ``[texts, length]`` input ids, 0 for padding.
         types: ``[texts, length]`` 0 for the claim, 1 for the text.
-        mask: ``[texts, length]`` 1 where there is a token.
-        example: ``[texts]`` the number in this batch of the example that a text belongs to, ascending.
+        mask: ``[texts, length]`` 1 for a token.
+        example: ``[texts]`` the number in this batch of a text's example, ascending.
         labels: ``[examples]`` 0 support, 1 contradict, 2 neutral, 3 anything but support.
-        numbers: ``[examples]`` the examples' numbers in the list that the batches were made of.
+        numbers: ``[examples]`` the examples' numbers in the list that was batched.
     """
 
     tokens: NDArray[np.int64]

@@ -1,8 +1,8 @@
-"""Training examples: judged pairs as windows of sentences, with what is made up beside them.
+"""Training examples: judged pairs as windows of sentences, and generated pairs.
 
-A model reads a claim beside a window of neighbouring sentences, as a verifier later does; the windows of a passage are
-judged together, so that nobody has to say which of them decides. Where people said which sentences decide, these are also
-examples on their own, and other sentences of the passage are neutral.
+A model reads a claim with a window of neighbouring sentences, as a verifier does; the windows of a passage are judged
+together, so that it need not be known which of them decides. If the deciding sentences are annotated, they are also examples on
+their own, and other sentences of the passage are neutral.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SHORT = 450
 
 @dataclass(frozen=True)
 class TrainingExample:
-    """A claim, the texts that it is judged by together, and the judgement.
+    """A claim, the texts that together decide it, and the judgement.
 
     Args:
         claim: a statement.
@@ -46,7 +46,7 @@ def nearest_windows(claim: str, passage: str, most: int, size: int) -> list[Span
     Args:
         claim: a statement.
         passage: any text.
-        most: how many windows.
+        most: number of windows.
         size: of a window, in characters.
     """
     windows = window_spans(passage, size)
@@ -63,7 +63,7 @@ def examples_of(pairs: Iterable[JudgedPair], most_windows: int, size: int, rng: 
 
     Args:
         pairs: judged ones.
-        most_windows: of a passage that are read; those with a deciding sentence come first.
+        most_windows: the most windows that are read of a passage; those with a deciding sentence come first.
         size: of a window, in characters.
         rng: decides which sentences are neutral examples.
     """
@@ -80,7 +80,7 @@ def examples_of(pairs: Iterable[JudgedPair], most_windows: int, size: int, rng: 
 
 
 def _single_sentences(pair: JudgedPair, rng: random.Random) -> list[TrainingExample]:
-    """A deciding sentence alone, with the pair's label, and a sentence that does not decide, as neutral."""
+    """Return a deciding sentence alone, with the pair's label, and another sentence, as neutral."""
     if not pair.rationale or pair.label not in {"support", "contradict"}:
         return []
     found = []
@@ -93,7 +93,7 @@ def _single_sentences(pair: JudgedPair, rng: random.Random) -> list[TrainingExam
 
 
 def is_short(example: TrainingExample) -> bool:
-    """Return whether an example is a claim beside one short text.
+    """Return whether an example is a claim with one short text.
 
     Args:
         example: any.
@@ -102,12 +102,12 @@ def is_short(example: TrainingExample) -> bool:
 
 
 def with_plants(pairs: Sequence[JudgedPair], share: float, rng: random.Random) -> list[JudgedPair]:
-    """Return judged pairs with made-up ones behind them.
+    """Return judged pairs followed by generated ones.
 
     Args:
         pairs: judged ones.
-        share: of the supported pairs that each kind of plant is made of; 0 for none.
-        rng: decides which.
+        share: of the supported pairs from which each kind of pair is generated; 0 for none.
+        rng: chooses them.
     """
     supported = [pair for pair in pairs if pair.label == "support"]
     names = _names(pairs)
@@ -120,7 +120,7 @@ def with_plants(pairs: Sequence[JudgedPair], share: float, rng: random.Random) -
         if rng.random() < share:
             made.append(negated(pair, rng))
     made += [negated(pair, rng) for pair in pairs if pair.label == "contradict" and rng.random() < share]
-    # where a collection has nothing neutral, claims stand beside passages of something else
+    # a collection without neutral pairs gets claims with unrelated passages
     neutral = Counter(pair.collection for pair in pairs if pair.label == "neutral")
     by_word = _by_word(pairs)
     for pair in pairs:
@@ -135,7 +135,7 @@ def with_plants(pairs: Sequence[JudgedPair], share: float, rng: random.Random) -
 
 
 def held_out_families(pairs: Iterable[JudgedPair], share: float, seed: int) -> set[str]:
-    """Return families that are kept for validation, the same share of each collection's.
+    """Return families that are held out for validation, the same share of each collection's.
 
     Args:
         pairs: judged ones.
@@ -163,7 +163,7 @@ def _names(pairs: Sequence[JudgedPair]) -> dict[str, list[str]]:
 
 
 def _by_word(pairs: Sequence[JudgedPair]) -> dict[str, list[JudgedPair]]:
-    """Pairs by the rare words of their claims."""
+    """Return pairs by the rare words of their claims."""
     found: defaultdict[str, list[JudgedPair]] = defaultdict(list)
     for pair in pairs:
         for word in set(words_of(pair.claim)):

@@ -1,8 +1,8 @@
-"""Fine-tuning a small model that reads a claim and a text together, and says support, contradict or neutral.
+"""Fine-tuning a small model that reads a claim and a text together, and predicts support, contradict or neutral.
 
-The windows of a passage are judged together: the evidence for "support" is that of the window that speaks most for it, and
-so for "contradict" (multiple-instance learning: only the passage has a label). A run that was stopped goes on at its last
-checkpoint and ends with the same model, on the same machine, as one that was not.
+The windows of a passage are judged together: the evidence for "support" is the strongest of any window, and likewise for
+"contradict" (multiple-instance learning: only the passage has a label). A stopped run continues from its last checkpoint and
+ends with the same model, on the same machine, as an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ _KEPT_OF_MEAN = 0.995
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """How a verifier is trained.
+    """Settings of the training of a verifier.
 
     Args:
-        epochs: passes over the examples at most; on 18,000 pairs of six sets a second one learnt the small ones by heart.
-        short_epochs: passes before these over the short examples alone, of a claim and one or two sentences: they cost a
-            fraction, and a model that knows what contradicts a sentence learns faster what contradicts a page.
-        learning_rate: at its highest, after the first tenth; it falls to 0 from there.
+        epochs: the most passes over the examples; on 18,000 pairs of six sets a second one overfitted the small sets.
+        short_epochs: earlier passes over only the short examples, of a claim and one or two sentences: they cost a fraction,
+            and a model that has learnt what contradicts a sentence learns faster what contradicts a page.
+        learning_rate: the highest, after the first tenth; it falls to 0 from there.
         batch_tokens: of a batch, padding included.
         max_length: tokens that are read of a claim and a text.
         windows: of a passage that are read, at most.
         window_size: characters.
-        plants: the share of supported pairs that each kind of made-up claim is made of.
+        plants: the share of supported pairs from which each kind of claim is generated.
         held_out: the share of families that decides when to stop.
         weight_decay: of AdamW.
-        seed: of everything that is drawn.
-        precision: "float32", or "bfloat16" where the processor, or the GPU, computes in it.
+        seed: of all random choices.
+        precision: "float32", or "bfloat16" if the processor, or the GPU, supports it.
 
     Raises:
-        ConfigurationError: the precision is another.
+        ConfigurationError: the precision is unknown.
     """
 
     epochs: int = 1
@@ -75,8 +75,8 @@ def pooled_logits(logits: torch.Tensor, example: torch.Tensor, n_examples: int) 
 
     Args:
         logits: support, contradict, neutral.
-        example: ``[texts]`` which example a text belongs to.
-        n_examples: how many there are.
+        example: ``[texts]`` the number of a text's example.
+        n_examples: their number.
     """
     import torch
 
@@ -87,17 +87,17 @@ def pooled_logits(logits: torch.Tensor, example: torch.Tensor, n_examples: int) 
 
 
 class FineTuning:
-    """A model that is being trained, its optimiser, and the running mean of its weights, which is what is judged and kept.
+    """A model in training, its optimiser, and the running mean of its weights, which is evaluated and saved.
 
-    The mean is over the last few hundred steps (Polyak and Juditsky, 1992): a step sees two dozen pairs, and where the weights
-    stand at its end is chance.
+    The mean is over the last few hundred steps (Polyak and Juditsky, 1992): a step sees two dozen pairs, so that the weights
+    after it are noisy.
 
     Args:
         model: of transformers, for sequence classification with three labels.
         tokenizer: its own.
-        settings: how.
+        settings: of the training.
         total_steps: of the whole run, over which the learning rate falls.
-        device: of torch, that computes.
+        device: of torch.
     """
 
     def __init__(self, model: Any, tokenizer: Any, settings: TrainingSettings, total_steps: int, device: str = "cpu") -> None:
@@ -114,13 +114,13 @@ class FineTuning:
         self.step = 0
 
     def train(self, batches: Sequence[Batch], epoch: int, first: int, after_step: Callable[[int], None]) -> None:
-        """Train on the batches of an epoch, in an order that the seed and the epoch decide.
+        """Train on the batches of an epoch, in an order that depends on the seed and the epoch.
 
         Args:
             batches: all of them.
             epoch: its number.
-            first: how many of them are done.
-            after_step: is told how many are done.
+            first: number of those already done.
+            after_step: called with the number of those done.
         """
         import torch
 
@@ -143,7 +143,7 @@ class FineTuning:
     def _take_into_mean(self) -> None:
         import torch
 
-        share = max(1 - _KEPT_OF_MEAN, 10 / (10 + self.step))  # the first weights are no model yet
+        share = max(1 - _KEPT_OF_MEAN, 10 / (10 + self.step))  # the first weights are not yet trained
         with torch.no_grad():
             torch._foreach_lerp_(list(self.mean.parameters()), list(self.model.parameters()), share)
 
@@ -173,15 +173,15 @@ class FineTuning:
         )
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.settings.precision == "bfloat16"):
             logits = model(input_ids=tokens, attention_mask=mask, token_type_ids=types).logits
-        torch.clear_autocast_cache()  # inside a caller's autocast it would hold the weights of the first step for all others
+        torch.clear_autocast_cache()  # inside a caller's autocast it would keep the weights of the first step for all others
         return pooled_logits(logits.float(), example, len(batch.labels))
 
     def predict(self, batches: Sequence[Batch], n_examples: int) -> NDArray[np.float64]:
-        """Return the pooled logits that the mean gives of all examples, ``[examples, 3]``.
+        """Return the pooled logits of the mean weights for all examples, ``[examples, 3]``.
 
         Args:
-            batches: of all of them.
-            n_examples: how many.
+            batches: of all examples.
+            n_examples: their number.
         """
         import torch
 
@@ -192,7 +192,7 @@ class FineTuning:
         return found
 
     def tensors(self) -> dict[str, torch.Tensor]:
-        """The model's and the optimiser's tensors by name, for a checkpoint."""
+        """Return the model's and the optimiser's tensors by name, for a checkpoint."""
         tensors = {f"model.{name}": value.detach().contiguous() for name, value in self.model.state_dict().items()}
         tensors |= {f"mean.{name}": value.detach().contiguous() for name, value in self.mean.state_dict().items()}
         for name, value in self._moments():
@@ -205,11 +205,11 @@ class FineTuning:
                 yield f"{key}.{name}", value.detach().clone().contiguous()
 
     def restore(self, tensors: dict[str, torch.Tensor], step: int) -> None:
-        """Take up a checkpoint.
+        """Restore a checkpoint.
 
         Args:
-            tensors: as :meth:`tensors` gave them.
-            step: how many steps led there.
+            tensors: as returned by :meth:`tensors`.
+            step: number of steps until then.
         """
         for kind, model in (("model.", self.model), ("mean.", self.mean)):
             model.load_state_dict({name.removeprefix(kind): tensors[name] for name in tensors if name.startswith(kind)})

@@ -1,8 +1,8 @@
 """Judged pairs of claim and passage, read from JSON lines.
 
-A line holds ``claim``, ``passage``, ``label`` ("support", "contradict", "neutral", or "not_support" where it is not known
-which of the latter two), and may hold ``id``, ``family`` (pairs that share a source), ``sentences`` (spans of the
-passage) and ``rationale`` (the numbers of those that decide).
+A line holds ``claim``, ``passage``, ``label`` ("support", "contradict", "neutral", or "not_support" for an unknown one of the
+latter two), and may hold ``id``, ``family`` (pairs that share a source), ``sentences`` (spans of the passage) and ``rationale``
+(the numbers of those that decide).
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class JudgedPair:
 
     Args:
         claim: a statement.
-        passage: what is to support it.
-        label: "not_support" where it is not known whether the passage contradicts the claim or does not speak of it.
-        family: shared by pairs that must stand on the same side of a split.
-        rationale: spans of the passage's sentences that decide; empty where they are not known.
+        passage: that may support it.
+        label: "not_support" if it is unknown whether the passage contradicts the claim or is neutral.
+        family: shared by pairs that must be on the same side of a split.
+        rationale: spans of the passage's deciding sentences; empty if unknown.
         pair_id: for people.
         collection: the folder that the pair comes from.
     """
@@ -44,13 +44,13 @@ class JudgedPair:
 
 
 def read_pairs(path: str | Path) -> list[JudgedPair]:
-    """Read judged pairs from a file of JSON lines (``.gz`` too), or from the files of that kind in a folder's folders.
+    """Read judged pairs from a file of JSON lines (``.gz`` too), or from such files in the folders of a folder.
 
     Args:
         path: a file; or a folder with one folder per collection, of which ``train.jsonl.gz`` or ``train.jsonl`` is read.
 
     Raises:
-        SourceError: there is none, or a line is not what it must be.
+        SourceError: there is no such file, or a line is invalid.
     """
     place = Path(path)
     if place.is_dir():

@@ -1,6 +1,6 @@
-"""Claims made wrong on purpose: another number, another name, the opposite; and claims beside a passage of something else.
+"""Generated wrong claims: another number, another name, the opposite; and claims with an unrelated passage.
 
-Made of supported pairs, so that a model learns to look at what a claim says and not only at what it is about. As many
+They are made from supported pairs, so that a model learns to check what a claim says and not only its subject. As many
 contradicted claims are turned into supported ones ("was not ..."), so that a "not" alone decides nothing.
 """
 
@@ -27,11 +27,11 @@ _TRIES = 20
 
 
 def changed_number(pair: JudgedPair, rng: random.Random) -> JudgedPair | None:
-    """Return a supported pair with one number that stands in its passage made another; None where there is none.
+    """Return a supported pair with one number that its passage has replaced by another; None if there is none.
 
     Args:
         pair: a supported one.
-        rng: decides which number, and what it becomes.
+        rng: chooses the number and its replacement.
     """
     there = numbers_of(pair.passage)
     usable = [number for number in numbers_of(pair.claim) if any(agreeing(number, other) for other in there)]
@@ -49,12 +49,12 @@ def changed_number(pair: JudgedPair, rng: random.Random) -> JudgedPair | None:
 
 
 def swapped_name(pair: JudgedPair, names: Sequence[str], rng: random.Random) -> JudgedPair | None:
-    """Return a supported pair with a name that stands in its passage made another, which does not; None where there is none.
+    """Return a supported pair with a name of its passage replaced by one that is not there; None if there is none.
 
     Args:
         pair: a supported one.
         names: to choose from.
-        rng: decides which.
+        rng: chooses the name.
     """
     usable = [span for span in names_of(pair.claim) if not unmatched_names(pair.claim[span[0] : span[1]], pair.passage)]
     if not usable or not names:
@@ -70,11 +70,11 @@ def swapped_name(pair: JudgedPair, names: Sequence[str], rng: random.Random) -> 
 
 
 def negated(pair: JudgedPair, rng: random.Random) -> JudgedPair | None:
-    """Return a pair whose claim says the opposite, with the opposite label; None where that cannot be made.
+    """Return a pair with the opposite claim and the opposite label; None if it cannot be made.
 
     Args:
         pair: a supported or contradicted one.
-        rng: decides between a word of the opposite meaning and "not".
+        rng: chooses between a word of the opposite meaning and "not".
     """
     if pair.label not in {"support", "contradict"} or negations(pair.claim):
         return None
@@ -92,7 +92,7 @@ def negated(pair: JudgedPair, rng: random.Random) -> JudgedPair | None:
 
 
 def elsewhere(pair: JudgedPair, other: JudgedPair) -> JudgedPair | None:
-    """Return a claim beside the passage of another pair, as neutral; None where both are of one family.
+    """Return a claim with the passage of another pair, as neutral; None if both are of one family.
 
     Args:
         pair: the claim's.
@@ -108,7 +108,7 @@ def _made(pair: JudgedPair, claim: str, label: str, how: str) -> JudgedPair:
 
 
 def _other(number: Number, rng: random.Random) -> str | None:
-    """Another number, written alike."""
+    """Return another number in the same notation."""
     if not any(letter.isdigit() for letter in number.written):
         spelled = [word for word in _SPELLED[1:] if word != number.written.lower()]
         if number.written.lower() not in _SPELLED:

@@ -1,4 +1,4 @@
-"""A training run: from judged pairs to a folder that a verifier opens; stopped at any moment, it goes on where it was."""
+"""Training run: from judged pairs to a model folder for a verifier; a stopped run can be continued."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ from nlp_retrieval.systems.evidence.verifiers.training.pairs import JudgedPair
 __all__ = ["TrainingReport", "train_verifier"]
 
 
-# The folder of a model that is trained: what it begins with, and what is kept.
+# Model folders: opening the base model, and saving the trained one.
 
 
 def opened_base(folder: Path, seed: int) -> tuple[Any, Any]:
-    """Return the model to begin with, and its tokenizer.
+    """Return the base model and its tokenizer.
 
     Args:
         folder: of an encoder of transformers or sentence-transformers.
-        seed: of the layer that gives the labels, which is new.
+        seed: of the new classification layer.
 
     Raises:
         ModelError: it does not load.
@@ -52,7 +52,7 @@ def opened_base(folder: Path, seed: int) -> tuple[Any, Any]:
 
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
-    torch.manual_seed(seed)  # the layer that gives the labels is new
+    torch.manual_seed(seed)  # the classification layer is new
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         config = AutoConfig.from_pretrained(
@@ -65,12 +65,12 @@ def opened_base(folder: Path, seed: int) -> tuple[Any, Any]:
         )
         for name in ("attention_probs_dropout_prob", "attention_dropout"):
             if hasattr(config, name):
-                setattr(config, name, 0.0)  # a quarter of a step's time on a processor goes into drawing it
+                setattr(config, name, 0.0)  # on a CPU, drawing dropout takes a quarter of a step
         model = AutoModelForSequenceClassification.from_pretrained(
             folder,
             config=config,
-            ignore_mismatched_sizes=True,  # a base that gave other labels, or one score, gets a new layer for these
-            attn_implementation="eager",  # the fused kernel's way back takes 40% of a step on a processor
+            ignore_mismatched_sizes=True,  # a base with other labels, or one score, gets a new layer
+            attn_implementation="eager",  # the fused kernel's backward pass takes 40% of a step on a CPU
             local_files_only=True,
             trust_remote_code=False,
         )
@@ -78,12 +78,12 @@ def opened_base(folder: Path, seed: int) -> tuple[Any, Any]:
         reason = first_line(error)
         raise ModelError(f"{folder} does not load as a model to fine-tune: {reason}") from error
     for parameter in model.get_input_embeddings().parameters():
-        parameter.requires_grad = False  # half of a small model's parameters, and rare words are seen too seldom to learn
+        parameter.requires_grad = False  # half of a small model's parameters, and rare words are too rare to learn
     return model, tokenizer
 
 
 def save_model(folder: Path, tuning: FineTuning, temperature: float) -> None:
-    """Write the mean of a model as it was judged.
+    """Write the mean weights of a model, as evaluated.
 
     Args:
         folder: to write to.
@@ -107,7 +107,7 @@ def save_model(folder: Path, tuning: FineTuning, temperature: float) -> None:
     write_atomically(folder / "model.safetensors", save(weights, metadata={"format": "pt"}))
 
 
-# How sure a model is of held-out pairs: the temperature of its logits by which their loss is least.
+# Calibration on held-out pairs: the temperature of the logits with the least loss.
 
 Logits = NDArray[np.float64]
 
@@ -115,10 +115,10 @@ _TEMPERATURES = np.geomspace(0.5, 8, 49)
 
 
 def best_temperature(logits: Logits, examples: Sequence[TrainingExample]) -> tuple[float, float]:
-    """By what logits are divided so that their loss is least, and that loss.
+    """Return the divisor of the logits with the least loss, and that loss.
 
-    A model that has learnt its pairs is too sure of others (Guo et al., ICML 2017): by its loss as it is, one that tells labels
-    apart better would often be thrown away for one that has seen less.
+    A trained model is overconfident on other pairs (Guo et al., ICML 2017): by its raw loss, a model that separates the labels
+    better would often be rejected for one that has trained less.
 
     Args:
         logits: ``[examples, 3]``.
@@ -145,20 +145,20 @@ _SMALL_COLLECTION = 1000
 _WINDOWS_JUDGED = 4
 _PATIENCE = 2
 _SAME = 0.03
-"""Logits whose standard deviation over the held-out pairs is less are those of a model that does not read them."""
+"""Least standard deviation of the logits over the held-out pairs; with less, the model ignores its input."""
 _NOTHING_LEARNT = "the model gives all held-out pairs the same answer; pass a lower learning_rate, or more pairs"
 
 
 @dataclass(frozen=True)
 class TrainingReport:
-    """What a training run gave.
+    """Result of a training run.
 
     Args:
-        pairs: how many it was trained on, made-up ones not counted.
-        held_out: how many decided when to stop.
+        pairs: number of training pairs, without generated ones.
+        held_out: number of held-out pairs, which decided when to stop.
         losses: of the held-out pairs after each epoch: the mean over collections of the mean negative log-likelihood, with
-            logits divided by what makes that least.
-        best_epoch: whose model was kept, from 1.
+            logits divided by the best temperature.
+        best_epoch: the epoch of the saved model, from 1.
     """
 
     pairs: int
@@ -177,16 +177,16 @@ def train_verifier(
 ) -> TrainingReport:
     """Fine-tune a small pair model on judged pairs, and save it where :class:`PairModelVerifier` opens it.
 
-    Families of the held-out share are never trained on; after each epoch the model is judged on them, the best is kept, and
-    training stops after two epochs that are no better. Called again with the same arguments, it goes on where it was stopped.
+    Held-out families are never trained on; after each epoch the model is evaluated on them, the best is saved, and training
+    stops after two epochs without improvement. Called again with the same arguments, it continues a stopped run.
 
     Args:
         pairs: judged ones, of at least two families in each collection.
-        base: hub name or folder of the model to begin with: an encoder of transformers or sentence-transformers.
-        output: folder for the model; what is not of such a run is not overwritten.
-        settings: how; by default as for a small model on a processor.
-        on_progress: is told a line after each epoch.
-        device: ``cpu``, ``cuda``, ...; by default a GPU where torch has one.
+        base: hub name or folder of the base model: an encoder of transformers or sentence-transformers.
+        output: folder for the model; files that are not of such a run are not overwritten.
+        settings: of the training; by default for a small model on a CPU.
+        on_progress: called with a line after each epoch.
+        device: ``cpu``, ``cuda``, ...; by default a GPU if torch has one.
 
     Raises:
         ConfigurationError: there are no pairs, the folder holds another run, or there is no such device.
@@ -267,14 +267,14 @@ def _identity(pairs: Sequence[JudgedPair], settings: TrainingSettings, model: Pa
 
 @dataclass(frozen=True)
 class _State:
-    """How far a run is; kept in the checkpoint's own file, so that both are always of one moment.
+    """State of a run; stored in the checkpoint's own file, so that both are always consistent.
 
     Args:
         identity: of pairs, settings and base model.
         total_steps: of the whole run.
-        epoch: that is being trained, from 0.
-        done: batches of it.
-        step: batches in all.
+        epoch: the current one, from 0.
+        done: its finished batches.
+        step: finished batches in total.
         losses: after each epoch.
         stopped: whether the last epoch was no better than one before.
     """
@@ -289,7 +289,7 @@ class _State:
 
 
 def _finished(folder: Path, identity: str) -> TrainingReport | None:
-    """The report of a run that is finished; None for a folder that is to be trained in."""
+    """Return the report of a finished run; None if the run in the folder is not finished."""
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         folder.mkdir(parents=True, exist_ok=True)
         return None
@@ -307,7 +307,7 @@ def _finished(folder: Path, identity: str) -> TrainingReport | None:
 
 
 def _resumed(folder: Path, identity: str, tuning: FineTuning) -> _State:
-    """The state of the run in a folder, whose tensors are taken up; a new one where there is none."""
+    """Return the state of the run in a folder and restore its tensors; a new state if there is none."""
     from safetensors import safe_open
 
     file = folder / _CHECKPOINT
@@ -345,7 +345,7 @@ def _epoch_batches(pairs: Sequence[JudgedPair], settings: TrainingSettings, epoc
 def _read_in(
     examples: list[TrainingExample], epoch: int, settings: TrainingSettings, rng: random.Random
 ) -> list[TrainingExample]:
-    """The examples of an epoch: at first the short ones, afterwards all others and half of these, which keeps them in mind."""
+    """Return the examples of an epoch: at first the short ones, later all others and half of the short ones, as rehearsal."""
     short = [number for number, one in enumerate(examples) if is_short(one)]
     if not short or not settings.short_epochs:
         return examples

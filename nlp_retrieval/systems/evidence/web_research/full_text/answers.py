@@ -1,4 +1,4 @@
-"""Reading numbers of passages, and what they do to a claim, out of what a model wrote; None where nothing can be used."""
+"""Reading numbers of passages, and their stances on a claim, from a model's answer; None if it is unusable."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def read_numbers(answer: object, valid: Collection[int]) -> list[int] | None:
 
     Args:
         answer: a list, or text.
-        valid: the numbers that were shown; others are left out.
+        valid: the shown numbers; others are dropped.
 
     Returns:
-        Numbers; none where the answer says that there are none; None where it cannot be used.
+        Numbers; empty if the answer says that there are none; None if it is unusable.
     """
     pieces = list(_pieces(answer))
     found = [int(number) for piece in pieces for number in _NUMBER.findall(piece)]
@@ -38,16 +38,16 @@ def read_numbers(answer: object, valid: Collection[int]) -> list[int] | None:
 
 
 def read_stances(answer: object, valid: Collection[int]) -> dict[int, Stance] | None:
-    """Return what an answer says that passages do to a claim.
+    """Return the stances of passages on a claim in an answer.
 
-    A passage of which it says both, or neither, is left out.
+    A passage with both stances, or neither, is dropped.
 
     Args:
         answer: a list, or text, such as "3 supports, 5 contradicts".
-        valid: the numbers that were shown; others are left out.
+        valid: the shown numbers; others are dropped.
 
     Returns:
-        Stances by number, in its order; none where the answer says that there are none; None where it cannot be used.
+        Stances by number, in its order; empty if the answer says that there are none; None if it is unusable.
     """
     pieces = list(_pieces(answer))
     said: dict[int, set[Stance]] = {}
@@ -77,7 +77,7 @@ def _says_nothing(answer: object, pieces: Sequence[str]) -> bool:
 
 
 def _pieces(answer: object, depth: int = 0) -> Iterator[str]:
-    """The parts of an answer that each speak of one passage."""
+    """Yield the parts of an answer, each about one passage."""
     if isinstance(answer, str):
         text = answer[:LONGEST_ANSWER].strip()
         if depth < _DEEPEST and text[:1] in ("[", "{"):

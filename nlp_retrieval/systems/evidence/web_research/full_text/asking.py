@@ -1,4 +1,4 @@
-"""Asking a language model about whole texts: in parts, in batches, with answers kept on disk and none that stops the others."""
+"""Asking a language model about whole texts: in parts, in batches, with cached answers; one failure does not stop others."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _LEAST = 1_000
 
 
 class FullTextModule(ABC, Generic[AnswerT]):
-    """A DSPy program of one step that is asked about texts, a part at a time.
+    """A DSPy program of one step for questions about texts, a part at a time.
 
-    A text is data: it is shown on numbered lines that it cannot imitate, and an answer is taken only as far as it speaks of
-    these lines. Without a usable answer a part gives nothing, and one warning per batch says how many there were, and why.
+    A text is data: it is shown on numbered lines that it cannot imitate, and only the parts of an answer about these lines
+    count. A part without a usable answer has no result, and one warning per batch says how many there were, and why.
 
     Args:
         lm: the language model.
         characters: the most characters of a text that are shown at once, 1,000 or more.
-        most_parts: of a longer text, how many such parts are read at most: those that share most words with what is asked.
+        most_parts: the most such parts of a longer text that are read: those that share most words with the query.
         program: the JSON file of a compiled program; by default the plain signature.
 
     Raises:
@@ -38,10 +38,10 @@ class FullTextModule(ABC, Generic[AnswerT]):
     """
 
     what: ClassVar[str]
-    """What warnings and the progress bar call it."""
+    """Name in warnings and the progress bar."""
 
     fields: ClassVar[Mapping[str, tuple[str, str, str]]]
-    """The predictor's name, and its fields: what is asked, the passages, the answer."""
+    """The predictor's name, and its fields: the query, the passages, the answer."""
 
     def __init__(
         self,
@@ -64,10 +64,10 @@ class FullTextModule(ABC, Generic[AnswerT]):
 
     @abstractmethod
     def read(self, answer: object, text: NumberedText, part: TextPart) -> AnswerT | None:
-        """Return what can be used of an answer about a part of a text; None if nothing can."""
+        """Return the usable content of an answer about a part of a text; None if there is none."""
 
     def parts(self, query: str, text: NumberedText) -> list[TextPart]:
-        """Return the parts of a text that are asked about."""
+        """Return the parts of a text to ask about."""
         return text.parts(query, self.characters, self.most_parts)
 
     def ask(
@@ -76,12 +76,12 @@ class FullTextModule(ABC, Generic[AnswerT]):
         """Ask about parts of texts, all in one batch.
 
         Args:
-            queries: what is asked of each text.
-            texts: as many.
-            parts: of each.
+            queries: one per text.
+            texts: to ask about.
+            parts: of each text.
 
         Returns:
-            For each text an answer per part; None where there is no usable one.
+            For each text an answer per part; None for an unusable one.
         """
         from nlp_retrieval.lm import ask_all
 
@@ -118,16 +118,16 @@ class FullTextModule(ABC, Generic[AnswerT]):
 
 
 def checked_pairs(queries: Sequence[str], texts: Sequence[str], what: str, plural: str) -> tuple[list[str], list[NumberedText]]:
-    """Return queries, and the texts beside them with numbered passages.
+    """Return queries, and their texts with numbered passages.
 
     Args:
         queries: questions, or claims.
         texts: as many.
-        what: what messages call a query.
-        plural: what they call several.
+        what: name of a query in messages.
+        plural: name of several.
 
     Raises:
-        QueryError: one is not a string, or there are not as many of both.
+        QueryError: a query is not a string, or the numbers of queries and texts differ.
         ItemError: a text is empty.
     """
     asked = check_queries(queries, what, plural)

@@ -1,4 +1,4 @@
-"""The passages of a whole text that speak of a question, chosen by a language model."""
+"""Passages of a whole text about a question, chosen by a language model."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ __all__ = ["Extract"]
 
 
 class Extract(FullTextModule[list[int]]):
-    """Chooses the passages of a text that help most to answer a question, where there is no index to search.
+    """Chooses the passages of a text that help most to answer a question, without an index.
 
-    The model names passages by their numbers, so that what is returned always stands in the text. Of a text in several parts,
-    it chooses once more among the passages that it chose of each.
+    The model names passages by their numbers, so that results are always in the text. For a text in several parts, it chooses
+    once more among the passages chosen from each.
 
     Args:
         lm: the language model.
         most: the most passages of a text.
         characters: the most characters of a text that are shown at once, 1,000 or more.
-        most_parts: of a longer text, how many such parts are read at most: those that share most words with the question.
+        most_parts: the most such parts of a longer text that are read: those that share most words with the question.
         program: the JSON file of a compiled program; by default the plain signature.
 
     Raises:
@@ -52,7 +52,7 @@ class Extract(FullTextModule[list[int]]):
         """Return passages of a text, most helpful first.
 
         Args:
-            question: what is to be found out.
+            question: to answer.
             text: the whole text.
 
         Raises:
@@ -63,7 +63,7 @@ class Extract(FullTextModule[list[int]]):
         return self.extract_all([question], [text])[0]
 
     def extract_all(self, questions: Sequence[str], texts: Sequence[str]) -> list[list[TextPassage]]:
-        """Return passages of each text for the question beside it; all are asked in one batch.
+        """Return passages of each text for its question; all are asked in one batch.
 
         Args:
             questions: one per text.

@@ -1,4 +1,4 @@
-"""The passages of a whole text that support a claim or contradict it, found by a language model."""
+"""Passages of a whole text that support a claim or contradict it, found by a language model."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["Match", "MatchedPassage"]
 
 @dataclass(frozen=True)
 class MatchedPassage:
-    """A passage, and what it does to a claim.
+    """A passage, and its stance on a claim.
 
     Args:
         passage: of the text.
-        stance: "supports" or "contradicts", as the model says.
+        stance: "supports" or "contradicts", by the model.
     """
 
     passage: TextPassage
@@ -27,17 +27,17 @@ class MatchedPassage:
 
 
 class Match(FullTextModule[dict[int, Stance]]):
-    """Finds the passages of a text that support a claim, and those that contradict it, where there is no index to search.
+    """Finds the passages of a text that support a claim, and those that contradict it, without an index.
 
-    The model names passages by their numbers, so that what is returned always stands in the text. What it says of them is its
-    opinion, without a probability; a verifier (:mod:`nlp_retrieval.systems.evidence.verifiers`) gives one.
+    The model names passages by their numbers, so that results are always in the text. The stance is the model's opinion,
+    without a probability; a verifier (:mod:`nlp_retrieval.systems.evidence.verifiers`) gives one.
     """
 
     what = "match"
     fields: ClassVar = {"judge": ("claim", "passages", "findings")}
 
     def match(self, claim: str, text: str) -> list[MatchedPassage]:
-        """Return the passages of a text that bear on a claim, the clearest of each part first.
+        """Return the passages of a text with a stance on a claim, the clearest of each part first.
 
         Args:
             claim: one statement.
@@ -51,7 +51,7 @@ class Match(FullTextModule[dict[int, Stance]]):
         return self.match_all([claim], [text])[0]
 
     def match_all(self, claims: Sequence[str], texts: Sequence[str]) -> list[list[MatchedPassage]]:
-        """Return the passages of each text that bear on the claim beside it; all are asked in one batch.
+        """Return the passages of each text with a stance on its claim; all are asked in one batch.
 
         Args:
             claims: one per text.

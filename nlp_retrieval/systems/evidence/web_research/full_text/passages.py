@@ -1,4 +1,4 @@
-"""A whole text as numbered passages, in parts that a language model can read at once."""
+"""Whole text as numbered passages, in parts that a language model can read at once."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class TextPassage:
     """A passage of a text.
 
     Args:
-        start: where it begins in the text's stored form
+        start: of the passage in the text's stored form
             (:func:`~nlp_retrieval.systems.evidence.index.passages.normal_text`), in characters.
-        end: where it ends.
-        content: what stands there, character by character.
+        end: of the passage.
+        content: the exact text of the span.
     """
 
     start: int
@@ -47,7 +47,7 @@ class NumberedText:
         text: the whole text.
 
     Raises:
-        ItemError: it is no text, or empty.
+        ItemError: it is not a string, or empty.
     """
 
     def __init__(self, text: str) -> None:
@@ -64,7 +64,7 @@ class NumberedText:
         return TextPassage(start, end, self.text[start:end])
 
     def part(self, numbers: Sequence[int]) -> TextPart:
-        """Return passages as they are shown.
+        """Return passages as a part to show.
 
         Args:
             numbers: from 1.
@@ -73,7 +73,7 @@ class NumberedText:
         return TextPart("\n".join(lines), tuple(numbers))
 
     def parts(self, query: str, characters: int, most: int) -> list[TextPart]:
-        """Return the text in parts, in order; of a longer text those that share most words with a query.
+        """Return the parts of the text, in order; of a longer text those that share most words with a query.
 
         Args:
             query: a question, or a claim.

@@ -1,4 +1,4 @@
-"""The words of a whole text that support a claim: chosen by a language model, and found in the text or dropped."""
+"""Quotation from a whole text that supports a claim: chosen by a language model, and verified in the text."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Quotation:
     """Words of a text.
 
     Args:
-        start: where they begin in the text's stored form
+        start: of the words in the text's stored form
             (:func:`~nlp_retrieval.systems.evidence.index.passages.normal_text`), in characters.
-        end: where they end.
-        content: what stands there, character by character.
-        sentences: span of the whole sentences in which they stand; words that turn their meaning may stand there too.
+        end: of the words.
+        content: the exact text of the span.
+        sentences: span of the whole sentences around them, which may contain words that reverse the meaning.
     """
 
     start: int
@@ -39,15 +39,15 @@ class Quotation:
 class Quote(FullTextModule[str]):
     """Quotes the words of a text that support a claim.
 
-    What the model writes is looked up in the text, and returned only where it stands there word by word; white space alone may
-    differ, and the text's own is returned. That the words support the claim is the model's opinion.
+    The model's answer is looked up in the text, and returned only if it is there word for word; only white space may differ,
+    and the text's own words are returned. That they support the claim is the model's opinion.
     """
 
     what = "quote"
     fields: ClassVar = {"quote": ("claim", "passages", "quote")}
 
     def quote(self, claim: str, text: str) -> Quotation | None:
-        """Return the words of a text that support a claim; None where the model names none that stand there.
+        """Return the words of a text that support a claim; None if the model gives none that are there.
 
         Args:
             claim: the statement that cites the text.
@@ -61,7 +61,7 @@ class Quote(FullTextModule[str]):
         return self.quote_all([claim], [text])[0]
 
     def quote_all(self, claims: Sequence[str], texts: Sequence[str]) -> list[Quotation | None]:
-        """Return a quotation of each text for the claim beside it; all are asked in one batch.
+        """Return a quotation of each text for its claim; all are asked in one batch.
 
         Args:
             claims: one per text.
@@ -75,7 +75,7 @@ class Quote(FullTextModule[str]):
         ]
 
     def read(self, answer: object, text: NumberedText, part: TextPart) -> str | None:
-        """Return the quotation in an answer, empty where it says that there is none; None for one that does not stand there."""
+        """Return the quotation in an answer, empty if it says that there is none; None for one that is not in the text."""
         words = unwrapped(answer)
         if not isinstance(words, str):
             return None

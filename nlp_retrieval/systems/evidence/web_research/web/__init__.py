@@ -1,1 +1,1 @@
-"""What fetchers and search engines share: addresses, guarded connections, bounded answers, folders that stand for the web."""
+"""Shared parts of fetchers and search engines: addresses, guarded connections, bounded answers, folders of pages."""

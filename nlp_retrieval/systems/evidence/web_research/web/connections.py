@@ -1,8 +1,8 @@
-"""Connections that lead where they may and end in time.
+"""Connections only to allowed addresses, and with a deadline.
 
-A host is resolved once, and the address that was checked is the one that is connected to.
+A host is resolved once, and the connection goes to the checked address.
 
-So a name that means one address when it is checked and another when it is used (DNS rebinding) leads nowhere.
+This prevents DNS rebinding: a name with one address when it is checked and another when it is used.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from nlp_retrieval.systems.evidence.web_research.web.networks import not_public
 __all__ = ["Deadline", "GuardedBackend", "Resolve", "resolve_host"]
 
 Resolve = Callable[[str, int], list[str]]
-"""Returns the addresses of a host, in numbers, by its name and a port."""
+"""Function from a host and a port to the host's numeric addresses."""
 
 
 class Deadline:
-    """A limit for everything that one fetch does.
+    """Time limit of one whole fetch.
 
     Args:
         seconds: from now on.
@@ -37,13 +37,13 @@ class Deadline:
         self._end = time.monotonic() + seconds
 
     def left(self, most: float | None = None) -> float:
-        """Return how many seconds are left, more than 0.
+        """Return the seconds left, more than 0.
 
         Args:
             most: return no more than this.
 
         Raises:
-            FetchError: none are.
+            FetchError: none are left.
         """
         left = self._end - time.monotonic()
         if left <= 0:
@@ -51,15 +51,15 @@ class Deadline:
         return left if most is None else min(left, most)
 
     def passed(self) -> FetchError:
-        """Return the error of having no whole answer in time."""
+        """Return the error for an answer that is not complete in time."""
         return FetchError(f"there was no whole answer within {self._seconds:g} s; try again, or allow more seconds")
 
 
 def resolve_host(host: str, port: int) -> list[str]:
-    """Return the addresses of a host, by the resolver of this machine; an address in numbers is its own.
+    """Return the addresses of a host, by the resolver of this machine; a numeric address resolves to itself.
 
     Raises:
-        OSError: the host is not known.
+        OSError: the host is unknown.
     """
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
@@ -69,7 +69,7 @@ class GuardedBackend(httpcore.NetworkBackend):
     """Connects to public addresses only, and bounds every wait by a deadline.
 
     Args:
-        deadline: of all that is done.
+        deadline: of the whole fetch.
         resolve: returns the addresses of a host.
         private: whether the host may have any address.
     """
@@ -90,7 +90,7 @@ class GuardedBackend(httpcore.NetworkBackend):
 
         Raises:
             FetchRefusedError: one of its addresses is not public.
-            FetchError: it is not known, or no address answers.
+            FetchError: it is unknown, or no address answers.
         """
         addresses = self._addresses(host, port)
         if not addresses:
@@ -112,7 +112,7 @@ class GuardedBackend(httpcore.NetworkBackend):
 
     def _addresses(self, host: str, port: int) -> list[str]:
         answer: Future[list[str]] = Future()
-        # a resolver cannot be interrupted; a thread that nobody waits for any more ends by itself
+        # a resolver cannot be interrupted; an abandoned thread ends by itself
         Thread(target=_fill, args=(answer, self._resolve, host, port), name="nlp_retrieval-resolver", daemon=True).start()
         if not wait([answer], self._deadline.left()).done:
             raise self._deadline.passed()

@@ -23,12 +23,12 @@ _STEP = 2**16
 
 @dataclass(frozen=True)
 class WebAnswer:
-    """What a server answered.
+    """Answer of a server.
 
     Args:
         status: of HTTP.
-        headers: by their names in lower case; of repeated ones the first.
-        body: decompressed; empty where the status is neither 200 nor wanted.
+        headers: by their names in lower case; the first of repeated ones.
+        body: decompressed; empty if the status is neither 200 nor wanted.
     """
 
     status: int
@@ -46,13 +46,13 @@ def ask_web(
     *,
     private: bool = False,
 ) -> WebAnswer:
-    """Ask for a page once.
+    """Request a page once.
 
     Args:
-        target: what to ask for.
+        target: to request.
         deadline: of the whole exchange.
         max_bytes: the most bytes of the answer, as sent and after decompression.
-        user_agent: who asks.
+        user_agent: of the request.
         accept: wanted media types.
         resolve: returns the addresses of a host.
         private: whether the host may have an address that is not public.
@@ -102,7 +102,7 @@ def _ssl_context() -> ssl.SSLContext:
 
 
 def _plain(parts: Iterable[bytes], headers: dict[str, str], max_bytes: int, where: str) -> Iterator[bytes]:
-    """The parts of a body, decompressed a step at a time."""
+    """Yield the parts of a body, decompressed a step at a time."""
     length = headers.get("content-length", "")
     if length.isascii() and length.isdigit() and (len(length) > 18 or int(length) > max_bytes):
         raise _too_large(max_bytes, where)

@@ -1,4 +1,4 @@
-"""The import of httpcore, so that its absence is one error with one cure."""
+"""The import of httpcore, so that its absence raises one error with one remedy."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Which addresses of the internet protocol are on the public internet: all others are refused.
+"""Check that IP addresses are on the public internet: all others are refused.
 
-Sources: the IANA special-purpose address registries for IPv4 and IPv6. The list stands here, because what Python's own
-``is_global`` says has changed with its versions.
+Sources: the IANA special-purpose address registries for IPv4 and IPv6. They are listed here, because Python's own
+``is_global`` has changed between versions.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ benchmarks, multicast, reserved."""
 
 _PUBLIC_6 = ipaddress.IPv6Network("2000::/3")
 _NOT_PUBLIC_6 = tuple(ipaddress.IPv6Network(network) for network in "2001::/23 2001:db8::/32 2002::/16 3fff::/20".split())
-"""Inside of what is public: protocols' own addresses (Teredo and others), documentation, 6to4. What embeds an address of IPv4
-elsewhere (mapped, compatible, NAT64) lies outside of it, and so do loopback, link-local, private and multicast addresses."""
+"""Exceptions within the public range: protocols' own addresses (Teredo and others), documentation, 6to4. Other embedded IPv4
+addresses (mapped, compatible, NAT64) are outside of it, and so are loopback, link-local, private and multicast addresses."""
 
 
 def not_public(address: str) -> str | None:
-    """Return why an address is not on the public internet, as a phrase; None where it is.
+    """Return why an address is not on the public internet, as a phrase; None if it is.
 
     Args:
-        address: of IPv4 or IPv6, in numbers, such as a resolver gives it.
+        address: numeric, of IPv4 or IPv6, such as from a resolver.
     """
     try:
         ip = ipaddress.ip_address(address)

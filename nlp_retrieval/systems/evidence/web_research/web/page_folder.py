@@ -1,6 +1,6 @@
-"""A folder that stands for a part of the web: which of its files is the page at which address.
+"""Folder as a part of the web: its files by address.
 
-An address is looked up in a table of the files that are there, and never becomes a path, so nothing outside the folder is read.
+An address is looked up in a table of the existing files, and never becomes a path, so nothing outside the folder is read.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from nlp_retrieval.systems.evidence.web_research.web.target import shown, web_ur
 __all__ = ["URLS_FILE", "pages_of"]
 
 URLS_FILE = "urls.json"
-"""Says which file is the page at which address: ``{"https://a.example/report": "report.html"}``."""
+"""File of the addresses of pages: ``{"https://a.example/report": "report.html"}``."""
 
 _MOST_BYTES = 64 * 2**20
 _INDEX = ("index.html", "index.htm")
@@ -25,10 +25,9 @@ _INDEX = ("index.html", "index.htm")
 def pages_of(folder: str | Path) -> Mapping[str, Path]:
     """Return the pages of a folder by their addresses in canonical form.
 
-    Which address a file has, ``urls.json`` in the folder says. A file that it does not name has the address that it has where
-    a site was mirrored: ``a.example/history.html`` is ``https://a.example/history.html``, and ``a.example/index.html`` is
-    ``https://a.example/`` too. Other files are no pages. Symbolic links are not followed, and files of kinds that are
-    not read are left out.
+    ``urls.json`` in the folder gives the addresses of files. A file that it does not name has the address of a mirrored site:
+    ``a.example/history.html`` is ``https://a.example/history.html``, and ``a.example/index.html`` is also
+    ``https://a.example/``. Other files are not pages. Symbolic links are not followed, and unsupported files are skipped.
 
     Args:
         folder: read to any depth.

@@ -1,8 +1,8 @@
-"""What a site's robots.txt allows, by RFC 9309: no such file allows everything, a server that fails allows nothing.
+"""Rules of a site's robots.txt, by RFC 9309: a missing file allows everything, a failing server allows nothing.
 
-All groups that name who asks count as one; without any, those for ``*``. Of their rules that fit the longest decides, and what
-allows where two are as long. ``*`` in a path stands for anything, and ``$`` at its end for the end. No rule is made a regular
-expression: a site cannot have one that takes longer the more stars it has.
+All groups for the user agent count as one; without any, those for ``*``. The longest matching rule decides, and of two equally
+long ones the one that allows. ``*`` in a path matches anything, and ``$`` at its end the end. Rules are not compiled to regular
+expressions, so that a site cannot make matching slow with many stars.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LARGEST_ROBOTS = 512 * 2**10
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """A path as it was written, cut at its stars and percent-decoded."""
+    """A path as written, split at its stars and percent-decoded."""
 
     allows: bool
     parts: list[bytes]
@@ -36,7 +36,7 @@ class _Rule:
         last, place = middle.pop(), len(first)
         if not path.startswith(first):
             return False
-        for part in middle:  # the first place where it stands leaves the most room for the others
+        for part in middle:  # the first occurrence leaves the most room for the others
             found = path.find(part, place)
             if found < 0:
                 return False
@@ -54,8 +54,8 @@ class RobotRules:
     """Rules of one site.
 
     Args:
-        status: of HTTP, of the answer to the question for the file.
-        body: the file, where the status is 200.
+        status: of HTTP, of the request for the file.
+        body: the file, if the status is 200.
     """
 
     def __init__(self, status: int, body: bytes = b"") -> None:
@@ -66,7 +66,7 @@ class RobotRules:
         """Return whether a page may be fetched.
 
         Args:
-            user_agent: who asks; what stands before its first slash is looked for in the rules.
+            user_agent: of the request; the part before its first slash is looked up in the rules.
             url: of the page.
         """
         if not self._readable:

@@ -1,4 +1,4 @@
-"""An address of the web, taken apart once: what is checked is what is connected to and asked for."""
+"""Address of the web, parsed once, so that the checked address is the one that is connected to and requested."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True)
 class WebTarget:
-    """Where to connect to, and what to ask for.
+    """Target of a request: the connection and the path.
 
     Args:
         scheme: "http" or "https".
-        host: a name in ASCII, or an address in numbers without brackets.
+        host: a name in ASCII, or a numeric address without brackets.
         port: of the connection.
-        path: path and query, as they are sent.
+        path: path and query, as sent.
     """
 
     scheme: str
@@ -32,7 +32,7 @@ class WebTarget:
 
     @classmethod
     def of(cls, url: str) -> WebTarget:
-        """Take a URL apart; its fragment is left out.
+        """Parse a URL; its fragment is dropped.
 
         Raises:
             FetchRefusedError: it is not http or https, holds a user name or control characters, or names no host.
@@ -61,22 +61,22 @@ class WebTarget:
 
     @property
     def site(self) -> str:
-        """Scheme, host and port."""
+        """Return scheme, host and port."""
         return f"{self.scheme}://{self.authority}"
 
     @property
     def authority(self) -> str:
-        """Host and port, as the header ``Host`` says them."""
+        """Return host and port, for the header ``Host``."""
         return self.bracketed if self.port == _PORTS[self.scheme] else f"{self.bracketed}:{self.port}"
 
     @property
     def bracketed(self) -> str:
-        """The host, with brackets around an address of IPv6."""
+        """Return the host, with brackets around an IPv6 address."""
         return f"[{self.host}]" if ":" in self.host else self.host
 
     @property
     def url(self) -> str:
-        """The whole address."""
+        """Return the whole address."""
         return self.site + self.path
 
     def at(self, path: str) -> WebTarget:
@@ -84,14 +84,14 @@ class WebTarget:
         return WebTarget(self.scheme, self.host, self.port, path)
 
     def redirected(self, location: str) -> WebTarget:
-        """Return where a redirect leads.
+        """Return the target of a redirect.
 
         Args:
             location: the header, relative or not.
 
         Raises:
             FetchError: it is not an address.
-            FetchRefusedError: as :meth:`of`.
+            FetchRefusedError: as for :meth:`of`.
         """
         try:
             joined = urljoin(self.url, location.strip())
@@ -101,12 +101,12 @@ class WebTarget:
 
 
 def shown(url: str) -> str:
-    """Return an address for a message: short, and nothing in it that a terminal would obey."""
+    """Return an address for a message: short, and without terminal commands."""
     return printable(url if len(url) <= 150 else f"{url[:147]}...")
 
 
 def web_url(url: object) -> str | None:
-    """Return the canonical form of an address of the web; None where it is anything else."""
+    """Return the canonical form of an address of the web; None for anything else."""
     if not isinstance(url, str):
         return None
     try:

@@ -1,1 +1,1 @@
-"""What passages say, kept in a database: as it was extracted, and how far the extraction is."""
+"""Database of the knowledge extracted from passages, and of the progress of the extraction."""

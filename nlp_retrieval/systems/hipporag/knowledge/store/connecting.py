@@ -1,6 +1,6 @@
-"""Transactions of a knowledge store: opened one by one, tried again where that may help, and without a secret in any message.
+"""Transactions of a knowledge store: opened one by one, retried if that may help, and without a secret in any message.
 
-A connection lives as long as its transaction, so a database that goes away and comes back is noticed at the next one.
+A connection lives as long as its transaction, so the next one reconnects to a restarted database.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Database:
 
     Args:
         url: a SQLAlchemy URL, ``env:NAME`` for the environment variable that holds it, or the path of an SQLite file.
-        create: whether a file that is not there is created.
-        wait: seconds before a failed transaction is tried again, doubled with each further try.
+        create: whether to create a missing file.
+        wait: seconds before a failed transaction is retried, doubled with each further try.
 
     Raises:
         DependencyError: SQLAlchemy or the driver is not installed.
@@ -56,14 +56,14 @@ class Database:
             _listen(self.engine)
 
     def read(self, work: Callable[[Connection], T], *, tries: int = _TRIES) -> T:
-        """Do something in a transaction that is rolled back.
+        """Run work in a transaction that is rolled back.
 
         Args:
-            work: may be done again.
-            tries: how often it is tried, where the database is away or locked.
+            work: may be repeated.
+            tries: number of tries while the database is unavailable or locked.
 
         Raises:
-            SourceError: the database cannot be read, or what is there is no knowledge store.
+            SourceError: the database cannot be read, or is not a knowledge store.
         """
 
         def reading() -> T:
@@ -79,10 +79,10 @@ class Database:
             ) from None
 
     def write(self, work: Callable[[Connection], T]) -> T:
-        """Do something in one transaction: all of it is kept, or nothing.
+        """Run work in one transaction: all of it is committed, or nothing.
 
         Args:
-            work: may be done again, from the beginning, where another process was in the way.
+            work: may be repeated from the beginning after a conflict with another process.
 
         Raises:
             OutputError: the database cannot be written.
@@ -136,7 +136,7 @@ def _for_good(error: Exception) -> bool:
 
 
 def _listen(engine: Engine) -> None:
-    """Make SQLite begin transactions as they are meant, and believe nothing of a file that somebody else wrote."""
+    """Make SQLite begin transactions explicitly, and not trust the file."""
     from sqlalchemy import event
 
     @event.listens_for(engine, "connect")
@@ -149,6 +149,6 @@ def _listen(engine: Engine) -> None:
 
     @event.listens_for(engine, "begin")
     def begun(connection: Connection) -> None:
-        # a transaction that reads first and writes then would fail, where another process wrote in between
+        # a transaction that reads first and then writes would fail if another process wrote in between
         writing = connection.get_execution_options().get("writing")
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")

@@ -1,4 +1,4 @@
-"""Keys of rows: fingerprints of what they stand for."""
+"""Keys of rows: fingerprints of their content."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KEY_LENGTH = 32
 
 
 def key_of(*parts: str) -> str:
-    """Return the key of what these parts together stand for."""
+    """Return the key of these parts together."""
     digest = blake2b(digest_size=KEY_LENGTH // 2)
     for part in parts:
         raw = part.encode("utf-8", "surrogatepass")

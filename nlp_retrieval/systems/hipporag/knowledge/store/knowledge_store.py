@@ -1,4 +1,4 @@
-"""A database of what passages say: several extractions side by side, each resumed by what is missing of it."""
+"""Database of the knowledge of passages: several extractions, each resumable."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ T = TypeVar("T")
 class KnowledgeStore:
     """Entities and relationships of passages, in SQLite or any database that SQLAlchemy reaches.
 
-    Everything is written in transactions, so a process that is killed leaves a whole store. Several processes may write at
+    Everything is written in transactions, so a killed process leaves a consistent store. Several processes may write at
     once. A password in the URL is in no ``repr``, message or log.
 
     Args:
         url: path of an SQLite file, a SQLAlchemy URL (``postgresql+psycopg://user@host/name``), or ``env:NAME``, the name of
             an environment variable that holds it.
-        schema: of the tables, where the database has schemas; it must be there. None: its default.
-        create: whether to make the file and the tables where they are missing.
-        wait: seconds before a transaction that failed is tried again, doubled with each of three tries.
+        schema: of the tables, if the database has schemas; it must exist. None: its default.
+        create: whether to create a missing file and missing tables.
+        wait: seconds before a failed transaction is retried, doubled with each of three tries.
 
     Raises:
         DependencyError: SQLAlchemy or the database's driver is not installed.
-        SourceError: there is no such store, the database cannot be opened, or tables of these names are somebody else's.
+        SourceError: there is no such store, the database cannot be opened, or tables of these names belong to another program.
     """
 
     def __init__(self, url: str, *, schema: str | None = None, create: bool = False, wait: float = 1.0) -> None:
@@ -67,17 +67,17 @@ class KnowledgeStore:
         self._database.close()
 
     def extractions(self) -> list[Extraction]:
-        """Return what was extracted with, by model.
+        """Return the extractions, by model.
 
         Raises:
-            SourceError: the database cannot be read, or holds what no extraction wrote.
+            SourceError: the database cannot be read, or holds data that no extraction wrote.
         """
         from nlp_retrieval.systems.hipporag.knowledge.store.reading import extractions_in
 
         return self._read(lambda connection: extractions_in(connection, self._tables))
 
     def begin(self, extraction: Extraction) -> None:
-        """Make an extraction known, before its passages are saved.
+        """Register an extraction, before its passages are saved.
 
         Raises:
             OutputError: the database cannot be written.
@@ -93,7 +93,7 @@ class KnowledgeStore:
         self._database.write(begin)
 
     def missing(self, extraction: Extraction, items: Sequence[SearchableItem]) -> list[bool]:
-        """Return whether each item, in order, has to be extracted: it never was, it failed, or its text has changed since."""
+        """Return whether each item, in order, must be extracted: it never was, it failed, or its text has changed since."""
         from nlp_retrieval.systems.hipporag.knowledge.store.reading import hashes_of_done
 
         keys = [key_of(extraction.extraction_id, item.item_id) for item in items]
@@ -101,10 +101,10 @@ class KnowledgeStore:
         return [done.get(key) != passage_hash(item.title, item.content) for key, item in zip(keys, items, strict=True)]
 
     def save(self, extraction: Extraction, records: Sequence[PassageRecord], run: ExtractionRun | None = None) -> None:
-        """Put passages in place of what the store has of them, and tell how far the run is, in one transaction.
+        """Write passages, replacing existing ones, and the progress of the run, in one transaction.
 
         Raises:
-            OutputError: the database cannot be written; nothing of this is kept then.
+            OutputError: the database cannot be written; nothing is changed then.
         """
         from nlp_retrieval.systems.hipporag.knowledge.store.writing import write_passages, write_run
 
@@ -116,7 +116,7 @@ class KnowledgeStore:
         self._database.write(save)
 
     def delete(self, extraction: Extraction, document_ids: Sequence[str]) -> int:
-        """Remove documents, and the entities that only they had, from one extraction; return how many were there.
+        """Remove documents, and the entities that only they had, from one extraction; return their number.
 
         Raises:
             OutputError: the database cannot be written.
@@ -127,13 +127,13 @@ class KnowledgeStore:
         return self._database.write(lambda connection: remove_passages(connection, self._tables, keys))
 
     def counts(self, extraction: Extraction) -> StoreCounts:
-        """Return how much of an extraction there is."""
+        """Return the counts of an extraction."""
         from nlp_retrieval.systems.hipporag.knowledge.store.reading import passage_counts
 
         return self._read(lambda connection: passage_counts(connection, self._tables, extraction.extraction_id))
 
     def knowledge(self, extraction: Extraction, items: Sequence[SearchableItem]) -> list[PassageKnowledge | None]:
-        """Return what each item says, in their order; None for one whose text, under whatever id, was not extracted."""
+        """Return the knowledge of each item, in order; None for one whose text, under any id, was not extracted."""
         from nlp_retrieval.systems.hipporag.knowledge.store.reading import knowledge_by_hash
 
         hashes = [passage_hash(item.title, item.content) for item in items]
@@ -142,7 +142,7 @@ class KnowledgeStore:
         return [found.get(one) for one in hashes]
 
     def digest(self, extraction: Extraction) -> str:
-        """Return the SHA-256, in hexadecimal digits, of an extraction and of all that it holds, in whatever order it came."""
+        """Return the SHA-256, in hexadecimal digits, of an extraction and of all its content, in any order."""
         from nlp_retrieval.systems.hipporag.knowledge.store.reading import digest_of_done
 
         return self._read(lambda connection: digest_of_done(connection, self._tables, extraction.extraction_id))
@@ -151,10 +151,10 @@ class KnowledgeStore:
         """Return one extraction as a source of knowledge.
 
         Args:
-            extraction_id: its fingerprint, or how that begins; None for the only one that there is.
+            extraction_id: its fingerprint, or the beginning of it; None for the only one.
 
         Raises:
-            ConfigurationError: there is none, or more than one, or none of this fingerprint.
+            ConfigurationError: there is none, more than one, or none of this fingerprint.
         """
         extractions = self.extractions()
         chosen = [one for one in extractions if one.extraction_id.startswith(extraction_id or "")]
@@ -176,7 +176,7 @@ class KnowledgeStore:
             ) from None
 
     def _checked(self) -> bool:
-        """Return whether all tables are there; False where none is.
+        """Return whether all tables exist; False if none does.
 
         Raises:
             SourceError: some are missing, or have other columns.
@@ -208,11 +208,11 @@ class KnowledgeStore:
 
 
 class StoredKnowledge:
-    """What one extraction of a store says, as a source of knowledge.
+    """One extraction of a store as a source of knowledge.
 
     Args:
-        store: where it is; stays open as long as this is used.
-        extraction: which of the store's.
+        store: that holds it; must stay open while this is used.
+        extraction: of the store.
     """
 
     def __init__(self, store: KnowledgeStore, extraction: Extraction) -> None:
@@ -220,15 +220,15 @@ class StoredKnowledge:
         self.extraction = extraction
 
     def of(self, items: Sequence[SearchableItem]) -> list[PassageKnowledge | None]:
-        """Return what each item says, in their order; None for one whose text was not extracted.
+        """Return the knowledge of each item, in order; None for one whose text was not extracted.
 
         Raises:
-            SourceError: the database cannot be read, or holds what no extraction wrote.
+            SourceError: the database cannot be read, or holds data that no extraction wrote.
         """
         return self.store.knowledge(self.extraction, items)
 
     def digest(self) -> str:
-        """Return the SHA-256, in hexadecimal digits, of the extraction and of all that it holds.
+        """Return the SHA-256, in hexadecimal digits, of the extraction and of all its content.
 
         Raises:
             SourceError: the database cannot be read.

@@ -1,8 +1,8 @@
-"""Reading passages out of a knowledge store, within a transaction that the caller opened, and believing none of it.
+"""Reading and validating passages of a knowledge store, within the caller's transaction.
 
-Anybody may have written a store. What no extraction writes (another type, an empty or endless text, a control character, more
-statements than a passage may have) is damage, and an error. So is a text under a key that is not its own: an index is known by
-the digest of a store, which is made of keys.
+A store is not trusted. Data that no extraction writes (another type, an empty or overlong text, a control character, more
+statements than a passage may have) count as damage, and are an error. So is a text under a wrong key: an index is identified by
+the digest of a store, which is computed from keys.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ROWS_AT_ONCE = 1_000
 
 
 class DamagedStoreError(ValueError):
-    """A store holds what no extraction wrote; the message says in half a sentence what."""
+    """Error for data that no extraction wrote; the message names them in half a sentence."""
 
 
 def extractions_in(connection: Connection, tables: Tables) -> list[Extraction]:
@@ -44,7 +44,7 @@ def extractions_in(connection: Connection, tables: Tables) -> list[Extraction]:
 
 
 def hashes_of_done(connection: Connection, tables: Tables, keys: Collection[str]) -> dict[str, str]:
-    """Return the hashes of the texts whose knowledge is there, by passage, for those of these passages that are done."""
+    """Return the hashes of the texts with knowledge, by passage, for those of these passages that are done."""
     from sqlalchemy import select
 
     passages = tables.passages.c
@@ -58,10 +58,10 @@ def hashes_of_done(connection: Connection, tables: Tables, keys: Collection[str]
 def knowledge_by_hash(
     connection: Connection, tables: Tables, extraction_id: str, hashes: Collection[str]
 ) -> dict[str, PassageKnowledge]:
-    """Return what passages say, by the hashes of their texts, for those that are done.
+    """Return the knowledge of passages, by the hashes of their texts, for those that are done.
 
     Raises:
-        DamagedStoreError: the store holds what no extraction wrote.
+        DamagedStoreError: the store holds data that no extraction wrote.
     """
     from sqlalchemy import func, select
 
@@ -82,7 +82,7 @@ def knowledge_by_hash(
 
 
 def digest_of_done(connection: Connection, tables: Tables, extraction_id: str) -> str:
-    """Return the SHA-256 of an extraction and of the fingerprints of all that it has done: texts, entities and triples."""
+    """Return the SHA-256 of an extraction and of the fingerprints of its results: texts, entities and triples."""
     from sqlalchemy import select
 
     passages, mentions, relationships = tables.passages.c, tables.mentions.c, tables.relationships.c
@@ -105,7 +105,7 @@ def digest_of_done(connection: Connection, tables: Tables, extraction_id: str) -
 
 
 def passage_counts(connection: Connection, tables: Tables, extraction_id: str) -> StoreCounts:
-    """Return how much of an extraction there is."""
+    """Return the counts of an extraction."""
     from sqlalchemy import func, select
 
     def count(query: Select[Any]) -> int:

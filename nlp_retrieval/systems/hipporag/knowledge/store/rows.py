@@ -1,4 +1,4 @@
-"""What a knowledge store holds, as its callers see it, and what one passage becomes in its tables."""
+"""Records of a knowledge store, for its callers, and their rows in its tables."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Extraction:
-    """One way of extracting: a prompt, a model and their settings. Another of these is another extraction, kept apart.
+    """A prompt, a model and their settings. Any change of these makes a separate extraction.
 
     Args:
-        model: the language model, as its configuration names it.
-        settings: everything that determines what it answers, as JSON text.
+        model: the language model, by its name in the configuration.
+        settings: everything that determines its answers, as JSON text.
     """
 
     model: str
@@ -34,17 +34,17 @@ class Extraction:
 
     @property
     def extraction_id(self) -> str:
-        """Its fingerprint, 32 hexadecimal digits."""
+        """Return its fingerprint, 32 hexadecimal digits."""
         return key_of(self.model, self.settings)
 
 
 @dataclass(frozen=True)
 class StoreCounts:
-    """How much of an extraction a store holds.
+    """Counts of an extraction in a store.
 
     Args:
-        done: passages whose knowledge is there; it may be that they say nothing.
-        failed: passages that had no usable answer; the next run asks again.
+        done: passages with knowledge, which may be empty.
+        failed: passages without a usable answer; the next run retries them.
         entities: names, each with its type once.
         relationships: triples, once for each passage.
     """
@@ -57,12 +57,12 @@ class StoreCounts:
 
 @dataclass(frozen=True)
 class ExtractionRun:
-    """How far one run is, as its row in the store tells it.
+    """Progress of one run, as stored in its row.
 
     Args:
         session_id: of the run.
-        total: documents read so far; all of the corpus, once it is completed.
-        processed: documents of these that need nothing more in this run.
+        total: documents read so far; all of the corpus when completed.
+        processed: those of them that are finished in this run.
         status: ``in_progress``, ``completed`` or ``failed``.
         data: counters, as JSON values.
     """
@@ -88,17 +88,17 @@ class ExtractionRun:
 
 @dataclass(frozen=True)
 class PassageRecord:
-    """What has become of one passage in a run.
+    """Result of one passage in a run.
 
     Args:
         document_id: its item's id.
         content_hash: of its text; see :func:`nlp_retrieval.systems.hipporag.knowledge.passage_text.passage_hash`.
-        read: what it says; None without a usable answer.
-        tries: how often it was asked about in this run.
+        read: its knowledge; None without a usable answer.
+        tries: number of requests in this run.
         error: why there is no answer.
 
     Raises:
-        ItemError: the id holds a NUL character or is no text, which no database stores.
+        ItemError: the id holds a NUL character or a lone surrogate, which no database stores.
     """
 
     document_id: str

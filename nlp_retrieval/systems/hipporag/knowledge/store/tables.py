@@ -1,8 +1,8 @@
-"""The tables of a knowledge store, in types that all of SQLAlchemy's dialects have.
+"""Tables of a knowledge store, in types that all of SQLAlchemy's dialects have.
 
-Keys are fingerprints of what they stand for, so that whoever extracts the same writes the same rows, in whatever order. An
-entity is a name and its type within one extraction; where it is mentioned is a table of its own, because an entity of 100,000
-documents would otherwise be one row that every batch rewrites.
+Keys are fingerprints of their content, so that the same extraction writes the same rows, in any order. An entity is a name and
+its type within one extraction; its mentions are a separate table, because an entity of 100,000 documents would otherwise be one
+row that every batch rewrites.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class Tables:
     Args:
         metadata: all of them.
         extractions: one row for each prompt and model.
-        passages: what has become of each document in each extraction.
+        passages: the result of each document in each extraction.
         entities: names.
-        mentions: which passage has which entity.
+        mentions: entities of passages.
         relationships: triples.
         indexing_progress: one row for each run.
     """

@@ -1,7 +1,7 @@
-"""Writing passages into a knowledge store, within one transaction that the caller opened.
+"""Writing passages into a knowledge store, within the caller's transaction.
 
-What a passage said before goes first, so writing it again changes nothing, and writing another text of it leaves nothing of
-the old one. Entities that no passage has any more go last.
+The old rows of a passage are removed first, so writing it again changes nothing, and writing another text leaves nothing of the
+old one. Entities without passages are removed last.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["remove_passages", "write_passages", "write_run"]
 
 
 def write_passages(connection: Connection, tables: Tables, extraction_id: str, records: Sequence[PassageRecord]) -> None:
-    """Put passages in place of what is there of them; of two records of one document, the last counts."""
+    """Write passages, replacing existing ones; of two records of one document, the last counts."""
     latest = list({record.document_id: record for record in records}.values())
     keys = [record.passage_row(extraction_id, 0)["passage_id"] for record in latest]
     tries = _tries(connection, tables, keys)
@@ -37,7 +37,7 @@ def write_passages(connection: Connection, tables: Tables, extraction_id: str, r
         relationships.extend(of_record[2])
     there = set(_found(connection, tables.entities.c.entity_id, tables.entities.c.entity_id, entities))
     _insert(connection, tables.passages, passages)
-    # in one order for all processes, so that none waits for another that waits for it
+    # in one order for all processes, so that they cannot deadlock
     _insert(connection, tables.entities, [entities[key] for key in sorted(entities.keys() - there)])
     _insert(connection, tables.mentions, mentions)
     _insert(connection, tables.relationships, relationships)
@@ -45,14 +45,14 @@ def write_passages(connection: Connection, tables: Tables, extraction_id: str, r
 
 
 def remove_passages(connection: Connection, tables: Tables, keys: Sequence[str]) -> int:
-    """Remove passages, and what only they said; return how many were there."""
+    """Remove passages, and entities that only they had; return their number."""
     there = len(_tries(connection, tables, keys))
     _remove_unused(connection, tables, _clear(connection, tables, keys))
     return there
 
 
 def write_run(connection: Connection, tables: Tables, extraction_id: str, run: ExtractionRun) -> None:
-    """Put the row of a run in place of its last one."""
+    """Replace the row of a run."""
     progress = tables.indexing_progress
     connection.execute(progress.delete().where(progress.c.session_id == run.session_id))
     connection.execute(progress.insert(), [run.row(extraction_id)])

@@ -1,1 +1,1 @@
-"""The versions of the chunk tables, in order; each says how the one before becomes it."""
+"""Versions of the chunk tables, in order; each upgrades from the one before."""

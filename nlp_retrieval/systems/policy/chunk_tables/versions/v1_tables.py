@@ -1,6 +1,6 @@
 """Version 1: documents, their chunks with three vectors, and relations between chunks.
 
-Where somebody else made a table and it is to be taken over, what it lacks is added; what it has stays as it is.
+An adopted table of another program gets its missing columns; existing ones stay unchanged.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def upgrade() -> None:
 def _make(
     table: str, schema: str, columns: Sequence[Column[object]], rules: Sequence[CheckConstraint | UniqueConstraint] = ()
 ) -> None:
-    """Create a table or, where it is there, add what it lacks, which no row has then."""
+    """Create a table or, if it exists, add its missing columns, which are empty then."""
     found = op.get_context().opts["found"]
     if table not in found:
         op.create_table(table, Column("id", UUID, primary_key=True), *columns, *rules, schema=schema)

@@ -1,4 +1,4 @@
-"""Version 2: a view that shows each chunk with its country, which stands in one place, the document."""
+"""Version 2: a view of each chunk with its country, which is stored only with the document."""
 
 from __future__ import annotations
 
