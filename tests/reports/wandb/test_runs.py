@@ -237,6 +237,7 @@ socket.socket.connect = connect
 known = socket.getaddrinfo
 socket.getaddrinfo = lambda host, *a, **k: known(host, *a, **k) if host in ("127.0.0.1", "::1", "localhost") else refuse(host)
 from nlp_retrieval import *
+from nlp_retrieval.benchmarks import Cost
 report = BenchmarkReport(
     [ConfigurationResult("one", {{"retrievers": [{{"name": "bm25s"}}]}}, "f", {{"recall@5": 0.5}}, {{}},
      Cost(1.0, 2, 3, {{}}, 4.0, 5.0, 6.0, 7), 0)], "one", [5], {{"": 2}}, 3, {{}})

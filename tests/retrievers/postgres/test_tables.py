@@ -245,7 +245,7 @@ from retrievers.postgres.conftest import corpus
 TableRecord.write = lambda record, folder: os.kill(os.getpid(), signal.SIGKILL)
 PgvectorRetriever(HashedWords(dimension=24), url=sys.argv[1], schema=sys.argv[2]).index(corpus(20), Path(sys.argv[3]))
 """
-    tests = Path(__file__).parent.parent
+    tests = Path(__file__).parents[2]
     paths = os.pathsep.join([str(tests), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run(
         [sys.executable, "-c", killed, place.url, place.schema, str(index)],
