@@ -52,5 +52,5 @@ def register(folder: Path) -> Path:
     info = folder / "unlucky-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: unlucky\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[nlp_retrieval.retrievers]\nunlucky_bm25 = failing_bm25:UnluckyBm25\n")
+    (info / "entry_points.txt").write_text("[nlp_retrieval.retrievers]\nfailing_bm25 = failing_bm25:UnluckyBm25\n")
     return folder
