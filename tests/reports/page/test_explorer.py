@@ -97,7 +97,8 @@ def test_the_data_holds_the_lists_of_a_run_cut_and_rounded(ran: BenchmarkRun) ->
             assert [hit[0] for hit in hits] == [ran.lists.item_ids[item] for item in listing.items[here]][:10]
             assert [hit[1] for hit in hits] == [four_digits(score) for score in listing.scores[here][:10].tolist()]
             for place, hit in enumerate(hits):
-                signals = listing.signals_of(here.start + place)
+                row = here.start + place
+                signals = {key: float(column[row]) for key, column in listing.signals.items() if not math.isnan(column[row])}
                 assert hit[2] == {key: four_digits(value) for key, value in signals.items()}
     for query, (items, grades) in enumerate(data["gold"]):
         gold = {data["ids"][item]: grade for item, grade in zip(items, grades, strict=True)}
