@@ -143,7 +143,7 @@ def index_operations() -> list[Operation]:
         *engine_operations("", TWO),
         *engine_operations(
             ", every engine",
-            ("bm25s", "flat", "hnsw", "colbert", "splade", "links", "sentences", "feedback"),
+            ("bm25s", "flat", "hnsw", "colbert", "splade", "links", "feedback"),
         ),
         *engine_operations(", PostgreSQL", ("words", "vectors")),
         *engine_operations(", Milvus", ("bm25s", "milvus")),
