@@ -46,14 +46,14 @@ def with_value(settings: object, segments: Sequence[str], value: object, passed:
     here = _opened(settings)
     if isinstance(here, Mapping):
         if rest and head not in here:
-            raise ConfigurationError(f"{_told(passed)} has no {head!r}; {nearest(head, map(str, here))}")
+            raise ConfigurationError(f"{_dotted(passed)} has no {head!r}; {nearest(head, map(str, here))}")
         inner, place = with_value(here[head], rest, value, (*passed, head)) if rest else (value, (*passed, head))
         return {**here, head: inner}, place
     if isinstance(here, list | tuple):
         number = _number_of(head, here, passed)
         inner, place = with_value(here[number], rest, value, (*passed, number)) if rest else (value, (*passed, number))
         return [*here[:number], inner, *here[number + 1 :]], place
-    raise ConfigurationError(f"{_told(passed)} is {'null' if here is None else repr(here)}, which has no {head!r}")
+    raise ConfigurationError(f"{_dotted(passed)} is {'null' if here is None else repr(here)}, which has no {head!r}")
 
 
 def _opened(settings: object) -> object:
@@ -66,16 +66,16 @@ def _number_of(head: str, listed: Sequence[object], passed: Place) -> int:
     if head.isdecimal():
         if int(head) < len(listed):
             return int(head)
-        raise ConfigurationError(f"{_told(passed)} has {len(listed)} entries; the last is number {len(listed) - 1}")
+        raise ConfigurationError(f"{_dotted(passed)} has {len(listed)} entries; the last is number {len(listed) - 1}")
     names = [_name_of(entry) for entry in listed]
     numbers = [number for number, name in enumerate(names) if name == head]
     if len(numbers) > 1:
         raise ConfigurationError(
-            f"{_told(passed)} has several entries called {head!r}; write its number instead: {', '.join(map(str, numbers))}"
+            f"{_dotted(passed)} has several entries called {head!r}; write its number instead: {', '.join(map(str, numbers))}"
         )
     if not numbers:
         known = [name for name in names if name is not None]
-        raise ConfigurationError(f"{_told(passed)} has no {head!r}; {nearest(head, known)}")
+        raise ConfigurationError(f"{_dotted(passed)} has no {head!r}; {nearest(head, known)}")
     return numbers[0]
 
 
@@ -85,7 +85,7 @@ def _name_of(entry: object) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def _told(place: Place) -> str:
+def _dotted(place: Place) -> str:
     return ".".join(map(str, place)) or "the searcher"
 
 
@@ -552,7 +552,7 @@ def expand_grid(
         first = name_of.setdefault(value_key(made), name)
         if first == name:
             settings[name] = made
-            values[name] = {key: _grid_told(axis, value) for key, axis, value in zip(short, axes, chosen, strict=True)}
+            values[name] = {key: _recorded_value(axis, value) for key, axis, value in zip(short, axes, chosen, strict=True)}
         else:
             equal[name] = first
     return ExpandedGrid(
@@ -560,7 +560,7 @@ def expand_grid(
     )
 
 
-def _grid_told(axis: Axis, value: int) -> str | int | float:
+def _recorded_value(axis: Axis, value: int) -> str | int | float:
     """A value of an axis: a number or text unchanged, otherwise its label."""
     given = axis.values[value]
     return given if isinstance(given, str | int | float) and not axis.named else axis.labels[value]
@@ -588,15 +588,15 @@ def _settings(searcher: Mapping[str, Any], axes: Sequence[Axis], chosen: Combina
 
 def _names(axes: Sequence[Axis], drawn: Sequence[Combination], where: str) -> list[str]:
     """A name for each combination: its labels, prefixed with the axis if they are unclear on their own."""
-    names = _grid_joined([_parts(axis, axes) for axis in axes], drawn)
+    names = _joined_labels([_parts(axis, axes) for axis in axes], drawn)
     if len(set(names)) < len(names):
-        names = _grid_joined([[f"{axis.path}={label}" for label in axis.labels] for axis in axes], drawn)
+        names = _joined_labels([[f"{axis.path}={label}" for label in axis.labels] for axis in axes], drawn)
     if (twice := first_repeated(names)) is not None:
         raise ConfigurationError(f"{where}: two configurations would be called {twice!r}; give values other names")
     return names
 
 
-def _grid_joined(parts: Sequence[Sequence[str]], drawn: Sequence[Combination]) -> list[str]:
+def _joined_labels(parts: Sequence[Sequence[str]], drawn: Sequence[Combination]) -> list[str]:
     return [", ".join(texts[value] for texts, value in zip(parts, chosen, strict=True)) for chosen in drawn]
 
 

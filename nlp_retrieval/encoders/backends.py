@@ -565,7 +565,7 @@ def _exported(model: MultiVectorEncoder, files: ModelFiles, precision: ExportPre
         with torch.autocast("cpu", enabled=False):  # in whose precision the caller may compute
             if precision == "float32":
                 wanted = _probed(model)
-                _token_export_export(model, folder / GRAPH_FILE)
+                _export_tokens(model, folder / GRAPH_FILE)
             else:
                 whole = _exported(model, files, "float32") / GRAPH_FILE
                 wanted = _probed(model, whole)
@@ -575,7 +575,7 @@ def _exported(model: MultiVectorEncoder, files: ModelFiles, precision: ExportPre
     return kept_model("onnx", identity, write)
 
 
-def _token_export_export(model: MultiVectorEncoder, file: Path) -> None:
+def _export_tokens(model: MultiVectorEncoder, file: Path) -> None:
     def compute(tensors: dict[str, torch.Tensor]) -> torch.Tensor:
         found: torch.Tensor = model[0](tensors)["token_embeddings"]
         return found

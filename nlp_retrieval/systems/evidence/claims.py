@@ -325,7 +325,7 @@ class ClaimVerifier:
         neutral.sort(key=lambda one: one.judgement.neutral)
         supporting.sort(key=lambda one: -one.judgement.support)
         contradicting.sort(key=lambda one: -one.judgement.contradict)
-        for_it, against_it = (_claim_verifier_origins(self.index, found, texts) for found in (supporting, contradicting))
+        for_it, against_it = (_passage_origins(self.index, found, texts) for found in (supporting, contradicting))
         status, rule = status_of(len(for_it), len(against_it))
         if doubtful:
             rule += f"; {len(doubtful)} of {len(judged)} passages do not count, since readers of their page may not see them"
@@ -380,7 +380,7 @@ def _lacking(claim: str, judged: JudgedPassage, text: str) -> str:
     return ", ".join(missing.dates + missing.numbers)
 
 
-def _claim_verifier_origins(index: EvidenceIndex, judged: Sequence[JudgedPassage], texts: Mapping[str, str]) -> list[Origin]:
+def _passage_origins(index: EvidenceIndex, judged: Sequence[JudgedPassage], texts: Mapping[str, str]) -> list[Origin]:
     passages = [one.passage for one in judged]
     domains = [set(map(registrable_domain, [passage.url, *index.urls(passage.key)])) for passage in passages]
     return origins_of(domains, [texts[passage.key] for passage in passages], [passage.content for passage in passages])

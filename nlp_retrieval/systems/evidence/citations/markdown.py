@@ -120,14 +120,14 @@ def marked_sentences(block: TextBlock, reader: MarkReader) -> list[MarkedSentenc
     """
     if block.kind == "row":
         return _row(block, reader)
-    found = _prose_sentences(_drafted(block.pieces[0], reader), block.line)
+    found = _drafted_sentences(_drafted(block.pieces[0], reader), block.line)
     for one in found:
         one.quoted = block.quoted
     return found
 
 
 def _row(block: TextBlock, reader: MarkReader) -> list[MarkedSentence]:
-    cells = [_prose_sentences(_drafted(cell, reader), block.line) for cell in block.pieces]
+    cells = [_drafted_sentences(_drafted(cell, reader), block.line) for cell in block.pieces]
     marks = [mark for cell in cells for one in cell for mark in one.marks]
     told: list[str] = []
     for head, cell in zip(block.heads, cells, strict=False):
@@ -187,7 +187,7 @@ def _add_link(draft: _SlottedText, piece: Piece, reader: MarkReader) -> None:
         _add_text(draft, piece, reader)
 
 
-def _prose_sentences(draft: _SlottedText, line: int) -> list[MarkedSentence]:
+def _drafted_sentences(draft: _SlottedText, line: int) -> list[MarkedSentence]:
     text, places, lines = _read(_with_names("".join(draft.parts), draft.marks), draft, line)
     spans = sentence_spans(text)
     if not spans:

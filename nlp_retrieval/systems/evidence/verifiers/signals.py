@@ -30,6 +30,7 @@ from nlp_retrieval.text import (
 # Content words of a text, for comparison with another, without their endings.
 
 _ENDINGS = ("ations", "ation", "ments", "ment", "ings", "ing", "ies", "ied", "ed", "es", "ly", "s")
+_NAME_ENDINGS = ("ians", "ian", "ese", "ish", "ans", "an", "es", "s", "n")
 
 
 def stemmed(text: str) -> list[str]:
@@ -41,9 +42,9 @@ def stemmed(text: str) -> list[str]:
     return [_stem(word) for word in words_of(text) if word not in FUNCTION_WORDS]
 
 
-@lru_cache(65_536)
-def _stem(word: str) -> str:
-    for ending in _ENDINGS:
+@lru_cache(131_072)
+def _stem(word: str, endings: Sequence[str] = _ENDINGS) -> str:
+    for ending in endings:
         if word.endswith(ending) and len(word) - len(ending) >= 4:
             return word[: -len(ending)]
     return word
@@ -102,7 +103,7 @@ def unmatched_names(claim: str, passage: str) -> list[str]:
         passage: that may support it, with its title.
     """
     words = words_of(passage)
-    there, joined = set(map(_names_stem, words)), "".join(words)
+    there, joined = {_stem(word, _NAME_ENDINGS) for word in words}, "".join(words)
     has_month = any(month_of(word) for word in words_of(claim))
     months = months_named(passage) if has_month else frozenset()
     dates = [date for date in dates_of(claim) if date.is_full] if has_month else []
@@ -113,7 +114,7 @@ def unmatched_names(claim: str, passage: str) -> list[str]:
             for part in _looked_for(claim, begin, end)
             for word in words_of(part)
             if len(word) > 1
-            and _names_stem(word) not in there
+            and _stem(word, _NAME_ENDINGS) not in there
             and not (len(word) > 3 and word in joined)
             and not (month_of(word) and (month_of(word) in months or any(one.begin < end and begin < one.end for one in dates)))
         ]
@@ -143,14 +144,6 @@ def _is_common(word: str) -> bool:
 def _goes_on(claim: str, tokens: list[re.Match[str]]) -> bool:
     """Return whether the first word begins a name: the next one, after only white space, is capitalised."""
     return len(tokens) > 1 and _is_capital(tokens[1][0]) and claim[tokens[0].end() : tokens[1].start()].isspace()
-
-
-@lru_cache(65_536)
-def _names_stem(word: str) -> str:
-    for ending in ("ians", "ian", "ese", "ish", "ans", "an", "es", "s", "n"):
-        if word.endswith(ending) and len(word) - len(ending) >= 4:
-            return word[: -len(ending)]
-    return word
 
 
 def _as_initials(name: str, words: list[str], passage: str) -> bool:
@@ -451,7 +444,7 @@ SIGNALS = (
 _MOST_WORDS = 300
 _SAME_MATTER = 0.7
 _SAME_MATTER_DENIED = 0.5
-_CHECKS_APART = 0.15
+_LEAD = 0.15
 _AROUND_OPPOSITE = 0.6
 _AROUND_NAME = 0.6
 _NEIGHBOURS = 2
@@ -580,7 +573,7 @@ def _denial(negated: bool, sentences: Sequence[_Sentence], shares: Sequence[floa
         return _Contradiction()
     nearest = max(others, key=shares.__getitem__)
     ahead = max(0.0, shares[nearest] - max(alike, default=0.0))
-    enough = ahead >= _CHECKS_APART and shares[nearest] >= (_SAME_MATTER_DENIED if negated else _SAME_MATTER)
+    enough = ahead >= _LEAD and shares[nearest] >= (_SAME_MATTER_DENIED if negated else _SAME_MATTER)
     return _Contradiction(ahead, nearest, ("without the negation" if negated else "with a negation") if enough else "")
 
 

@@ -81,7 +81,7 @@ def read_raised(page: Any) -> tuple[int, list[str]]:
         if not entering:
             before = "" if is_block(tag) else before
             if element is not page:
-                before = _raised_read(element, "tail", before, is_code, marks)
+                before = _remove_marks(element, "tail", before, is_code, marks)
             continue
         before = "" if is_block(tag) else before
         pending.append((element, False, is_code))
@@ -97,13 +97,13 @@ def read_raised(page: Any) -> tuple[int, list[str]]:
                 for inner in list(element):
                     element.remove(inner)
                 element.text = text.translate(_RAISED)
-        before = _raised_read(element, "text", before, inside, marks)
+        before = _remove_marks(element, "text", before, inside, marks)
         pending.extend((child, True, inside) for child in reversed(element))
     etree.strip_elements(page, _LEFT_OUT, with_tail=False)
     return len(marks), marks
 
 
-def _raised_read(element: Any, part: str, before: str, is_code: bool, marks: list[str]) -> str:
+def _remove_marks(element: Any, part: str, before: str, is_code: bool, marks: list[str]) -> str:
     """Remove marks in the text itself, and return the text that now precedes the following text."""
     text = getattr(element, part)
     if not text:
