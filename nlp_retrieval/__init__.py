@@ -17,9 +17,11 @@ def _former_name(name: str) -> object:
 
     if find_spec(f"{__name__}.{name}") is not None:  # a module, which the import system goes on to import
         raise AttributeError(f"module {__name__!r} has no attribute {name!r} yet")
-    systems = {entry.value: f"{__name__}.{entry.name}" for entry in entry_points(group="nlp_retrieval.systems")}
-    for package, shown in {f"{__name__}.{room}": f"{__name__}.{room}" for room in ROOMS}.items() | systems.items():
+    packages = {f"{__name__}.{room}": room for room in ROOMS}
+    packages |= {system.value: system.name for system in entry_points(group="nlp_retrieval.systems")}
+    for package, short_name in packages.items():
         if name in modules_of(package):
+            shown = f"{__name__}.{short_name}"
             message = f"{name} is now in {shown}: from {shown} import {name}; the old name goes with the next release"
             warnings.warn(message, DeprecationWarning, stacklevel=3)
             return getattr(import_module(package), name)

@@ -11,7 +11,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
-from functools import cache, cached_property
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Annotated, Any
 
@@ -74,15 +74,7 @@ class _Commands(_KnownOptions):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         entry = None if cmd_name in self.commands else _added().get(cmd_name)
-        if entry is None:
-            return super().get_command(ctx, cmd_name)
-        if cmd_name not in self._loaded:
-            self._loaded[cmd_name] = _loaded(entry)
-        return self._loaded[cmd_name]
-
-    @cached_property
-    def _loaded(self) -> dict[str, Any]:
-        return {}
+        return super().get_command(ctx, cmd_name) if entry is None else _loaded(entry)
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]  # typer's own copy of the class
         try:
@@ -98,6 +90,7 @@ def _added() -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group="nlp_retrieval.commands")}
 
 
+@cache
 def _loaded(entry: EntryPoint) -> Any:
     """Return the command that an installed package adds; a broken package does not break other commands."""
     try:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -44,7 +44,7 @@ class _Opening:
         from nlp_retrieval.core.components.registry import build_as
         from nlp_retrieval.core.search.retriever import BaseRetriever
 
-        cls = _services()[self.kind]
+        cls = _service(self.kind)
         known = [name for name in inspect.signature(cls.from_path).parameters if name not in _COMMON]
         for key in self.settings:
             if key not in known:
@@ -53,17 +53,29 @@ class _Opening:
         return cls.from_path(self.path, retrievers=retrievers, trust=self.trust, **self.settings)
 
 
-@cache
-def _services() -> dict[str, type[BaseService]]:
-    """Return the services by kind: an index, and those added by installed packages."""
+def _service(kind: str) -> type[BaseService]:
+    """Return the service for a kind of folder: an index, or one that an installed package adds.
+
+    Raises:
+        ConfigurationError: there is none of this name, or it is not a service.
+    """
     from nlp_retrieval.service.endpoints import BaseService
     from nlp_retrieval.service.index_service import IndexService
 
-    added = {entry.name: entry.load() for entry in entry_points(group="nlp_retrieval.services")}
-    for name, cls in added.items():
-        if not (isinstance(cls, type) and issubclass(cls, BaseService)):
-            raise ConfigurationError(f"{cls!r}, registered as nlp_retrieval.services {name!r}, is not a BaseService")
-    return added | {IndexService.kind: IndexService}
+    if kind == IndexService.kind:
+        return IndexService
+    entry = _added().get(kind)
+    if entry is None:
+        raise ConfigurationError(f"--as {kind}: {nearest(kind, (IndexService.kind, *_added()))}")
+    cls = entry.load()
+    if not (isinstance(cls, type) and issubclass(cls, BaseService)):
+        raise ConfigurationError(f"{entry.value}, registered as nlp_retrieval.services {kind!r}, is not a BaseService")
+    return cls
+
+
+@cache
+def _added() -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group="nlp_retrieval.services")}
 
 
 def command(
@@ -170,15 +182,17 @@ def _kind_of(path: Path, asked: str | None) -> str:
         ConfigurationError: the kind does not exist.
         IndexMissingError: the folder is missing, or contains nothing that can be served.
     """
-    services = _services()
-    if asked is not None and asked not in services:
-        raise ConfigurationError(f"--as {asked}: {nearest(asked, services)}")
+    if asked is not None:
+        _service(asked)
     if not os.path.isdir(path):  # noqa: PTH112 -- pathlib's raises an error for a name that no file can have
         raise IndexMissingError(f"{path} is no folder; index a corpus there first")
     if asked is not None:
         return asked
-    for kind in ("index", *services):
-        if services[kind].recognizes(path):
+    missing = []
+    for kind in ("index", *_added()):  # most folders are indexes: other services are then not imported
+        service = _service(kind)
+        if service.recognizes(path):
             return kind
-    known = " or ".join(f"{kind} (no {services[kind].opens})" for kind in ("index", *(services.keys() - {"index"})))
+        missing.append(f"{kind} (no {service.opens})")
+    known = " or ".join(missing)
     raise IndexMissingError(f"{path} is no {known}; index a corpus there, or say what it is to become by --as KIND")

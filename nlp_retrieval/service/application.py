@@ -143,9 +143,10 @@ def _added_endpoints(service: BaseService) -> list[Endpoint]:
     added: list[Endpoint] = []
     for entry in entry_points(group="nlp_retrieval.routes"):
         for endpoint in entry.load()(service):
-            other = paths.setdefault(endpoint.path, entry.value)
-            if other != entry.value:
+            if endpoint.path in paths:
+                other = paths[endpoint.path]
                 raise ConfigurationError(f"{entry.value} adds {endpoint.path}, which {other} has; uninstall one of them")
+            paths[endpoint.path] = entry.value
             added.append(endpoint)
     return added
 

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-import pytest
 from milvus_server import milvus_url
 from postgres_server import env_url
 from readable import is_readable
@@ -234,9 +233,6 @@ class AllTrials(dict[str, Trials]):
         return self[name]
 
 
-_EVERY_ENGINE = (", every engine", ", every engine of a system")
-
-
 def sampled(points: list[Any], most: int, seed: int = 0) -> list[Any]:
     """At most so many of the points, drawn evenly and in order."""
     if len(points) <= most:
@@ -244,27 +240,15 @@ def sampled(points: list[Any], most: int, seed: int = 0) -> list[Any]:
     return [points[place] for place in sorted(random.Random(seed).sample(range(len(points)), most))]
 
 
-def named(
-    operations: dict[str, Operation], *, native: bool, synced: bool = False, marks: pytest.MarkDecorator | None = None
-) -> list[object]:
-    """The names of the operations that start Java, or of the others, as parameters; most dear ones are for the long part.
+def named(operations: dict[str, Operation], *, native: bool, synced: bool = False) -> list[str]:
+    """The names of the operations that start Java, or of the others.
 
     Args:
         operations: by name.
         native: which.
         synced: only those all of whose syncs are seen.
-        marks: for all of them, instead.
     """
-    dear = {one for one in operations if one.endswith((*_EVERY_ENGINE, ", Lucene", ", Milvus"))}
-    dear -= {f"{name}{suffix}" for name in ("index", "add", "compact") for suffix in _EVERY_ENGINE} | {
-        "add, Lucene",
-        "add, Milvus",
-    }
-    return [
-        pytest.param(name, marks=marks or ([pytest.mark.soak] if name in dear else []))
-        for name, one in operations.items()
-        if one.native == native and not (synced and one.synced_unseen)
-    ]
+    return [name for name, one in operations.items() if one.native == native and not (synced and one.synced_unseen)]
 
 
 def _short(state: State) -> str:

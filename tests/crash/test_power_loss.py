@@ -65,7 +65,7 @@ _STATES = {"Lucene": (2, 40), "engine": (2, 300), "sweep": (3, 300), "": (4, 2_0
 @pytest.mark.parametrize(
     "name",
     mostly_soaked(
-        [*named(OPERATIONS, native=False, synced=True), *named(OPERATIONS, native=True, marks=pytest.mark.soak)],
+        [*named(OPERATIONS, native=False, synced=True), *named(OPERATIONS, native=True)],
         ("index", "update"),
     ),
 )

@@ -10,18 +10,23 @@ from crash.driving import named
 from crash.test_killed import check_killed
 from crash.test_power_loss import check_power_loss, records
 from crash.test_traced import check_traced
+from soaking import mostly_soaked
 
 from .operations import OPERATIONS
 
 __all__ = ["records"]
 
+_OF_ENGINES = ", every engine of a system"
+_SHORT = {name for name in OPERATIONS if not name.endswith(_OF_ENGINES)}
+_SHORT |= {f"{name}{_OF_ENGINES}" for name in ("index", "add", "compact")}
 
-@pytest.mark.parametrize("name", named(OPERATIONS, native=False))
+
+@pytest.mark.parametrize("name", mostly_soaked(named(OPERATIONS, native=False), _SHORT))
 def test_killed_at_any_event_it_leaves_the_old_state_or_the_new_one(trials, name, effort, figures):
     check_killed(trials[name].anew(), name, effort, figures)
 
 
-@pytest.mark.parametrize("name", named(OPERATIONS, native=False, synced=True))
+@pytest.mark.parametrize("name", mostly_soaked(named(OPERATIONS, native=False, synced=True), _SHORT))
 def test_what_was_not_synced_is_not_needed(trials, records, name, effort, figures):
     check_power_loss(trials[name].anew(), records[name], name, effort, figures)
 
