@@ -112,7 +112,10 @@ def command(
     ] = None,
     setting: Annotated[
         list[str] | None,
-        typer.Option("--set", help="A setting of the service: fusion=rrf or reranker=overlap for an index. Repeatable."),
+        typer.Option(
+            "--set",
+            help="A setting of the service, for an index fusion=rrf or reranker='{name: overlap, blend: rank}'. Repeatable.",
+        ),
     ] = None,
     mcp: Annotated[
         bool,

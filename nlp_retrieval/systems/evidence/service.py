@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, create_model
 
-from nlp_retrieval.core import BaseRetriever, collected_notes
+from nlp_retrieval.core import BaseRetriever, Config, collected_notes
 from nlp_retrieval.errors import InputError, QueryError
 from nlp_retrieval.service import (
     BaseService,
@@ -283,7 +283,7 @@ class ProjectService(BaseService):
         return (path / GRAPH_FOLDER).is_dir()
 
     @classmethod
-    def from_path(cls, path: Path, *, retrievers: list[BaseRetriever], trust: bool, verifier: str = "lexical") -> Self:  # noqa: ARG003
+    def from_path(cls, path: Path, *, retrievers: list[BaseRetriever], trust: bool, verifier: Config | str = "lexical") -> Self:  # noqa: ARG003
         """Open a project; it may have no sources yet.
 
         Args:

@@ -6,6 +6,7 @@ import json
 
 import jsonschema
 import pytest
+from cli.commands import run
 from service.running import document, error_of, running
 
 from nlp_retrieval import Bm25sRetriever, Searcher
@@ -197,3 +198,18 @@ def test_two_tokens_are_none(served):
     with service.client() as stranger:
         twice = [("Authorization", f"Bearer {TOKEN}"), ("Authorization", "Bearer wrong")]
         error_of(stranger.get("/stats", headers=twice), 401, "unauthorized")
+
+
+@pytest.mark.parametrize(
+    ("setting", "code", "said"),
+    [
+        ("verifier=lexical", 0, "can be served"),
+        ("verifier={name: lexical}", 0, "can be served"),
+        ("verifier=3", 2, "--verifier: expected a name or a mapping with 'name', found 3"),
+        ("verifyer=lexical", 2, "--set verifyer: served as project, did you mean 'verifier'"),
+    ],
+)
+def test_the_verifier_of_a_service_is_set_by_name_or_mapping(tmp_path, setting, code, said):
+    done = run("serve", str(tmp_path), "--as", "project", "-r", "bm25s", "--set", setting, "--check", "--port", "0")
+    assert done.returncode == code, done.stderr
+    assert said in done.stderr

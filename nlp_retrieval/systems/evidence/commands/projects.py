@@ -11,7 +11,7 @@ import typer
 from nlp_retrieval.cli import parse_component
 
 if TYPE_CHECKING:
-    from nlp_retrieval.core import BaseRetriever
+    from nlp_retrieval.core import BaseRetriever, Config
     from nlp_retrieval.errors import SourceError
     from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
     from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
@@ -99,9 +99,9 @@ def _without_sources(project: Path) -> SourceError:
     return SourceError(f"{project} holds no sources; add some with: nlp-retrieval evidence add {project} FILE_OR_FOLDER")
 
 
-def chosen_verifier(text: str) -> BaseVerifier:
+def chosen_verifier(chosen: str | Config) -> BaseVerifier:
     """Return the verifier that the user named."""
     from nlp_retrieval.core import build_as
     from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
 
-    return build_as(BaseVerifier, "verifiers", parse_component(text), "--verifier")
+    return build_as(BaseVerifier, "verifiers", parse_component(chosen) if isinstance(chosen, str) else chosen, "--verifier")
