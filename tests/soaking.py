@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from _pytest.mark.structures import ParameterSet
 
 _FOLDER = Path(__file__).parent.parent / "bench"
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -57,20 +56,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item not in left_out]
 
 
-def mostly_soaked(values: Iterable[Any], but: Collection[str] | int = 1) -> list[ParameterSet]:
+def mostly_soaked(names: Sequence[str], short: Collection[str] | int = 1) -> list[Any]:
     """Return parameters of which the short run takes a few, and a soak all.
 
     Args:
-        values: parameters of one argument.
-        but: how many of the first are for the short run too, or which by their text.
+        names: parameters of one argument.
+        short: those for the short run too, or how many of the first.
     """
-    params = [value if isinstance(value, ParameterSet) else pytest.param(value) for value in values]
-    kept = {str(param.values[0]) for param in params[:but]} if isinstance(but, int) else set(but)
-    left_out = [pytest.mark.soak]
-    return [
-        pytest.param(*param.values, marks=[*param.marks, *([] if str(param.values[0]) in kept else left_out)], id=param.id)
-        for param in params
-    ]
+    kept = names[:short] if isinstance(short, int) else short
+    return [name if name in kept else pytest.param(name, marks=pytest.mark.soak) for name in names]
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from soaking import mostly_soaked
 
 from .blocks import LANGUAGES, PAGES, ROOT, Block, blocks, lines_of, read_settings, run_python, run_script
 from .worlds import world
@@ -52,7 +53,7 @@ def without_numbers(text: str) -> list[str]:
     return [re.sub(r"\d[\d.,]*", "0", line) for line in lines_of(text)]
 
 
-@pytest.mark.parametrize("page", [pytest.param(page, marks=[pytest.mark.soak] * (page in LONG)) for page in RUN])
+@pytest.mark.parametrize("page", mostly_soaked(RUN, set(RUN) - LONG))
 def test_the_blocks_of_a_page_run_as_written(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
