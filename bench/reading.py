@@ -1,8 +1,9 @@
 """``python -m bench reading [FOLDER]``: how many files a reader enters who follows one thing through the code of a checkout.
 
-A reader follows calls and reads each function once, when it is first called. A step is such a function; the walk enters a file with
-its first step there, and returns when a step lies in a file that was left before. Walks: a sweep from its settings to the first
-search, one query, one added item, one audited citation. Another checkout is walked with its own code: its folder is the argument.
+A reader follows calls and reads each function once, when it is first called. A step is such a function; the walk enters a file
+with its first step there, and returns when a step lies in a file that was left before. Walks: a sweep from its settings to the
+first search, one query, one added item, one audited citation. Another checkout is walked with its own code: its folder is the
+argument.
 """
 
 from __future__ import annotations
@@ -101,7 +102,8 @@ def main(arguments: list[str]) -> int:
     folders = [argument for argument in arguments if not argument.startswith("--")]
     root = Path(folders[0]).resolve() if folders else _HERE
     environment = os.environ | {"PYTHONPATH": str(root), "PYTHONWARNINGS": "ignore"}
-    done = subprocess.run([sys.executable, "-c", _WALKS, str(root)], capture_output=True, text=True, env=environment)
+    command = [sys.executable, "-c", _WALKS, str(root)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
     if done.returncode:
         print(done.stderr)
         return 1
