@@ -2,7 +2,7 @@
 
 Settings on an axis of a grid are under ``grid/<axis>`` and nowhere else, so that two runs that differ in one parameter
 differ in one value. The parts of a searcher have short names (``retrievers``, ``encoder``, ``links``, ``processor``,
-``fusion``, ``reranker``), their parameters have paths (``bm25s/k1``); null values are left out. A fingerprint, which would
+``fusion``, ``reranker``), their parameters have paths (``bm25/k1``); null values are left out. A fingerprint, which would
 differ on any change, is not included.
 """
 

@@ -23,7 +23,7 @@ Retrievers = Annotated[
         "--retriever",
         "-r",
         help="What finds passages: name or name:key=value. Repeatable. By default what the project's index holds; for a "
-        "new one bm25s and faiss.",
+        "new one bm25 and faiss.",
     ),
 ]
 VerifierOption = Annotated[
