@@ -488,9 +488,9 @@ class Bm25Retriever(BaseRetriever):
         return Words(self.language, self.stemmer, self.stopwords, self.pattern, self.accents, self.segmenter)
 
 
-class Bm25sRetriever(Bm25Retriever):
+class Bm25sRetriever(Bm25Retriever):  # noqa: D101
     # stored manifests, runs and sweeps use this name, and so are its signals (bm25s.score)
-    __doc__ = f"``bm25`` by its former name.\n\n{Bm25Retriever.__doc__}"
+    __doc__ = f"By its former name, {Bm25Retriever.__doc__}"
 
     name = FORMER_NAME
     manifest_may_set = Bm25Retriever.manifest_may_set
