@@ -18,21 +18,9 @@ from typing import Literal, TypeVar
 from nlp_retrieval.core.files.trec_ids import decode_id
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.errors import RetrievalWarning, SourceError
-from nlp_retrieval.loaders.files import kind, read_json_lines, read_lines
-from nlp_retrieval.loaders.json_list import read_json_objects
+from nlp_retrieval.loaders.files import kind, read_json_lines, read_json_objects, read_lines
 from nlp_retrieval.loaders.records import as_id, likely, quoted
-from nlp_retrieval.loaders.tables.delimited import read_cells
-
-__all__ = [
-    "FileFormat",
-    "Judgements",
-    "collect_judgements",
-    "format_of",
-    "judged_queries",
-    "match_numbers",
-    "read_judgements",
-    "with_matched_numbers",
-]
+from nlp_retrieval.loaders.tables import read_cells
 
 T = TypeVar("T")
 

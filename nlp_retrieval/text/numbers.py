@@ -23,11 +23,18 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
 
-from nlp_retrieval.text.measures.dates import Date, dates_of
-from nlp_retrieval.text.measures.notation import SCALES, WRITTEN_TOGETHER, Convention, convention_of, plain_digits
-from nlp_retrieval.text.measures.units import CURRENCY_BEFORE, UNIT, unit_of
-
-__all__ = ["Number", "agreeing", "compare_numbers", "numbers_of", "read_numbers"]
+from nlp_retrieval.text.dates import Date, dates_of
+from nlp_retrieval.text.notation import (
+    CURRENCY_BEFORE,
+    SCALES,
+    UNIT,
+    WRITTEN_TOGETHER,
+    Convention,
+    convention_of,
+    either,
+    plain_digits,
+    unit_of,
+)
 
 _SMALL = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen"
@@ -46,10 +53,6 @@ _WORDS |= {"once": 1, "twice": 2, "thrice": 3, "half": 0.5, "dozen": 12, "single
 _UNITLESS = frozenset(_ORDINALS) | {"once", "twice", "thrice", "half", "single", "both", "double", "triple"}
 
 
-def _either(words: object) -> str:
-    return "|".join(re.escape(word) for word in sorted(words, key=lambda word: (-len(word), word)))  # type: ignore[call-overload]
-
-
 _HAN_DIGITS = dict(zip("〇零一二三四五六七八九", [0, *range(10)], strict=True)) | {"两": 2, "兩": 2}
 _HAN_SMALL = {"十": 10, "百": 100, "千": 1000}
 _HAN_LARGE = {"万": 10**4, "萬": 10**4, "만": 10**4, "亿": 10**8, "億": 10**8, "억": 10**8, "조": 10**12}
@@ -59,13 +62,13 @@ _POWERS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺−–", "0123456789-+
 _NUMBER = re.compile(
     r"(?P<spaced>(?<![\d.,'])(?<!\d[ \u00a0])(?:\d{1,3}(?:\u00a0\d{3}){1,6}|[1-9]\d{0,2}(?: \d{3}){1,4}(?! \d))(?:[.,]\d{1,12})?(?![\d']|[.,]\d))"  # noqa: E501
     r"|(?P<digits>(?:(?<![\w.,)\]'])[.\u00b7])?\d+(?:(?:[.,'\u066b\u066c]|\u00b7(?!10[\^*\u2070\u00b9\u00b2\u00b3\u2074-\u207b]))\d+)*)"
-    rf"|\b(?P<word>{_either(_WORDS)})\b(?:[\s-](?P<more>{'|'.join(_SMALL[1:10])})\b)?"
+    rf"|\b(?P<word>{either(_WORDS)})\b(?:[\s-](?P<more>{'|'.join(_SMALL[1:10])})\b)?"
     r"|(?P<vulgar>[\u00bc-\u00be\u2150-\u215e\u2189])"
     r"|(?P<han>[〇零一二三四五六七八九十百千万萬亿億两兩]{2,30})",
     re.IGNORECASE,
 )
 _REST = re.compile(
-    rf"\shundred(?:\sand)?\s(?P<word>{_either([*_SMALL[1:], *_TENS])})\b(?:[\s-](?P<more>{'|'.join(_SMALL[1:10])})\b)?",
+    rf"\shundred(?:\sand)?\s(?P<word>{either([*_SMALL[1:], *_TENS])})\b(?:[\s-](?P<more>{'|'.join(_SMALL[1:10])})\b)?",
     re.IGNORECASE,
 )
 _INDIAN = re.compile(r"\d{1,2}(?:,\d\d){1,10},\d{3}(?:\.\d+)?")
@@ -78,7 +81,7 @@ _POWER = re.compile(
     r"(?:\s?(?:[\u00d7\u00b7*xX]|\\times|\\cdot)\s?10)(?:\^\{?\s?([-+\u2212\u2013]?\d+)\}?|\*\*([-+\u2212]?\d+)|([⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺]{1,5}))"
 )
 _OF_TEN = re.compile(r"(?:\^\{?\s?([-+\u2212\u2013]?\d+)\}?|\*\*([-+\u2212]?\d+)|([⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺]{1,5}))")
-_SCALE = re.compile(rf"[\s-]?(?P<scale>{_either(SCALES)})(?!\w)\.?(?:\s(?P<again>{_either(SCALES)})(?!\w)\.?)?", re.IGNORECASE)
+_SCALE = re.compile(rf"[\s-]?(?P<scale>{either(SCALES)})(?!\w)\.?(?:\s(?P<again>{either(SCALES)})(?!\w)\.?)?", re.IGNORECASE)
 _SHORT_SCALE = re.compile(r"\s?(mm|mn|bn|tn|m|k|b|t)(?![\w/])", re.IGNORECASE)
 _ATTACHED_SCALE = re.compile(rf"(k|K|M|B)(?=[{WRITTEN_TOGETHER}]|(?![\w/\u00b2\u00b3₂]))")
 _SHORTENED = frozenset("mio mrd tsd mill tys тыс mln mlrd mld млн млрд md mia".split())
@@ -142,7 +145,7 @@ class Number:
         end: where it ends.
         exact: half a unit of the last written digit: "1.5 million" is exact to 50,000.
         written: its text, in words or in digits.
-        unit: the base of its unit ("m" of kilometres), as :mod:`nlp_retrieval.text.measures.units` has it; "date" for a part of
+        unit: the base of its unit ("m" of kilometres), as :mod:`nlp_retrieval.text.notation` has it; "date" for a part of
             one; "?" and the letters if an unknown unit of letters touches it; empty for none, and for percentages.
         size: of the unit, in its base.
         measured: its text with its unit; ``written`` if it has none.

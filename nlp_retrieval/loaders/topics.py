@@ -22,14 +22,21 @@ from nlp_retrieval.core.components.interfaces import BaseQueryLoader
 from nlp_retrieval.core.components.trust_rules import READS_FILE, may_set
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.errors import SourceError
-from nlp_retrieval.loaders.fields import field_of, has_field, joined_text, missing_field, without_fields
-from nlp_retrieval.loaders.files import JsonObject, read_json_lines, read_lines
-from nlp_retrieval.loaders.json_list import read_json_objects
-from nlp_retrieval.loaders.queries.judgements import FileFormat, format_of, judged_queries, read_judgements
-from nlp_retrieval.loaders.records import ID_NAMES, as_id, make_query, metadata_of, quoted
-from nlp_retrieval.loaders.tables.delimited import Quote, read_cells, read_rows
-
-__all__ = ["TopicsLoader"]
+from nlp_retrieval.loaders.files import JsonObject, read_json_lines, read_json_objects, read_lines
+from nlp_retrieval.loaders.judgements import FileFormat, format_of, judged_queries, read_judgements
+from nlp_retrieval.loaders.records import (
+    ID_NAMES,
+    as_id,
+    field_of,
+    has_field,
+    joined_text,
+    make_query,
+    metadata_of,
+    missing_field,
+    quoted,
+    without_fields,
+)
+from nlp_retrieval.loaders.tables import Quote, read_cells, read_rows
 
 _CAR = re.compile(r"enwiki:\S+")
 _NUMBERED = re.compile(r"\d{1,9}:\s*\S")

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-__all__ = ["Date", "Reading", "dates_of", "month_of", "months_named"]
-
 _MOST = 2_000
 _MONTHS = "January February March April May June July August September October November December".split()
 _NUMBERS = {name[:length].lower(): number for number, name in enumerate(_MONTHS, 1) for length in (3, len(name))}

@@ -1,7 +1,7 @@
-"""CSV and TSV files of any kind: any delimiter, any encoding, checked line by line.
+"""Items of text files with a record a line: JSON lines, and CSV and TSV files with any delimiter and encoding.
 
-A row whose number of cells differs from the header, an unclosed quotation mark and a zero byte are errors that name the line;
-nothing is padded, cut or skipped except blank lines.
+A row of CSV whose number of cells differs from the header, an unclosed quotation mark and a zero byte are errors that name the
+line; nothing is padded, cut or skipped except blank lines.
 """
 
 from __future__ import annotations
@@ -20,12 +20,10 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, JsonValue
 
 from nlp_retrieval.core.components.trust_rules import FIELD_NAMES, READS_FILE, may_set
+from nlp_retrieval.core.files.opening import READ_ERRORS, open_bytes, read_error
 from nlp_retrieval.errors import ConfigurationError, SourceError
-from nlp_retrieval.loaders.fields import RecordLoader
-from nlp_retrieval.loaders.files import MAX_ENTRY, READ_ERRORS, SAVE_AS_UTF8, JsonObject, open_bytes, read_error, too_long
-from nlp_retrieval.loaders.records import likely, quoted
-
-__all__ = ["CsvLoader", "Quote", "read_cells", "read_rows"]
+from nlp_retrieval.loaders.files import MAX_ENTRY, SAVE_AS_UTF8, JsonObject, read_json_lines, too_long
+from nlp_retrieval.loaders.records import RecordLoader, likely, quoted
 
 _DELIMITERS = (",", "\t", ";", "|")
 _NAMES = {",": "','", "\t": "'\\t'", ";": "';'", "|": "'|'"}
@@ -321,3 +319,41 @@ def _number(place: str, field: str, cell: str, decimal: str) -> JsonValue:
     if written.count(other) == 1 and written.replace(other, "", 1).lstrip("+-").isdecimal():
         cure = f'pass decimal="{other}" where that separates the fraction, or {cure}'
     raise SourceError(f'{place}: "{field}" is {cell[:40]!r}, which is no number; {cure}')
+
+
+class JsonlLoader(RecordLoader):
+    """Items from a JSON Lines file: one object per line, UTF-8, plain or gzip; blank lines are skipped.
+
+    Ids are text or integers, which become text. A field is a name or a path into objects (``doc.body``). The fields of an
+    object named ``metadata`` join the other fields. A field named ``title`` that is not the ``title_field`` is left out
+    unless ``metadata_fields`` names it, because ``title`` in the metadata of an item is its title.
+
+    Args:
+        path: the file.
+        id_field: the field that holds the id, unique in the file. None: the number of the row, from 0.
+        content_field: the field that holds the text, or several, which are joined by line ends.
+        title_field: the field that holds the title; a row may lack it. None: the items have no titles.
+        metadata_fields: the fields to keep as metadata; a row may lack some. None: all the others.
+    """
+
+    name = "jsonl"
+    manifest_may_set = may_set(*FIELD_NAMES, path=READS_FILE)
+
+    def __init__(
+        self,
+        path: str | Path,
+        id_field: str | None = "id",
+        content_field: str | Sequence[str] = "content",
+        title_field: str | None = "title",
+        metadata_fields: Sequence[str] | None = None,
+    ) -> None:
+        super().__init__(id_field, content_field, title_field, metadata_fields)
+        self.path = path
+
+    def records(self) -> Iterator[tuple[str, JsonObject]]:
+        """Yield the objects of the file, each with its line.
+
+        Raises:
+            SourceError: the file is missing or damaged, or a line is not an object.
+        """
+        return read_json_lines(self.path)
