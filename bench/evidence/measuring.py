@@ -15,8 +15,7 @@ from bench.writing import table
 from nlp_retrieval.systems.evidence.verifiers.base import UNREAD, BaseVerifier, Judgement
 from nlp_retrieval.systems.evidence.verifiers.calibration import Calibration, fit_calibration
 from nlp_retrieval.systems.evidence.verifiers.fitting import best_threshold
-from nlp_retrieval.systems.evidence.verifiers.training.examples import with_plants
-from nlp_retrieval.systems.evidence.verifiers.training.pairs import JudgedPair, read_pairs
+from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair, read_pairs, with_plants
 
 _AUDIT_HEADS = ("verifier", "threshold", "precision", "recall", "false alarms", "dead named", "living called dead")
 _MOST_OF_A_SET = 400

@@ -9,12 +9,12 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from nlp_retrieval.errors import ConfigurationError, QueryError, nearest
+from nlp_retrieval.systems.evidence.checks import missing_figures
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
-from nlp_retrieval.systems.evidence.index.records import EvidencePassage
+from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.systems.evidence.index.urls import registrable_domain
 from nlp_retrieval.systems.evidence.reading.cleaning import clean_text
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier, Judgement
-from nlp_retrieval.systems.evidence.verifiers.signals import missing_figures
 from nlp_retrieval.text import as_latin, words_of
 
 # Independent origins of sources, however many URLs they have.

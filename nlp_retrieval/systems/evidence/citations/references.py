@@ -7,11 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from nlp_retrieval.systems.evidence.citations.blocks import MarkdownText, Piece, TextBlock
-from nlp_retrieval.systems.evidence.citations.citation import Reference
+from nlp_retrieval.systems.evidence.citations.markdown import MarkdownText, Piece, TextBlock
 from nlp_retrieval.systems.evidence.citations.marks import SOURCE_WORDS, author_and_year, key_of, numbers_of
-
-__all__ = ["References", "references_of"]
 
 _LIST_NAMES = frozenset(
     """references reference refs sources source bibliography bibliographies citations citation cited footnotes endnotes
@@ -92,6 +89,23 @@ _LEAD = re.compile(
 )
 _AROUND = " \t.,:;|\"'\u2010\u2011\u2012\u2013\u2014-\u201c\u201d*"
 _EMPTY = re.compile(r"[(\[<]\s*[)\]>]")
+
+
+@dataclass(frozen=True)
+class Reference:
+    """An entry of the list of references, or a footnote.
+
+    Args:
+        mark: as written.
+        title: the text of the entry without the URL.
+        url: may be empty.
+        line: of the report, from 1.
+    """
+
+    mark: str
+    title: str
+    url: str
+    line: int
 
 
 @dataclass

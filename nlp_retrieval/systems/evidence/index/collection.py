@@ -14,8 +14,8 @@ from pathlib import Path
 from nlp_retrieval.core import remove_output, write_output
 from nlp_retrieval.errors import InputError, SourceError
 from nlp_retrieval.loaders import JsonObject, as_id, as_text, make_query, metadata_of, read_json_lines
-from nlp_retrieval.systems.evidence.index.archive import SourceArchive
-from nlp_retrieval.systems.evidence.index.records import EvidencePassage
+from nlp_retrieval.systems.evidence.index.evidence_index import SourceArchive
+from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.text import located
 
 __all__ = ["ExportedCollection", "export_collection"]

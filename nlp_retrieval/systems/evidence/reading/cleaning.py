@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from nlp_retrieval.systems.evidence.reading.limits import LONGEST_TITLE
-from nlp_retrieval.systems.evidence.reading.removed import Removed
+from nlp_retrieval.systems.evidence.reading.document import LONGEST_TITLE, Removed
 
 __all__ = ["clean_text", "clean_title"]
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.systems.evidence.reading.cleaning import clean_text, clean_title
-from nlp_retrieval.systems.evidence.reading.limits import LARGEST_TEXT, MOST_PAGES
-from nlp_retrieval.systems.evidence.reading.read_text import ReadText
+from nlp_retrieval.systems.evidence.reading.document import LARGEST_TEXT, MOST_PAGES, ReadText
 
 if TYPE_CHECKING:
     from pypdf import PdfReader

@@ -14,8 +14,7 @@ from nlp_retrieval.core import tracked
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.systems.evidence.verifiers.base import UNREAD, BaseVerifier
 from nlp_retrieval.systems.evidence.verifiers.calibration import Calibration, fit_calibration
-from nlp_retrieval.systems.evidence.verifiers.training.examples import with_plants
-from nlp_retrieval.systems.evidence.verifiers.training.pairs import JudgedPair
+from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair, with_plants
 
 __all__ = ["FittedVerifier", "auc", "best_threshold", "fit_verifier", "macro_f1"]
 

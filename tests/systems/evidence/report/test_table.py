@@ -5,8 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from nlp_retrieval.systems.evidence.citations.citation import CitedReport
-from nlp_retrieval.systems.evidence.report.table import audit_table
+from nlp_retrieval.systems.evidence.audit_report import audit_table
+from nlp_retrieval.systems.evidence.citations.report import CitedReport
 from systems.evidence.report.attacks import ATTACKS
 from systems.evidence.report.audit_data import attacked_audit, tram_audit
 

@@ -11,7 +11,7 @@ from sklearn.metrics import f1_score, roc_auc_score
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.systems.evidence.verifiers.fitting import auc, fit_verifier, macro_f1
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
-from nlp_retrieval.systems.evidence.verifiers.training.pairs import JudgedPair
+from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair
 
 WORDS = "bridge harbour tower mill lamp road river stone garden winter summer market window letter".split()
 LABELS = ("support", "contradict", "neutral")

@@ -12,10 +12,10 @@ from rerankers.tiny_models import WORDS, save_bert
 
 from nlp_retrieval.errors import ConfigurationError, ModelError
 from nlp_retrieval.rerankers.pair_models import TorchPairs
+from nlp_retrieval.systems.evidence.verifiers.base import window_spans
 from nlp_retrieval.systems.evidence.verifiers.fitting import fit_verifier
 from nlp_retrieval.systems.evidence.verifiers.pair_model import Meaning, PairModelVerifier
-from nlp_retrieval.systems.evidence.verifiers.training.pairs import JudgedPair, Label
-from nlp_retrieval.systems.evidence.verifiers.windows import window_spans
+from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair, Label
 
 THREE: list[Meaning] = ["support", "contradict", "neutral"]
 CLAIM = " ".join(WORDS[:5])

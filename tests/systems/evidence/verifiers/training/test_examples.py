@@ -9,18 +9,18 @@ import sys
 
 import pytest
 
-from nlp_retrieval.systems.evidence.verifiers.training.examples import (
+from nlp_retrieval.systems.evidence.verifiers.pairs import (
+    JudgedPair,
     examples_of,
     held_out_families,
     nearest_windows,
     with_plants,
 )
-from nlp_retrieval.systems.evidence.verifiers.training.pairs import JudgedPair
 
 SCRIPT = """
 import hashlib, random
-from nlp_retrieval.systems.evidence.verifiers.training.examples import examples_of, with_plants
-from nlp_retrieval.systems.evidence.verifiers.training.pairs import JudgedPair
+from nlp_retrieval.systems.evidence.verifiers.pairs import examples_of, with_plants
+from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair
 words = "bridge harbour tower Kenya mill lamp 1932 road river Norway stone garden winter 40 market".split()
 words += [f"word{number}" for number in range(10, 90)]
 rng = random.Random(0)
