@@ -551,7 +551,12 @@ def calibrate(
     data: Data,
     output: Annotated[Path, typer.Option("--output", "-o", help="JSON file for the calibration.")],
     verifier: VerifierOption = "lexical",
-    plants: Annotated[float, typer.Option(min=0, max=1, help="Share of supported pairs that wrong claims are made of.")] = 0.25,
+    perturbations: Annotated[
+        float,
+        typer.Option(
+            "--perturbations", "--plants", min=0, max=1, help="Share of the supported pairs from which wrong claims are made."
+        ),
+    ] = 0.25,
     limit: Annotated[int | None, typer.Option(min=50, help="At most this many pairs of each collection.")] = None,
     seed: Annotated[int, typer.Option(help="Of the made-up claims, of the folds and of the pairs taken.")] = 0,
 ) -> None:
@@ -562,7 +567,7 @@ def calibrate(
     from nlp_retrieval.systems.evidence.verifiers.fitting import fit_verifier
     from nlp_retrieval.systems.evidence.verifiers.pairs import read_pairs
 
-    fitted = fit_verifier(chosen_verifier(verifier), read_pairs(data), plants=plants, limit=limit, seed=seed)
+    fitted = fit_verifier(chosen_verifier(verifier), read_pairs(data), perturbations=perturbations, limit=limit, seed=seed)
     fitted.calibration.save(output)
     for line in fitted.lines():
         typer.echo(line)

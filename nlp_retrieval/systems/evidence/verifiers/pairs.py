@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.loaders import read_json_lines
-from nlp_retrieval.systems.evidence.checks import names_of
 from nlp_retrieval.systems.evidence.verifiers.base import Span, window_spans
-from nlp_retrieval.systems.evidence.verifiers.perturbations import changed_number, elsewhere, negated, swapped_name
 from nlp_retrieval.text import sentences_of, words_of
 
 Label = Literal["support", "contradict", "neutral", "not_support"]
@@ -177,39 +175,6 @@ def is_short(example: TrainingExample) -> bool:
     return len(example.texts) == 1 and len(example.claim) + len(example.texts[0]) <= _SHORT
 
 
-def with_plants(pairs: Sequence[JudgedPair], share: float, rng: random.Random) -> list[JudgedPair]:
-    """Return judged pairs followed by generated ones.
-
-    Args:
-        pairs: judged ones.
-        share: of the supported pairs from which each kind of pair is generated; 0 for none.
-        rng: chooses them.
-    """
-    supported = [pair for pair in pairs if pair.label == "support"]
-    names = _names(pairs)
-    made: list[JudgedPair | None] = []
-    for pair in supported:
-        if rng.random() < share:
-            made.append(changed_number(pair, rng))
-        if rng.random() < share:
-            made.append(swapped_name(pair, names[pair.collection], rng))
-        if rng.random() < share:
-            made.append(negated(pair, rng))
-    made += [negated(pair, rng) for pair in pairs if pair.label == "contradict" and rng.random() < share]
-    # a collection without neutral pairs gets claims with unrelated passages
-    neutral = Counter(pair.collection for pair in pairs if pair.label == "neutral")
-    by_word = _by_word(pairs)
-    for pair in pairs:
-        if rng.random() < (0.1 if neutral[pair.collection] > 200 else share / 2):
-            near = [
-                other
-                for word in sorted(set(words_of(pair.claim)), key=lambda word: (len(word), word))[-4:]
-                for other in by_word.get(word, ())
-            ]
-            made.append(elsewhere(pair, rng.choice(near if near and rng.random() < 0.6 else pairs)))
-    return [*pairs, *(pair for pair in made if pair is not None)]
-
-
 def held_out_families(pairs: Iterable[JudgedPair], share: float, seed: int) -> set[str]:
     """Return families that are held out for validation, the same share of each collection's.
 
@@ -227,24 +192,6 @@ def held_out_families(pairs: Iterable[JudgedPair], share: float, seed: int) -> s
         random.Random(f"{seed}/{collection}").shuffle(order)  # noqa: S311  # nothing secret is drawn
         kept |= set(order[: max(1, round(share * len(order)))])
     return kept
-
-
-def _names(pairs: Sequence[JudgedPair]) -> dict[str, list[str]]:
-    names: defaultdict[str, set[str]] = defaultdict(set)
-    for pair in pairs:
-        names[pair.collection] |= {pair.claim[begin:end] for begin, end in names_of(pair.claim)}
-    return {collection: sorted(found) for collection, found in names.items()} | {
-        pair.collection: [] for pair in pairs if pair.collection not in names
-    }
-
-
-def _by_word(pairs: Sequence[JudgedPair]) -> dict[str, list[JudgedPair]]:
-    """Return pairs by the rare words of their claims."""
-    found: defaultdict[str, list[JudgedPair]] = defaultdict(list)
-    for pair in pairs:
-        for word in set(words_of(pair.claim)):
-            found[word].append(pair)
-    return {word: some for word, some in found.items() if 2 <= len(some) <= 50}
 
 
 def _text(pair: JudgedPair, span: Span) -> str:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import random
 import re
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
 from nlp_retrieval.systems.evidence.checks import names_of, unmatched_names
 from nlp_retrieval.systems.evidence.opposites import ANTONYMS, negations
 from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair
-from nlp_retrieval.text import Number, agreeing, numbers_of
+from nlp_retrieval.text import Number, agreeing, numbers_of, words_of
 
 _AUXILIARY = re.compile(
     r"\b(is|are|was|were|can|could|will|would|has|have|had|does|did|do|may|might|should|must)\b(?! not|n['\u2019]t)",
@@ -23,6 +24,39 @@ _AUXILIARY = re.compile(
 _WORD = re.compile(r"\b[A-Za-z]+\b")
 _SPELLED = "zero one two three four five six seven eight nine ten eleven twelve".split()
 _TRIES = 20
+
+
+def with_perturbations(pairs: Sequence[JudgedPair], share: float, rng: random.Random) -> list[JudgedPair]:
+    """Return judged pairs followed by generated ones.
+
+    Args:
+        pairs: judged ones.
+        share: of the supported pairs from which each kind of pair is generated; 0 for none.
+        rng: chooses them.
+    """
+    supported = [pair for pair in pairs if pair.label == "support"]
+    names = _names(pairs)
+    made: list[JudgedPair | None] = []
+    for pair in supported:
+        if rng.random() < share:
+            made.append(changed_number(pair, rng))
+        if rng.random() < share:
+            made.append(swapped_name(pair, names[pair.collection], rng))
+        if rng.random() < share:
+            made.append(negated(pair, rng))
+    made += [negated(pair, rng) for pair in pairs if pair.label == "contradict" and rng.random() < share]
+    # a collection without neutral pairs gets claims with unrelated passages
+    neutral = Counter(pair.collection for pair in pairs if pair.label == "neutral")
+    by_word = _by_word(pairs)
+    for pair in pairs:
+        if rng.random() < (0.1 if neutral[pair.collection] > 200 else share / 2):
+            near = [
+                other
+                for word in sorted(set(words_of(pair.claim)), key=lambda word: (len(word), word))[-4:]
+                for other in by_word.get(word, ())
+            ]
+            made.append(elsewhere(pair, rng.choice(near if near and rng.random() < 0.6 else pairs)))
+    return [*pairs, *(pair for pair in made if pair is not None)]
 
 
 def changed_number(pair: JudgedPair, rng: random.Random) -> JudgedPair | None:
@@ -100,6 +134,24 @@ def elsewhere(pair: JudgedPair, other: JudgedPair) -> JudgedPair | None:
     if pair.family == other.family:
         return None
     return replace(other, claim=pair.claim, label="neutral", rationale=(), pair_id=f"{pair.pair_id}/elsewhere")
+
+
+def _names(pairs: Sequence[JudgedPair]) -> dict[str, list[str]]:
+    names: defaultdict[str, set[str]] = defaultdict(set)
+    for pair in pairs:
+        names[pair.collection] |= {pair.claim[begin:end] for begin, end in names_of(pair.claim)}
+    return {collection: sorted(found) for collection, found in names.items()} | {
+        pair.collection: [] for pair in pairs if pair.collection not in names
+    }
+
+
+def _by_word(pairs: Sequence[JudgedPair]) -> dict[str, list[JudgedPair]]:
+    """Return pairs by the rare words of their claims."""
+    found: defaultdict[str, list[JudgedPair]] = defaultdict(list)
+    for pair in pairs:
+        for word in set(words_of(pair.claim)):
+            found[word].append(pair)
+    return {word: some for word, some in found.items() if 2 <= len(some) <= 50}
 
 
 def _made(pair: JudgedPair, claim: str, label: str, how: str) -> JudgedPair:

@@ -20,14 +20,8 @@ from numpy.typing import NDArray
 from nlp_retrieval.core import ModelFiles, parse_json, progress, read_json_file, write_atomically
 from nlp_retrieval.encoders import find_model, require_dense_extra, require_device
 from nlp_retrieval.errors import ConfigurationError, ModelError, RetrievalWarning, first_line, nearest
-from nlp_retrieval.systems.evidence.verifiers.pairs import (
-    JudgedPair,
-    TrainingExample,
-    examples_of,
-    held_out_families,
-    is_short,
-    with_plants,
-)
+from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair, TrainingExample, examples_of, held_out_families, is_short
+from nlp_retrieval.systems.evidence.verifiers.perturbations import with_perturbations
 
 if TYPE_CHECKING:
     import torch
@@ -140,7 +134,7 @@ class TrainingSettings:
         max_length: tokens that are read of a claim and a text.
         windows: of a passage that are read, at most.
         window_size: characters.
-        plants: the share of supported pairs from which each kind of claim is generated.
+        perturbations: the share of supported pairs from which each kind of claim is generated.
         held_out: the share of families that decides when to stop.
         weight_decay: of AdamW.
         seed: of all random choices.
@@ -157,7 +151,7 @@ class TrainingSettings:
     max_length: int = 160
     windows: int = 2
     window_size: int = 330
-    plants: float = 0.25
+    perturbations: float = 0.25
     held_out: float = 0.09
     weight_decay: float = 0.01
     seed: int = 0
@@ -551,7 +545,9 @@ def _train_epoch(folder: Path, tuning: FineTuning, batches: list[Batch], state: 
 
 
 def _identity(pairs: Sequence[JudgedPair], settings: TrainingSettings, model: Path) -> str:
-    digest = hashlib.sha256(json.dumps([_FORMAT, asdict(settings), ModelFiles.of(model).fingerprint]).encode())
+    # runs that were started before the setting was renamed go on
+    values = {"plants" if name == "perturbations" else name: value for name, value in asdict(settings).items()}
+    digest = hashlib.sha256(json.dumps([_FORMAT, values, ModelFiles.of(model).fingerprint]).encode())
     for pair in pairs:
         digest.update(json.dumps(asdict(pair)).encode())
     return digest.hexdigest()
@@ -628,9 +624,9 @@ def _epoch_batches(pairs: Sequence[JudgedPair], settings: TrainingSettings, epoc
     for pair in pairs:
         sizes[pair.collection] += 1
     largest = max(sizes.values())
-    planted = with_plants(pairs, settings.plants, rng)
-    again = [pair for pair in planted if sizes[pair.collection] < min(_SMALL_COLLECTION, largest)]
-    examples = examples_of([*planted, *again], settings.windows, settings.window_size, rng)
+    perturbed = with_perturbations(pairs, settings.perturbations, rng)
+    again = [pair for pair in perturbed if sizes[pair.collection] < min(_SMALL_COLLECTION, largest)]
+    examples = examples_of([*perturbed, *again], settings.windows, settings.window_size, rng)
     return batches_of(_read_in(examples, epoch, settings, rng), tokenizer, settings.max_length, settings.batch_tokens)
 
 

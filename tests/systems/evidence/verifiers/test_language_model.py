@@ -193,7 +193,7 @@ def test_its_signals_are_those_of_a_pair_model_and_fit_the_same_calibration(serv
         for n in range(12)
         for word, label in verdicts.items()
     ]
-    fitted = fit_verifier(LanguageModelVerifier(model()), pairs, plants=0)
+    fitted = fit_verifier(LanguageModelVerifier(model()), pairs, perturbations=0)
     assert fitted.calibration.signals == ["model_support", "model_contradict", "quote_missing", "abstained", *SIGNALS]
     assert fitted.figures[0].auc > 0.9
     file = tmp_path / "calibration.json"

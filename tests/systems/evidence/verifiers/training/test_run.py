@@ -17,7 +17,7 @@ from nlp_retrieval.systems.evidence.verifiers.pair_model import PairModelVerifie
 from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair, held_out_families, is_short
 from nlp_retrieval.systems.evidence.verifiers.training import FineTuning, TrainingSettings, batches_of, train_verifier
 
-SETTINGS = TrainingSettings(epochs=3, learning_rate=1e-2, batch_tokens=60, max_length=40, plants=0.0, held_out=0.2)
+SETTINGS = TrainingSettings(epochs=3, learning_rate=1e-2, batch_tokens=60, max_length=40, perturbations=0.0, held_out=0.2)
 ANIMALS, COLOURS = ["fox", "whale", "tree"], ["red", "blue", "green"]
 
 
@@ -119,13 +119,14 @@ def test_a_damaged_checkpoint_is_named(base: str, tmp_path: Path) -> None:
 def test_held_out_families_are_never_trained_on(base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: set[str] = set()
     module = "nlp_retrieval.systems.evidence.verifiers.training"
-    from nlp_retrieval.systems.evidence.verifiers.pairs import held_out_families, with_plants
+    from nlp_retrieval.systems.evidence.verifiers.pairs import held_out_families
+    from nlp_retrieval.systems.evidence.verifiers.perturbations import with_perturbations
 
     def watched(pairs: list[JudgedPair], *others: object) -> list[JudgedPair]:
         seen.update(pair.family for pair in pairs)
-        return with_plants(pairs, *others)  # type: ignore[arg-type]
+        return with_perturbations(pairs, *others)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(f"{module}.with_plants", watched)
+    monkeypatch.setattr(f"{module}.with_perturbations", watched)
     report = train_verifier(judged(), base, tmp_path / "model", SETTINGS)
     held = held_out_families(judged(), SETTINGS.held_out, SETTINGS.seed)
     assert not seen & held
