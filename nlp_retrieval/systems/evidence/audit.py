@@ -88,11 +88,7 @@ class AuditSummary:
 
 
 def summary_of(rows: Sequence[AuditRow]) -> AuditSummary:
-    """Count the rows of an audit.
-
-    Args:
-        rows: one for each citation.
-    """
+    """Count the rows of an audit."""
     statuses = Counter(row.status for row in rows)
     reasons = Counter(row.reason for row in rows if row.reason)
     return AuditSummary(
@@ -121,12 +117,7 @@ _ESCAPED = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u20
 
 
 def audit_json(rows: Sequence[AuditRow], report: CitedReport) -> str:
-    """Return an audit as JSON.
-
-    Args:
-        rows: one for each citation.
-        report: that was audited.
-    """
+    """Return an audit as JSON."""
     audit = {
         "format": FORMAT,
         "report": {"title": report.title},
@@ -195,11 +186,7 @@ class CitationAudit:
     rows: list[AuditRow]
 
     def count(self, status: str) -> int:
-        """Return how many rows have a status.
-
-        Args:
-            status: "PASS", "REVIEW" or "SOURCE_NOT_INDEXED".
-        """
+        """Return how many rows have a status: "PASS", "REVIEW" or "SOURCE_NOT_INDEXED"."""
         return sum(row.status == status for row in self.rows)
 
 

@@ -23,12 +23,8 @@ from nlp_retrieval.text import visible
 STATUSES: dict[AuditStatus, str] = {"PASS": "passed", "REVIEW": "to review", "SOURCE_NOT_INDEXED": "not indexed"}
 
 
-def said(summary: AuditSummary) -> str:
-    """Return a summary as a sentence: ``"15 citations: 7 passed, 6 to review and 2 not indexed."``.
-
-    Args:
-        summary: of the audit.
-    """
+def summary_sentence(summary: AuditSummary) -> str:
+    """Return a summary as a sentence: ``"15 citations: 7 passed, 6 to review and 2 not indexed."``."""
     if not summary.citations:
         return "The report has no citations."
     counts = (summary.passed, summary.review, summary.not_indexed)
@@ -45,13 +41,7 @@ _FILES = Path(__file__).parent / "audit_page"
 
 
 def render_audit(rows: Sequence[AuditRow], report: CitedReport, rule: str = "") -> str:
-    """Return the page.
-
-    Args:
-        rows: one for each citation.
-        report: that was audited.
-        rule: the rule for passing, as a sentence.
-    """
+    """Return the page."""
     summary = summary_of(rows)
     counts = Counter(row.status for row in rows)
     return rendered(
@@ -61,7 +51,7 @@ def render_audit(rows: Sequence[AuditRow], report: CitedReport, rule: str = "") 
         rows=rows,
         report=report,
         rule=rule,
-        said=said(summary),
+        said=summary_sentence(summary),
         statuses={status: counts[status] for status in STATUSES if counts[status]},
         words=STATUSES,
         reasons=summary.reasons,
@@ -73,12 +63,6 @@ def render_audit(rows: Sequence[AuditRow], report: CitedReport, rule: str = "") 
 
 def write_audit_page(rows: Sequence[AuditRow], report: CitedReport, path: str | Path, rule: str = "") -> None:
     """Write the page; a reader sees the old page or the complete new one.
-
-    Args:
-        rows: one for each citation.
-        report: that was audited.
-        path: the file to write. Its folder is created if missing.
-        rule: the rule for passing, as a sentence.
 
     Raises:
         OutputError: the folder or the file cannot be written.
@@ -109,7 +93,7 @@ class AuditTable:
         dim = "dim" if console.is_terminal else ""
         if self.rows:
             yield self._table(options)
-        yield Text(said(summary_of(self.rows)), style="bold" if console.is_terminal else "")
+        yield Text(summary_sentence(summary_of(self.rows)), style="bold" if console.is_terminal else "")
         report = self.report
         found: dict[str, Sequence[object]] = {
             "facts without a citation": report.uncited,
@@ -143,16 +127,6 @@ class AuditTable:
 
 def _cell(text: str) -> Text:
     return Text(visible(text[:_LONGEST_CLAIM]))
-
-
-def audit_table(rows: Sequence[AuditRow], report: CitedReport) -> AuditTable:
-    """Return an audit that ``rich`` prints, fitted to the width of the console.
-
-    Args:
-        rows: one for each citation.
-        report: that was audited.
-    """
-    return AuditTable(rows, report)
 
 
 # The audit as ``09_qa/retrieval_audit.md``: the index, its queries, every citation, and what to do.
@@ -191,14 +165,7 @@ class RetrievalStatistics:
 
 
 def retrieval_audit(rows: Sequence[AuditRow], statistics: RetrievalStatistics, engine: str, rule: str = "") -> str:
-    """Return the audit as Markdown.
-
-    Args:
-        rows: one for each citation.
-        statistics: of the index.
-        engine: name of what retrieves passages of long sources, such as "ColBERT" or "BM25 and dense vectors, fused".
-        rule: the rule for passing, as a sentence.
-    """
+    """Return the audit as Markdown."""
     share = statistics.zero_result_queries / statistics.queries if statistics.queries else 0.0
     relevance = "not measured" if statistics.relevance is None else f"{statistics.relevance:.1f}/10"
     lines = [
@@ -236,13 +203,6 @@ def write_retrieval_audit(
     project: str | Path, rows: Sequence[AuditRow], statistics: RetrievalStatistics, engine: str, rule: str = ""
 ) -> Path:
     """Write the audit into a project; a reader sees the old file or the complete new one.
-
-    Args:
-        project: folder of the project.
-        rows: as in :func:`retrieval_audit`, as are the other arguments.
-        statistics: of the index.
-        engine: name of what retrieves passages of long sources.
-        rule: the rule for passing, as a sentence.
 
     Raises:
         OutputError: the file cannot be written.

@@ -41,11 +41,7 @@ _NAME_ENDINGS = ("ians", "ian", "ese", "ish", "ans", "an", "es", "s", "n")
 
 
 def stemmed(text: str) -> list[str]:
-    """Return the words of a text except function words, in order, without common endings if four letters are left.
-
-    Args:
-        text: any text.
-    """
+    """Return the words of a text except function words, in order, without common endings if four letters are left."""
     return [_stem(word) for word in words_of(text) if word not in FUNCTION_WORDS]
 
 
@@ -73,11 +69,7 @@ _MOST = 100
 
 
 def names_of(claim: str) -> list[tuple[int, int]]:
-    """Return the spans of the names of a claim, in characters; at most 100.
-
-    Args:
-        claim: a statement.
-    """
+    """Return the spans of the names of a claim, in characters; at most 100."""
     spans: list[tuple[int, int]] = []
     begin = end = -1
     tokens = list(_TOKEN.finditer(claim))
@@ -103,12 +95,7 @@ def names_of(claim: str) -> list[tuple[int, int]]:
 
 
 def unmatched_names(claim: str, passage: str) -> list[str]:
-    """Return the names of a claim with a word that a passage lacks.
-
-    Args:
-        claim: a statement.
-        passage: that may support it, with its title.
-    """
+    """Return the names of a claim with a word that a passage lacks."""
     words = words_of(passage)
     there, joined = {_stem(word, _NAME_ENDINGS) for word in words}, "".join(words)
     has_month = any(month_of(word) for word in words_of(claim))
@@ -218,10 +205,6 @@ def miscounted(claim: str, passage: str) -> list[Miscounted]:
     was chosen on the training parts of SciFact, HealthVer, CovidFact, Citation-Integrity, FEVER and WiCE: this reports a
     number in 2% of supported claims with a number, as a mean over the sets, and in 27% of those in which a number was replaced
     by another of the passage.
-
-    Args:
-        claim: a statement.
-        passage: that may support it; its first 400 numbers are compared.
     """
     of_claim = numbers_of(claim)
     there = [(number, _Around.in_passage(passage, number)) for number in numbers_of(passage)] if of_claim else []
@@ -379,12 +362,7 @@ class Checks:
 
 @lru_cache(16)  # a verifier and an audit check the same pair
 def check(claim: str, passage: str) -> Checks:
-    """Check a claim against a passage.
-
-    Args:
-        claim: a statement.
-        passage: that may support it.
-    """
+    """Check a claim against a passage."""
     wanted = _content(claim)
     sentences = [_Sentence.of(passage, span) for span in sentences_of(passage)]
     shares = [_share(wanted, one.content) for one in sentences]
@@ -745,3 +723,11 @@ def _part_spans(part: str, source: FoldedText, begin: int, end: int) -> Iterator
     """Yield the positions of a part, whatever the case of its first letter, in order."""
     forms = dict.fromkeys((part, part[0].swapcase() + part[1:]))
     return iter(sorted({span for form in forms for span in islice(places_of(form, source, begin, end, 1), _MOST_PLACES)}))
+
+
+def lacking_figures(claim: str, read: str, whole: str) -> tuple[str, ...]:
+    """Return the numbers and dates of a claim that neither the passage that was read nor its whole source has."""
+    if not any(missing_figures(claim, read)[:2]):
+        return ()
+    missing = missing_figures(claim, whole)
+    return missing.dates + missing.numbers

@@ -57,13 +57,7 @@ _FOLDERS = ("index", "colbert_index")
 
 
 def open_project(project: Path, retrievers: Sequence[str | BaseRetriever] | None) -> EvidenceIndex:
-    """Return a project's index of sources.
-
-    Args:
-        project: its folder.
-        retrievers: components, or their spelling on the command line; None or empty for those of the existing index, else the
-            default.
-    """
+    """Return a project's index of sources."""
     from nlp_retrieval import Searcher
     from nlp_retrieval.core import MANIFEST_FILE, BaseRetriever, build_as, retrievers_of
     from nlp_retrieval.errors import SourceError
@@ -131,14 +125,7 @@ def console() -> Console:
 
 
 def print_passage(to: Console, before: str, passage: EvidencePassage, text: str) -> None:
-    """Print the source of a passage, and below it the text.
-
-    Args:
-        to: prints.
-        before: begins the first line.
-        passage: its title, grade and URL follow.
-        text: of the passage, or a part of it.
-    """
+    """Print the source of a passage, and below it the text."""
     from rich.padding import Padding
     from rich.text import Text
 
@@ -287,11 +274,7 @@ def export(
 
 
 def print_passages(passages: list[EvidencePassage]) -> None:
-    """Print passages for people.
-
-    Args:
-        passages: best first.
-    """
+    """Print passages for people."""
     to = console()
     if not passages:
         to.print("nothing found")
@@ -464,9 +447,9 @@ def _print_verdict(verdict: ClaimVerdict) -> None:
 def _print_audit(done: CitationAudit) -> None:
     from rich.console import Console
 
-    from nlp_retrieval.systems.evidence.audit_report import audit_table
+    from nlp_retrieval.systems.evidence.audit_report import AuditTable
 
-    Console(highlight=False).print(audit_table(done.rows, done.report))
+    Console(highlight=False).print(AuditTable(done.rows, done.report))
 
 
 def research(
@@ -658,12 +641,7 @@ def demonstrate(folder: Path) -> None:
 
 
 def outcome(citations: Sequence[dict[str, Any]], wrong: Sequence[dict[str, Any]]) -> list[str]:
-    """Return how many wrong citations an audit found, in sentences.
-
-    Args:
-        citations: of the audit's JSON.
-        wrong: ``number`` of each wrong citation, and the ``way`` in which it is wrong.
-    """
+    """Return how many wrong citations an audit found, in sentences."""
     ways = {one["number"]: one["way"] for one in wrong}
     missed = [one for one in citations if one["number"] in ways and one["status"] == "PASS"]
     flagged = [one for one in citations if one["number"] not in ways and one["status"] != "PASS"]

@@ -48,12 +48,7 @@ class QualityRule:
     why: str = ""
 
     def fits(self, host: str, path: str) -> bool:
-        """Return whether a URL meets all conditions.
-
-        Args:
-            host: in lower case, without a dot at its end.
-            path: without escapes.
-        """
+        """Return whether a URL meets all conditions, by its host in lower case and its path without escapes."""
         return (
             (not self.domain or registered_name(host) in self.domain)
             and (not self.suffix or any(host == end or host.endswith(f".{end}") for end in self.suffix))
@@ -205,10 +200,6 @@ def _pattern(value: object, name: str, place: str) -> str:
 
 def check_grade(grade: object, what: str) -> str:
     """Return a grade after checking it.
-
-    Args:
-        grade: to check.
-        what: its name in the message.
 
     Raises:
         InputError: it is not a grade.

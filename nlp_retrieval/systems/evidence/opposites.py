@@ -78,11 +78,7 @@ def _opposite_stems() -> dict[str, frozenset[str]]:
 
 
 def negations(text: str) -> int:
-    """Return the number of negating words in a text.
-
-    Args:
-        text: a claim, or a sentence of a passage.
-    """
+    """Return the number of negating words in a text."""
     return sum(1 for _ in _NEGATION.finditer(as_latin(text)))
 
 
@@ -104,11 +100,7 @@ class Opposites(NamedTuple):
         return cls(said, sorted(said.keys() & _opposite_stems().keys()))
 
     def met(self, sentence: str) -> list[tuple[str, str]]:
-        """Return pairs of a word of the claim and its opposite in a sentence, if the sentence lacks the word.
-
-        Args:
-            sentence: of a passage.
-        """
+        """Return pairs of a word of the claim and its opposite in a sentence, if the sentence lacks the word."""
         if not self.looked_for:
             return []
         there, opposites = _by_stem(sentence), _opposite_stems()

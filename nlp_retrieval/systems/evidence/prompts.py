@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
@@ -39,18 +39,6 @@ class JudgeClaim(dspy.Signature):  # type: ignore[misc]  # DSPy has no types
     claim: str = dspy.InputField(desc="one statement, in one line")
     passage: str = dspy.InputField(desc="text of a source, between two lines with the same mark")
     judgement: PassageJudgement = dspy.OutputField(desc="quote, verdict and confidence")
-
-
-class ClaimJudge(dspy.Module):  # type: ignore[misc]  # DSPy has no types
-    """A program of one step."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.judge = dspy.Predict(JudgeClaim)
-
-    def forward(self, claim: str, passage: str) -> dspy.Prediction:
-        """Ask for a judgement."""
-        return self.judge(claim=claim, passage=passage)
 
 
 class SelectPassages(dspy.Signature):  # type: ignore[misc]  # DSPy has no types
@@ -91,37 +79,38 @@ class QuotePassages(dspy.Signature):  # type: ignore[misc]  # DSPy has no types
     quote: str = dspy.OutputField(desc="the quotation alone, without the number; none if nothing supports the claim")
 
 
-class PassageSelector(dspy.Module):  # type: ignore[misc]  # DSPy has no types
-    """A program of one step."""
+class _OneStep(dspy.Module):  # type: ignore[misc]  # DSPy has no types
+    """A program of one step; a compiled one is saved under the name of its predictor."""
+
+    predictor: ClassVar[str]
+    signature: ClassVar[type[dspy.Signature]]
 
     def __init__(self) -> None:
         super().__init__()
-        self.select = dspy.Predict(SelectPassages)
+        setattr(self, self.predictor, dspy.Predict(self.signature))
 
-    def forward(self, question: str, passages: str) -> dspy.Prediction:
-        """Ask for the numbers of passages."""
-        return self.select(question=question, passages=passages)
-
-
-class PassageJudge(dspy.Module):  # type: ignore[misc]  # DSPy has no types
-    """A program of one step."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.judge = dspy.Predict(JudgePassages)
-
-    def forward(self, claim: str, passages: str) -> dspy.Prediction:
-        """Ask what passages do to a claim."""
-        return self.judge(claim=claim, passages=passages)
+    def forward(self, **question: str) -> dspy.Prediction:
+        """Ask."""
+        return getattr(self, self.predictor)(**question)
 
 
-class PassageQuoter(dspy.Module):  # type: ignore[misc]  # DSPy has no types
-    """A program of one step."""
+class PassageSelector(_OneStep):
+    """Asks for the numbers of the passages that help to answer a question."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.quote = dspy.Predict(QuotePassages)
+    predictor, signature = "select", SelectPassages
 
-    def forward(self, claim: str, passages: str) -> dspy.Prediction:
-        """Ask for a quotation."""
-        return self.quote(claim=claim, passages=passages)
+
+class PassageJudge(_OneStep):
+    """Asks what passages say about a claim."""
+
+    predictor, signature = "judge", JudgePassages
+
+
+class PassageQuoter(_OneStep):
+    """Asks for a quotation that supports a claim."""
+
+    predictor, signature = "quote", QuotePassages
+
+
+PROGRAMS = {"extract": PassageSelector, "match": PassageJudge, "quote": PassageQuoter}
+"""The programs for reading a whole text, by what they are asked to do."""

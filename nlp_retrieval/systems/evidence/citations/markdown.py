@@ -266,11 +266,7 @@ class MarkdownText:
 
 
 def web_address(url: str) -> str:
-    """Return a text as the address of a page on the web, or of a file; empty if it is none.
-
-    Args:
-        url: an address, or another name of a page: a DOI, an arXiv or PubMed number, an address without its scheme.
-    """
+    """Return a text as the address of a page on the web, or of a file; empty if it is none."""
     if _WEB.match(url):
         return url
     found = _UNMARKED.match(url.strip())
@@ -287,9 +283,6 @@ def _named_page(found: re.Match[str]) -> str:
 
 def blocks_of(text: str) -> MarkdownText:
     """Return the text of a Markdown report, as blocks.
-
-    Args:
-        text: of the report.
 
     Raises:
         DependencyError: the Markdown parser is not installed.

@@ -130,12 +130,7 @@ class References:
     _by_year: dict[str, list[Reference]] | None = field(default=None, init=False, repr=False)
 
     def find(self, name: str, note: bool = False) -> Reference | None:
-        """Return the entry that a mark names, preferably of its own kind, and with a URL.
-
-        Args:
-            name: as written; authors with a year name the only entry that begins with the first of them and has the year.
-            note: whether the mark is a footnote's.
-        """
+        """Return the entry that a mark names, preferably of its own kind, and with a URL."""
         kinds = (self.notes, self.listed, self.defined) if note else (self.listed, self.defined, self.notes)
         found = [kind[key] for kind in kinds if (key := key_of(name)) in kind]
         if not found and (work := author_and_year(name)) is not None:
@@ -170,11 +165,7 @@ class References:
 
 
 def references_of(report: MarkdownText) -> References:
-    """Return the entries of a report, and its other blocks.
-
-    Args:
-        report: as it was parsed.
-    """
+    """Return the entries of a report, and its other blocks."""
     found = References()
     for one in report.definitions:
         found.add(found.defined, Reference(one.label, _title([one.title]), one.url, one.line))

@@ -110,10 +110,6 @@ def marked_sentences(block: TextBlock, reader: MarkReader) -> list[MarkedSentenc
     """Return the sentences of a block; one without text if it holds only marks, none if it is empty.
 
     A row of a table is one sentence, ``"France; Population: 68 million"``.
-
-    Args:
-        block: of a report.
-        reader: finds the marks.
     """
     if block.kind == "row":
         return _row(block, reader)
@@ -363,11 +359,7 @@ _FEWEST_WORDS = 3
 
 
 def states_fact(sentence: str) -> bool:
-    """Return whether a sentence holds a number, or a capitalised word that is not its first; questions state nothing.
-
-    Args:
-        sentence: as plain text.
-    """
+    """Return whether a sentence holds a number, or a capitalised word that is not its first; questions state nothing."""
     if sentence.rstrip(CLOSERS + " ").endswith(("?", ":", "\uff1f")):
         return False
     words = list(_WORD.finditer(sentence))

@@ -78,9 +78,6 @@ def normal_text(content: str) -> str:
     In this order: Unicode's NFC; ``\r\n`` and ``\r`` become ``\n``; NUL becomes U+FFFD; white space at the end of each line is
     dropped, and so are white space and byte order marks at the beginning; two blank lines or more become one.
 
-    Args:
-        content: of the source.
-
     Raises:
         ItemError: it is not a string, has no visible text, holds a lone surrogate, or is longer than 200 million characters.
     """

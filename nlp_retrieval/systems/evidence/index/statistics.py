@@ -53,10 +53,6 @@ def relevance_of(query: str, passage: str) -> float:
 
     Ten times the share of the query's distinct words, without the most common English ones, that occur in the passage. It
     says whether the passage is on the subject, and nothing about whether it supports the query.
-
-    Args:
-        query: what was searched for.
-        passage: the first result, title and content.
     """
     words = set(_WORD.findall(query.casefold()))
     asked = (words - STOP_WORDS) or words
@@ -74,13 +70,7 @@ class QueryCounters:
         self._database = database
 
     def count(self, query: str, n_results: int, relevance: float) -> None:
-        """Count a search, unless the project cannot be written to or is constantly locked.
-
-        Args:
-            query: what was searched for.
-            n_results: number of passages returned.
-            relevance: of the first.
-        """
+        """Count a search by the relevance of its first result, unless the project cannot be written to or stays locked."""
         if not self._database.path.exists():  # looking creates nothing
             return
         digest = hashlib.sha256(" ".join(query.casefold().split()).encode()).digest()
@@ -169,14 +159,7 @@ class IndexStatistics(TypedDict):
 def metadata_of(
     texts: Mapping[str, StoredText], held: Mapping[str, int], asked: QueryStatistics, *, built: bool
 ) -> IndexMetadata:
-    """Describe an index.
-
-    Args:
-        texts: the stored texts, by SHA-256.
-        held: number of passages of each in the index.
-        asked: counts of the searches.
-        built: whether there is an index to search.
-    """
+    """Describe an index."""
     firsts = {text.first.key: text for text in texts.values()}
     return {
         "index_built": built,
@@ -209,16 +192,7 @@ def statistics_of(
     built: bool,
     n_bytes: int,
 ) -> IndexStatistics:
-    """Count what an index holds.
-
-    Args:
-        texts: the stored texts, by SHA-256.
-        versions: of all their URLs.
-        held: number of passages of each in the index.
-        asked: counts of the searches.
-        built: whether there is an index to search.
-        n_bytes: on the disk.
-    """
+    """Count what an index holds."""
     domains = {url: registrable_domain(url) for url in {version.canonical for version in versions}}
     indexed = {sha256: text for sha256, text in texts.items() if is_held(text, held)}
     found = {domains[version.canonical] for version in versions if version.newest and version.sha256 in indexed}
@@ -241,11 +215,7 @@ def statistics_of(
 
 
 def bytes_on_disk(*paths: Path) -> int:
-    """Return the total size of files, and of all files in folders; files that another process removes meanwhile count nothing.
-
-    Args:
-        paths: of files and folders.
-    """
+    """Return the total size of files and of all files in folders, without those that are removed meanwhile."""
     inside = [Path(folder, name) for path in paths for folder, _, names in os.walk(path) for name in names]
     total = 0
     for file in [*paths, *inside]:

@@ -93,14 +93,6 @@ def checked_source(
 ) -> NewSource:
     """Return a source in the form for storage.
 
-    Args:
-        content: its text.
-        url: of the page.
-        title: white space in it is folded, and it is cut to 500 characters.
-        source_quality: "A" to "E"; None: by the rules.
-        fetch_date: ISO 8601, or empty.
-        rules: of grades; None: the built-in ones.
-
     Raises:
         InputError: a value cannot be used.
     """
@@ -118,10 +110,6 @@ def checked_source(
 
 def read_source(document: SourceDocument) -> NewSource:
     """Return a source that was read from a file or a page, in the form for storage.
-
-    Args:
-        document: its title and grade count as given by a person only if it says so, and its date orders the versions of its URL
-            only if a person gave it.
 
     Raises:
         InputError: it cannot be used.
@@ -331,11 +319,7 @@ class EvidenceStore:
         return bool(self.database.rows("SELECT 1 FROM deleted LIMIT 1"))
 
     def versions(self, canonical: str) -> list[StoredVersion]:
-        """Return the versions of a URL, oldest first.
-
-        Args:
-            canonical: form of the URL, with its fragment if it names a place in the page.
-        """
+        """Return the versions of a URL, oldest first."""
         found = self.database.rows(f"{_VERSION} WHERE v.canonical = ? ORDER BY v.moment, v.id", (canonical,))
         return _versions(found)
 
@@ -358,11 +342,7 @@ class EvidenceStore:
         return _versions(self.database.rows(f"{_VERSION} ORDER BY v.id"))
 
     def texts(self, sha256s: Iterable[str] | None = None) -> dict[str, StoredText]:
-        """Return texts for results, by their SHA-256.
-
-        Args:
-            sha256s: of the texts; unknown ones are omitted. By default all.
-        """
+        """Return texts for results, by their SHA-256."""
         if sha256s is None:
             return _texts(self.all_versions())
         return _texts(self._among("t.sha256", sha256s))
@@ -387,11 +367,7 @@ class EvidenceStore:
         return content
 
     def spans(self, sha256: str | None = None) -> dict[str, list[tuple[int, int]]]:
-        """Return the spans of the passages by the SHA-256 of their text, in order.
-
-        Args:
-            sha256: of one text; by default of all.
-        """
+        """Return the spans of the passages by the SHA-256 of their text, in order."""
         values = () if sha256 is None else (sha256,)
         of_one = "WHERE t.sha256 = ? " if values else ""
         spans: dict[str, list[tuple[int, int]]] = {}

@@ -213,12 +213,7 @@ def _is_weight(token: Any) -> bool:
 
 
 def is_valid(name: str, value: Sequence[Any]) -> bool:  # noqa: PLR0911
-    """Return whether a browser accepts a value of a property; a rejected value leaves the previous one in place.
-
-    Args:
-        name: of the property, in lower case.
-        value: its component values.
-    """
+    """Return whether a browser accepts a value of a property; a rejected value leaves the previous one in place."""
     name = _ALIASES.get(name, name)
     parts = list(words(value))
     if not parts:
@@ -363,12 +358,7 @@ def _sum(tokens: list[Any], letter: float, whole: float, depth: int) -> float | 
 
 
 def font_size(value: Sequence[Any], size: float) -> float:
-    """Return the size of letters in pixels.
-
-    Args:
-        value: of ``font-size``.
-        size: of the letters around it.
-    """
+    """Return the size of letters in pixels, by a value of ``font-size`` and the size of the letters around it."""
     word = keyword(value)
     if word in ("larger", "smaller"):
         return size * 1.2 if word == "larger" else size / 1.2
@@ -394,11 +384,7 @@ def _is_colour(token: Any) -> bool:
 
 
 def colour_of(value: Sequence[Any] | str) -> Colour | None:
-    """Return a colour; None if it cannot be computed.
-
-    Args:
-        value: one component value, or text.
-    """
+    """Return a colour; None if it cannot be computed."""
     if isinstance(value, str):
         token: Any = value
     else:

@@ -241,15 +241,7 @@ def _never_shown(node: Any) -> str | None:
 
 
 def _computed(node: Any, style: dict[str, Tokens], look: _Look, around: _Look, has_others: bool) -> _Look:
-    """Return the look of an element.
-
-    Args:
-        node: the element.
-        style: its declarations.
-        look: that it inherits.
-        around: the look of its parent.
-        has_others: whether the page loads unknown style sheets.
-    """
+    """Return the look of an element, from its style, the look that it inherits, and that of its parent."""
     tag, attributes = node.tag, node.attrib
     is_root = tag in {"html", "body"}
     display = keyword(style.get("display", ()))

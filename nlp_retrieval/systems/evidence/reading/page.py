@@ -59,9 +59,6 @@ def block_text(tree: Any) -> str:
 
     White space becomes one space within a paragraph and within a line; an item of a list begins with ``- `` and the cells of a
     row are separated by `` | ``. Nothing is recursive, so that a deep tree costs no more than a wide one.
-
-    Args:
-        tree: HTML, or trafilatura's output for it.
     """
     return text_of_lines(lines_of(tree))
 
@@ -72,11 +69,7 @@ def text_of_lines(lines: Iterable[Line]) -> str:
 
 
 def lines_of(tree: Any) -> list[Line]:
-    """Return the lines of a tree's text, in reading order.
-
-    Args:
-        tree: HTML, or trafilatura's output for it.
-    """
+    """Return the lines of a tree's text, in reading order."""
     lines = _Lines()
     pending: list[tuple[Any, bool]] = [(tree, True)]
     while pending:
@@ -205,12 +198,6 @@ def read_raised(page: Any) -> tuple[int, list[str]]:
     A mark is a short number, letter or sign that links to a note, or is in brackets, or is raised after a word or a number
     where it cannot be an exponent. An exponent follows a unit, a single letter, a bracket of a formula, or the base of a
     power. Code has no marks.
-
-    Args:
-        page: the root of the page, as lxml parsed it.
-
-    Returns:
-        The number of removed marks, and the marks.
     """
     from lxml import etree
 
@@ -444,10 +431,6 @@ def read_html(text: str, where: str) -> ReadText:
     Navigation, readers' comments and advertisements are omitted as far as they can be told from the main text. The title is
     that of the ``title`` element, else the first heading; ``meta`` elements are ignored.
 
-    Args:
-        text: HTML.
-        where: the page's name, for messages.
-
     Raises:
         SourceError: it is nested too deeply, or holds no text.
     """
@@ -459,10 +442,6 @@ def read_markdown(text: str, where: str) -> ReadText:
     """Return the title and the text of a Markdown file as its readers see it: without markup, addresses and hidden HTML.
 
     The title is the first heading.
-
-    Args:
-        text: CommonMark, with tables.
-        where: the file's name, for messages.
 
     Raises:
         SourceError: it is nested too deeply, or holds no text.

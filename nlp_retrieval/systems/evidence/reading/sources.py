@@ -38,13 +38,7 @@ class LeftOut:
         """Texts that were omitted from sources, a line each."""
 
     def detail(self, where: str, why: str, text: str) -> None:
-        """Note a text that was omitted from a source.
-
-        Args:
-            where: the source.
-            why: it was omitted; empty if the reason is the same as before.
-            text: that was omitted.
-        """
+        """Note a text that was omitted from a source; an empty reason is the same as before."""
         self.details.append(f"{where}: {why}{': ' if why and text else ''}{printable(text)}")
 
     def counted(self, what: str) -> None:
@@ -56,12 +50,7 @@ class LeftOut:
         return [f"{reason}: {one}" for reason, found in self._found.items() for one in found] + self.details
 
     def add(self, reason: str, first: str) -> None:
-        """Count one.
-
-        Args:
-            reason: what they have in common: "[reason]: 2 (first: ...)".
-            first: description of this case; only that of the first is used.
-        """
+        """Count one case of a reason, with its description: "[reason]: 2 (first: ...)"."""
         self._found.setdefault(reason, []).append(first)
 
     def warn(self) -> None:
@@ -78,12 +67,7 @@ def is_json_lines(path: Path) -> bool:
 
 
 def files_in(folder: Path, left_out: LeftOut) -> Iterator[Path]:
-    """Yield the files of a folder that can be sources.
-
-    Args:
-        folder: read to any depth.
-        left_out: collects what is skipped.
-    """
+    """Yield the files of a folder that can be sources."""
 
     def unreadable(error: OSError) -> None:
         left_out.add("folders left out, since they cannot be opened", f"{printable(str(error.filename))}: {error.strerror}")

@@ -183,14 +183,7 @@ class Sheets:
         return text or ""
 
     def _read(self, rules: Iterable[Node], around: list[list[Node]], layer: str | None, depth: int) -> None:
-        """Read the rules of a sheet, or of a rule in it.
-
-        Args:
-            rules: as tinycss2 parses them.
-            around: the selectors of the rules around them.
-            layer: the name of their layer.
-            depth: number of rules around them.
-        """
+        """Read rules as tinycss2 parses them, inside some selectors and a layer, ``depth`` rules deep."""
         if depth > _DEEPEST_RULE:
             return
         for rule in rules:
@@ -279,9 +272,6 @@ def declarations(contents: Iterable[Any]) -> tuple[dict[str, Tokens], dict[str, 
     """Return the valid declarations of a block by the name of their property, and those that are important.
 
     Only properties that can hide text are kept, and variables. A later valid declaration replaces an earlier one.
-
-    Args:
-        contents: as ``tinycss2.parse_blocks_contents`` returns it.
     """
     normal: dict[str, Tokens] = {}
     important: dict[str, Tokens] = {}
@@ -304,12 +294,7 @@ def declarations(contents: Iterable[Any]) -> tuple[dict[str, Tokens], dict[str, 
 
 
 def style_of(declared: Mapping[str, Tokens], inherited: Mapping[str, Tokens]) -> tuple[dict[str, Tokens], Mapping[str, Tokens]]:
-    """Return declarations with their variables replaced, and the variables that the element's children inherit.
-
-    Args:
-        declared: of the element, as :meth:`Sheets.declared` returns them.
-        inherited: the variables of its parent.
-    """
+    """Return declarations with their variables replaced, and the variables that the element's children inherit."""
     own = {name: value for name, value in declared.items() if name.startswith(CUSTOM)}
     variables = {**inherited, **own} if own else inherited
     style: dict[str, Tokens] = {}

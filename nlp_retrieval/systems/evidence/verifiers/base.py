@@ -101,12 +101,7 @@ Span = tuple[int, int]
 
 
 def window_spans(text: str, size: int) -> list[Span]:
-    """Return windows of whole neighbouring sentences that together cover the text; one for a short text.
-
-    Args:
-        text: any text.
-        size: the longest window, in characters; a longer sentence is a window of its own.
-    """
+    """Return windows of neighbouring sentences that cover a text, each of at most ``size`` characters or one sentence."""
     windows: list[Span] = []
     for begin, end in sentences_of(text):
         if windows and end - windows[-1][0] <= size:

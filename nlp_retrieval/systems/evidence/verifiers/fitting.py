@@ -125,10 +125,6 @@ def _read(verifier: BaseVerifier, pairs: Sequence[JudgedPair]) -> tuple[list[Jud
 def best_threshold(support: NDArray[np.float64], supported: NDArray[np.bool_]) -> float:
     """Return the probability of support that best separates supported pairs from others, both weighted equally.
 
-    Args:
-        support: of each pair.
-        supported: whether each is.
-
     Raises:
         ConfigurationError: all pairs are supported, or none is.
     """
@@ -188,12 +184,7 @@ def macro_f1(labels: Sequence[str], probabilities: NDArray[np.float64]) -> float
 
 
 def auc(scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> float:
-    """Return the chance that a positive scores higher than a negative, ties counting half; NaN if one kind is missing.
-
-    Args:
-        scores: of each pair.
-        positive: whether each is.
-    """
+    """Return the chance that a positive scores higher than a negative, ties counting half; NaN if one kind is missing."""
     n_positive, n_negative = int(positive.sum()), int((~positive).sum())
     if not n_positive or not n_negative:
         return float("nan")

@@ -94,7 +94,7 @@ class LanguageModelVerifier(CalibratedVerifier):
         self.calibration = calibration
         self.window = window
         self.most_characters = most_characters
-        self._program: Any = None
+        self._predictor: Any = None
 
     def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:
         """Judge each claim by its passage.
@@ -117,18 +117,18 @@ class LanguageModelVerifier(CalibratedVerifier):
         ]
 
     def _answers(self, claims: list[str], passages: list[str]) -> list[_Answer]:
-        from nlp_retrieval.lm import ask_all
-        from nlp_retrieval.systems.evidence.prompts import ClaimJudge
+        from nlp_retrieval.lm import ask_all, dspy
+        from nlp_retrieval.systems.evidence.prompts import JudgeClaim
 
         answers = [_Answer(_UNPROVEN, abstained=True)] * len(claims)
         asked = [n for n in range(len(claims)) if _is_read(claims[n]) and fenced(passages[n]).strip()]
         if not asked:
             return answers
-        if self._program is None:
-            self._program = ClaimJudge()
+        if self._predictor is None:
+            self._predictor = dspy.Predict(JudgeClaim)
         found = ask_all(
             self.lm,
-            self._program.judge,
+            self._predictor,
             [self._question(claims[n], passages[n]) for n in asked],
             "judgement",
             _read,

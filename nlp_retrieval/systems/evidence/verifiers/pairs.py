@@ -115,14 +115,7 @@ class TrainingExample:
 
 
 def nearest_windows(claim: str, passage: str, most: int, size: int) -> list[Span]:
-    """Return the windows of a passage that share most words with a claim, in order of the passage.
-
-    Args:
-        claim: a statement.
-        passage: any text.
-        most: number of windows.
-        size: of a window, in characters.
-    """
+    """Return the windows of a passage that share most words with a claim, in order of the passage."""
     windows = window_spans(passage, size)
     if len(windows) <= most:
         return windows
@@ -133,14 +126,7 @@ def nearest_windows(claim: str, passage: str, most: int, size: int) -> list[Span
 
 
 def examples_of(pairs: Iterable[JudgedPair], most_windows: int, size: int, rng: random.Random) -> list[TrainingExample]:
-    """Return the examples of judged pairs.
-
-    Args:
-        pairs: judged ones.
-        most_windows: the most windows that are read of a passage; those with a deciding sentence come first.
-        size: of a window, in characters.
-        rng: decides which sentences are neutral examples.
-    """
+    """Return the examples of judged pairs; of a passage, windows with a deciding sentence are read first."""
     examples = []
     for pair in pairs:
         chosen = nearest_windows(pair.claim, pair.passage, most_windows, size)
@@ -167,22 +153,12 @@ def _single_sentences(pair: JudgedPair, rng: random.Random) -> list[TrainingExam
 
 
 def is_short(example: TrainingExample) -> bool:
-    """Return whether an example is a claim with one short text.
-
-    Args:
-        example: any.
-    """
+    """Return whether an example is a claim with one short text."""
     return len(example.texts) == 1 and len(example.claim) + len(example.texts[0]) <= _SHORT
 
 
 def held_out_families(pairs: Iterable[JudgedPair], share: float, seed: int) -> set[str]:
-    """Return families that are held out for validation, the same share of each collection's.
-
-    Args:
-        pairs: judged ones.
-        share: of the families, 0 to 1.
-        seed: decides which.
-    """
+    """Return families that are held out for validation, the same share of each collection's, drawn by the seed."""
     families: defaultdict[str, set[str]] = defaultdict(set)
     for pair in pairs:
         families[pair.collection].add(pair.family)

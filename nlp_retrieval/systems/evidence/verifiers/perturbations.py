@@ -60,12 +60,7 @@ def with_perturbations(pairs: Sequence[JudgedPair], share: float, rng: random.Ra
 
 
 def changed_number(pair: JudgedPair, rng: random.Random) -> JudgedPair | None:
-    """Return a supported pair with one number that its passage has replaced by another; None if there is none.
-
-    Args:
-        pair: a supported one.
-        rng: chooses the number and its replacement.
-    """
+    """Return a supported pair with one number that its passage has replaced by another; None if there is none."""
     there = numbers_of(pair.passage)
     usable = [number for number in numbers_of(pair.claim) if any(agreeing(number, other) for other in there)]
     if not usable:
@@ -82,13 +77,7 @@ def changed_number(pair: JudgedPair, rng: random.Random) -> JudgedPair | None:
 
 
 def swapped_name(pair: JudgedPair, names: Sequence[str], rng: random.Random) -> JudgedPair | None:
-    """Return a supported pair with a name of its passage replaced by one that is not there; None if there is none.
-
-    Args:
-        pair: a supported one.
-        names: to choose from.
-        rng: chooses the name.
-    """
+    """Return a supported pair with a name of its passage replaced by one that is not there; None if there is none."""
     usable = [span for span in names_of(pair.claim) if not unmatched_names(pair.claim[span[0] : span[1]], pair.passage)]
     if not usable or not names:
         return None
@@ -103,12 +92,7 @@ def swapped_name(pair: JudgedPair, names: Sequence[str], rng: random.Random) -> 
 
 
 def negated(pair: JudgedPair, rng: random.Random) -> JudgedPair | None:
-    """Return a pair with the opposite claim and the opposite label; None if it cannot be made.
-
-    Args:
-        pair: a supported or contradicted one.
-        rng: chooses between a word of the opposite meaning and "not".
-    """
+    """Return a pair with the opposite claim and the opposite label; None if it cannot be made."""
     if pair.label not in {"support", "contradict"} or negations(pair.claim):
         return None
     words = [match for match in _WORD.finditer(pair.claim) if match[0].lower() in ANTONYMS]
@@ -125,12 +109,7 @@ def negated(pair: JudgedPair, rng: random.Random) -> JudgedPair | None:
 
 
 def elsewhere(pair: JudgedPair, other: JudgedPair) -> JudgedPair | None:
-    """Return a claim with the passage of another pair, as neutral; None if both are of one family.
-
-    Args:
-        pair: the claim's.
-        other: the passage's.
-    """
+    """Return a claim with the passage of another pair, as neutral; None if both are of one family."""
     if pair.family == other.family:
         return None
     return replace(other, claim=pair.claim, label="neutral", rationale=(), pair_id=f"{pair.pair_id}/elsewhere")

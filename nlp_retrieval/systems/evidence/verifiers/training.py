@@ -269,12 +269,7 @@ class FineTuning:
         return pooled_logits(logits.float(), example, len(batch.labels))
 
     def predict(self, batches: Sequence[Batch], n_examples: int) -> NDArray[np.float64]:
-        """Return the pooled logits of the mean weights for all examples, ``[examples, 3]``.
-
-        Args:
-            batches: of all examples.
-            n_examples: their number.
-        """
+        """Return the pooled logits of the mean weights for all examples, ``[examples, 3]``."""
         import torch
 
         found = np.zeros((n_examples, len(LABELS)))
@@ -297,12 +292,7 @@ class FineTuning:
                 yield f"{key}.{name}", value.detach().clone().contiguous()
 
     def restore(self, tensors: dict[str, torch.Tensor], step: int) -> None:
-        """Restore a checkpoint.
-
-        Args:
-            tensors: as returned by :meth:`tensors`.
-            step: number of steps until then.
-        """
+        """Restore a checkpoint."""
         for kind, model in (("model.", self.model), ("mean.", self.mean)):
             model.load_state_dict({name.removeprefix(kind): tensors[name] for name in tensors if name.startswith(kind)})
         for name, parameter in self.model.named_parameters():
@@ -324,10 +314,6 @@ class FineTuning:
 
 def opened_base(folder: Path, seed: int) -> tuple[Any, Any]:
     """Return the base model and its tokenizer.
-
-    Args:
-        folder: of an encoder of transformers or sentence-transformers.
-        seed: of the new classification layer.
 
     Raises:
         ModelError: it does not load.
@@ -369,13 +355,7 @@ def opened_base(folder: Path, seed: int) -> tuple[Any, Any]:
 
 
 def save_model(folder: Path, tuning: FineTuning, temperature: float) -> None:
-    """Write the mean weights of a model, as evaluated.
-
-    Args:
-        folder: to write to.
-        tuning: of the model.
-        temperature: by which the weights of the last layer are divided, and so its logits.
-    """
+    """Write the mean weights of a model, with the logits of its last layer divided by a temperature."""
     from safetensors.torch import save
     from torch.nn import Linear
 
@@ -405,10 +385,6 @@ def best_temperature(logits: Logits, examples: Sequence[TrainingExample]) -> tup
 
     A trained model is overconfident on other pairs (Guo et al., ICML 2017): by its raw loss, a model that separates the labels
     better would often be rejected for one that has trained less.
-
-    Args:
-        logits: ``[examples, 3]``.
-        examples: as many.
     """
     loss, temperature = min((_loss(logits / temperature, examples), temperature) for temperature in _TEMPERATURES)
     return temperature, loss

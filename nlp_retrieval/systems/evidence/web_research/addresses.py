@@ -88,9 +88,6 @@ class WebTarget:
     def redirected(self, location: str) -> WebTarget:
         """Return the target of a redirect.
 
-        Args:
-            location: the header, relative or not.
-
         Raises:
             FetchError: it is not an address.
             FetchRefusedError: as for :meth:`of`.

@@ -18,9 +18,9 @@ from nlp_retrieval.errors import DependencyError, FetchError, FetchRefusedError,
 from nlp_retrieval.systems.evidence.web_research.addresses import WebTarget, shown
 
 try:
-    import httpcore
+    import httpcore2
 except ImportError:
-    raise DependencyError(f"fetching over HTTP needs httpcore: {install('research')}") from None
+    raise DependencyError(f"fetching over HTTP needs httpcore2: {install('research')}") from None
 
 
 # Check that IP addresses are on the public internet: all others are refused.
@@ -45,11 +45,7 @@ addresses (mapped, compatible, NAT64) are outside of it, and so are loopback, li
 
 
 def not_public(address: str) -> str | None:
-    """Return why an address is not on the public internet, as a phrase; None if it is.
-
-    Args:
-        address: numeric, of IPv4 or IPv6, such as from a resolver.
-    """
+    """Return why an address is not on the public internet, as a phrase; None if it is."""
     try:
         ip = ipaddress.ip_address(address)
     except ValueError:
@@ -112,7 +108,7 @@ def resolve_host(host: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
-class GuardedBackend(httpcore.NetworkBackend):
+class GuardedBackend(httpcore2.NetworkBackend):
     """Connects to public addresses only, and bounds every wait by a deadline.
 
     Args:
@@ -123,7 +119,7 @@ class GuardedBackend(httpcore.NetworkBackend):
 
     def __init__(self, deadline: Deadline, resolve: Resolve, private: bool) -> None:
         self._deadline, self._resolve, self._private = deadline, resolve, private
-        self._backend = httpcore.SyncBackend()
+        self._backend = httpcore2.SyncBackend()
 
     def connect_tcp(
         self,
@@ -132,7 +128,7 @@ class GuardedBackend(httpcore.NetworkBackend):
         timeout: float | None = None,
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
-    ) -> httpcore.NetworkStream:
+    ) -> httpcore2.NetworkStream:
         """Connect to the first address of a host that answers.
 
         Raises:
@@ -151,7 +147,7 @@ class GuardedBackend(httpcore.NetworkBackend):
             share = self._deadline.left(timeout) / (1 + len(addresses))
             try:
                 stream = self._backend.connect_tcp(address, port, share, local_address, socket_options)
-            except (httpcore.ConnectError, httpcore.ConnectTimeout):
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout):
                 if not addresses:
                     raise
             else:
@@ -177,10 +173,10 @@ def _fill(answer: Future[list[str]], resolve: Resolve, host: str, port: int) -> 
         answer.set_exception(error)
 
 
-class _BoundedStream(httpcore.NetworkStream):
+class _BoundedStream(httpcore2.NetworkStream):
     """A stream whose every wait ends at the deadline."""
 
-    def __init__(self, stream: httpcore.NetworkStream, deadline: Deadline) -> None:
+    def __init__(self, stream: httpcore2.NetworkStream, deadline: Deadline) -> None:
         self._stream, self._deadline = stream, deadline
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
@@ -194,7 +190,7 @@ class _BoundedStream(httpcore.NetworkStream):
 
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
-    ) -> httpcore.NetworkStream:
+    ) -> httpcore2.NetworkStream:
         stream = self._stream.start_tls(ssl_context, server_hostname, self._deadline.left(timeout))
         return _BoundedStream(stream, self._deadline)
 
@@ -258,12 +254,12 @@ def ask_web(
         (b"Connection", b"close"),
     ]
     scheme, host, path = target.scheme.encode(), target.host.encode(), target.path.encode()
-    connection = httpcore.HTTPConnection(
-        httpcore.Origin(scheme, host, target.port),
+    connection = httpcore2.HTTPConnection(
+        httpcore2.Origin(scheme, host, target.port),
         ssl_context=_ssl_context() if target.scheme == "https" else None,
         network_backend=GuardedBackend(deadline, resolve, private),
     )
-    request = httpcore.Request("GET", httpcore.URL(scheme=scheme, host=host, port=target.port, target=path), headers=headers)
+    request = httpcore2.Request("GET", httpcore2.URL(scheme=scheme, host=host, port=target.port, target=path), headers=headers)
     try:
         with connection:
             response = connection.handle_request(request)
@@ -276,9 +272,9 @@ def ask_web(
                     body = _bounded(_plain(response.iter_stream(), answered, max_bytes, where), max_bytes, where)
             finally:
                 response.close()
-    except httpcore.TimeoutException:
+    except httpcore2.TimeoutException:
         raise deadline.passed() from None
-    except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.ConnectionNotAvailable) as error:
+    except (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.ConnectionNotAvailable) as error:
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise FetchError(f"{where}: the server gave no whole answer ({shown(reason)})") from None
     return WebAnswer(response.status, answered, body)
@@ -286,7 +282,7 @@ def ask_web(
 
 @cache
 def _ssl_context() -> ssl.SSLContext:
-    return httpcore.default_ssl_context()
+    return httpcore2.default_ssl_context()
 
 
 def _plain(parts: Iterable[bytes], headers: dict[str, str], max_bytes: int, where: str) -> Iterator[bytes]:

@@ -81,12 +81,7 @@ class RobotRules:
         self._groups = _groups(body) if status == 200 else []
 
     def allow(self, user_agent: str, url: str) -> bool:
-        """Return whether a page may be fetched.
-
-        Args:
-            user_agent: of the request; the part before its first slash is looked up in the rules.
-            url: of the page.
-        """
+        """Return whether a page may be fetched."""
         if not self._readable:
             return False
         try:

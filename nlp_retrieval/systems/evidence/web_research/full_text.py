@@ -63,20 +63,12 @@ class NumberedText:
         self.spans = passage_spans(self.text)
 
     def passage(self, number: int) -> TextPassage:
-        """Return a passage.
-
-        Args:
-            number: from 1.
-        """
+        """Return a passage."""
         start, end = self.spans[number - 1]
         return TextPassage(start, end, self.text[start:end])
 
     def part(self, numbers: Sequence[int]) -> TextPart:
-        """Return passages as a part to show.
-
-        Args:
-            numbers: from 1.
-        """
+        """Return passages as a part to show."""
         lines = [f"[{number}] {fenced(self.passage(number).content)}" for number in numbers]
         return TextPart("\n".join(lines), tuple(numbers))
 
@@ -152,10 +144,6 @@ class FullTextModule(ABC, Generic[AnswerT]):
         self._program: Any = None
 
     @abstractmethod
-    def new_program(self) -> Any:
-        """Return the program before it is compiled."""
-
-    @abstractmethod
     def read(self, answer: object, text: NumberedText, part: TextPart) -> AnswerT | None:
         """Return the usable content of an answer about a part of a text; None if there is none."""
 
@@ -177,6 +165,7 @@ class FullTextModule(ABC, Generic[AnswerT]):
             For each text an answer per part; None for an unusable one.
         """
         from nlp_retrieval.lm import ask_all
+        from nlp_retrieval.systems.evidence.prompts import PROGRAMS
 
         ((predictor, (query_field, passages_field, answer_field)),) = self.fields.items()
         asked = [
@@ -187,7 +176,7 @@ class FullTextModule(ABC, Generic[AnswerT]):
         if not asked:
             return [[] for _ in queries]
         if self._program is None:
-            program = self.new_program()
+            program = PROGRAMS[self.what]()
             if self.compiled is not None:
                 load_program(program, self.compiled)
             self._program = program
@@ -212,12 +201,6 @@ class FullTextModule(ABC, Generic[AnswerT]):
 
 def checked_pairs(queries: Sequence[str], texts: Sequence[str], what: str, plural: str) -> tuple[list[str], list[NumberedText]]:
     """Return queries, and their texts with numbered passages.
-
-    Args:
-        queries: questions, or claims.
-        texts: as many.
-        what: name of a query in messages.
-        plural: name of several.
 
     Raises:
         QueryError: a query is not a string, or the numbers of queries and texts differ.
@@ -396,11 +379,6 @@ class Extract(FullTextModule[list[int]]):
         del text
         return read_numbers(answer, part.numbers)
 
-    def new_program(self) -> Any:
-        from nlp_retrieval.systems.evidence.prompts import PassageSelector
-
-        return PassageSelector()
-
 
 @dataclass(frozen=True)
 class MatchedPassage:
@@ -456,11 +434,6 @@ class Match(FullTextModule[dict[int, Stance]]):
     def read(self, answer: object, text: NumberedText, part: TextPart) -> dict[int, Stance] | None:
         del text
         return read_stances(answer, part.numbers)
-
-    def new_program(self) -> Any:
-        from nlp_retrieval.systems.evidence.prompts import PassageJudge
-
-        return PassageJudge()
 
 
 _MARKS = " \n\t`\"'\u201c\u201d\u2018\u2019\u00ab\u00bb"
@@ -535,11 +508,6 @@ class Quote(FullTextModule[str]):
         bare = words.strip(_MARKS)
         forms = (words, bare.partition("] ")[2] if bare.startswith("[") else "")
         return next((form for form in forms if located(form, text.text, begin, end) is not None), None)
-
-    def new_program(self) -> Any:
-        from nlp_retrieval.systems.evidence.prompts import PassageQuoter
-
-        return PassageQuoter()
 
 
 def _quotation(words: str, text: NumberedText) -> Quotation | None:

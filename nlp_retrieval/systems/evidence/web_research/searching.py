@@ -46,12 +46,7 @@ T = TypeVar("T")
 
 
 def merged_by_rank(lists: Sequence[Sequence[T]], key: Callable[[T], Hashable]) -> list[T]:
-    """Return the elements of all lists, once each, by the sum of 1 / (60 + rank); ties in the order of the lists.
-
-    Args:
-        lists: best first.
-        key: identifies equal elements, of which the one from the earlier list is returned.
-    """
+    """Return the elements of all lists, once each, by the sum of 1 / (60 + rank); ties in the order of the lists."""
     scores: dict[Hashable, float] = {}
     first: dict[Hashable, tuple[int, int, T]] = {}
     for number, ranked in enumerate(lists):
@@ -245,10 +240,6 @@ class SearxngSearch(BaseWebSearch):
 
 def results_in(body: bytes, where: str) -> list[WebResult]:
     """Return the results in an answer, unchecked.
-
-    Args:
-        body: of the answer.
-        where: its origin, for messages.
 
     Raises:
         FetchError: it is not the JSON of such an answer.
