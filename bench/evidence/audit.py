@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bench.evidence.measures import Figure, mean_of
 from nlp_retrieval import Bm25Retriever, Searcher
-from nlp_retrieval.systems.evidence.citations.auditor import CitationAuditor
+from nlp_retrieval.systems.evidence.audit import CitationAuditor
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
 

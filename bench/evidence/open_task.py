@@ -21,7 +21,7 @@ from bench.evidence.pairs import Judged, judged
 from nlp_retrieval import Bm25Retriever, FaissRetriever, Searcher, SentenceTransformerEncoder
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
-from nlp_retrieval.systems.evidence.verifiers.training.pairs import JudgedPair
+from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair
 
 _DEPTHS = (3, 10)
 _READ = (1, 2, 3)

@@ -16,7 +16,7 @@ from crash.operation import Operation, State
 from nlp_retrieval import BeirLoader, Bm25Retriever, Searcher
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.evidence import EvidenceIndex
-from nlp_retrieval.systems.evidence.commands.claims import audit
+from nlp_retrieval.systems.evidence.commands import audit
 from nlp_retrieval.systems.evidence.index.collection import export_collection
 from systems.evidence.sources import SOURCES
 

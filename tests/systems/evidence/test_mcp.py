@@ -16,7 +16,7 @@ from service.test_mcp import REFUSED_SEARCHES, TOKEN, check_refused, check_refus
 from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.evidence import CitationAuditor, ClaimVerifier, EvidenceIndex, LexicalVerifier
 from nlp_retrieval.service.endpoints import ABOUT_TEXTS
-from nlp_retrieval.systems.evidence.citations.audit_json import audit_json
+from nlp_retrieval.systems.evidence.audit import audit_json
 
 DANUBE = "The Danube flows through Vienna. It is 2,850 kilometres long."
 URL = "https://example.org/danube"

@@ -10,8 +10,7 @@ from cli.commands import run
 from service.running import document, error_of, running
 
 from nlp_retrieval import Bm25Retriever, Searcher
-from nlp_retrieval.systems.evidence.citations.audit_json import audit_json
-from nlp_retrieval.systems.evidence.citations.auditor import CitationAuditor
+from nlp_retrieval.systems.evidence.audit import CitationAuditor, audit_json
 from nlp_retrieval.systems.evidence.claims import ClaimVerifier
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier

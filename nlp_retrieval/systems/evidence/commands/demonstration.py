@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-
-from nlp_retrieval.cli import say
 from nlp_retrieval.systems.evidence.commands.claims import audit, verify
 from nlp_retrieval.systems.evidence.commands.sources import add
+
+from nlp_retrieval.cli import say
 
 LIGHTHOUSE = "https://lighthouse-museum.example/tower"
 TWO_ORIGINS = "The tidal plant supplied 61 gigawatt hours in 2025."

@@ -47,10 +47,11 @@ def open_project(project: Path, retrievers: Sequence[str | BaseRetriever] | None
         retrievers: components, or their spelling on the command line; None or empty for those of the existing index, else the
             default.
     """
+    from nlp_retrieval.systems.evidence.index.archive import GRAPH_FOLDER
+
     from nlp_retrieval import Searcher
     from nlp_retrieval.core import MANIFEST_FILE, BaseRetriever, build_as, retrievers_of
     from nlp_retrieval.errors import SourceError
-    from nlp_retrieval.systems.evidence.index.archive import GRAPH_FOLDER
     from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 
     try:

@@ -8,10 +8,10 @@ import pytest
 
 from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.systems.evidence.citations.auditor import CitationAudit, CitationAuditor
+from nlp_retrieval.systems.evidence.audit import CitationAudit, CitationAuditor
 from nlp_retrieval.systems.evidence.claims import ClaimVerifier
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
-from nlp_retrieval.systems.evidence.index.records import EvidencePassage
+from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.systems.evidence.reading.document import SourceDocument
 from nlp_retrieval.systems.evidence.verifiers.base import UNREAD, BaseVerifier, Judgement
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier

@@ -14,8 +14,8 @@ from nlp_retrieval.evidence import EvidenceIndex
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.processors.hyde import HyDE
 from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher, FetchedPage, FolderFetcher, HttpFetcher
+from nlp_retrieval.systems.evidence.web_research.research import LONGEST_QUERY, research
 from nlp_retrieval.systems.evidence.web_research.searching import BaseWebSearch, FolderSearch, WebResult
-from nlp_retrieval.systems.evidence.web_research.workflow import LONGEST_QUERY, research
 
 from .web_server import Page, WebServer, html, redirect
 
