@@ -15,7 +15,7 @@ from nlp_retrieval.core.search.joining import RawScore, ReciprocalRankFusion, We
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.loaders.jsonl import JsonlLoader
+from nlp_retrieval.loaders.tables import JsonlLoader
 
 ENGINES = "core.engines"
 
@@ -239,4 +239,4 @@ def test_asking_for_names_imports_no_component(install):
 
 def test_a_component_that_is_passed_ready_made_is_kept():
     fusion = WeightedSum([1.0])
-    assert build("searchers", {"name": "searcher", "retrievers": ["bm25s"], "fusion": fusion}).fusion is fusion
+    assert build("searchers", {"name": "searcher", "retrievers": ["bm25"], "fusion": fusion}).fusion is fusion
