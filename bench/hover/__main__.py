@@ -22,11 +22,11 @@ from bench.common import Data
 from bench.sweeps import Figures, configured, language_model, read_sweep, run, script
 from bench.writing import page, shown, table
 from nlp_retrieval import Searcher
-from nlp_retrieval.benchmarks.benchmarkable import Entry
 from nlp_retrieval.benchmarks.config import BenchmarkConfig
+from nlp_retrieval.benchmarks.entrants import Entry
 from nlp_retrieval.core import BaseUserQueryProcessor
 from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.evaluation.bootstrap import family_numbers
+from nlp_retrieval.evaluation.resampling import family_numbers
 from nlp_retrieval.hover import MultiHopSearcher
 
 _HERE = Path(__file__).parent

@@ -25,12 +25,12 @@ from bench.multihop.fitting import CUTOFFS, Fitter, shuffled
 from bench.sweeps import Figures, configured, read_sweep, run
 from bench.writing import page, table, words
 from nlp_retrieval import BeirLoader, Bm25sRetriever, HoverLoader, LinkGraphRetriever, Searcher
-from nlp_retrieval.benchmarks.benchmarkable import Entry
 from nlp_retrieval.benchmarks.config import BenchmarkConfig
+from nlp_retrieval.benchmarks.entrants import Entry
 from nlp_retrieval.core import BaseQueryLoader
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
-from nlp_retrieval.evaluation.bootstrap import family_numbers
+from nlp_retrieval.evaluation.resampling import family_numbers
 from nlp_retrieval.retrievers.link_graph.store.link_graph import LinkGraph
 from nlp_retrieval.retrievers.link_graph.tuning import TuningReport
 

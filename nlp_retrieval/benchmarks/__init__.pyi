@@ -7,6 +7,6 @@ from nlp_retrieval.benchmarks.cost import LanguageModelCost as LanguageModelCost
 from nlp_retrieval.benchmarks.cost import ModelPrice as ModelPrice
 from nlp_retrieval.benchmarks.cost import Prices as Prices
 from nlp_retrieval.benchmarks.results import FailedConfiguration as FailedConfiguration
-from nlp_retrieval.benchmarks.runs.folder import SavedRun as SavedRun
-from nlp_retrieval.benchmarks.runs.sources import read_sources as read_sources
+from nlp_retrieval.benchmarks.runs import SavedRun as SavedRun
+from nlp_retrieval.benchmarks.runs import read_sources as read_sources
 from nlp_retrieval.benchmarks.settings import MlflowSettings as MlflowSettings

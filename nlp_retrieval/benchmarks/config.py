@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast, get_args
 
-from nlp_retrieval.benchmarks.benchmarkable import Entry
 from nlp_retrieval.benchmarks.cost import read_prices
+from nlp_retrieval.benchmarks.entrants import Entry
 from nlp_retrieval.benchmarks.filters import check_where_from
 from nlp_retrieval.benchmarks.grid import Grid, read_grid
 from nlp_retrieval.benchmarks.halving import Halving, read_halving

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from nlp_retrieval.benchmarks.benchmarkable import Benchmarkable
+from nlp_retrieval.benchmarks.entrants import Benchmarkable
 from nlp_retrieval.benchmarks.results import BenchmarkRun
 from nlp_retrieval.core.components.component import Component, Config, to_plain
 from nlp_retrieval.core.components.registry import build

@@ -14,17 +14,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nlp_retrieval.benchmarks.benchmarkable import Entry
+from nlp_retrieval.benchmarks.benchmarker import run_searchers
+from nlp_retrieval.benchmarks.entrants import Entry, TrecRun
 from nlp_retrieval.benchmarks.results import BenchmarkRun
-from nlp_retrieval.benchmarks.running import run_searchers
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings
-from nlp_retrieval.benchmarks.trec_run import TrecRun
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.yaml_text import check_keys
 from nlp_retrieval.core.models import Query
 from nlp_retrieval.errors import ConfigurationError, IndexConflictError, nearest
-from nlp_retrieval.evaluation.bootstrap import family_numbers
 from nlp_retrieval.evaluation.evaluator import measure_names
+from nlp_retrieval.evaluation.resampling import family_numbers
 
 __all__ = ["Halved", "Halving", "Rung", "halve", "planned_rungs", "read_halving", "with_record"]
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from nlp_retrieval.benchmarks.entrants import TrecRun
 from nlp_retrieval.benchmarks.filters import Unfiltered, grouped
 from nlp_retrieval.benchmarks.grid import Grid, labels_of
 from nlp_retrieval.benchmarks.halving import Halving, planned_rungs
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings
-from nlp_retrieval.benchmarks.trec_run import TrecRun
 from nlp_retrieval.core.components.component import Component, Config, canonical_json, held_components
 from nlp_retrieval.core.index.generation import fingerprint_of
 from nlp_retrieval.core.index.manifest import Manifest, read_manifest

@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal, get_args
 
-from nlp_retrieval.benchmarks.benchmarkable import Entry
 from nlp_retrieval.benchmarks.cost import Prices
+from nlp_retrieval.benchmarks.entrants import Entry
 from nlp_retrieval.benchmarks.filters import check_where_from, filters_of
 from nlp_retrieval.core.blocks import THIS_PROCESS, Workers
 from nlp_retrieval.core.components.component import Component, Config, require_distinct_names

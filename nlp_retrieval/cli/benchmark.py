@@ -122,9 +122,9 @@ def run_benchmark(
     columns: str | None = None,
 ) -> BenchmarkReport:
     """Run a benchmark, print the table, log the runs, and report where everything is."""
+    from nlp_retrieval.benchmarks.benchmarker import run_searchers
     from nlp_retrieval.benchmarks.grid import with_grid
     from nlp_retrieval.benchmarks.halving import halve, with_record
-    from nlp_retrieval.benchmarks.running import run_searchers
     from nlp_retrieval.reports.write import write_run_files
 
     folder = output or config.output

@@ -116,7 +116,7 @@ def check_language_model(model: LanguageModel, claims: list[dict[str, Any]]) -> 
 
 def _explain_one(searcher: object) -> None:
     """Show how the link graph reaches its results, for one claim."""
-    from nlp_retrieval.benchmarks.explained import Explains
+    from nlp_retrieval.benchmarks.entrants import Explains
     from nlp_retrieval.cli.search import print_hits
 
     if isinstance(searcher, Explains):

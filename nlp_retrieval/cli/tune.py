@@ -12,7 +12,7 @@ import typer
 from nlp_retrieval.cli.console import say
 
 if TYPE_CHECKING:
-    from nlp_retrieval.benchmarks.benchmarkable import Entry
+    from nlp_retrieval.benchmarks.entrants import Entry
     from nlp_retrieval.core.search.searcher import Searcher
     from nlp_retrieval.rerankers.multi_signal.tuning import SignalTuningReport
     from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever

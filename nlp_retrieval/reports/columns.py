@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from nlp_retrieval.benchmarks.cost import AnsweringCost, Cost, LanguageModelCost, price_per_1000_queries, price_spent
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
-from nlp_retrieval.evaluation.measure import LABELS, Measure
+from nlp_retrieval.evaluation.evaluator import LABELS, Measure
 
 COST = "cost"
 ABSENT = "\N{EN DASH}"

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
-from nlp_retrieval.evaluation.comparison import Comparison
-from nlp_retrieval.evaluation.randomisation import holm
-from nlp_retrieval.evaluation.verdicts import limits, verdict
+from nlp_retrieval.evaluation.comparison import Comparison, limits, verdict
+from nlp_retrieval.evaluation.resampling import holm
 
 ALPHA = 0.05
 UNTESTED = "Differences are not tested for significance; any of them may be chance."

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from nlp_retrieval.benchmarks.cost import unpriced
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
-from nlp_retrieval.benchmarks.runs.comparable import cautions_in, corpora_note, corpora_of
+from nlp_retrieval.benchmarks.runs import cautions_in, corpora_note, corpora_of
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.reports.columns import language_model_of, price_columns
 from nlp_retrieval.text.printing import printable

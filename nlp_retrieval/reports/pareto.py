@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
-from nlp_retrieval.evaluation.measure import Measure
-from nlp_retrieval.evaluation.verdicts import verdict
+from nlp_retrieval.evaluation.comparison import verdict
+from nlp_retrieval.evaluation.evaluator import Measure
 from nlp_retrieval.reports.columns import COST_COLUMNS, Column, price_columns
 from nlp_retrieval.reports.marks import ALPHA
 

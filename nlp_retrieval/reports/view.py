@@ -12,10 +12,9 @@ from pathlib import PurePath
 from typing import Any
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
-from nlp_retrieval.benchmarks.runs.comparable import RunCorpus, corpora_of
+from nlp_retrieval.benchmarks.runs import RunCorpus, corpora_of
 from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.evaluation.comparison import Comparison
-from nlp_retrieval.evaluation.verdicts import verdict
+from nlp_retrieval.evaluation.comparison import Comparison, verdict
 from nlp_retrieval.reports.columns import COST_COLUMNS, Column, cost_columns, measure_columns, query_groups, summary_columns
 from nlp_retrieval.reports.marks import ALPHA, DAGGERS, SIGNS, TRIANGLES, Marks, by_chance, by_figure, legend, out_of_reach
 from nlp_retrieval.reports.notes import (

@@ -29,8 +29,8 @@ from nlp_retrieval import (
 from nlp_retrieval.benchmarks.config import read_benchmark_config
 from nlp_retrieval.benchmarks.cost import ModelPrice, Prices, price_per_1000_queries
 from nlp_retrieval.benchmarks.halving import Halving, halve
+from nlp_retrieval.benchmarks.manifest import benchmark_of, differences, read_manifest
 from nlp_retrieval.benchmarks.plans import plan_of
-from nlp_retrieval.benchmarks.runs.rerun import benchmark_of, differences, read_manifest
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings
 from nlp_retrieval.errors import ConfigurationError, GoldError, RetrievalWarning
 from nlp_retrieval.evaluation import gold_answers
@@ -258,7 +258,7 @@ def written(tmp_path, server, **changed):
 
 
 def test_a_configuration_file_names_an_answerer_and_its_manifest_repeats_it(tmp_path, server, model):
-    from nlp_retrieval.benchmarks.running import run_searchers
+    from nlp_retrieval.benchmarks.benchmarker import run_searchers
 
     settings = read_benchmark_config(written(tmp_path, server)).settings()
     run = run_searchers(settings)

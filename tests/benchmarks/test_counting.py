@@ -22,7 +22,7 @@ from nlp_retrieval.core.files.output import check_folder_for_output
 from nlp_retrieval.core.measure import OtherProcesses
 from nlp_retrieval.errors import ConfigurationError, GoldError, OutputError, RetrievalWarning
 from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator
-from nlp_retrieval.evaluation.own_ids import same_text
+from nlp_retrieval.evaluation.rankings import same_text
 from nlp_retrieval.reports.tables import latex_table, markdown_table
 from nlp_retrieval.reports.tracking.mlflow import _names
 from nlp_retrieval.reports.view import view_of

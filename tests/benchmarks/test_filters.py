@@ -24,11 +24,11 @@ from nlp_retrieval import (
     Unfiltered,
     write_run_files,
 )
+from nlp_retrieval.benchmarks.benchmarker import run_searchers
 from nlp_retrieval.benchmarks.config import read_benchmark_config
 from nlp_retrieval.benchmarks.halving import Halving, halve
+from nlp_retrieval.benchmarks.manifest import benchmark_of, differences, read_manifest
 from nlp_retrieval.benchmarks.plans import plan_of
-from nlp_retrieval.benchmarks.running import run_searchers
-from nlp_retrieval.benchmarks.runs.rerun import benchmark_of, differences, read_manifest
 from nlp_retrieval.errors import ConfigurationError, QueryError
 from nlp_retrieval.processors.clauses import ClauseSplit
 

@@ -12,10 +12,10 @@ import pytest
 from hashed_words import InMemory
 
 from nlp_retrieval import Bm25sRetriever, Query, RetrievalEvaluator, Searcher, write_run_files
+from nlp_retrieval.benchmarks.benchmarker import run_searchers
+from nlp_retrieval.benchmarks.entrants import TrecRun
 from nlp_retrieval.benchmarks.grid import build_grid
 from nlp_retrieval.benchmarks.halving import Halving, halve, planned_rungs, read_halving, sample_of, with_record
-from nlp_retrieval.benchmarks.running import run_searchers
-from nlp_retrieval.benchmarks.trec_run import TrecRun
 from nlp_retrieval.errors import ConfigurationError, ModelError
 
 from .small_benchmark import GOLD, QUERIES, TEXTS, TITLES, benchmarker

@@ -29,12 +29,12 @@ from nlp_retrieval import (
     Searcher,
     tune,
 )
+from nlp_retrieval.benchmarks.benchmarker import run_searchers
+from nlp_retrieval.benchmarks.entrants import TrecRun
 from nlp_retrieval.benchmarks.halving import Halving, halve, with_record
 from nlp_retrieval.benchmarks.pinned import PinnedCorpus
-from nlp_retrieval.benchmarks.running import run_searchers
-from nlp_retrieval.benchmarks.stages.shared import SharedStages
-from nlp_retrieval.benchmarks.stages.store import StageStore
-from nlp_retrieval.benchmarks.trec_run import TrecRun
+from nlp_retrieval.benchmarks.shared_stages import SharedStages
+from nlp_retrieval.benchmarks.stage_store import StageStore
 from nlp_retrieval.core import BaseRetriever
 from nlp_retrieval.core.candidates import Hits, Mask
 from nlp_retrieval.core.index.build import IndexReport

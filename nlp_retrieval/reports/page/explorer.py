@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from markupsafe import Markup
 
 from nlp_retrieval.core.candidates import Scores
-from nlp_retrieval.evaluation.changed_queries import measured
-from nlp_retrieval.evaluation.pool import Ranks, gold_ranks, pool_report
-from nlp_retrieval.evaluation.rankings import RunLists
+from nlp_retrieval.evaluation.pool import gold_ranks, pool_report
+from nlp_retrieval.evaluation.ranking_difference import measured
+from nlp_retrieval.evaluation.rankings import Ranks, RunLists
 from nlp_retrieval.reports.page.explorer_data import Block, explorer_block
 from nlp_retrieval.reports.page.passages import PassageBlock, passages_block
 from nlp_retrieval.reports.page.pool import pool_tables

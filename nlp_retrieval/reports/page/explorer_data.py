@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nlp_retrieval.core.candidates import Rows, Scores, entries_of, offsets_of
-from nlp_retrieval.evaluation.measure import Measure
+from nlp_retrieval.evaluation.evaluator import Measure
 from nlp_retrieval.evaluation.rankings import Listing, RunLists
 from nlp_retrieval.text.printing import printable
 

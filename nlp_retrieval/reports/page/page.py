@@ -20,8 +20,7 @@ from markupsafe import Markup
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
 from nlp_retrieval.core.candidates import Scores
 from nlp_retrieval.core.files.output import write_output
-from nlp_retrieval.evaluation.pool import Ranks
-from nlp_retrieval.evaluation.rankings import RunLists
+from nlp_retrieval.evaluation.rankings import Ranks, RunLists
 from nlp_retrieval.reports.columns import COST_COLUMNS, Column, family_label, price_columns
 from nlp_retrieval.reports.notes import counted, listed
 from nlp_retrieval.reports.page.charts import SHORTEST, recall_curves, stage_time

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from nlp_retrieval.evaluation.pairwise import Pairwise
+from nlp_retrieval.evaluation.comparison import Pairwise
 from nlp_retrieval.reports.marks import shared_reason
 from nlp_retrieval.reports.page.templating import rendered
 

@@ -10,7 +10,7 @@ from nlp_retrieval.benchmarks.cost import comparable_figures
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.output import file_names
-from nlp_retrieval.evaluation.measure import Measure
+from nlp_retrieval.evaluation.evaluator import Measure
 from nlp_retrieval.reports.tracking.run_config import configs_of, failed_config, shared_config, tags_of
 from nlp_retrieval.reports.view import ReportView, Row, view_of
 

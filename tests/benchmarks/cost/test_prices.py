@@ -29,9 +29,9 @@ from nlp_retrieval.benchmarks.cost import (
     read_prices,
     unpriced,
 )
+from nlp_retrieval.benchmarks.manifest import read_manifest
 from nlp_retrieval.benchmarks.results import BenchmarkReport
-from nlp_retrieval.benchmarks.runs.folder import read_run_folder
-from nlp_retrieval.benchmarks.runs.rerun import read_manifest
+from nlp_retrieval.benchmarks.runs import read_run_folder
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.processors.chain import Chain
