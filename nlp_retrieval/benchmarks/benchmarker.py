@@ -42,10 +42,10 @@ from nlp_retrieval.benchmarks.settings import BenchmarkSettings
 from nlp_retrieval.benchmarks.shared_stages import Answered, Retrieved, SharedStages, answer_stage
 from nlp_retrieval.benchmarks.stage_store import StageStore, identity_of, key_of
 from nlp_retrieval.benchmarks.timing import Sample, cost_of, measure_alone, measure_by_stages
-from nlp_retrieval.core.blocks import Workers, use_workers
 from nlp_retrieval.core.candidates import Rows
 from nlp_retrieval.core.components.component import Component, Config, with_held
 from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.context import Workers, use_workers
 from nlp_retrieval.core.files.output import check_folder_for_output
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.generation import Generation
@@ -448,7 +448,6 @@ def group_order(queries: Sequence[Query], key: str) -> list[str]:
         return (not math.isfinite(number), number if math.isfinite(number) else 0.0, label)
 
     return sorted({label for label in group_labels(queries, key) if label is not None}, key=place)
-
 
 
 class Benchmarker:

@@ -32,10 +32,11 @@ from nlp_retrieval.benchmarks.stage_store import Entry, corpus_of, hardware, ide
 from nlp_retrieval.core.candidates import CandidateBatch, Mask, Rows, Scores, entries_of, offsets_of
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.core.context import StageSeconds, record_stages
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.index.manifest import RetrieverRecord
-from nlp_retrieval.core.measure import OtherProcesses, PeakMemory, StageSeconds, record_stages
+from nlp_retrieval.core.measure import OtherProcesses, PeakMemory
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.core.search.reranker import BaseReranker

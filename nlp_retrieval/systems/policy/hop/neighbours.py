@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core import Rows, Scores
 
-__all__ = ["Pairs", "neighbours_before"]
-
 _ROWS, _BEFORE = 256, 4096
 _ALL_PAIRS = 20_000**2 // 2
 _CELL, _NEAREST_CELLS = 512, 16
