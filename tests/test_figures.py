@@ -23,7 +23,8 @@ from nlp_retrieval import (
     log_to_wandb,
     write_run_files,
 )
-from nlp_retrieval.benchmarks import config
+from nlp_retrieval.benchmarks import BenchmarkConfig
+from nlp_retrieval.benchmarks.checked import keys_of
 from nlp_retrieval.cli.app import app
 from nlp_retrieval.core.index import publishing
 
@@ -100,7 +101,7 @@ def test_a_benchmark_leaves_the_files_that_are_drawn(tmp_path: Path) -> None:
 
 
 def test_the_keys_and_commands_that_are_drawn_exist() -> None:
-    keys = {*config._REQUIRED, *config._SEARCHERS, *config._OPTIONAL}
+    keys = {*keys_of(BenchmarkConfig).values()}
     assert {key.partition(".")[0] for key in shown("benchmark", "key")} <= keys
     drawn = shown("benchmark", "command")
     commands = get_command(app).commands  # type: ignore[attr-defined]

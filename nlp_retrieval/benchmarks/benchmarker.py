@@ -15,12 +15,11 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
-from nlp_retrieval.benchmarks.cost import Cost, Prices
+from nlp_retrieval.benchmarks.cost import Cost
 from nlp_retrieval.benchmarks.distributed import Spread, spread
 from nlp_retrieval.benchmarks.entrants import Benchmarkable, Entry, Explains, Searching, TrecRun
 from nlp_retrieval.benchmarks.filters import filters_for, search_each, warn_of_filters
@@ -45,22 +44,22 @@ from nlp_retrieval.benchmarks.timing import Sample, cost_of, measure_alone, meas
 from nlp_retrieval.core.candidates import Rows
 from nlp_retrieval.core.components.component import Component, Config, with_held
 from nlp_retrieval.core.components.interfaces import BaseLoader
-from nlp_retrieval.core.context import Workers, use_workers
+from nlp_retrieval.core.context import use_workers
 from nlp_retrieval.core.files.output import check_folder_for_output
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.generation import Generation
-from nlp_retrieval.core.index.manifest import MANIFEST_FILE, index_directory
+from nlp_retrieval.core.index.manifest import MANIFEST_FILE
 from nlp_retrieval.core.measure import OtherProcesses
-from nlp_retrieval.core.models import Gold, Query, RetrievalResult, SearchableItem
+from nlp_retrieval.core.models import Query, RetrievalResult, SearchableItem
 from nlp_retrieval.core.search.results import no_collection
 from nlp_retrieval.core.search.stages import Stages, using_stages
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import GoldError, IndexMismatchError, IndexMissingError, RetrievalError, RetrievalWarning
 from nlp_retrieval.evaluation.answers import AnswerEvaluator
 from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator
-from nlp_retrieval.evaluation.gold import GoldMissing, joined, without_missing
+from nlp_retrieval.evaluation.gold import joined, without_missing
 from nlp_retrieval.evaluation.rankings import ListsBuilder, OwnIds, Ranking, Ranks, own_ids, same_text
-from nlp_retrieval.lm.answering import AnsweredQuestion, BaseAnswerer
+from nlp_retrieval.lm.answering import AnsweredQuestion
 from nlp_retrieval.lm.counting import added, record_calls
 
 T = TypeVar("T")
@@ -209,7 +208,7 @@ class _Running:
             GoldError: gold is missing from the corpus, and this is an error; raised before anything is encoded.
         """
         self._check_ready()
-        with using_stages(self.stages), use_workers(self.settings.workers):
+        with using_stages(self.stages), use_workers(self.settings.processes):
             for name, searcher in self.left().items():
                 if isinstance(searcher, TrecRun):
                     continue
@@ -224,7 +223,7 @@ class _Running:
                     self.fail(name, error)
             self.raise_if_all_failed()
             self._judge_by(self.pinned.corpus(self.settings.loader))
-            if self.settings.workers.elsewhere and self._shared is not None and self.pinned.generation is not None:
+            if self.settings.processes.elsewhere and self._shared is not None and self.pinned.generation is not None:
                 self._spread(self._shared, self.pinned.generation)
 
     def _check_ready(self) -> None:
@@ -234,8 +233,8 @@ class _Running:
             OutputError: the index cannot be written.
         """
         settings = self.settings
-        if not os.path.lexists(settings.index_path / MANIFEST_FILE):  # an existing index need not be writable
-            check_folder_for_output(settings.index_path)
+        if not os.path.lexists(settings.index_folder / MANIFEST_FILE):  # an existing index need not be writable
+            check_folder_for_output(settings.index_folder)
         for part in with_held(settings.answerer) if settings.answerer is not None else ():
             part.check_ready()
         for name, searcher in self.left().items():
@@ -450,100 +449,7 @@ def group_order(queries: Sequence[Query], key: str) -> list[str]:
     return sorted({label for label in group_labels(queries, key) if label is not None}, key=place)
 
 
-class Benchmarker:
-    """Compares searchers over one corpus and one set of queries.
-
-    Args:
-        searchers: by name. Equal retrievers of different searchers share one index. Runs of other tools may be
-            included.
-        loader: the corpus.
-        queries: the queries.
-        gold: the expected results of each query.
-        k_values: the cutoffs.
-        index_path: the index directory; created or completed as needed.
-        baseline: the name of the searcher that others are compared with; the first by default.
-        group_by: a key of the queries' metadata; measures are also reported for each of its values.
-        latency_queries: how many queries are searched one at a time to measure latency.
-        seed: for sampling those queries, and for tests and intervals; 0 or more.
-        stage_folder: folder for results of stages; existing results are not computed again. None: every
-            configuration is searched and timed separately.
-        query_loader: ``config`` of the loader of queries and gold; the manifest keeps it, so that the run
-            can be repeated.
-        prices: prices of language models; without them no price is reported.
-        corpus_fingerprint: required fingerprint of the corpus, from an earlier run's manifest; None: any corpus.
-        on_progress: called with progress messages.
-        answerer: answers the queries as questions from each searcher's results. If their metadata has an ``answer``, and
-            perhaps ``supporting_facts``, the answers are judged by these, with additional measures.
-        where: a filter for all queries; see :mod:`nlp_retrieval.core.filters`.
-        where_from: a filter per query: item metadata keys mapped to query metadata keys whose values must be equal.
-            ``{"country": "country"}`` restricts each question to its own country.
-        workers: number of processes that encode passages for the index, as in ``Searcher.index``, and compute the stages
-            of the searches if there is a stage folder. Latency is always timed in this process.
-        ray: address of a Ray cluster to use instead, as in ``Searcher.index``; its nodes must see the same paths for index and
-        gold_missing: treatment of relevant documents that the corpus lacks: ``"count"`` them as not found, raise an
-            ``"error"`` before anything is encoded, or ``"drop"`` them from the gold, together with queries that have no
-            others.
-        ignore_identical_ids: whether a hit with the id of its query is the query itself and does not count, as in BEIR and
-            MTEB (ArguAna, Quora); None: true if most of such queries have the text of that item. Gold items always count.
-
-    Raises:
-        ConfigurationError: no searchers, components of one name and different classes, an unknown baseline, a seed below 0, or
-            an argument of the wrong type.
-        QueryError: no queries, two with one id, a cutoff that is not a positive integer, an invalid filter, or a query that
-            lacks a key of its filter.
-        GoldError: two golds for one query, or no query with gold. Queries without gold do not count, and the report says so.
-    """
-
-    def __init__(
-        self,
-        searchers: Mapping[str, Entry],
-        loader: BaseLoader,
-        queries: Sequence[Query],
-        gold: Sequence[Gold],
-        k_values: Sequence[int] = (5, 10, 20),
-        *,
-        index_path: str | Path,
-        baseline: str | None = None,
-        group_by: str = "hops",
-        latency_queries: int = 200,
-        seed: int = 0,
-        stage_folder: str | Path | None = None,
-        query_loader: Config | None = None,
-        prices: Prices | None = None,
-        corpus_fingerprint: str | None = None,
-        on_progress: Callable[[str], None] | None = None,
-        answerer: BaseAnswerer | None = None,
-        where: Where | None = None,
-        where_from: Mapping[str, str] | None = None,
-        workers: int | None = None,
-        ray: str | None = None,
-        gold_missing: GoldMissing = "count",
-        ignore_identical_ids: bool | None = None,
-    ) -> None:
-        self.settings = BenchmarkSettings(
-            searchers=searchers,
-            loader=loader,
-            queries=queries,
-            gold=gold,
-            index_path=index_directory(index_path),
-            k_values=k_values,
-            baseline=baseline,
-            group_by=group_by,
-            latency_queries=latency_queries,
-            seed=seed,
-            stage_folder=Path(stage_folder) if stage_folder is not None else None,
-            query_loader=query_loader,
-            prices=prices,
-            corpus_fingerprint=corpus_fingerprint,
-            answerer=answerer,
-            where=where,
-            where_from=where_from,
-            workers=Workers(workers, ray),
-            gold_missing=gold_missing,
-            ignore_identical_ids=ignore_identical_ids,
-        )
-        self._on_progress = on_progress
-
+class Benchmarker(BenchmarkSettings):  # noqa: D101 -- help() shows the arguments of the settings
     @staticmethod
     def grid(
         searcher: Mapping[str, Any],
@@ -581,7 +487,7 @@ class Benchmarker:
             IndexConflictError: the corpus does not have the required fingerprint.
             GoldError: the gold names items that are not in the corpus.
         """
-        return run_searchers(self.settings, self._on_progress)
+        return run_searchers(self.loaded(), self.on_progress)
 
 
 # Queries of a benchmark with the chains of links behind their hits, for searchers that can explain them.

@@ -6,10 +6,12 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import BeforeValidator, Field, Strict
+
+from nlp_retrieval.benchmarks.checked import settings, values_of
 from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.core.files.yaml_text import check_keys
 from nlp_retrieval.errors import ConfigurationError
 
 # The cost figures: seconds, bytes, calls and tokens, per configuration.
@@ -152,14 +154,32 @@ def comparable_figures(cost: Cost) -> dict[str, Any]:
 
 _CURRENCY = "currency"
 _EXAMPLE = "{openai/gpt-4o-mini: {input: 0.15, output: 0.60}}"
-_HIGHEST = 1e9
 _LONGEST_CURRENCY = 8
 _MODEL = re.compile(r"[^/\s]+/\S+")
 _PER = 1e6
 _QUERIES = 1000
 
 
-@dataclass(frozen=True)
+def _model_name(value: object) -> str:
+    if not isinstance(value, str) or not _MODEL.fullmatch(value):
+        raise ConfigurationError(
+            f"{value!r} is not a language model; name it as its configuration does, provider/model, such as openai/gpt-4o-mini"
+        )
+    return value
+
+
+def _currency(value: object) -> str:
+    if isinstance(value, str) and 0 < len(value) <= _LONGEST_CURRENCY and value.isalpha():
+        return value
+    if isinstance(value, str) and len(value) == 1 and unicodedata.category(value) == "Sc":
+        return value
+    raise ConfigurationError(f"{value!r} is not a currency; give a code such as USD, or a sign")
+
+
+_Price = Annotated[float, Strict(), Field(ge=0.0, le=1e9, allow_inf_nan=False)]
+
+
+@settings
 class ModelPrice:
     """Price of a language model.
 
@@ -171,13 +191,8 @@ class ModelPrice:
         ConfigurationError: a price is not a number from 0 to a billion.
     """
 
-    input: float
-    output: float
-
-    def __post_init__(self) -> None:
-        for side, price in asdict(self).items():
-            if isinstance(price, bool) or not isinstance(price, int | float) or not 0 <= price <= _HIGHEST:
-                raise ConfigurationError(f"{side}: {price!r} is not a price; give a number, per million tokens, of 0 or more")
+    input: _Price
+    output: _Price
 
     def of(self, tokens_in: float, tokens_out: float) -> float:
         """Return the price of tokens.
@@ -189,7 +204,7 @@ class ModelPrice:
         return (tokens_in * self.input + tokens_out * self.output) / _PER
 
 
-@dataclass(frozen=True)
+@settings
 class Prices:
     """A table of prices.
 
@@ -201,18 +216,11 @@ class Prices:
         ConfigurationError: a name is not of the form ``provider/model``, or a currency is neither a code nor a symbol.
     """
 
-    models: dict[str, ModelPrice]
-    currency: str = "USD"
-
-    def __post_init__(self) -> None:
-        for model in self.models:
-            if not isinstance(model, str) or not _MODEL.fullmatch(model):
-                raise ConfigurationError(
-                    f"{model!r} is not a language model; name it as its configuration does, provider/model, such as "
-                    "openai/gpt-4o-mini"
-                )
-        if not _is_currency(self.currency):
-            raise ConfigurationError(f"currency: {self.currency!r} is not a currency; give a code such as USD, or a sign")
+    models: Annotated[
+        dict[Annotated[str, BeforeValidator(_model_name)], ModelPrice],
+        Field(serialization_alias=""),
+    ]
+    currency: Annotated[str, BeforeValidator(_currency)] = "USD"
 
     @property
     def config(self) -> Config:
@@ -233,14 +241,8 @@ def read_prices(value: object, where: str) -> Prices:
     """
     if not isinstance(value, Mapping) or not set(value) - {_CURRENCY}:
         raise ConfigurationError(f"{where}: expected prices by model, such as {_EXAMPLE}, found {value!r}")
-    models: dict[str, ModelPrice] = {}
-    for model, price in value.items():
-        if model != _CURRENCY:
-            models[model] = _read_price(price, f"{where}: {model}")
-    try:
-        return Prices(models, value.get(_CURRENCY, Prices.currency))
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{where}: {error}") from None
+    models = {model: price for model, price in value.items() if model != _CURRENCY}
+    return values_of(Prices, {"models": models} | {key: value[key] for key in value if key == _CURRENCY}, where)
 
 
 def price_per_1000_queries(cost: Cost, prices: Prices) -> float | None:
@@ -293,19 +295,3 @@ def _why_not(price: ModelPrice | None, tokens: ModelTokens) -> str:
     # a server that does not report tokens counts as 0, and so does one that never answered
     sides = ((price.input, tokens.query_tokens_in), (price.output, tokens.query_tokens_out))
     return "no tokens are known of" if any(charged and not taken for charged, taken in sides) else ""
-
-
-def _read_price(value: object, where: str) -> ModelPrice:
-    if not isinstance(value, Mapping):
-        raise ConfigurationError(f"{where}: expected prices such as {{input: 0.15, output: 0.60}}, found {value!r}")
-    check_keys(dict(value), ("input", "output"), ("input", "output"), where)
-    try:
-        return ModelPrice(value["input"], value["output"])
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{where}: {error}") from None
-
-
-def _is_currency(value: object) -> bool:
-    if not isinstance(value, str) or not 0 < len(value) <= _LONGEST_CURRENCY:
-        return False
-    return value.isalpha() or (len(value) == 1 and unicodedata.category(value) == "Sc")

@@ -12,11 +12,11 @@ import platform
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Protocol, cast
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from nlp_retrieval.benchmarks.cost import read_prices
+from nlp_retrieval.benchmarks.checked import keys_of, values_of
 from nlp_retrieval.benchmarks.distributed import Spread
 from nlp_retrieval.benchmarks.entrants import Entry, TrecRun
 from nlp_retrieval.benchmarks.environment import describe_environment
@@ -27,7 +27,6 @@ from nlp_retrieval.core.components.interfaces import BaseLoader, BaseQueryLoader
 from nlp_retrieval.core.components.registry import ComponentT, plan
 from nlp_retrieval.core.components.trust import asked_for, build_from_manifest, require_trust
 from nlp_retrieval.core.files.json_text import read_json_file
-from nlp_retrieval.core.index.manifest import index_directory
 from nlp_retrieval.core.secrets import HIDDEN, without_secrets
 from nlp_retrieval.errors import ConfigurationError, SourceError
 from nlp_retrieval.evaluation.comparison import LEVEL, RESAMPLES
@@ -66,20 +65,11 @@ def manifest_of(
             "items": sum(map(bool, corpus.item_ids)),
         },
         "queries": len(settings.queries),
-        "query_loader": without_secrets(settings.query_loader),
         "query_fingerprint": _hash([asked, qrels]),
         "query_parts": _parts(settings, qrels),
         "index": str(settings.index_path),
-        "k_values": list(settings.k_values),
-        "baseline": settings.baseline_among(settings.searchers),
-        "group_by": settings.group_by,
-        "where": settings.where,
-        "gold_missing": settings.gold_missing,
-        "ignore_identical_ids": settings.ignore_identical_ids,
-        "where_from": dict(settings.where_from) if settings.where_from is not None else None,
+        **_recorded(settings),
         "filters": _hash(_filters(settings)) if any(settings.filters) else None,
-        "prices": settings.prices.config if settings.prices is not None else None,
-        "answerer": without_secrets(settings.answerer.config) if settings.answerer is not None else None,
         "answer_models": settings.answerer.provenance() if settings.answerer is not None else {},
         "right_answers": _hash([one.model_dump(mode="json") for one in right]) if (right := settings.right_answers) else None,
         "significance": {"resamples": RESAMPLES, "level": LEVEL, "seed": settings.seed},
@@ -93,9 +83,17 @@ def manifest_of(
     } | describe_environment()
 
 
+_ELSEWHERE = ("searchers", "loader", "index_path", "stage_folder", "seed", "latency_queries")
+"""Settings that a manifest records under other names, or not at all."""
+
+
+def _recorded(settings: BenchmarkSettings) -> Config:
+    return {name: without_secrets(value) for name, value in settings.record().items() if name not in _ELSEWHERE}
+
+
 def _who(settings: BenchmarkSettings, spread: Spread) -> Config:
     """Processes that encoded the index and searched, and the machine that was timed; empty if all of it was one process."""
-    workers = settings.workers
+    workers = settings.processes
     if not workers.elsewhere:
         return {}
     who: Config = {"workers": workers.n, "ray": workers.ray}
@@ -171,21 +169,17 @@ class _Configured(_ManifestPart):
 
 
 class _Manifest(_ManifestPart):
-    """The parts of a manifest needed to repeat its run; the rest is only compared."""
+    """The frame of a manifest; its other settings are checked when the run is repeated, and the rest is only compared."""
 
     corpus: _Corpus
     query_loader: str | dict[str, Any] | None
     query_fingerprint: str
     index: str
-    k_values: list[int]
-    baseline: str | None
-    group_by: str | None
-    prices: dict[str, Any] | None
+    k_values: Any
+    baseline: Any
+    group_by: Any
+    prices: Any
     answerer: dict[str, Any] | None = None
-    where: dict[str, Any] | None = None
-    gold_missing: Literal["error", "count", "drop"] = "count"
-    ignore_identical_ids: bool | None = False
-    where_from: dict[str, str] | None = None
     latency: _Latency
     searchers: dict[str, _Configured]
     versions: dict[str, Any] = {}
@@ -260,25 +254,21 @@ def benchmark_of(
         )
     make = _maker(manifest, index, source, trust=trust)
     queries = make(BaseQueryLoader, "query_loader")
-    return BenchmarkSettings(
-        searchers={name: cast(Entry, make(Component, f"searchers.{name}")) for name in manifest["searchers"]},
-        loader=make(BaseLoader, "corpus.loader"),
-        queries=queries.queries(),
-        gold=queries.gold(),
-        index_path=index_directory(index or manifest["index"]),
-        k_values=manifest["k_values"],
-        baseline=manifest["baseline"],
-        group_by=manifest["group_by"],
-        latency_queries=manifest["latency"]["queries"],
-        seed=manifest["latency"]["seed"],
-        query_loader=loader,
-        prices=read_prices(manifest["prices"], "manifest: prices") if manifest["prices"] is not None else None,
-        answerer=make(BaseAnswerer, "answerer") if manifest.get("answerer") is not None else None,
-        where=manifest.get("where"),
-        gold_missing=manifest.get("gold_missing", "count"),
-        ignore_identical_ids=manifest.get("ignore_identical_ids", False),  # before this setting existed, all hits counted
-        where_from=manifest.get("where_from"),
-    )
+    shared = (name for name in keys_of(BenchmarkSettings) if name not in _ELSEWHERE and manifest.get(name) is not None)
+    values = {
+        # before there was a setting for identical ids, all hits counted
+        "ignore_identical_ids": None if "ignore_identical_ids" in manifest else False,
+        **{name: manifest[name] for name in shared},
+        "searchers": {name: make(Component, f"searchers.{name}") for name in manifest["searchers"]},
+        "loader": make(BaseLoader, "corpus.loader"),
+        "queries": queries.queries(),
+        "gold": queries.gold(),
+        "index_path": index or manifest["index"],
+        "latency_queries": manifest["latency"]["queries"],
+        "seed": manifest["latency"]["seed"],
+        "answerer": make(BaseAnswerer, "answerer") if manifest.get("answerer") is not None else None,
+    }
+    return values_of(BenchmarkSettings, values, "manifest")
 
 
 def _maker(manifest: Config, index: str | Path | None, source: str, *, trust: bool) -> _Maker:

@@ -43,7 +43,7 @@ def command(
 
     Compares eight configurations on 81 multi-hop claims and 300 short passages, all included; nine with a language model.
     """
-    from nlp_retrieval.benchmarks.config import read_benchmark_config
+    from nlp_retrieval.benchmarks.settings import read_benchmark_config
     from nlp_retrieval.cli.benchmark import refuse_failures, run_benchmark
     from nlp_retrieval.reports.tracking.loggers import loggers_of
 

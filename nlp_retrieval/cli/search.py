@@ -127,8 +127,8 @@ def configured(config: Path, name: str | None) -> Benchmarkable:
     Raises:
         ConfigurationError: the name does not exist.
     """
-    from nlp_retrieval.benchmarks.config import read_benchmark_config
     from nlp_retrieval.benchmarks.entrants import TrecRun
+    from nlp_retrieval.benchmarks.settings import read_benchmark_config
     from nlp_retrieval.errors import ConfigurationError, nearest
 
     entries = read_benchmark_config(config).searchers

@@ -15,7 +15,7 @@ from conformance.registering import write_entry_points
 
 from nlp_retrieval import Bm25sRetriever, FaissRetriever, SearchableItem, Searcher, write_run_files
 from nlp_retrieval.benchmarks.benchmarker import run_searchers
-from nlp_retrieval.benchmarks.config import read_benchmark_config
+from nlp_retrieval.benchmarks.settings import read_benchmark_config
 from nlp_retrieval.core.components.component import parameters_of
 from nlp_retrieval.core.components.naming import kinds
 from nlp_retrieval.core.components.registry import component_class, names

@@ -231,7 +231,7 @@ def test_a_place_that_cannot_hold_the_output_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_unknown_way_to_count_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="gold_missing='ignore'"):
+    with pytest.raises(ConfigurationError, match="gold_missing: 'ignore'; valid"):
         ran(tmp_path, PLAIN, gold(q1={"a": 1}), gold_missing="ignore")
 
 

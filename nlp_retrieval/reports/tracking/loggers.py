@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nlp_retrieval.benchmarks.config import BenchmarkConfig
+from nlp_retrieval.benchmarks.settings import BenchmarkConfig
 from nlp_retrieval.reports.tracking.mlflow import MlflowLogger
 from nlp_retrieval.reports.tracking.run_logger import RunLogger
 from nlp_retrieval.reports.tracking.tensorboard import TensorboardLogger

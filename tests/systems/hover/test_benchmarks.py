@@ -44,7 +44,7 @@ def test_calls_are_as_many_as_a_run_makes(server: ChatServer, model: MakeModel, 
     server.answer = hops
     searchers = {"hops": MultiHopSearcher([Bm25sRetriever()], model(), hops=3)}
     whole = benchmarker(tmp_path / "index", searchers=searchers, latency_queries=1)
-    plan = plan_of(whole.settings)
+    plan = plan_of(whole)
     assert server.calls == 0
     assert {one.name: (one.calls, one.used_by) for one in plan.calls} == {"multi_hop": (4 * len(QUERIES), ["hops"])}
     whole.run()
