@@ -17,7 +17,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Protocol, TypeVar
 from urllib.parse import urlsplit
 
-from nlp_retrieval.core.forks import Lock
+from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.secrets import HIDDEN, read_variable, without_secrets
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, install
 from nlp_retrieval.lm.counting import CallCounter, CallCounts, count

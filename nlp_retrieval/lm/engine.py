@@ -19,7 +19,7 @@ from dspy import lm15
 from dspy.utils.exceptions import LMError
 from pydantic import JsonValue
 
-from nlp_retrieval.core.forks import Lock
+from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.lm.answers import Answer, AnswerScope, AnswerStore, Question
 from nlp_retrieval.lm.counting import CallCounter, CallCounts, changed_model_context, count, model_context
 from nlp_retrieval.lm.reading import final_answer

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Mask, offsets_of
-from nlp_retrieval.core.files.column_streams import Stream
+from nlp_retrieval.core.files.columns import Stream
 from nlp_retrieval.retrievers.bm25s.files import FREQUENCIES, ROWS, PostingFiles, write_terms
 from nlp_retrieval.retrievers.bm25s.scoring import found_in, term_cuts
 

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.backend import Backend
-from nlp_retrieval.core.candidates import Hits, Mask, Scores
-from nlp_retrieval.core.ranking import search_parts
+from nlp_retrieval.core.candidates import Hits, Mask, Scores, search_parts
 from nlp_retrieval.retrievers.bm25s.files import PostingFiles
 from nlp_retrieval.retrievers.bm25s.scoring import Scorer, bm25_weights, found_in, inverse_frequencies, length_norms
 

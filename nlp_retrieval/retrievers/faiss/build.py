@@ -16,10 +16,9 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from nlp_retrieval.core.candidates import Rows
-from nlp_retrieval.core.files.column_streams import Stream, read_blocks
-from nlp_retrieval.core.files.columns import damaged, mapped
-from nlp_retrieval.core.forks import Lock
-from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.core.files.columns import Stream, damaged, mapped, read_blocks
+from nlp_retrieval.core.index.generation import SegmentFolder
+from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.progress_bars import progress
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import ConfigurationError, IndexWriteError

@@ -16,9 +16,8 @@ import faiss as _faiss
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.candidates import Hits, Mask, Rows
-from nlp_retrieval.core.cores import usable_cores
-from nlp_retrieval.core.ranking import Matrix, search_past_ties
+from nlp_retrieval.core.candidates import Hits, Mask, Matrix, Rows, search_past_ties
+from nlp_retrieval.core.processes import usable_cores
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.retrievers.faiss.exact import exact_search, products_of, rounding
 from nlp_retrieval.retrievers.faiss.threads import threads_for
