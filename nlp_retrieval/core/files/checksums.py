@@ -7,14 +7,11 @@ record is optional: if it cannot be read or written, files are checked each time
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import os
 import stat
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -22,9 +19,9 @@ from pydantic import BaseModel, ConfigDict
 
 from nlp_retrieval.core.files.atomic import clear_asides, replace_file
 from nlp_retrieval.core.files.cache import cache_folder, make_own, read_own
-from nlp_retrieval.core.files.columns import CURE, damaged
+from nlp_retrieval.core.files.columns import CURE, damaged, explain_file_limit
 from nlp_retrieval.core.processes import Lock
-from nlp_retrieval.errors import IndexDamagedError, IndexStateError
+from nlp_retrieval.errors import IndexDamagedError
 
 _MEMORY = "checked.json"
 _REMEMBERED_AT_MOST = 4096

@@ -19,7 +19,6 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from nlp_retrieval.core.files.checksums import explain_file_limit
 from nlp_retrieval.errors import IndexDamagedError, IndexStateError
 
 CURE = "restore it from a copy, or index again with replace=True"

@@ -20,8 +20,8 @@ import numpy as np
 
 from nlp_retrieval.core.candidates import Mask, Rows
 from nlp_retrieval.core.components.component import Config, canonical_json, equal_settings, to_plain
-from nlp_retrieval.core.files.checksums import check_file, explain_file_limit
-from nlp_retrieval.core.files.columns import CURE, damaged, mapped
+from nlp_retrieval.core.files.checksums import check_file
+from nlp_retrieval.core.files.columns import CURE, damaged, explain_file_limit, mapped
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable
 from nlp_retrieval.core.index.manifest import (
     MANIFEST_FILE,

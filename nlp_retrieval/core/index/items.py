@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 from nlp_retrieval.core.candidates import Mask, Rows
 from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.context import add_note
-from nlp_retrieval.core.files.checksums import explain_file_limit
-from nlp_retrieval.core.files.columns import CURE
+from nlp_retrieval.core.files.columns import CURE, explain_file_limit
 from nlp_retrieval.core.filters import Combination, Condition, Filter, Where, conditions_of, keys_of, kind_of, parse_filter
 from nlp_retrieval.core.models import SearchableItem, join_title
 from nlp_retrieval.core.processes import Lock

@@ -20,7 +20,7 @@ from nlp_retrieval.core.components.component import BaseLoader, Component, Confi
 from nlp_retrieval.core.components.registry import require_distinct_names
 from nlp_retrieval.core.context import encoding_once
 from nlp_retrieval.core.explanation import Explanation
-from nlp_retrieval.core.files.checksums import explain_file_limit
+from nlp_retrieval.core.files.columns import explain_file_limit
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.build import IndexReport, build_index
 from nlp_retrieval.core.index.generation import Builder, Generation, OpenedFiles, SegmentFolder, fingerprint_of, open_generation
@@ -39,9 +39,9 @@ from nlp_retrieval.errors import ConfigurationError, EngineError, IndexMismatchE
 
 def no_such_index(generation: Generation, name: str, wanted: Config) -> IndexMissingError | IndexMismatchError:
     """Return an error that lists the differences, field by field, from the most similar retriever in the index."""
-    same_name = [record.identity for record in generation.manifest.retrievers if record.identity.get("name") == name]
+    same_name = [record.identity for record in generation.manifest.retrievers if record.identity.get("name") == wanted["name"]]
     if not same_name:
-        indexed = ", ".join(sorted({str(record.identity["name"]) for record in generation.manifest.retrievers})) or "none"
+        indexed = ", ".join(sorted({str(record.config["name"]) for record in generation.manifest.retrievers})) or "none"
         return IndexMissingError(
             f"{generation.path} holds no index of {name!r} (retrievers there: {indexed}); index with it first: "
             "what is there already will not be built again"
