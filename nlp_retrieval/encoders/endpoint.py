@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import struct
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import partial
@@ -15,15 +14,13 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.components.trust_rules import ENDPOINT_RULES, given, may_set
-from nlp_retrieval.core.files.atomic import replace_file
-from nlp_retrieval.core.files.cache import cache_folder, make_own, read_own
+from nlp_retrieval.core.files.cache import ContentCache, cache_folder, digest_of_key
 from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.encoders.base import LONGEST_VECTOR, BaseEncoder, Vectors
-from nlp_retrieval.errors import ModelError, RetrievalWarning
+from nlp_retrieval.errors import ModelError
 from nlp_retrieval.lm.counting import CallCounter, CallCounts, count
 from nlp_retrieval.lm.endpoint import EndpointCalls, EndpointKey, ModelEndpoint, check_url, side_by_side
 
@@ -112,23 +109,24 @@ class KeptVectors:
 
     Args:
         folder: where they are stored, created with the first vector; None for the user's cache folder.
-        asked: everything else that decides a vector besides its text: server, model, dimension.
+        asked: what decides a vector besides its text: server, model, dimension.
     """
 
     def __init__(self, folder: Path | None, asked: dict[str, object]) -> None:
-        self.folder = cache_folder() / "vectors" if folder is None else folder
+        folder = cache_folder() / "vectors" if folder is None else folder
+        self.files = ContentCache(folder, ".vector", "vectors of the endpoint", synced=False)
         self._asked = asked
-        self._warned = False
+
+    def path_of(self, text: str) -> Path:
+        """Return the file of a text."""
+        return self.files.path_of(self._digest(text))
 
     def find(self, text: str) -> KeptVector | None:
         """Return the vector of a text, or None."""
-        key = self._key(text)
-        try:
-            content = read_own(self._path(key))
-        except OSError:
-            return None
+        key = self._digest(text)
+        content = self.files.find(key)
         head = len(_MAGIC) + _HEAD.size
-        if not content.startswith(_MAGIC) or len(content) < head:
+        if content is None or not content.startswith(_MAGIC) or len(content) < head:
             return None
         written, dimension, tokens = _HEAD.unpack_from(content, len(_MAGIC))
         whole = len(content) == head + 4 * dimension + _DIGEST and dimension > 0
@@ -139,29 +137,13 @@ class KeptVectors:
 
     def keep(self, text: str, vector: Vectors, tokens: int) -> None:
         """Store a vector; if it cannot be written, the run goes on and the first time a warning says so."""
-        key = self._key(text)
+        key = self._digest(text)
         head = _MAGIC + _HEAD.pack(key, len(vector), tokens)
         content = head + np.ascontiguousarray(vector, "<f4").tobytes()
-        path = self._path(key)
-        try:
-            make_own(self.folder)
-            path.parent.mkdir(exist_ok=True)
-            replace_file(path, content + hashlib.sha256(content).digest())
-        except OSError as error:
-            if not self._warned:
-                self._warned = True
-                warnings.warn(
-                    f"vectors of the endpoint cannot be kept in {self.folder} ({error}); they will be asked for again",
-                    RetrievalWarning,
-                    stacklevel=2,
-                )
+        self.files.keep(key, content + hashlib.sha256(content).digest())
 
-    def _key(self, text: str) -> bytes:
-        return hashlib.sha256(canonical_json([self._asked, text]).encode("utf-8", "surrogatepass")).digest()
-
-    def _path(self, key: bytes) -> Path:
-        name = key.hex()
-        return self.folder / name[:2] / f"{name}.vector"
+    def _digest(self, text: str) -> bytes:
+        return digest_of_key([self._asked, text])
 
 
 # The base of encoders behind an OpenAI-compatible endpoint: stored vectors are not requested again, and all dimensions are
@@ -254,9 +236,10 @@ class EndpointEncoder(BaseEncoder):
         asked = [prompt + text[:most] or " " for text in texts]  # servers refuse an empty text
         found: dict[str, Vectors] = {}
         missing = []
+        stored = f"those kept in {self._vectors.files.folder} have"
         for text in dict.fromkeys(asked):
             kept = self._vectors.find(text)
-            if kept is None or len(kept.vector) != self._known(len(kept.vector), f"those kept in {self._vectors.folder} have"):
+            if kept is None or len(kept.vector) != self._known(len(kept.vector), stored):
                 missing.append(text)
                 continue
             found[text] = kept.vector
