@@ -207,7 +207,7 @@ class EndpointEncoder(BaseEncoder):
         return self.api_key_env
 
     def check_ready(self) -> None:
-        """Require httpx, and the key."""
+        """Require httpx2, and the key."""
         self._calls.check_ready()
 
     @property

@@ -24,7 +24,7 @@ from nlp_retrieval.lm.counting import CallCounter, CallCounts, count
 from nlp_retrieval.text.printing import printable
 
 if TYPE_CHECKING:
-    import httpx
+    import httpx2
 
 # Parallel requests; the first failure ends them.
 
@@ -154,7 +154,7 @@ _READ_OF_AN_ERROR = 2**14
 _TOLD_OF_AN_ERROR = 200
 _sleep = time.sleep
 
-_inherited: list[httpx.Client] = []
+_inherited: list[httpx2.Client] = []
 """Clients of the parent process before a fork: closing them here could disturb its connections."""
 
 
@@ -225,7 +225,7 @@ class EndpointCalls:
         self._lock = Lock()
         self._next = 0.0
         """Start of the next request, on the monotonic clock."""
-        self._client: httpx.Client | None = None
+        self._client: httpx2.Client | None = None
         self._process = 0
 
     def ask(
@@ -240,7 +240,7 @@ class EndpointCalls:
             go_on: returns whether an answer is still wanted; called before each attempt.
 
         Raises:
-            DependencyError: httpx is not installed.
+            DependencyError: httpx2 is not installed.
             ModelError: there is no usable answer.
         """
         body = json.dumps(request).encode()
@@ -300,14 +300,14 @@ class EndpointCalls:
                 f"what it answered is no answer of {self._endpoint.what}: {error}; is it the URL of {self._endpoint.kind}?"
             ) from None
 
-    def _send(self, client: httpx.Client, body: bytes, most: int, received: Future[bytes]) -> None:
+    def _send(self, client: httpx2.Client, body: bytes, most: int, received: Future[bytes]) -> None:
         try:
             received.set_result(self._received(client, body, most))
         except BaseException as error:
             received.set_exception(error)
 
-    def _received(self, client: httpx.Client, body: bytes, most: int) -> bytes:
-        import httpx
+    def _received(self, client: httpx2.Client, body: bytes, most: int) -> bytes:
+        import httpx2
 
         headers = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
         key = self._endpoint.key.read()
@@ -322,12 +322,12 @@ class EndpointCalls:
                 if response.headers.get("Content-Encoding", "identity").lower() != "identity":
                     raise _FailedError("it compressed its answer, which was not asked for")
                 return _read(response, most)
-        except httpx.TransportError as error:
+        except httpx2.TransportError as error:
             raise _FailedError(f"{type(error).__name__}: {error}", temporary=True) from None
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise _FailedError(f"{type(error).__name__}: {error}") from None
 
-    def _refused(self, response: httpx.Response) -> _FailedError:
+    def _refused(self, response: httpx2.Response) -> _FailedError:
         status = response.status_code
         if 300 <= status < 400:
             target = printable(response.headers.get("Location", ""))[:_TOLD_OF_AN_ERROR]
@@ -342,36 +342,36 @@ class EndpointCalls:
         return _FailedError(reason, temporary=temporary, wait=_asked_to_wait(response.headers.get("Retry-After")))
 
     def check_ready(self) -> None:
-        """Require httpx.
+        """Require httpx2.
 
         Raises:
             DependencyError: it is not installed.
         """
         try:
-            import httpx  # noqa: F401
+            import httpx2  # noqa: F401
         except ImportError as error:
-            raise DependencyError(f"models behind an endpoint need httpx: {install('endpoint')}") from error
+            raise DependencyError(f"models behind an endpoint need httpx2: {install('endpoint')}") from error
 
-    def _opened(self) -> httpx.Client:
+    def _opened(self) -> httpx2.Client:
         self.check_ready()
-        import httpx
+        import httpx2
 
         with self._lock:
             if self._client is None or self._process != os.getpid():  # a forked child must not use its parent's connections
-                self._client = httpx.Client(follow_redirects=False, timeout=httpx.Timeout(self._limits.timeout))
+                self._client = httpx2.Client(follow_redirects=False, timeout=httpx2.Timeout(self._limits.timeout))
                 self._process = os.getpid()
                 weakref.finalize(self, _close, self._client, self._process)
             return self._client
 
 
-def _close(client: httpx.Client, process: int) -> None:
+def _close(client: httpx2.Client, process: int) -> None:
     if process == os.getpid():
         client.close()
     else:
         _inherited.append(client)
 
 
-def _read(response: httpx.Response, most: int) -> bytes:
+def _read(response: httpx2.Response, most: int) -> bytes:
     """The body of an answer, which is not compressed."""
     parts, left = [], most
     for part in response.iter_raw():
@@ -382,7 +382,7 @@ def _read(response: httpx.Response, most: int) -> bytes:
     return b"".join(parts)
 
 
-def _first_bytes(response: httpx.Response) -> str:
+def _first_bytes(response: httpx2.Response) -> str:
     """Return the beginning of the body of an error."""
     said = b""
     for part in response.iter_raw():

@@ -162,7 +162,7 @@ class HttpReranker(BaseReranker):
         self._calls = EndpointCalls(endpoint, self, self._counter)
 
     def check_ready(self) -> None:
-        """Require httpx."""
+        """Require httpx2."""
         self._calls.check_ready()
 
     @property

@@ -410,7 +410,7 @@ def test_an_error_shows_nothing_that_a_terminal_obeys(make, server):
 
 
 def test_without_httpx_the_error_says_what_to_install(make, monkeypatch):
-    monkeypatch.setitem(sys.modules, "httpx", None)
+    monkeypatch.setitem(sys.modules, "httpx2", None)
     with pytest.raises(DependencyError, match=r"pip install 'nlp_retrieval\[endpoint\]'"):
         make().encode_passages(TEXTS)
 
