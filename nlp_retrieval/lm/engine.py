@@ -7,9 +7,6 @@ are off. A model's thoughts are removed: DSPy and the files get only the answer 
 
 from __future__ import annotations
 
-import random
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -20,14 +17,13 @@ from dspy import lm15
 from dspy.utils.exceptions import LMError
 from pydantic import JsonValue
 
-from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.lm.answers import Answer, AnswerStore, Question
-from nlp_retrieval.lm.counting import CallCounter, CallCounts, count
+from nlp_retrieval.lm.counting import CallCounts, count
+from nlp_retrieval.lm.endpoint import CallLimitReachedError, FailedCallError, LimitedCalls
 from nlp_retrieval.lm.reading import final_answer
 from nlp_retrieval.lm.wire import Wire
 
 _RETRIED = (lm15.RateLimitError, lm15.TimeoutError, lm15.ServerError, lm15.TransportError)
-_LONGEST_WAIT = 60.0
 
 
 class CallLimitError(LMError):  # type: ignore[misc]  # DSPy has no types
@@ -85,36 +81,23 @@ class Engine:
     Args:
         wire: sends a request once.
         identity: everything that determines an answer besides the prompt: base URL and model.
-        counter: the model's own count.
+        calls: limits and counts the requests.
         store: stored answers.
-        calls_at_once: most requests at the same time.
-        retries: the most retries after a failure that may be temporary.
-        backoff: seconds before the first retry; doubled with each, with jitter.
-        max_calls: the most requests in the life of the engine; None for no limit.
     """
 
     def __init__(
         self,
         wire: Wire,
         identity: Question,
-        counter: CallCounter,
+        calls: LimitedCalls,
         store: AnswerStore,
-        *,
-        calls_at_once: int,
-        retries: int,
-        backoff: float,
-        max_calls: int | None,
     ) -> None:
         self._wire = wire
         self._identity = identity
-        self.counter = counter
+        self._calls = calls
+        self.counter = calls.counter
         self._store = store
-        self._slots = threading.BoundedSemaphore(calls_at_once)
-        self._retries = retries
-        self._backoff = backoff
-        self._max_calls = max_calls
         self._rollout: int | None = None
-        self._lock = Lock()
 
     def sampled(self, rollout: int) -> Engine:
         """Return this engine for another sample, as DSPy's optimisers number them: stored answers alone are not shared."""
@@ -166,34 +149,23 @@ class Engine:
         return self._identity | {"sampling": sampling, "program": program, "messages": messages}
 
     def _sent(self, request: Any) -> Any:
-        for attempt in range(self._retries + 1):
+        def attempt() -> Any:
             try:
-                with self._slots:
-                    self._take_call()
-                    response = self._wire.complete(request)
+                return self._wire.complete(request)
             except lm15.LM15Error as error:
-                count(self.counter, CallCounts(failures=1))
-                if attempt == self._retries or not isinstance(error, _RETRIED):
-                    raise
-                time.sleep(self._wait(error, attempt))
-            else:
-                usage = response.usage
-                count(self.counter, CallCounts(tokens_in=usage.input_tokens or 0, tokens_out=usage.output_tokens or 0))
-                return response
-        raise AssertionError("the last attempt returns or raises")
+                asked = getattr(error, "retry_after", None)
+                seconds = float(asked) if isinstance(asked, int | float) and asked >= 0 else None
+                raise FailedCallError(str(error), temporary=isinstance(error, _RETRIED), wait=seconds) from error
 
-    def _take_call(self) -> None:
-        with self._lock:
-            if self._max_calls is not None and self.counter.counts.calls >= self._max_calls:
-                raise CallLimitError(f"the limit of max_calls={self._max_calls} is reached")
-            count(self.counter, CallCounts(calls=1))
-
-    def _wait(self, error: Exception, attempt: int) -> float:
-        asked = getattr(error, "retry_after", None)
-        if isinstance(asked, int | float) and asked >= 0:
-            return min(float(asked), _LONGEST_WAIT)
-        longest = min(self._backoff * 2.0**attempt, _LONGEST_WAIT)
-        return longest * random.uniform(0.5, 1.0)  # noqa: S311 -- jitter, so that parallel calls do not come back together
+        try:
+            response = self._calls.run(attempt)
+        except CallLimitReachedError as error:
+            raise CallLimitError(str(error)) from None
+        except FailedCallError as error:
+            raise error.__cause__ or error from None
+        usage = response.usage
+        count(self.counter, CallCounts(tokens_in=usage.input_tokens or 0, tokens_out=usage.output_tokens or 0))
+        return response
 
 
 def _answered(response: Any, request: Any) -> Any:
