@@ -26,8 +26,8 @@ from bench.haystack import LookedUpPassages, haystack_index, wiki_index
 from nlp_retrieval import Bm25sRetriever, FaissRetriever, LinkGraphRetriever, Searcher
 from nlp_retrieval.core.backend import Backend
 from nlp_retrieval.core.candidates import offsets_of
+from nlp_retrieval.core.context import record_stages
 from nlp_retrieval.core.index.generation import open_generation
-from nlp_retrieval.core.measure import record_stages
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.retrievers import SharedEntities, TitleMentions
 from nlp_retrieval.retrievers.link_graph.store.link_graph import LinkGraph, Links, WeightedGraph, write_link_graph

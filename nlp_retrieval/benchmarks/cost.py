@@ -20,11 +20,12 @@ from nlp_retrieval.benchmarks.filters import search_each, search_where
 from nlp_retrieval.benchmarks.stages.trace import Retrieved
 from nlp_retrieval.core.candidates import Rows, Scores
 from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.context import record_stages
 from nlp_retrieval.core.files.yaml_text import check_keys
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.index.manifest import RetrieverRecord
-from nlp_retrieval.core.measure import OtherProcesses, PeakMemory, record_stages
+from nlp_retrieval.core.measure import OtherProcesses, PeakMemory
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning

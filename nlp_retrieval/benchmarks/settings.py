@@ -11,9 +11,9 @@ from typing import Literal, get_args
 from nlp_retrieval.benchmarks.benchmarkable import Entry
 from nlp_retrieval.benchmarks.cost import Prices
 from nlp_retrieval.benchmarks.filters import check_where_from, filters_of
-from nlp_retrieval.core.blocks import THIS_PROCESS, Workers
 from nlp_retrieval.core.components.component import Component, Config, require_distinct_names
 from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.context import THIS_PROCESS, Workers
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.core.queries import check_k, first_repeated

@@ -68,7 +68,7 @@ def command(
     from nlp_retrieval.benchmarks.config import read_benchmark_config
     from nlp_retrieval.benchmarks.plans import plan_of
     from nlp_retrieval.benchmarks.settings import BenchmarkSettings
-    from nlp_retrieval.core.blocks import Workers
+    from nlp_retrieval.core.context import Workers
     from nlp_retrieval.reports.tables import refuse_unknown_columns
     from nlp_retrieval.reports.terminal import PlanTables
     from nlp_retrieval.reports.tracking.loggers import loggers_of

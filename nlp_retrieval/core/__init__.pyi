@@ -23,6 +23,10 @@ from nlp_retrieval.core.components.trust_rules import READS_FILE as READS_FILE
 from nlp_retrieval.core.components.trust_rules import given as given
 from nlp_retrieval.core.components.trust_rules import may_set as may_set
 from nlp_retrieval.core.components.trust_rules import reads_model as reads_model
+from nlp_retrieval.core.context import add_note as add_note
+from nlp_retrieval.core.context import collected_notes as collected_notes
+from nlp_retrieval.core.context import stage as stage
+from nlp_retrieval.core.context import suppress_empty_notes as suppress_empty_notes
 from nlp_retrieval.core.cures import said_in_yaml as said_in_yaml
 from nlp_retrieval.core.explanation import Explanations as Explanations
 from nlp_retrieval.core.explanation import Step as Step
@@ -61,11 +65,7 @@ from nlp_retrieval.core.index.items import ItemTable as ItemTable
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE as MANIFEST_FILE
 from nlp_retrieval.core.index.manifest import read_manifest as read_manifest
 from nlp_retrieval.core.index.segments import SegmentFolder as SegmentFolder
-from nlp_retrieval.core.measure import stage as stage
 from nlp_retrieval.core.models import join_title as join_title
-from nlp_retrieval.core.notes import add_note as add_note
-from nlp_retrieval.core.notes import collected_notes as collected_notes
-from nlp_retrieval.core.notes import suppress_empty_notes as suppress_empty_notes
 from nlp_retrieval.core.progress_bars import Advance as Advance
 from nlp_retrieval.core.progress_bars import progress as progress
 from nlp_retrieval.core.progress_bars import tracked as tracked

@@ -1,113 +1,15 @@
-"""Encoding in blocks, in this process or by workers."""
+"""Blocks of passages to encode, in this process or by workers, and their results."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.errors import ConfigurationError
-
-# Settings of the running call: how many workers encode, and where.
-#
-# This package knows only that workers may exist; `workers` starts them for the first block, and they end with the
-# call that started them.
-
-MOST_WORKERS = 4096
-
-
-@dataclass(frozen=True)
-class Workers:
-    """Workers that encode the passages of an index and compute the stages of a benchmark.
-
-    Args:
-        n: number of workers, of one core each; None for as many as the cluster has room for, or for none without a cluster.
-        ray: address of a Ray cluster, or ``auto`` for the one that this machine belongs to; None for processes of this machine.
-
-    Raises:
-        ConfigurationError: the number is below 1 or too large, or the address is invalid.
-    """
-
-    n: int | None = None
-    ray: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.n is not None and (isinstance(self.n, bool) or not isinstance(self.n, int) or not 1 <= self.n <= MOST_WORKERS):
-            raise ConfigurationError(
-                f"workers={self.n!r}: expected a whole number from 1 to {MOST_WORKERS:,}; each worker is a process that uses "
-                "one core, and 1 means no further process"
-            )
-        if self.ray is not None and (not isinstance(self.ray, str) or not self.ray.strip()):
-            raise ConfigurationError(f"ray={self.ray!r}: expected 'auto', or the address of a cluster such as '10.0.0.5:6379'")
-
-    @property
-    def elsewhere(self) -> bool:
-        """Return whether anything is encoded outside of this process."""
-        return self.ray is not None or (self.n or 1) > 1
-
-
-THIS_PROCESS = Workers()
-"""No workers: the caller encodes in this process."""
-
-
-class Closable(Protocol):
-    """A pool of workers that can be ended."""
-
-    def close(self) -> None:
-        """End them."""
-
-
-class WorkerLease:
-    """The workers of one call; started when they are first needed."""
-
-    def __init__(self, wanted: Workers) -> None:
-        self.wanted = wanted
-        self._pool: Closable | None = None
-
-    def pool(self, start: Callable[[Workers], Closable]) -> Closable:
-        """Return the pool of this call; if there is none yet, ``start`` starts it."""
-        if self._pool is None:
-            self._pool = start(self.wanted)
-        return self._pool
-
-    def close(self) -> None:
-        """End the workers."""
-        if self._pool is not None:
-            self._pool.close()
-            self._pool = None
-
-
-_crew: ContextVar[WorkerLease | None] = ContextVar("nlp_retrieval_workers", default=None)
-
-
-@contextmanager
-def use_workers(wanted: Workers) -> Iterator[None]:
-    """Let these workers encode the passages of everything built inside the block, and end them afterwards."""
-    if not wanted.elsewhere:
-        yield
-        return
-    crew: WorkerLease = WorkerLease(wanted)
-    token = _crew.set(crew)
-    try:
-        yield
-    finally:
-        _crew.reset(token)
-        crew.close()
-
-
-def current_crew() -> WorkerLease | None:
-    """The workers of the running call; None if it encodes in this process."""
-    return _crew.get()
-
-
-# Blocks of passages, and their results.
-#
 # A block is a batch cut by its retriever, and it is encoded in one call, wherever that happens: a model's vectors depend on
 # which texts are encoded together, so equal blocks give equal bytes.
 

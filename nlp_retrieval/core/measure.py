@@ -1,8 +1,4 @@
-"""Measuring costs: seconds by stage, and peak memory.
-
-A searcher marks its stages with :func:`stage`. Nothing is stored unless a caller records, and a recording belongs to its
-caller's thread and context, so measuring never changes a searcher.
-"""
+"""Peak memory of this process, and the work of others on its machine."""
 
 from __future__ import annotations
 
@@ -11,41 +7,9 @@ import resource
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from pathlib import Path
 from types import TracebackType
 from typing import Self
-
-StageSeconds = dict[str, float]
-
-_recording: ContextVar[StageSeconds | None] = ContextVar("nlp_retrieval_stages", default=None)
-
-
-@contextmanager
-def record_stages() -> Iterator[StageSeconds]:
-    """Collect the seconds of every search inside the block by stage, in order of first appearance."""
-    seconds: StageSeconds = {}
-    token = _recording.set(seconds)
-    try:
-        yield seconds
-    finally:
-        _recording.reset(token)
-
-
-@contextmanager
-def stage(name: str) -> Iterator[None]:
-    """Mark a stage; its seconds are added to those of earlier runs of the same stage."""
-    seconds = _recording.get()
-    if seconds is None:
-        yield
-        return
-    begin = time.perf_counter()
-    try:
-        yield
-    finally:
-        seconds[name] = seconds.get(name, 0.0) + time.perf_counter() - begin
 
 
 class PeakMemory:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -72,3 +73,26 @@ class AnswerStore:
                     RetrievalWarning,
                     stacklevel=2,
                 )
+
+
+@dataclass
+class AnswerScope:
+    """One question, from asking to judging its answer.
+
+    Args:
+        program: fingerprint of the program that asks.
+        only_kept: whether the server is not asked: an answer that is not on disk is a :class:`NotAskedError`.
+    """
+
+    program: str
+    only_kept: bool = False
+    _fresh: list[tuple[AnswerStore, Question, Answer]] = field(default_factory=list)
+
+    def came(self, store: AnswerStore, question: Question, answer: Answer) -> None:
+        """Note an answer of the server."""
+        self._fresh.append((store, question, answer))
+
+    def keep(self) -> None:
+        """Store the noted answers, which were usable."""
+        for store, question, answer in self._fresh:
+            store.keep(question, answer)

@@ -10,9 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
 
 from nlp_retrieval.core.forks import Lock
+
+if TYPE_CHECKING:
+    from nlp_retrieval.lm.answers import AnswerScope
 
 
 @dataclass(frozen=True)
@@ -109,18 +113,43 @@ class CallCounter:
             return dict(sorted(self._by_model.items()))
 
 
-_recording: ContextVar[tuple[CallCounter, ...]] = ContextVar("nlp_retrieval_calls", default=())
+@dataclass(frozen=True)
+class ModelContext:
+    """What a question carries past DSPy.
+
+    Args:
+        recordings: the counters of the recordings around it.
+        scope: what its answers are stored by; None if they are neither read from disk nor stored.
+    """
+
+    recordings: tuple[CallCounter, ...] = ()
+    scope: AnswerScope | None = None
+
+
+_current: ContextVar[ModelContext] = ContextVar("nlp_retrieval_model", default=ModelContext())  # noqa: B039 -- it is frozen
+
+
+def model_context() -> ModelContext:
+    """Return the context of the running question."""
+    return _current.get()
+
+
+@contextmanager
+def changed_model_context(**changes: Any) -> Iterator[None]:
+    """Run the block in the current context with some fields changed."""
+    token = _current.set(replace(_current.get(), **changes))
+    try:
+        yield
+    finally:
+        _current.reset(token)
 
 
 @contextmanager
 def record_calls() -> Iterator[CallCounter]:
     """Count all calls of language models inside the block, in this thread and in those that the package starts for it."""
     counter = CallCounter()
-    token = _recording.set((*_recording.get(), counter))
-    try:
+    with changed_model_context(recordings=(*_current.get().recordings, counter)):
         yield counter
-    finally:
-        _recording.reset(token)
 
 
 def count_degraded(own: CallCounter, reason: str) -> None:
@@ -131,11 +160,11 @@ def count_degraded(own: CallCounter, reason: str) -> None:
         reason: why there is none; empty if it was not asked, because earlier ones failed.
     """
     count(own, CallCounts(degraded=1))
-    for counter in (own, *_recording.get()) if reason else ():
+    for counter in (own, *_current.get().recordings) if reason else ():
         counter.note_failure(f"{own.model}: {reason}")
 
 
 def count(own: CallCounter, counts: CallCounts) -> None:
     """Add to a model's own count and to that of every recording around the caller."""
-    for counter in (own, *_recording.get()):
+    for counter in (own, *_current.get().recordings):
         counter.add(counts, own.model)

@@ -2,23 +2,22 @@
 
 DSPy passes every request to an engine and does the rest itself (signatures, demonstrations, parsing). Its own cache and retries
 are off. A model's thoughts are removed: DSPy and the files get only the answer after them. An answer is stored only inside
-:func:`answers_kept_if_good`, and only if it was usable: other questions are asked again the next time.
+:func:`answers_kept_if_good`, and only if it was usable: others are asked again the next time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 from dspy import lm15
 from dspy.utils.exceptions import LMError
 from pydantic import JsonValue
 
-from nlp_retrieval.lm.answers import Answer, AnswerStore, Question
-from nlp_retrieval.lm.counting import CallCounts, count
+from nlp_retrieval.lm.answers import Answer, AnswerScope, AnswerStore, Question
+from nlp_retrieval.lm.counting import CallCounts, changed_model_context, count, model_context
 from nlp_retrieval.lm.endpoint import CallLimitReachedError, FailedCallError, LimitedCalls
 from nlp_retrieval.lm.reading import final_answer
 from nlp_retrieval.lm.wire import Wire
@@ -38,41 +37,12 @@ class OnlyThoughtsError(LMError):  # type: ignore[misc]  # DSPy has no types
     """The answer holds only the model's thoughts."""
 
 
-@dataclass
-class AnswerScope:
-    """One question, from asking to judging its answer.
-
-    Args:
-        program: fingerprint of the program that asks.
-        only_kept: whether the server is not asked: an answer that is not on disk is a :class:`NotAskedError`.
-    """
-
-    program: str
-    only_kept: bool = False
-    _fresh: list[tuple[AnswerStore, Question, Answer]] = field(default_factory=list)
-
-    def came(self, store: AnswerStore, question: Question, answer: Answer) -> None:
-        """Note an answer of the server."""
-        self._fresh.append((store, question, answer))
-
-    def keep(self) -> None:
-        """Store the noted answers, which were usable."""
-        for store, question, answer in self._fresh:
-            store.keep(question, answer)
-
-
-_scope: ContextVar[AnswerScope | None] = ContextVar("nlp_retrieval_answer_scope", default=None)
-
-
 @contextmanager
 def answers_kept_if_good(program: str, *, only_kept: bool = False) -> Iterator[AnswerScope]:
     """Answer from disk inside the block; answers of the server are stored when ``keep`` of the scope is called."""
     scope = AnswerScope(program, only_kept)
-    token = _scope.set(scope)
-    try:
+    with changed_model_context(scope=scope):
         yield scope
-    finally:
-        _scope.reset(token)
 
 
 class Engine:
@@ -107,7 +77,7 @@ class Engine:
 
     def complete(self, request: Any) -> Any:
         """Answer a ``dspy.lm15.Request`` with a ``dspy.lm15.Response``."""
-        scope = _scope.get()
+        scope = model_context().scope
         if scope is None:
             return _answered(self._sent(request), request)
         question = self._question(request, scope.program)

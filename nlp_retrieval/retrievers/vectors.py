@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from nlp_retrieval.core.candidates import Hits, Mask, Rows
+from nlp_retrieval.core.context import ENCODER_LIMIT, warn_of_cut
 from nlp_retrieval.core.index.items import ItemTable
-from nlp_retrieval.core.notes import ENCODER_LIMIT, warn_of_cut
 from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.stages import current_stages

@@ -6,10 +6,10 @@ import asyncio
 import warnings
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextvars import ContextVar
-from dataclasses import dataclass
+from threading import Event
 from typing import Any, TypeVar
 
+from nlp_retrieval.core.context import changed_context, search_context
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.service.refusal import RefusedError
 
@@ -18,24 +18,14 @@ __all__ = ["WorkPool", "leave_notes_out", "stop_where_nobody_waits"]
 T = TypeVar("T")
 
 
-@dataclass
-class _Waiting:
-    """State of a thread's request: set when its client no longer waits."""
-
-    still: bool = True
-
-
-_waiting: ContextVar[_Waiting | None] = ContextVar("waiting", default=None)
-
-
 def stop_where_nobody_waits() -> None:
     """Stop the work of this thread if its time is up; for work of many steps, called between two of them.
 
     Raises:
         RefusedError: nobody waits for the answer any more.
     """
-    waiting = _waiting.get()
-    if waiting is not None and not waiting.still:
+    abandoned = search_context().abandoned
+    if abandoned is not None and abandoned.is_set():
         raise RefusedError(504, "too_long", "nobody waits for this answer any more")
 
 
@@ -70,17 +60,17 @@ class WorkPool:
             raise RefusedError(
                 503, "overloaded", f"{len(self._under_way)} requests are waiting; try again in a second", {"retry-after": "1"}
             )
-        waiting = _Waiting()
+        abandoned = Event()
 
         def awaited() -> T:
-            _waiting.set(waiting)
-            return work()
+            with changed_context(abandoned=abandoned):
+                return work()
 
         future = self._threads.submit(awaited)
         self._under_way.add(future)
         done, _ = await asyncio.wait([asyncio.wrap_future(future)], timeout=self._seconds)
         if not done:
-            waiting.still = False
+            abandoned.set()
             future.cancel()
             raise RefusedError(504, "too_long", f"it took more than {self._seconds:g} seconds; ask for less at a time")
         return done.pop().result()

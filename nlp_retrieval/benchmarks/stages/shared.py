@@ -38,10 +38,9 @@ from nlp_retrieval.core.components.component import Component, Config
 from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
 from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.measure import PeakMemory
-from nlp_retrieval.core.search.encoding import Encode
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever
-from nlp_retrieval.core.search.stages import Stages, using_stages
+from nlp_retrieval.core.search.stages import Encode, Stages, using_stages
 from nlp_retrieval.errors import RetrievalError, RetrievalWarning
 from nlp_retrieval.lm.counting import CallCounter, CallCounts, count, record_calls
 

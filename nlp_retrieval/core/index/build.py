@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from nlp_retrieval._version import __version__
 from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.files.atomic import READ_ONLY, explained_writes
-from nlp_retrieval.core.index.checkpoint import keep_checkpoints
+from nlp_retrieval.core.index.checkpoint import CheckpointContext, keep_checkpoints
 from nlp_retrieval.core.index.generation import check_folder, fingerprint_of
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
 from nlp_retrieval.core.index.manifest import (
@@ -104,7 +104,7 @@ def build_index(
     directory = index_directory(path)
     with explained_writes(directory), ExitStack() as stack:
         try:
-            stack.enter_context(writing(directory))
+            contexts = stack.enter_context(writing(directory))
             scratch = new_scratch(directory)
         except OSError as error:
             return _found_whole(items, directory, builders, error, begin)
@@ -139,7 +139,7 @@ def build_index(
                 found.append(builder.name)
                 continue
             kept = [record for record in kept if record.fingerprint != wanted]
-            record, written = _build_one(builder, wanted, table, corpus, directory)
+            record, written = _build_one(contexts, builder, wanted, table, corpus, directory)
             kept.append(record)
             resumed, shared = resumed + written.resumed, shared + written.shared
             built.append(builder.name)
@@ -177,11 +177,16 @@ def _found_whole(
 
 
 def _build_one(
-    builder: Builder, fingerprint: str, items: ItemTable, corpus: CorpusRecord, directory: Path
+    contexts: list[CheckpointContext],
+    builder: Builder,
+    fingerprint: str,
+    items: ItemTable,
+    corpus: CorpusRecord,
+    directory: Path,
 ) -> tuple[RetrieverRecord, Written]:
     """Build an index; return its record and its segment."""
     write = partial(_build_unchanged, builder, items)
-    written = write_segment(directory, builder.name, fingerprint, corpus.fingerprint, corpus.segments[0], write)
+    written = write_segment(contexts, directory, builder.name, fingerprint, corpus.fingerprint, corpus.segments[0], write)
     record = RetrieverRecord(
         fingerprint=fingerprint,
         identity=without_secrets(builder.identity),

@@ -71,17 +71,17 @@ class CheckpointContext:
     seconds: float = 0.0
 
 
-_site: ContextVar[CheckpointContext | None] = ContextVar("nlp_retrieval_checkpoints", default=None)
+_current: ContextVar[CheckpointContext | None] = ContextVar("nlp_retrieval_checkpoints", default=None)
 
 
 @contextmanager
 def checkpoints_at(site: CheckpointContext) -> Iterator[None]:
     """Keep checkpoints of everything encoded inside the block."""
-    token = _site.set(site)
+    token = _current.set(site)
     try:
         yield
     finally:
-        _site.reset(token)
+        _current.reset(token)
 
 
 def keep_checkpoints(directory: Path, corpus: str | None = None) -> None:
@@ -116,7 +116,7 @@ def resumed_batches(
         dtype: type of the stored rows; it must be precise enough for the caller.
         dimension: required dimension of the rows; None if unknown before the first batch.
     """
-    site = _site.get()
+    site = _current.get()
     if site is None:
         for _, batch in encode(batches):
             yield batch

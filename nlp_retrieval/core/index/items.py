@@ -24,13 +24,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Mask, Rows
+from nlp_retrieval.core.context import add_note
 from nlp_retrieval.core.files.columns import CURE
 from nlp_retrieval.core.files.limits import explain_file_limit
 from nlp_retrieval.core.filters import Combination, Condition, Filter, Where, conditions_of, keys_of, kind_of, parse_filter
 from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.core.index.item_writing import ITEMS_FILE, PREFIX, TYPES, WITHOUT_TEXT, joint_kind, write_items
 from nlp_retrieval.core.models import SearchableItem, join_title
-from nlp_retrieval.core.notes import add_note
 from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.errors import IndexDamagedError, QueryError, nearest
 

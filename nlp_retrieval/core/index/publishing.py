@@ -19,7 +19,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -106,13 +105,13 @@ _LOCK_FILE = ".lock"
 _MARK = ".nlp_retrieval"
 """An empty marker file in every published folder; only folders that have it are ever removed."""
 
-_sites: ContextVar[list[CheckpointContext]] = ContextVar("nlp_retrieval_sites")
-"""Checkpoints of the current writer."""
-
 
 @contextmanager
-def writing(directory: Path) -> Iterator[None]:
+def writing(directory: Path) -> Iterator[list[CheckpointContext]]:
     """Be the only writer, and clean up scratch folders; if nothing was published, also remove the folders created for it.
+
+    Yields:
+        The checkpoints of this writer; :func:`write_segment` adds those of each segment.
 
     Raises:
         IndexLockedError: another process is writing; the message names it if it is known.
@@ -131,17 +130,15 @@ def writing(directory: Path) -> Iterator[None]:
             owner.host,
             owner.since,
         ) from None
-    before, sites = manifest_state(directory), list[CheckpointContext]()
-    token = _sites.set(sites)
+    before, contexts = manifest_state(directory), list[CheckpointContext]()
     try:
         with owning(directory):
             _clear_scratch(directory)
-            yield
+            yield contexts
     except KeyboardInterrupt as error:
-        error.args = error.args or (_what_is_there(directory, before, sum(site.kept for site in sites)),)
+        error.args = error.args or (_what_is_there(directory, before, sum(context.kept for context in contexts)),)
         raise
     finally:
-        _sites.reset(token)
         try:
             _clear_scratch(directory)
             _leave_nothing(directory, created)
@@ -228,11 +225,18 @@ class Written(NamedTuple):
 
 
 def write_segment(
-    directory: Path, name: str, fingerprint: str, corpus: str, items: Segment, write: Callable[[Path], None]
+    contexts: list[CheckpointContext],
+    directory: Path,
+    name: str,
+    fingerprint: str,
+    corpus: str,
+    items: Segment,
+    write: Callable[[Path], None],
 ) -> Written:
     """Write a segment of a retriever into a scratch folder, and publish it.
 
     Args:
+        contexts: the checkpoints of this writer.
         directory: the index directory.
         name: name of the retriever.
         fingerprint: fingerprint of its index.
@@ -243,15 +247,15 @@ def write_segment(
     scratch = new_scratch(directory)
     use_one_thread_after_fork()
     begin = time.perf_counter()
-    sites = _sites.get([])
-    site = CheckpointContext(directory, corpus, (items.first_row, items.end_row), sites[0].ends if sites else {})
-    sites.append(site)
-    with PeakMemory() as peak, checkpoints_at(site):
+    ends = contexts[0].ends if contexts else {}
+    context = CheckpointContext(directory, corpus, (items.first_row, items.end_row), ends)
+    contexts.append(context)
+    with PeakMemory() as peak, checkpoints_at(context):
         write(scratch)
-    seconds = time.perf_counter() - begin + site.seconds
+    seconds = time.perf_counter() - begin + context.seconds
     folder = publish(scratch, directory, name, fingerprint)
     segment = Segment(**dict(folder), first_row=items.first_row, end_row=items.end_row)
-    return Written(segment, seconds, peak.bytes, site.resumed, site.shared)
+    return Written(segment, seconds, peak.bytes, context.resumed, context.shared)
 
 
 def tidy(directory: Path) -> None:

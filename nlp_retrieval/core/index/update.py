@@ -24,7 +24,7 @@ from nlp_retrieval._version import __version__
 from nlp_retrieval.core.candidates import Rows
 from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.files.atomic import explained_writes
-from nlp_retrieval.core.index.checkpoint import keep_checkpoints
+from nlp_retrieval.core.index.checkpoint import CheckpointContext, keep_checkpoints
 from nlp_retrieval.core.index.deleted import write_deleted
 from nlp_retrieval.core.index.generation import checked_segments, fingerprint_of, open_items
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
@@ -78,12 +78,15 @@ class NewItems(NamedTuple):
 class IndexChange:
     """One writer's work on an index: each change is published before the next begins."""
 
-    def __init__(self, directory: Path, manifest: Manifest, builders: Sequence[Builder]) -> None:
+    def __init__(
+        self, directory: Path, manifest: Manifest, builders: Sequence[Builder], contexts: list[CheckpointContext]
+    ) -> None:
         self.directory = directory
         self.manifest = manifest
         self.items = open_items(directory, manifest.corpus)
         self.added = self.replaced = self.deleted = 0
         self.builders = builders
+        self._contexts = contexts
 
     def change(self, gone: Rows, joining: NewItems | None) -> None:
         """Publish the index with some rows deleted and new items appended.
@@ -174,7 +177,9 @@ class IndexChange:
             fingerprint, segments, cost = fingerprint_of(corpus.fingerprint, builder.identity), old.segments[:n_kept], old.cost
             for rows, new_items in new:
                 writes = partial(write, builder, old, new_items)
-                written_segment = write_segment(self.directory, builder.name, fingerprint, corpus.fingerprint, rows, writes)
+                written_segment = write_segment(
+                    self._contexts, self.directory, builder.name, fingerprint, corpus.fingerprint, rows, writes
+                )
                 segments = [*segments, written_segment.segment]
                 seconds = round(cost.seconds + written_segment.seconds, 3)
                 cost = BuildCost(seconds=seconds, peak_bytes=max(cost.peak_bytes, written_segment.peak_bytes))
@@ -320,9 +325,9 @@ def _updating(path: str | Path, resolve: Resolve, auto_compact: bool) -> Iterato
     directory = index_directory(path)
     with explained_writes(directory):
         _existing(directory)
-        with writing(directory):
+        with writing(directory) as contexts:
             manifest = _existing(directory)
-            update = IndexChange(directory, manifest, resolve(directory, manifest))
+            update = IndexChange(directory, manifest, resolve(directory, manifest), contexts)
             try:
                 yield update
                 if auto_compact:

@@ -11,8 +11,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
-from nlp_retrieval.core.blocks import Workers, use_workers
 from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.context import Workers, use_workers
 from nlp_retrieval.core.cores import usable_cores
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.filters import Where
@@ -95,7 +95,7 @@ class BaseSearcher(FromSettings, ABC):
     @property
     @abstractmethod
     def stages(self) -> list[str]:
-        """Names of the stages, in order, as :func:`nlp_retrieval.core.measure.record_stages` reports them."""
+        """Names of the stages, in order, as :func:`nlp_retrieval.core.context.record_stages` reports them."""
 
     @abstractmethod
     def search(self, queries: str | Sequence[str], k: int = 10, where: Where | None = None) -> list[list[RetrievalResult]]:

@@ -14,7 +14,7 @@ from pydantic import Field
 from nlp_retrieval.core.candidates import CandidateBatch, Hits, Rows, Scores, offsets_of, sort_lists
 from nlp_retrieval.core.components.component import Component
 from nlp_retrieval.core.components.trust_rules import may_set
-from nlp_retrieval.core.notes import add_note, warns_of_empty
+from nlp_retrieval.core.context import add_note, search_context
 from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.errors import ConfigurationError
 
@@ -127,7 +127,7 @@ def merge_candidates(
     counts = np.fromiter(map(len, unrepeated), np.int64, len(unrepeated))
     batch = merge_subqueries(hits, places, counts, rule, label, k)
     empty = np.flatnonzero(np.diff(batch.offsets) == 0)
-    if len(empty) and warns_of_empty():
+    if len(empty) and search_context().notes_empty:
         reasons = _why_empty([unrepeated[number] for number in empty.tolist()], ignored)
         add_note(f"{retriever} found nothing for {len(empty)} of {len(processed)} queries: {reasons}")
     return batch

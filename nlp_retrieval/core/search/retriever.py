@@ -18,6 +18,7 @@ from typing import ClassVar, Self
 from nlp_retrieval.core.candidates import CandidateBatch, Hits, Mask, Rows
 from nlp_retrieval.core.components.component import Component, Config, canonical_json, require_distinct_names
 from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.context import encoding_once
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.files.limits import explain_file_limit
 from nlp_retrieval.core.filters import Where
@@ -31,7 +32,6 @@ from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.queries import check_k, check_processed
 from nlp_retrieval.core.ranking import search_parts
-from nlp_retrieval.core.search.encoding import encoding_once
 from nlp_retrieval.core.search.joining import MergeRule, merge_candidates
 from nlp_retrieval.core.search.results import to_results
 from nlp_retrieval.core.secrets import without_secrets

@@ -17,9 +17,9 @@ from nlp_retrieval.core.components.component import canonical_json, codes_in, re
 from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
 from nlp_retrieval.core.components.registry import ByName, resolve_components
 from nlp_retrieval.core.components.trust_rules import PART_RULES, may_set
+from nlp_retrieval.core.context import SearchContext, search_context
 from nlp_retrieval.core.explanation import Explanations
 from nlp_retrieval.core.filters import Where
-from nlp_retrieval.core.measure import stage
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.queries import check_k, check_processed, check_queries, check_results, has_no_words
 from nlp_retrieval.core.search.base_searcher import BaseSearcher, OpenedRetrievers
@@ -101,7 +101,7 @@ class Searcher(BaseSearcher):
 
     @property
     def stages(self) -> list[str]:
-        """Names of the stages, in order, as :func:`nlp_retrieval.core.measure.record_stages` reports them."""
+        """Names of the stages, in order, as :func:`nlp_retrieval.core.context.record_stages` reports them."""
         names = ["process"] if self.processor else []
         names += self.retrievers
         names += ["fuse"] if self._fuses else []
@@ -138,27 +138,27 @@ class Searcher(BaseSearcher):
             IndexDamagedError: a file of the index has changed since it was opened.
             ForkError: it was opened before a fork, which one of the engines does not survive.
         """
-        nlqs, cut = check_queries(queries), check_k(k)
+        nlqs, cut, context = check_queries(queries), check_k(k), search_context()
         opened = self.open_retrievers()
         opened.generation.item_files.check()
         allowed = opened.generation.items.allowed(where)
         if allowed is not None and not allowed.any():
             return RankedLists(nlqs, ([] for _ in nlqs))
-        with stage("process"):
+        with context.stage("process"):
             if subqueries is not None:
                 processed = check_processed(subqueries, len(nlqs))
             elif self.processor is not None:
-                processed = current_stages().subqueries(self.processor, nlqs)
+                processed = current_stages(context).subqueries(self.processor, nlqs)
             else:
                 processed = [[nlq] for nlq in nlqs]
         if self.scope == "pooled":
-            batch = self._ranked(opened, nlqs, processed, cut, allowed).head(cut)
+            batch = self._ranked(context, opened, nlqs, processed, cut, allowed).head(cut)
         else:
             counts = [len(subqueries) for subqueries in processed]
             alone = [[subquery] for subqueries in processed for subquery in subqueries]
             originals = [nlq for nlq, count in zip(nlqs, counts, strict=True) for _ in range(count)]
-            batch = interleave(self._ranked(opened, originals, alone, cut, allowed), counts, cut, self.quota)
-        with stage("items"):
+            batch = interleave(self._ranked(context, opened, originals, alone, cut, allowed), counts, cut, self.quota)
+        with context.stage("items"):
             return RankedLists(nlqs, to_results(batch, opened.generation.items))
 
     @property
@@ -206,24 +206,30 @@ class Searcher(BaseSearcher):
         return self.depth or (k if alone else max(k, _POOL_DEPTH))
 
     def _ranked(
-        self, opened: OpenedRetrievers, nlqs: list[str], processed: list[list[str]], k: int, allowed: Mask | None
+        self,
+        context: SearchContext,
+        opened: OpenedRetrievers,
+        nlqs: list[str],
+        processed: list[list[str]],
+        k: int,
+        allowed: Mask | None,
     ) -> CandidateBatch:
         """Retrieve, fuse and rerank: one list per entry of ``processed``, reranked against its original query."""
-        stages = current_stages()
+        stages = current_stages(context)
         wanted = self.depth_for(k)
         depth = max(len(opened.generation.items), 1) if wanted == "all" else wanted
         batches: dict[str, CandidateBatch] = {}
         for label, retriever in opened.retrievers.items():
-            with stage(label):
+            with context.stage(label):
                 batches[label] = stages.candidates(retriever, processed, depth, opened.generation, label, allowed)
         batch = next(iter(batches.values()))
         if self._fuses:
-            with stage("fuse"):
+            with context.stage("fuse"):
                 batch = self.fusion.fuse(batches)
                 if self.reranker is None and self.scope == "pooled":
                     batch = batch.head(k)
         if self.reranker is not None and len(batch.rows):
-            with stage(self.reranker.name):
+            with context.stage(self.reranker.name):
                 batch = stages.reranked(self.reranker, nlqs, batch, opened.generation)
         return batch
 

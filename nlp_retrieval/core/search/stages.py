@@ -8,16 +8,15 @@ items) are not stages and are always done again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
+from nlp_retrieval.core.context import SearchContext, changed_context, search_context
 from nlp_retrieval.core.forks import use_one_thread_after_fork
 from nlp_retrieval.core.queries import check_processed
-from nlp_retrieval.core.search.encoding import Encode, encoded_once
 
 if TYPE_CHECKING:
     from nlp_retrieval.core.candidates import CandidateBatch, Mask
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
     from nlp_retrieval.core.index.generation import Generation
     from nlp_retrieval.core.search.reranker import BaseReranker
     from nlp_retrieval.core.search.retriever import BaseRetriever
+
+Encode = Callable[[list[str]], NDArray[Any]]
 
 
 class Stages:
@@ -62,14 +63,22 @@ class Stages:
         return retriever.candidates(processed, depth, len(generation.items), label, allowed)
 
     def encoded(self, encoder: Component, queries: list[str], encode: Encode) -> NDArray[Any]:
-        """Return a vector per query.
+        """Return a vector per query, reused if this search has already encoded the same queries with this encoder.
 
         Args:
             encoder: the encoder of the vectors.
             queries: the texts to encode.
             encode: encodes queries, ``[queries, dimension]``.
         """
-        return encoded_once(encoder, queries, encode)
+        known = search_context().encoded
+        if known is None:
+            return encode(queries)
+        for other, texts, vectors in known:
+            if other is encoder and texts == queries:
+                return vectors
+        vectors = encode(queries)
+        known.append((encoder, list(queries), vectors))
+        return vectors
 
     def reranked(
         self, reranker: BaseReranker, nlqs: Sequence[str], batch: CandidateBatch, generation: Generation
@@ -85,19 +94,17 @@ class Stages:
         return reranker.rerank_rows(nlqs, batch, generation.items)
 
 
-_current: ContextVar[Stages] = ContextVar("nlp_retrieval_current_stages", default=Stages())  # noqa: B039 -- it holds nothing
+_COMPUTED = Stages()
 
 
-def current_stages() -> Stages:
-    """Return the current stages of this thread and context."""
-    return _current.get()
+def current_stages(context: SearchContext | None = None) -> Stages:
+    """Return the stages of a context; by default those of this thread."""
+    stages = (context or search_context()).stages
+    return stages if isinstance(stages, Stages) else _COMPUTED
 
 
 @contextmanager
 def using_stages(stages: Stages) -> Iterator[None]:
     """Make every search inside the block use these stages."""
-    token = _current.set(stages)
-    try:
+    with changed_context(stages=stages):
         yield
-    finally:
-        _current.reset(token)

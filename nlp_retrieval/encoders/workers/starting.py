@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import cast
 
-from nlp_retrieval.core.blocks import Workers, current_crew
 from nlp_retrieval.core.components.component import Component, with_held
+from nlp_retrieval.core.context import Workers, search_context
 from nlp_retrieval.encoders.workers.pool import WorkerPool
 from nlp_retrieval.encoders.workers.processes import local_pool
 
@@ -17,10 +17,8 @@ def pool_at_hand() -> WorkerPool | None:
         DependencyError: a Ray cluster is wanted, and ray is not installed.
         WorkerError: there is no such cluster, or it cannot be used.
     """
-    crew = current_crew()
-    if crew is None:
-        return None
-    return cast("WorkerPool", crew.pool(_started))
+    workers = search_context().workers
+    return None if workers is None else cast("WorkerPool", workers.pool(_started))
 
 
 def names_gpu(component: Component) -> bool:

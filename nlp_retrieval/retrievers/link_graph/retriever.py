@@ -21,10 +21,10 @@ from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, offsets_of
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.registry import ByName, resolve_components
 from nlp_retrieval.core.components.trust_rules import may_set, reads_model
+from nlp_retrieval.core.context import stage
 from nlp_retrieval.core.explanation import Explanation, Step
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.segments import SegmentFolder
-from nlp_retrieval.core.measure import stage
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.ranking import scaled, top_k_positions
 from nlp_retrieval.core.search.composition import labelled

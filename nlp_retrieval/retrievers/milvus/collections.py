@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nlp_retrieval.core.candidates import Rows
+from nlp_retrieval.core.context import warn_of_cut
 from nlp_retrieval.core.index.items import ItemTable
-from nlp_retrieval.core.notes import warn_of_cut
 from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import ConfigurationError, EngineError, IndexDamagedError

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from core.engines import Brief, ListLoader, SplitAt, TermCount, TermShare, documents, terms
-from nlp_retrieval.core.measure import record_stages
+from nlp_retrieval.core.context import record_stages
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.search.joining import CombSUM, RawScore, ReciprocalRankFusion, WeightedSum
 from nlp_retrieval.core.search.searcher import Searcher

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from nlp_retrieval.benchmarks.benchmarker import Benchmarker
-from nlp_retrieval.core.measure import record_stages
+from nlp_retrieval.core.context import record_stages
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError, IndexMissingError, QueryError, RetrievalWarning, SourceError

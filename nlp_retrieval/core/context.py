@@ -1,0 +1,253 @@
+"""What a search or a build carries past code that is not its own: an engine, a processor or a reranker of any package.
+
+A :class:`SearchContext` says which stages run, who encodes, where notes and seconds are collected, and whether somebody still
+waits. Our own functions pass it on as an argument; what a plug-in calls (:func:`stage`, :func:`add_note`) finds it in one
+context variable. Threads see it if they run in a copy of the caller's context.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from threading import Event
+from typing import TYPE_CHECKING, Any, Protocol
+
+from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = [
+    "ENCODER_LIMIT",
+    "SearchContext",
+    "add_note",
+    "collected_notes",
+    "record_stages",
+    "search_context",
+    "stage",
+    "suppress_empty_notes",
+    "use_workers",
+    "warn_of_cut",
+]
+
+StageSeconds = dict[str, float]
+
+MOST_WORKERS = 4096
+ENCODER_LIMIT = "the encoder reads", "where the model can read more, raise max_length; or index smaller chunks"
+"""Limit and cure of encoders, for :func:`warn_of_cut`."""
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Workers that encode the passages of an index and compute the stages of a benchmark.
+
+    Args:
+        n: number of workers, of one core each; None for as many as the cluster has room for, or for none without a cluster.
+        ray: address of a Ray cluster, or ``auto`` for the one that this machine belongs to; None for processes of this machine.
+
+    Raises:
+        ConfigurationError: the number is below 1 or too large, or the address is invalid.
+    """
+
+    n: int | None = None
+    ray: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.n is not None and (isinstance(self.n, bool) or not isinstance(self.n, int) or not 1 <= self.n <= MOST_WORKERS):
+            raise ConfigurationError(
+                f"workers={self.n!r}: expected a whole number from 1 to {MOST_WORKERS:,}; each worker is a process that uses "
+                "one core, and 1 means no further process"
+            )
+        if self.ray is not None and (not isinstance(self.ray, str) or not self.ray.strip()):
+            raise ConfigurationError(f"ray={self.ray!r}: expected 'auto', or the address of a cluster such as '10.0.0.5:6379'")
+
+    @property
+    def elsewhere(self) -> bool:
+        """Return whether anything is encoded outside of this process."""
+        return self.ray is not None or (self.n or 1) > 1
+
+
+THIS_PROCESS = Workers()
+"""No workers: the caller encodes in this process."""
+
+
+class Closable(Protocol):
+    """A pool of workers that can be ended."""
+
+    def close(self) -> None:
+        """End them."""
+
+
+class WorkerLease:
+    """The workers of one call; started when they are first needed."""
+
+    def __init__(self, wanted: Workers) -> None:
+        self.wanted = wanted
+        self._pool: Closable | None = None
+
+    def pool(self, start: Callable[[Workers], Closable]) -> Closable:
+        """Return the pool of this call; if there is none yet, ``start`` starts it."""
+        if self._pool is None:
+            self._pool = start(self.wanted)
+        return self._pool
+
+    def close(self) -> None:
+        """End the workers."""
+        if self._pool is not None:
+            self._pool.close()
+            self._pool = None
+
+
+@dataclass(frozen=True)
+class SearchContext:
+    """The surroundings of a search or a build.
+
+    Args:
+        stages: the :class:`~nlp_retrieval.core.search.stages.Stages` that run its expensive steps; None to just compute.
+        encoded: encoder, queries and vectors of what this search has encoded; None if nothing is remembered.
+        notes: where its notes are collected; None to warn instead.
+        notes_empty: whether a search that finds nothing gets a note.
+        seconds: where the seconds of its stages are added up; None if nobody records them.
+        workers: the workers that encode; None for this process.
+        abandoned: set when nobody waits for the result any more; None if somebody always does.
+    """
+
+    stages: object | None = None
+    encoded: list[tuple[object, list[str], NDArray[Any]]] | None = None
+    notes: list[str] | None = None
+    notes_empty: bool = True
+    seconds: StageSeconds | None = None
+    workers: WorkerLease | None = None
+    abandoned: Event | None = None
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Add the seconds of the block to those of a stage."""
+        seconds = self.seconds
+        if seconds is None:
+            yield
+            return
+        begin = time.perf_counter()
+        try:
+            yield
+        finally:
+            seconds[name] = seconds.get(name, 0.0) + time.perf_counter() - begin
+
+
+_current: ContextVar[SearchContext] = ContextVar("nlp_retrieval", default=SearchContext())  # noqa: B039 -- it is frozen
+
+
+def search_context() -> SearchContext:
+    """Return the context of the running call."""
+    return _current.get()
+
+
+@contextmanager
+def changed_context(**changes: Any) -> Iterator[SearchContext]:
+    """Run the block in the current context with some fields changed."""
+    context = replace(_current.get(), **changes)
+    token = _current.set(context)
+    try:
+        yield context
+    finally:
+        _current.reset(token)
+
+
+# seconds by stage
+
+
+def stage(name: str) -> AbstractContextManager[None]:
+    """Mark a stage; its seconds are added to those of earlier runs of the same stage."""
+    return _current.get().stage(name)
+
+
+@contextmanager
+def record_stages() -> Iterator[StageSeconds]:
+    """Collect the seconds of every search inside the block by stage, in order of first appearance."""
+    seconds: StageSeconds = {}
+    with changed_context(seconds=seconds):
+        yield seconds
+
+
+# Notes: what was skipped or found nothing, and what to do about it. Python and the command line show them as warnings;
+# services collect them and send them with the answer.
+
+
+def add_note(note: str, stacklevel: int = 2) -> None:
+    """Add a note to the collected ones, or warn.
+
+    Args:
+        note: a sentence or two.
+        stacklevel: as of ``warnings.warn``, counted from the caller.
+    """
+    notes = _current.get().notes
+    if notes is None:
+        warnings.warn(note, RetrievalWarning, stacklevel=stacklevel + 1)
+    elif note not in notes:
+        notes.append(note)
+
+
+def warn_of_cut(retriever: str, n_cut: int, n_texts: int, limit: str, cure: str, what: str = "passages") -> None:
+    """Warn that the rest of long texts is ignored; do nothing if no text was cut.
+
+    Args:
+        retriever: name of the retriever.
+        n_cut: how many texts were cut.
+        n_texts: total number of texts.
+        limit: the limit that they exceed.
+        cure: the suggested fix.
+        what: description of the texts.
+    """
+    if n_cut:
+        add_note(
+            f"{retriever}: {n_cut:,} of {n_texts:,} {what} are longer than {limit}; the rest of each is left out ({cure})", 3
+        )
+
+
+@contextmanager
+def collected_notes() -> Iterator[list[str]]:
+    """Collect the notes of searches inside the block, in this thread, instead of warning."""
+    notes: list[str] = []
+    with changed_context(notes=notes):
+        yield notes
+
+
+@contextmanager
+def suppress_empty_notes() -> Iterator[None]:
+    """Suppress notes about searches inside the block that find nothing: the caller reports it."""
+    with changed_context(notes_empty=False):
+        yield
+
+
+# vectors of queries, of which several parts of a retriever may search with the same
+
+
+@contextmanager
+def encoding_once() -> Iterator[None]:
+    """Let the searches inside the block encode the same queries with the same encoder only once."""
+    if _current.get().encoded is not None:
+        yield
+        return
+    with changed_context(encoded=[]):
+        yield
+
+
+# workers
+
+
+@contextmanager
+def use_workers(wanted: Workers) -> Iterator[None]:
+    """Let these workers encode the passages of everything built inside the block, and end them afterwards."""
+    if not wanted.elsewhere:
+        yield
+        return
+    lease = WorkerLease(wanted)
+    try:
+        with changed_context(workers=lease):
+            yield
+    finally:
+        lease.close()
