@@ -30,11 +30,11 @@ from nlp_retrieval.lm.endpoint import (
     LIMIT_RULES,
     LIMITS,
     REQUIRED,
-    Endpoint,
     EndpointCalls,
     EndpointComponent,
     EndpointKey,
     ModelAddress,
+    ModelEndpoint,
     check_url,
     side_by_side,
 )
@@ -359,7 +359,7 @@ class HttpEncoder(EndpointEncoder):
         normalize: bool = True,
         max_characters: Annotated[int, Field(ge=1)] | None = None,
         batch_size: Annotated[int, Field(ge=1, le=2048)] = 64,
-        endpoint: Endpoint = DEFAULT_ENDPOINT,
+        endpoint: ModelEndpoint = DEFAULT_ENDPOINT,
         cache_dir: str | Path | None = None,
         **_: Any,
     ) -> None:
@@ -417,7 +417,7 @@ class OpenAIEncoder(EndpointEncoder):
         normalize: bool = True,
         max_characters: Annotated[int, Field(ge=1)] | None = None,
         batch_size: Annotated[int, Field(ge=1, le=2048)] = 128,
-        endpoint: Endpoint = DEFAULT_ENDPOINT,
+        endpoint: ModelEndpoint = DEFAULT_ENDPOINT,
         cache_dir: str | Path | None = None,
         **_: Any,
     ) -> None:

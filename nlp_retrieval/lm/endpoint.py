@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 # The settings of an endpoint, and their place among the parameters of a component.
 
 
-class Endpoint(BaseModel):
+class ModelEndpoint(BaseModel):
     """The server of a model: its address, its key, and the limits of requests to it.
 
-    Components that ask a server take it as ``endpoint=Endpoint(...)``, or each field as a parameter of its own, as in YAML.
+    Components that ask a server take it as ``endpoint=``, or each field as a parameter of its own, as in YAML.
     Fields that are not set keep the component's defaults. Both are recorded as single parameters.
 
     Args:
@@ -70,10 +70,10 @@ class Endpoint(BaseModel):
     max_calls: Annotated[int, Field(ge=0)] | None = None
 
 
-DEFAULT_ENDPOINT = Endpoint()
+DEFAULT_ENDPOINT = ModelEndpoint()
 
 LIMITS = ("calls_at_once", "calls_per_minute", "retries", "backoff", "timeout", "max_calls")
-"""The fields of an :class:`Endpoint` that all components with an endpoint have, but for those in their ``without``."""
+"""The fields of a :class:`ModelEndpoint` that all components with an endpoint have, but for those in their ``without``."""
 
 LIMIT_RULES = may_set(*LIMITS, api_key_env=given("send the key in the environment variable"))
 
@@ -82,15 +82,15 @@ REQUIRED: Any = object()
 
 
 class EndpointComponent(Component):
-    """Base of components that ask a server. The parameter ``endpoint`` of ``__init__`` stands for the fields of an Endpoint.
+    """Base of components that ask a server: ``endpoint`` in ``__init__`` stands for the fields of a ModelEndpoint.
 
-    Callers pass an :class:`Endpoint` or its fields; signature, help and configuration have the fields alone.
+    Callers pass a :class:`ModelEndpoint` or its fields; signature, help and configuration have the fields alone.
     """
 
     without: ClassVar[frozenset[str]] = frozenset()
     """Fields that the component does not have."""
 
-    endpoint: Endpoint
+    endpoint: ModelEndpoint
     api_key_env: str | None
     calls_at_once: int
     calls_per_minute: int | None
@@ -104,17 +104,17 @@ class EndpointComponent(Component):
         if "__init__" in vars(cls) and "endpoint" in inspect.signature(cls.__init__).parameters:
             limits = [name for name in LIMITS if name not in cls.without]
             cls.__init__ = _with_fields(cls.__init__, limits)  # type: ignore[method-assign]
-            pages = inspect.getdoc(Endpoint) or ""
+            pages = inspect.getdoc(ModelEndpoint) or ""
             described = [re.search(rf"^    {name}:.*(\n {{8}}.*)*", pages, re.MULTILINE) for name in limits]
             lines = "\n".join(match[0] for match in described if match)
             cls.__doc__ = re.sub(r"(?m)^    endpoint:.*$", lambda _: lines, inspect.cleandoc(cls.__doc__ or ""))
 
-    def __new__(cls, *args: Any, endpoint: Endpoint | None = None, **kwargs: Any) -> Self:
+    def __new__(cls, *args: Any, endpoint: ModelEndpoint | None = None, **kwargs: Any) -> Self:
         """Check the arguments; the fields of ``endpoint`` are arguments like the others."""
         return super().__new__(cls, *args, **_joined(cls, endpoint, kwargs))
 
 
-def _joined(owner: type, endpoint: Endpoint | None, arguments: dict[str, Any]) -> dict[str, Any]:
+def _joined(owner: type, endpoint: ModelEndpoint | None, arguments: dict[str, Any]) -> dict[str, Any]:
     fields = {} if endpoint is None else endpoint.model_dump(exclude_unset=True)
     twice = sorted(fields.keys() & arguments.keys())
     if twice:
@@ -125,7 +125,7 @@ def _joined(owner: type, endpoint: Endpoint | None, arguments: dict[str, Any]) -
 def _with_fields(init: Callable[..., None], limits: Sequence[str]) -> Callable[..., None]:
     """Return a constructor with parameters for the limits in the place of its parameter ``endpoint``."""
     declared = inspect.signature(init)
-    hints = get_type_hints(Endpoint, include_extras=True)
+    hints = get_type_hints(ModelEndpoint, include_extras=True)
     parameters: list[inspect.Parameter] = []
     for name, parameter in declared.parameters.items():
         if name == "endpoint":
@@ -139,14 +139,14 @@ def _with_fields(init: Callable[..., None], limits: Sequence[str]) -> Callable[.
     signature = inspect.Signature(parameters, return_annotation=None)
 
     @functools.wraps(init)
-    def constructor(self: EndpointComponent, *args: Any, endpoint: Endpoint | None = None, **kwargs: Any) -> None:
+    def constructor(self: EndpointComponent, *args: Any, endpoint: ModelEndpoint | None = None, **kwargs: Any) -> None:
         bound = signature.bind(self, *args, **_joined(type(self), endpoint, kwargs))
         bound.apply_defaults()
         values = dict(list(bound.arguments.items())[1:])
         chosen = {limit: values.pop(limit) for limit in limits}
         self.__dict__.update(chosen)
         address = {name: values[name] for name in ("base_url", "api_key_env") if name in values}
-        init(self, **values, endpoint=Endpoint(**address, **chosen))
+        init(self, **values, endpoint=ModelEndpoint(**address, **chosen))
 
     constructor.__signature__ = signature  # type: ignore[attr-defined]
     constructor.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters[1:]}
@@ -365,7 +365,7 @@ class LimitedCalls:
         counter: the model's own count.
     """
 
-    def __init__(self, endpoint: Endpoint, counter: CallCounter) -> None:
+    def __init__(self, endpoint: ModelEndpoint, counter: CallCounter) -> None:
         self.endpoint, self.counter = endpoint, counter
         self._lock = Lock()
         self._next = 0.0
@@ -438,7 +438,7 @@ class EndpointCalls:
         counter: the model's own count.
     """
 
-    def __init__(self, address: ModelAddress, endpoint: Endpoint, counter: CallCounter) -> None:
+    def __init__(self, address: ModelAddress, endpoint: ModelEndpoint, counter: CallCounter) -> None:
         self._address, self._calls = address, LimitedCalls(endpoint, counter)
         self._lock = Lock()
         self._client: httpx2.Client | None = None

@@ -21,10 +21,10 @@ from nlp_retrieval.lm.counting import CallCounter, CallCounts
 from nlp_retrieval.lm.endpoint import (
     LIMIT_RULES,
     REQUIRED,
-    Endpoint,
     EndpointComponent,
     EndpointKey,
     LimitedCalls,
+    ModelEndpoint,
     refuse_secret_url,
 )
 
@@ -36,7 +36,7 @@ _REASONING_MODEL = re.compile(r"(?:o[1-9]|gpt-5(?:\.\d+)*(?!-chat))(?:-.*)?", re
 _LEAST_FOR_REASONING = 16_000
 """Smallest ``max_tokens`` that DSPy accepts for OpenAI's reasoning models, whose thoughts count."""
 
-_ENDPOINT = Endpoint(calls_at_once=8)
+_ENDPOINT = ModelEndpoint(calls_at_once=8)
 
 
 class LanguageModel(EndpointComponent):
@@ -77,7 +77,7 @@ class LanguageModel(EndpointComponent):
         api_key_env: str | None = None,
         temperature: Annotated[float, Field(ge=0, le=2)] | None = 0.0,
         max_tokens: Annotated[int, Field(ge=1)] | None = 512,
-        endpoint: Endpoint = _ENDPOINT,
+        endpoint: ModelEndpoint = _ENDPOINT,
         give_up_after: Annotated[int, Field(ge=1)] = 10,
         cache_dir: str | Path | None = None,
         **_: Any,

@@ -22,11 +22,11 @@ from nlp_retrieval.lm.endpoint import (
     LIMIT_RULES,
     LIMITS,
     REQUIRED,
-    Endpoint,
     EndpointCalls,
     EndpointComponent,
     EndpointKey,
     ModelAddress,
+    ModelEndpoint,
     check_url,
     side_by_side,
 )
@@ -141,7 +141,7 @@ class HttpReranker(EndpointComponent, BaseReranker):
         api_key_env: str | None = None,
         max_characters: Annotated[int, Field(ge=1)] | None = None,
         documents_per_call: Annotated[int, Field(ge=1, le=1000)] = 100,
-        endpoint: Endpoint = DEFAULT_ENDPOINT,
+        endpoint: ModelEndpoint = DEFAULT_ENDPOINT,
         blend: Blend = "replace",
         **_: Any,
     ) -> None:
