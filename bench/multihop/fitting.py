@@ -14,7 +14,7 @@ from nlp_retrieval import SearchableItem
 from nlp_retrieval.core import ItemTable
 from nlp_retrieval.core.components.interfaces import BaseQueryLoader
 from nlp_retrieval.core.search.searcher import Searcher
-from nlp_retrieval.loaders.beir import BeirLoader
+from nlp_retrieval.loaders.datasets import BeirLoader
 from nlp_retrieval.retrievers import BaseLinkExtractor, Links, LinkSentence, SharedEntities, TitleMentions
 from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
 from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever

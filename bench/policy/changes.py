@@ -25,8 +25,8 @@ from nlp_retrieval import BeirLoader, Bm25sRetriever, FaissRetriever, Query, Sea
 from nlp_retrieval.core import BaseRetriever
 from nlp_retrieval.core.index.generation import Generation, open_generation
 from nlp_retrieval.policy import HopRetriever
-from nlp_retrieval.systems.policy.relations.relation import RELATION_TYPES
-from nlp_retrieval.systems.policy.relations.structure import EDITED
+from nlp_retrieval.systems.policy.hop.relation import RELATION_TYPES
+from nlp_retrieval.systems.policy.hop.versions import EDITED
 
 _LARGEST = "Ethiopia"
 _K, _FOLDS = 10, 5

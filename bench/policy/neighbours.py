@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval import BeirLoader
-from nlp_retrieval.systems.policy.relations import neighbours
-from nlp_retrieval.systems.policy.relations.neighbours import Pairs, neighbours_before
+from nlp_retrieval.systems.policy.hop import neighbours
+from nlp_retrieval.systems.policy.hop.neighbours import Pairs, neighbours_before
 
 DIMENSION, OF_A_COUNTRY, ACROSS, LEAST, SAMPLED = 384, 100, 5, 0.6, 500
 _WORDS = 2**15

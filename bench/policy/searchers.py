@@ -20,7 +20,7 @@ from nlp_retrieval import (
 from nlp_retrieval.encoders import train_word_vectors
 from nlp_retrieval.policy import HopRetriever
 from nlp_retrieval.rerankers.multi_signal.signals import SIGNALS
-from nlp_retrieval.systems.policy.hop.settings import RELATION_WEIGHTS
+from nlp_retrieval.systems.policy.hop.retriever import RELATION_WEIGHTS
 
 FEEDBACK = "feedback"
 SUM = "signals, weights as described"

@@ -36,7 +36,7 @@ from nlp_retrieval.errors import (
     RetrievalWarning,
     install,
 )
-from nlp_retrieval.text.stems import Stems, stems_of_language
+from nlp_retrieval.text.words import Stems, stems_of_language
 
 # Files of word vectors: word2vec's text and binary forms, GloVe's text, and a folder of our own; none of them is code.
 #

@@ -20,8 +20,8 @@ from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.errors import EngineError, QueryError
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.lm.reading import read_line
-from nlp_retrieval.text.fence import fenced
-from nlp_retrieval.text.item_sentences import item_sentence_spans
+from nlp_retrieval.text.printing import fenced
+from nlp_retrieval.text.sentences import item_sentence_spans
 
 # The interface of answerers: from questions and their passages to answers that cite these passages.
 

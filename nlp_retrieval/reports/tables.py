@@ -13,9 +13,19 @@ from typing import Any
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.errors import ConfigurationError, nearest
 from nlp_retrieval.evaluation.measure import LABELS
-from nlp_retrieval.reports.columns import ANSWER_COLUMNS, COST, COST_COLUMNS, LANGUAGE_MODEL_COLUMNS, Column, family_label
-from nlp_retrieval.reports.marks import DAGGERS, NO_VERDICT, NOTHING_TO_FIND
-from nlp_retrieval.reports.pareto import MARK, TIE
+from nlp_retrieval.reports.figures import (
+    ANSWER_COLUMNS,
+    COST,
+    COST_COLUMNS,
+    DAGGERS,
+    LANGUAGE_MODEL_COLUMNS,
+    MARK,
+    NO_VERDICT,
+    NOTHING_TO_FIND,
+    TIE,
+    Column,
+    family_label,
+)
 from nlp_retrieval.reports.view import QueryGroup, ReportView, Row, view_of
 from nlp_retrieval.text.printing import printable
 

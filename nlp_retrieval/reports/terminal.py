@@ -18,12 +18,21 @@ from nlp_retrieval.benchmarks.plans import Plan
 from nlp_retrieval.evaluation.changed_queries import ChangedQuery
 from nlp_retrieval.evaluation.ranking_difference import HitDifference, MissedGold, QueryDifference, Seen, SignalMove
 from nlp_retrieval.evaluation.rankings import RunLists
-from nlp_retrieval.reports.columns import ABSENT, Column, family_label
-from nlp_retrieval.reports.marks import NO_VERDICT, NOTHING_TO_FIND, SIGNS, TRIANGLES
-from nlp_retrieval.reports.notes import CALLS_AND_TOKENS, counted
-from nlp_retrieval.reports.pareto import ASCII_MARK, ASCII_TIE, MARK, TIE
+from nlp_retrieval.reports.figures import (
+    ABSENT,
+    ASCII_MARK,
+    ASCII_TIE,
+    MARK,
+    NO_VERDICT,
+    NOTHING_TO_FIND,
+    SIGNS,
+    TIE,
+    TRIANGLES,
+    Column,
+    family_label,
+)
 from nlp_retrieval.reports.snippets import pieces, shared_spans, snippet
-from nlp_retrieval.reports.view import Cell, ReportView
+from nlp_retrieval.reports.view import CALLS_AND_TOKENS, Cell, ReportView, counted
 from nlp_retrieval.text.printing import printable
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from nlp_retrieval.core.search.reranker import Blend
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.lm.reading import LONGEST_ANSWER
-from nlp_retrieval.text.fence import fenced
+from nlp_retrieval.text.printing import fenced
 
 # Reading an order of passages from a model's answer, and repairing it: no passage is lost or added.
 

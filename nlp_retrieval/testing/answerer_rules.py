@@ -12,7 +12,7 @@ from nlp_retrieval.lm.answering import BaseAnswerer, title_of
 from nlp_retrieval.testing.component_rules import ComponentRules
 from nlp_retrieval.testing.samples import ITEMS, QUERIES, SILENT
 from nlp_retrieval.testing.verdict import broken, in_threads, shown, without_warnings
-from nlp_retrieval.text.item_sentences import item_sentence_spans
+from nlp_retrieval.text.sentences import item_sentence_spans
 
 Asked = tuple[str, list[SearchableItem]]
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from nlp_retrieval.core.unicode_forms import normalize
-from nlp_retrieval.text.fence import is_unseen
+from nlp_retrieval.text.printing import is_unseen
 from nlp_retrieval.text.sentences import sentences_of
 
 __all__ = ["FoldedText", "fold", "located", "places_of", "sentences_around"]

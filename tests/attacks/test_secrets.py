@@ -30,8 +30,7 @@ from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.secrets import HIDDEN, is_secret_name, read_variable, without_secrets
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, SourceError
 from nlp_retrieval.lm.language_model import LanguageModel
-from nlp_retrieval.loaders.connection import hide_secrets, scrub
-from nlp_retrieval.loaders.database import DatabaseLoader
+from nlp_retrieval.loaders.database import DatabaseLoader, hide_secrets, scrub
 from nlp_retrieval.reports.write import write_run_files
 
 from .conftest import Tally

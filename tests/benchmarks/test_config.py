@@ -30,7 +30,7 @@ from nlp_retrieval.benchmarks.halving import Halving
 from nlp_retrieval.errors import ConfigurationError, InputError, SourceError
 from nlp_retrieval.processors.clauses import ClauseSplit
 from nlp_retrieval.reports import MlflowLogger, TensorboardLogger, WandbLogger
-from nlp_retrieval.reports.tracking.loggers import loggers_of
+from nlp_retrieval.reports.trackers import loggers_of
 
 MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 

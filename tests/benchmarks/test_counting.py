@@ -24,7 +24,7 @@ from nlp_retrieval.errors import ConfigurationError, GoldError, OutputError, Ret
 from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator
 from nlp_retrieval.evaluation.own_ids import same_text
 from nlp_retrieval.reports.tables import latex_table, markdown_table
-from nlp_retrieval.reports.tracking.mlflow import _names
+from nlp_retrieval.reports.trackers import _names
 from nlp_retrieval.reports.view import view_of
 from nlp_retrieval.reports.write import check_run_output, write_run_files
 

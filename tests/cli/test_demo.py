@@ -15,7 +15,7 @@ from nlp_retrieval.benchmarks.config import read_benchmark_config
 from nlp_retrieval.cli.demo import CLAIM, check_language_model, shipped_claims, write_demo
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.lm.language_model import LanguageModel
-from nlp_retrieval.loaders.beir import BeirLoader
+from nlp_retrieval.loaders.datasets import BeirLoader
 from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition
 from nlp_retrieval.rerankers.overlap import OverlapReranker
 from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever

@@ -18,7 +18,7 @@ from nlp_retrieval import Benchmarker, Gold, OverlapReranker, Query, Searcher
 from nlp_retrieval.benchmarks.runs.folder import is_run_folder, read_run_folder
 from nlp_retrieval.benchmarks.stages.store import Entry, StageStore
 from nlp_retrieval.errors import RetrievalWarning
-from nlp_retrieval.reports.wandb import Ledger
+from nlp_retrieval.reports.trackers import Ledger
 from nlp_retrieval.reports.write import write_run_files
 
 UNFINISHED = "no finished run"

@@ -44,7 +44,7 @@ from nlp_retrieval.encoders.endpoint import KeptVectors
 from nlp_retrieval.errors import IndexDamagedError, ModelError, RetrievalError, RetrievalWarning, SourceError
 from nlp_retrieval.evaluation.ranking_files import GOLD, HITS, PASSAGES, QUERIES, read_lists, read_retrievers
 from nlp_retrieval.lm.answers import AnswerStore
-from nlp_retrieval.reports.wandb import Ledger
+from nlp_retrieval.reports.trackers import Ledger
 from nlp_retrieval.retrievers.colbert.files import open_files as open_colbert
 from nlp_retrieval.retrievers.link_graph.store.added_links import open_added_links
 from nlp_retrieval.retrievers.link_graph.store.link_graph import LinkGraph

@@ -21,17 +21,13 @@ from nlp_retrieval.evaluation.trec import read_run, write_qrels, write_run
 from nlp_retrieval.lm.answering import as_answer, read_answer, shown_passage
 from nlp_retrieval.lm.programs import read_program
 from nlp_retrieval.lm.reading import read_object, read_passage, read_phrases, unwrapped
-from nlp_retrieval.loaders.beir import BeirLoader
+from nlp_retrieval.loaders.arrow import ParquetLoader
 from nlp_retrieval.loaders.chunking import ChunkingLoader
-from nlp_retrieval.loaders.files import read_lines
-from nlp_retrieval.loaders.hotpotqa import HotpotqaLoader
-from nlp_retrieval.loaders.hover import HoverLoader
-from nlp_retrieval.loaders.json_list import read_json_list
-from nlp_retrieval.loaders.jsonl import JsonlLoader
-from nlp_retrieval.loaders.queries.judgements import read_judgements
-from nlp_retrieval.loaders.queries.topics import TopicsLoader
-from nlp_retrieval.loaders.tables.delimited import CsvLoader
-from nlp_retrieval.loaders.tables.parquet import ParquetLoader
+from nlp_retrieval.loaders.datasets import BeirLoader, HotpotqaLoader, HoverLoader
+from nlp_retrieval.loaders.files import read_json_list, read_lines
+from nlp_retrieval.loaders.judgements import read_judgements
+from nlp_retrieval.loaders.tables import CsvLoader, JsonlLoader
+from nlp_retrieval.loaders.topics import TopicsLoader
 from nlp_retrieval.processors.clauses import ClauseSplit
 from nlp_retrieval.processors.entity_phrases import EntityPhrases
 from nlp_retrieval.rerankers.endpoint import read_scores

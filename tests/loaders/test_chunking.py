@@ -18,7 +18,7 @@ from nlp_retrieval.core.components.interfaces import BaseLoader
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ConfigurationError, ItemError
 from nlp_retrieval.loaders.chunking import ChunkingLoader
-from nlp_retrieval.loaders.jsonl import JsonlLoader
+from nlp_retrieval.loaders.tables import JsonlLoader
 
 
 class OneItem(BaseLoader):

@@ -33,7 +33,7 @@ from nlp_retrieval.errors import ConfigurationError, GoldError, RetrievalWarning
 from nlp_retrieval.evaluation.own_ids import OwnIds, own_ids_of_lists, without_own
 from nlp_retrieval.evaluation.rankings import Listing, ListsBuilder, Ranking, RunLists
 from nlp_retrieval.evaluation.trec import Run, read_run
-from nlp_retrieval.loaders.queries.judgements import read_judgements, with_matched_numbers
+from nlp_retrieval.loaders.judgements import read_judgements, with_matched_numbers
 
 QRELS = "qrels.txt"
 

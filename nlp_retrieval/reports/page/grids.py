@@ -15,7 +15,7 @@ from typing import Any
 
 from nlp_retrieval.benchmarks.grid import labels_of, value_key
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
-from nlp_retrieval.reports.page.drawing import finite
+from nlp_retrieval.reports.page.charts import finite
 
 _FULL, _OUTSIDE, _RARE = 0.6, 0.25, 0.25
 _MOST = 1000

@@ -32,7 +32,7 @@ from nlp_retrieval.rerankers.multi_signal.quantities import AskedNumbers, Number
 from nlp_retrieval.rerankers.multi_signal.signals import SIGNALS, weighted_mean
 from nlp_retrieval.rerankers.multi_signal.texts import AnalysedTexts, ListedPassages, PassageSource, Rarity, TablePassages
 from nlp_retrieval.text.mentions import FUNCTION_WORDS
-from nlp_retrieval.text.stems import Stems, stems_of_language
+from nlp_retrieval.text.words import Stems, stems_of_language
 
 # The fuzzy signal: words of a passage that resemble those of the query, such as misspelt, inflected or compound ones.
 

@@ -29,7 +29,7 @@ from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.loaders.connection import hide_secrets
+from nlp_retrieval.loaders.database import hide_secrets
 from nlp_retrieval.retrievers.milvus.client import MilvusConnections
 from nlp_retrieval.retrievers.milvus.collections import check_collection, make_collection, stored_vectors
 from nlp_retrieval.retrievers.milvus.embedded import EMBEDDED, MilvusLiteServer

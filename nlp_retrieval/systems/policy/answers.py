@@ -1,30 +1,142 @@
-"""File of one subject: the questions, the passages that answer them, and the value of each signal for these.
+"""File of answers about one subject: its form, how it is written and read, and the report of a run.
 
-``docs/policy-answers.schema.json`` describes it. A signal that could not be computed is null, never 0.
+``docs/policy-answers.schema.json`` gives the form as a JSON schema. A signal that could not be computed is null, never 0.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from nlp_retrieval import Explanation, RetrievalResult, SearchableItem
 from nlp_retrieval.core import read_json_file
-from nlp_retrieval.systems.policy.schema import AnswerFile
+from nlp_retrieval.errors import SourceError
 
-__all__ = [
-    "SIGNAL_FIELDS",
-    "Answers",
-    "chunk_of",
-    "combined_score",
-    "document_of",
-    "read_answers",
-    "to_json",
-]
+_Score = Annotated[float, Field(allow_inf_nan=False)]
+_CLOSED = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class ChunkMatch(BaseModel):
+    """Match of a keyword or pattern in the content of a passage; offsets count characters."""
+
+    model_config = _CLOSED
+
+    group: str
+    begin: Annotated[int, Field(ge=0)]
+    end: Annotated[int, Field(ge=0)]
+    text: str
+
+
+class ChainStep(BaseModel):
+    """One relation of a chain, from one passage to another."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", strict=True)
+
+    source: str
+    target: str
+    kind: str
+    sentence: str = ""
+    mention: str = ""
+
+
+class RelationChain(BaseModel):
+    """Path to a passage: the start of the walk, and the relations from there."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", strict=True)
+
+    first: str
+    origin: str
+    strength: _Score
+    steps: list[ChainStep]
+
+
+class AnswerChunk(BaseModel):
+    """A passage that answers a question. A signal that could not be computed is null."""
+
+    model_config = _CLOSED
+
+    id: str
+    content: str
+    combined_score: _Score
+    transformer_similarity: _Score | None
+    word2vec_similarity: _Score | None
+    regex_score: _Score | None
+    fuzzy_score: _Score | None
+    score: _Score
+    title: str
+    document: str
+    metadata: dict[str, JsonValue]
+    signals: dict[str, _Score]
+    matches: list[ChunkMatch]
+    chain: RelationChain | None = None
+
+
+class AnswerList(BaseModel):
+    """The passages that one method found for a question, best first."""
+
+    model_config = _CLOSED
+
+    chunk_count: Annotated[int, Field(ge=0)]
+    top_k_chunks: list[AnswerChunk]
+
+
+class QuestionAnswer(BaseModel):
+    """A question with its passages: of one method, or, where both were asked for, of each under its name."""
+
+    model_config = _CLOSED
+
+    question_number: Annotated[int, Field(ge=1)]
+    question: str
+    chunk_count: Annotated[int, Field(ge=0)] | None = None
+    top_k_chunks: list[AnswerChunk] | None = None
+    vector: AnswerList | None = None
+    hop: AnswerList | None = None
+
+    def lists(self, retrieval_method: str) -> dict[str, list[AnswerChunk]]:
+        """Return the passages by method.
+
+        Args:
+            retrieval_method: of the file, which names the method where there is one.
+        """
+        if self.top_k_chunks is not None:
+            return {retrieval_method: self.top_k_chunks}
+        named = {"vector_similarity": self.vector, "graph_hop": self.hop}
+        return {name: found.top_k_chunks for name, found in named.items() if found is not None}
+
+
+class AnswerMetadata(BaseModel):
+    """Subject, date and settings. The subject is also under the profile's own name for it, such as ``country``."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", strict=True)
+
+    timestamp: str
+    total_questions: Annotated[int, Field(ge=0)]
+    retrieval_method: str
+    subject: str
+    subject_field: str
+    profile: str
+    passages: Annotated[int, Field(ge=0)]
+    top_k: Annotated[int, Field(ge=1)]
+    min_similarity: _Score | None
+    n_per_document: int | None
+    keywords: bool
+    where: dict[str, Any] | None
+    fingerprint: str
+
+
+class AnswerFile(BaseModel):
+    """All answers about one subject."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, title="Answers of a policy study about one subject")
+
+    metadata: AnswerMetadata
+    questions: dict[Annotated[str, Field(pattern=r"^question_\d+$")], QuestionAnswer]
+
 
 Answers = dict[str, Any]
 """A file of answers, as JSON values."""
@@ -104,3 +216,52 @@ def read_answers(path: Path) -> Answers | None:
 def to_json(answers: Answers) -> bytes:
     """Return the bytes of a file of answers."""
     return (json.dumps(answers, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+@dataclass(frozen=True)
+class StudyReport:
+    """A finished run of a study.
+
+    Args:
+        output: the folder.
+        files: the file of each subject of the run, by name.
+        present: these, and those of earlier runs over the same index with the same profile and settings.
+        questions: numbers of the questions of the run.
+        answered: subjects answered in this run.
+        kept: subjects with existing answers from the same index, profile and settings.
+        replaced: subjects of the run whose file held answers of other settings, or was damaged.
+        seconds: duration of the run.
+    """
+
+    output: Path
+    files: dict[str, Path]
+    present: dict[str, Path]
+    questions: tuple[int, ...]
+    answered: tuple[str, ...]
+    kept: tuple[str, ...]
+    replaced: tuple[str, ...]
+    seconds: float
+
+    def answers(self) -> Iterator[AnswerFile]:
+        """Yield the answers of each subject of the run, from its file.
+
+        Raises:
+            SourceError: a file was removed or damaged since.
+        """
+        return self._read(self.files)
+
+    def everything(self) -> Iterator[AnswerFile]:
+        """Yield the answers of all subjects of the study, from this and earlier runs.
+
+        Raises:
+            SourceError: a file was removed or damaged since.
+        """
+        return self._read(self.present)
+
+    @staticmethod
+    def _read(files: dict[str, Path]) -> Iterator[AnswerFile]:
+        for path in files.values():
+            answers = read_answers(path)
+            if answers is None:
+                raise SourceError(f"{path} holds no answers any more; run the study again")
+            yield AnswerFile.model_validate(answers)

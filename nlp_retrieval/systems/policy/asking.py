@@ -1,24 +1,208 @@
-"""Search for passages of one subject that answer questions: filtered within the search, then cut by score and document."""
+"""One subject's questions: settings, subjects of an index, and search for passages that answer.
+
+The filter of a subject is applied within the search; the hits are then cut by score and document.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import logging
+import math
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from difflib import get_close_matches
+from typing import Any, Literal, NamedTuple, Protocol, get_args, runtime_checkable
 
 from nlp_retrieval import Explanation, RetrievalResult, Searcher
-from nlp_retrieval.core import BaseSearcher
-from nlp_retrieval.errors import RetrievalWarning
+from nlp_retrieval.core import BaseSearcher, ItemTable, canonical_json, check_k, parse_filter
+from nlp_retrieval.errors import ConfigurationError, QueryError, RetrievalWarning, nearest
 from nlp_retrieval.rerankers import ProfileQuestion
 from nlp_retrieval.systems.policy.answers import chunk_of, combined_score, document_of
-from nlp_retrieval.systems.policy.hop.changes import change_asked
+from nlp_retrieval.systems.policy.hop.ranking import change_asked
 from nlp_retrieval.systems.policy.log import note
-from nlp_retrieval.systems.policy.settings import StudySettings
+from nlp_retrieval.text import printable
 
-__all__ = ["Asked", "AskedText", "all_hits", "asked", "asked_text", "cut", "warn_of_limits"]
+Method = Literal["vector", "hop", "both"]
+
+METHODS: dict[Method, str] = {
+    "vector": "vector_similarity",
+    "hop": "graph_hop",
+    "both": "vector_similarity+graph_hop",
+}
+"""Names of the methods in the files."""
+
+FORMAT = 1
+"""Version of the files' format, raised whenever the same settings give other files."""
+
+
+def check_method(method: object) -> Method:
+    """Return a method.
+
+    Raises:
+        ConfigurationError: there is no such method.
+    """
+    known: tuple[Method, ...] = get_args(Method)
+    for one in known:
+        if method == one:
+            return one
+    raise ConfigurationError(f"there is no method {method!r}; {nearest(str(method), known)}")
+
+
+def both_filters(one: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """Return the conjunction of two filters; None passes everything."""
+    if one is None or other is None:
+        return other if one is None else one
+    return {"and": [dict(one), dict(other)]}
+
+
+@dataclass(frozen=True)
+class StudySettings:
+    """Settings for the questions of a study.
+
+    Args:
+        method: by the signals of each passage (``vector``), along relations (``hop``), or both, each with its own list.
+        top_k: at most this many passages for a question.
+        min_similarity: passages below this combined score, 0..1, are left out; None: none is.
+        n_per_document: at most this many passages of one document; None: any number.
+        keywords: whether a question's own keywords are added to the query.
+        where: a further filter, in addition to that of the subject.
+
+    Raises:
+        ConfigurationError: a value is out of its range.
+        QueryError: ``top_k`` or ``n_per_document`` is not a positive integer, or ``where`` is not a filter.
+    """
+
+    method: Method = "vector"
+    top_k: int = 20
+    min_similarity: float | None = None
+    n_per_document: int | None = None
+    keywords: bool = True
+    where: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        check_method(self.method)
+        check_k(self.top_k, "top_k")
+        if self.n_per_document is not None:
+            check_k(self.n_per_document, "n_per_document")
+        least = self.min_similarity
+        if least is not None and (isinstance(least, bool) or not math.isfinite(least) or not 0 <= least <= 1):
+            raise ConfigurationError(f"min_similarity is {least!r}; it is compared with scores, so give a number from 0 to 1")
+        if self.where is not None:
+            parse_filter(self.where)
+
+    @property
+    def methods(self) -> tuple[Literal["vector", "hop"], ...]:
+        """Return the methods of each question's lists."""
+        return ("vector", "hop") if self.method == "both" else (self.method,)
+
+    def filter_for(self, field: str, subject: str) -> dict[str, Any]:
+        """Return the filter that finds the passages of a subject, and no others.
+
+        Args:
+            field: metadata that names the subject.
+            subject: its name.
+
+        Raises:
+            QueryError: the subject has no name.
+        """
+        if not subject.strip():
+            raise QueryError(f"the {field} to ask about has no name; leave it out to ask about all")
+        alone = {f"metadata.{field}": subject}
+        return alone if self.where is None else {"and": [alone, dict(self.where)]}
+
+    def fingerprint(self, *parts: object) -> str:
+        """Return a fingerprint that is the same for the same answers.
+
+        Args:
+            parts: further inputs, as JSON values: index, profile, searchers.
+        """
+        whole = {
+            "format": FORMAT,
+            "method": self.method,
+            "top_k": self.top_k,
+            "min_similarity": self.min_similarity,
+            "n_per_document": self.n_per_document,
+            "keywords": self.keywords,
+            "where": None if self.where is None else dict(self.where),
+            "parts": list(parts),
+        }
+        return hashlib.sha256(canonical_json(whole).encode()).hexdigest()
+
+
+_LISTED = 40
+
+
+def subjects_of(items: ItemTable, field: str) -> dict[str, int]:
+    """Return the number of passages of each subject, by name.
+
+    A passage with a list as its value belongs to each of them. Passages without a value are counted in a warning: no question
+    finds them.
+
+    Args:
+        items: of the index.
+        field: metadata that names the subject.
+
+    Raises:
+        QueryError: no passage has a string there.
+    """
+    counts: Counter[str] = Counter()
+    keys: set[str] = set()
+    total = without = 0
+    for item in items.stream_live():
+        total += 1
+        value = item.metadata.get(field)
+        names = {one for one in (value if isinstance(value, list) else [value]) if isinstance(one, str) and one.strip()}
+        counts.update(names)
+        without += not names
+        if not names and len(keys) < _LISTED:
+            keys |= item.metadata.keys()
+    if not counts:
+        raise QueryError(
+            f"no passage of this index has a text as its metadata {field!r}, which the profile asks by; "
+            f"{nearest(field, map(printable, keys))}"
+        )
+    if without:
+        warnings.warn(
+            f"{without:,} of {total:,} passages have no {field}; no question finds them", RetrievalWarning, stacklevel=2
+        )
+    return dict(sorted(counts.items()))
+
+
+def chosen_subjects(wanted: str | Sequence[str] | None, known: Iterable[str], field: str) -> list[str]:
+    """Return the subjects to ask about, in the order of the index, each once.
+
+    Args:
+        wanted: names in the index; None for all.
+        known: those of the index, sorted.
+        field: metadata that names the subject, for messages.
+
+    Raises:
+        QueryError: a name is unknown or empty, or there are none.
+    """
+    names = list(known)
+    if wanted is None:
+        return names
+    asked = [wanted] if isinstance(wanted, str) else list(wanted)
+    if not asked:
+        raise QueryError(f"no {field} is named; leave the list out to ask about all {len(names)}")
+    for name in asked:
+        if not isinstance(name, str) or not name.strip():
+            raise QueryError(f"the {field} to ask about has no name; leave it out to ask about all {len(names)}")
+        if name not in names:
+            raise QueryError(f"there is no {field} {printable(name[:80])!r} in this index; {_nearest(name, names)}")
+    return [name for name in names if name in set(asked)]
+
+
+def _nearest(name: str, names: list[str]) -> str:
+    """Return a hint with the most similar names, whatever their case, and the existing ones."""
+    folded = {one.casefold(): one for one in names}
+    close = [folded[one] for one in get_close_matches(name.casefold(), list(folded), n=3, cutoff=0.6)]
+    listed = ", ".join(map(printable, names[:_LISTED])) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")
+    meant = f"did you mean {' or '.join(repr(printable(one)) for one in close)}? " if close else ""
+    return f"{meant}There are: {listed}"
+
 
 _DEEPEST = 10_000
 """At most this many passages of one subject are compared in full."""

@@ -17,12 +17,10 @@ from nlp_retrieval import RetrievalResult, SearchableItem
 from nlp_retrieval.core import BaseReranker, BaseSearcher
 from nlp_retrieval.encoders import BaseEncoder, Vectors
 from nlp_retrieval.errors import ConfigurationError, QueryError
-from nlp_retrieval.systems.policy.asking import AskedText, all_hits, asked
+from nlp_retrieval.systems.policy.answers import StudyReport
+from nlp_retrieval.systems.policy.asking import AskedText, Method, StudySettings, all_hits, asked, chosen_subjects
 from nlp_retrieval.systems.policy.config import StudyConfig
-from nlp_retrieval.systems.policy.report import StudyReport
-from nlp_retrieval.systems.policy.settings import Method, StudySettings
 from nlp_retrieval.systems.policy.study import PolicyStudy
-from nlp_retrieval.systems.policy.subjects import chosen_subjects
 
 __all__ = [
     "EmbeddedPrompt",

@@ -33,9 +33,8 @@ from nlp_retrieval import (
 )
 from nlp_retrieval.benchmarks.cost import Cost, LanguageModelCost, ModelPrice, Prices, price_per_1000_queries, price_spent
 from nlp_retrieval.lm.language_model import LanguageModel
-from nlp_retrieval.reports.columns import COST_COLUMNS, LANGUAGE_MODEL_COLUMNS, cost_columns
+from nlp_retrieval.reports.figures import COST_COLUMNS, LANGUAGE_MODEL_COLUMNS, cost_columns, fronts
 from nlp_retrieval.reports.page.page import render_page
-from nlp_retrieval.reports.pareto import fronts
 from nlp_retrieval.reports.terminal import SummaryTable
 from nlp_retrieval.reports.view import view_of
 

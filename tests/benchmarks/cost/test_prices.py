@@ -35,12 +35,11 @@ from nlp_retrieval.benchmarks.runs.rerun import read_manifest
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.processors.chain import Chain
-from nlp_retrieval.reports.columns import cost_columns, price_columns, price_text
-from nlp_retrieval.reports.notes import price_note, prices_legend
+from nlp_retrieval.reports.figures import cost_columns, price_columns, price_text
 from nlp_retrieval.reports.page.page import render_page
 from nlp_retrieval.reports.tables import latex_table, markdown_table
 from nlp_retrieval.reports.terminal import SummaryTable
-from nlp_retrieval.reports.view import view_of
+from nlp_retrieval.reports.view import price_note, prices_legend, view_of
 
 TOKENS = ModelTokens(tokens_in=3_000_000, tokens_out=500_000, query_tokens_in=800.0, query_tokens_out=100.0)
 

@@ -20,8 +20,8 @@ from nlp_retrieval.benchmarks.runs.compare import judged_again
 from nlp_retrieval.benchmarks.runs.folder import read_run_folder
 from nlp_retrieval.benchmarks.runs.sources import read_sources
 from nlp_retrieval.errors import GoldError, QueryError, SourceError
+from nlp_retrieval.reports.logged_run import sweep_of
 from nlp_retrieval.reports.terminal import SummaryTable
-from nlp_retrieval.reports.tracking.logged_run import sweep_of
 from nlp_retrieval.reports.view import view_of
 
 DIFFERENT = "These configurations were run on different corpora"

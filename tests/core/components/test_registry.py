@@ -15,7 +15,7 @@ from nlp_retrieval.core.search.joining import RawScore, ReciprocalRankFusion, We
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.loaders.jsonl import JsonlLoader
+from nlp_retrieval.loaders.tables import JsonlLoader
 
 ENGINES = "core.engines"
 

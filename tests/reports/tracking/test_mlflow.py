@@ -16,7 +16,7 @@ from nlp_retrieval import BenchmarkReport
 from nlp_retrieval.benchmarks import MlflowSettings
 from nlp_retrieval.errors import ConfigurationError, OutputError
 from nlp_retrieval.reports import MlflowLogger
-from nlp_retrieval.reports.tracking.mlflow import ID_TAG, WHOLE_TAG
+from nlp_retrieval.reports.trackers import ID_TAG, WHOLE_TAG
 
 pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWarning")  # of MLflow's own queries
 

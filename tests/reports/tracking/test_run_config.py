@@ -21,7 +21,7 @@ from nlp_retrieval import (
 from nlp_retrieval.benchmarks.grid import build_grid, with_grid
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
-from nlp_retrieval.reports.tracking.run_config import configs_of, dataset_of, tags_of
+from nlp_retrieval.reports.logged_run import configs_of, dataset_of, tags_of
 from nlp_retrieval.reports.view import view_of
 from reports.report_data import configuration, measures_like, report_of
 

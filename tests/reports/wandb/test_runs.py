@@ -18,7 +18,7 @@ from hashed_words import HashedWords, InMemory
 from nlp_retrieval import Benchmarker, Bm25sRetriever, FaissRetriever, Searcher, WandbSettings, log_to_wandb, write_run_files
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.errors import OutputError
-from nlp_retrieval.reports.pareto import fronts
+from nlp_retrieval.reports.figures import fronts
 from reports.report_data import configuration, measures_like, report_of
 
 LOGIN = "0123456789abcdef0123456789abcdef01234567"

@@ -15,8 +15,7 @@ from nlp_retrieval.errors import ConfigurationError, IndexMissingError, QueryErr
 from nlp_retrieval.lm.counting import CallCounts, record_calls
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.lm.programs import save_program
-from nlp_retrieval.loaders.beir import BeirLoader
-from nlp_retrieval.loaders.hover import HoverLoader
+from nlp_retrieval.loaders.datasets import BeirLoader, HoverLoader
 from nlp_retrieval.rerankers.overlap import OverlapReranker
 from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
 from nlp_retrieval.systems.hover.multi_hop import HoverMultiHop, HoverMultiHopReasoning

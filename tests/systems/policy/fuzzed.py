@@ -9,7 +9,7 @@ from fuzz.settings import REFUSED
 
 from nlp_retrieval.errors import IndexDamagedError, QueryError
 from nlp_retrieval.systems.policy.config import StudyConfig
-from nlp_retrieval.systems.policy.relations.tables import RelationTables
+from nlp_retrieval.systems.policy.hop.relation import RelationTables
 
 RELATIONS = tuple(
     f"{name}.npy"

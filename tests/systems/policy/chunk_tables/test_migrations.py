@@ -17,7 +17,7 @@ import nlp_retrieval
 from nlp_retrieval import SearchableItem
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, OutputError, SourceError
 from nlp_retrieval.policy import ChunkTables
-from nlp_retrieval.systems.policy.chunk_tables import migration
+from nlp_retrieval.systems.policy.chunk_tables import layout as migration
 from nlp_retrieval.systems.policy.chunk_tables.layout import DIMENSIONS
 from nlp_retrieval.systems.policy.chunk_tables.server import ChunkServer
 

@@ -87,12 +87,12 @@ def test_a_writer_that_is_killed_leaves_the_old_document_or_the_new_one(
     script = """
 import os, sys
 from nlp_retrieval.policy import ChunkTables
-from nlp_retrieval.systems.policy.chunk_tables import chunk_tables, writing
+from nlp_retrieval.systems.policy.chunk_tables import statements, tables
 sys.path.insert(0, "tests")
 from systems.policy.chunk_tables.test_writers import plan
 event = sys.argv[3]
-chunk_tables._CHUNKS_TOGETHER = int(sys.argv[4])
-writing._PART = 7
+tables._CHUNKS_TOGETHER = int(sys.argv[4])
+statements._PART = 7
 from sqlalchemy import Engine, event as events
 inserts, commits = [], []
 @events.listens_for(Engine, "before_cursor_execute")

@@ -13,7 +13,7 @@ from plans import COUNTRIES, EARLIER, LATER, chunk, two_versions
 from nlp_retrieval import Bm25sRetriever, FaissRetriever, SearchableItem, Searcher
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.policy import HopRetriever
-from nlp_retrieval.systems.policy.hop.changes import change_asked
+from nlp_retrieval.systems.policy.hop.ranking import change_asked
 
 ENCODER = HashedWords(64)
 DENSE = FaissRetriever(ENCODER)

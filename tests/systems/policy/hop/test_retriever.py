@@ -16,7 +16,7 @@ from nlp_retrieval.encoders import passages as passage_encoding
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.policy import HopRetriever
 from nlp_retrieval.systems.policy.hop import retriever as room
-from nlp_retrieval.systems.policy.hop.settings import RELATION_WEIGHTS
+from nlp_retrieval.systems.policy.hop.retriever import RELATION_WEIGHTS
 
 ENCODER = HashedWords(24)
 DENSE, BM25 = FaissRetriever(ENCODER), Bm25sRetriever()

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from nlp_retrieval.systems.policy.relations.alignment import aligned
+from nlp_retrieval.systems.policy.hop.versions import aligned
 
 
 def shares_by_hand(ones: list[str], others: list[str]) -> list[float]:

@@ -7,8 +7,8 @@ import random
 import numpy as np
 import pytest
 
-from nlp_retrieval.systems.policy.relations.best_first import RelationGraph
-from nlp_retrieval.systems.policy.relations.relation import RELATION_TYPES, Relation, Relations
+from nlp_retrieval.systems.policy.hop.graph import RelationGraph
+from nlp_retrieval.systems.policy.hop.relation import RELATION_TYPES, Relation, Relations
 
 WEIGHTS = dict(zip(RELATION_TYPES, (0.8, 0.9, 0.0, 1.0, 0.7, 0.5), strict=True))
 ENOUGH = 10_000

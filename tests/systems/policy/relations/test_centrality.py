@@ -6,9 +6,9 @@ import networkx
 import numpy as np
 import pytest
 
-from nlp_retrieval.systems.policy.relations import centrality as room
-from nlp_retrieval.systems.policy.relations.centrality import NODE_CLASSES, betweenness_of, centrality_of, classes_of
-from nlp_retrieval.systems.policy.relations.relation import Relation, Relations
+from nlp_retrieval.systems.policy.hop import graph as room
+from nlp_retrieval.systems.policy.hop.graph import NODE_CLASSES, betweenness_of, centrality_of, classes_of
+from nlp_retrieval.systems.policy.hop.relation import Relation, Relations
 
 N_ROWS = 40
 

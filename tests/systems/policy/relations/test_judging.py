@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nlp_retrieval.systems.policy.relations.judging import Passage, confidence_of, relations_between
-from nlp_retrieval.systems.policy.relations.relation import Relation
-from nlp_retrieval.systems.policy.relations.statements import statements_of, terms_of
+from nlp_retrieval.systems.policy.hop.judging import Passage, confidence_of, relations_between, statements_of, terms_of
+from nlp_retrieval.systems.policy.hop.relation import Relation
 
 SOLAR = "Solar power capacity shall reach 30 GW by 2030."
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nlp_retrieval.systems.policy.relations import neighbours as room
-from nlp_retrieval.systems.policy.relations.neighbours import neighbours_before
+from nlp_retrieval.systems.policy.hop import neighbours as room
+from nlp_retrieval.systems.policy.hop.neighbours import neighbours_before
 
 
 def by_hand(

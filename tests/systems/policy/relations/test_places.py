@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nlp_retrieval import SearchableItem
-from nlp_retrieval.systems.policy.relations.places import Place, RelationFields
+from nlp_retrieval.systems.policy.hop.versions import Place, RelationFields
 
 FIELDS = RelationFields("country", "document", "position", ("year", "edition"), ("draft", "final"))
 

@@ -10,8 +10,7 @@ import pytest
 
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.errors import EngineError, IndexDamagedError
-from nlp_retrieval.systems.policy.relations.relation import Relation, Relations
-from nlp_retrieval.systems.policy.relations.tables import Nodes, RelationTables
+from nlp_retrieval.systems.policy.hop.relation import Nodes, Relation, Relations, RelationTables
 
 
 def column(kind: type[np.generic], *values: float) -> np.ndarray:

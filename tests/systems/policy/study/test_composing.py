@@ -9,7 +9,7 @@ from hashed_words import HashedWords
 
 from nlp_retrieval import Bm25sRetriever
 from nlp_retrieval.policy import HopRetriever
-from nlp_retrieval.systems.policy.composing import _limited
+from nlp_retrieval.systems.policy.config import _limited
 
 
 @pytest.mark.parametrize(("said", "expected"), [("max_hops: 1", 1), ("max_hops: 3", 3), ("", 2)])

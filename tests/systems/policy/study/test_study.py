@@ -21,9 +21,8 @@ from nlp_retrieval.errors import (
     RetrievalWarning,
 )
 from nlp_retrieval.policy import PolicyStudy
-from nlp_retrieval.systems.policy.answers import SIGNAL_FIELDS
+from nlp_retrieval.systems.policy.answers import SIGNAL_FIELDS, AnswerFile
 from nlp_retrieval.systems.policy.log import log_to
-from nlp_retrieval.systems.policy.schema import AnswerFile
 
 from .studies import HashedWords, answers_in, plans, profile, study
 

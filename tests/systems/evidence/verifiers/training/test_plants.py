@@ -9,7 +9,7 @@ import pytest
 from nlp_retrieval.systems.evidence.verifiers.signals import unmatched_names
 from nlp_retrieval.systems.evidence.verifiers.training.pairs import JudgedPair
 from nlp_retrieval.systems.evidence.verifiers.training.plants import changed_number, elsewhere, negated, swapped_name
-from nlp_retrieval.text.measures.numbers import numbers_of
+from nlp_retrieval.text.numbers import numbers_of
 
 PASSAGE = "The survey of 1998 counted 1,240 birds in Kenya. Numbers have increased since."
 SUPPORTED = JudgedPair("In 1998 there were 1,240 birds in Kenya.", PASSAGE, "support", family="birds")

@@ -1,0 +1,222 @@
+"""The commands of ``nlp-retrieval policy``."""
+
+from __future__ import annotations
+
+import csv
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nlp_retrieval.cli import Trust, parse_filter, renamed, say
+
+if TYPE_CHECKING:
+    from nlp_retrieval import Evaluation
+    from nlp_retrieval.systems.policy.answers import StudyReport
+    from nlp_retrieval.systems.policy.asking import Method
+    from nlp_retrieval.systems.policy.study import PolicyStudy
+
+
+def tell(report: StudyReport, study: PolicyStudy) -> None:
+    """Print the number of new and kept answers, and the location of the files."""
+    field = study.profile.subject
+    n_questions = len(report.questions)
+    asked = f"{len(report.answered):,} of {len(report.files):,} ({field}), {n_questions:,} question{'s' * (n_questions != 1)}"
+    say(f"asked {asked} ({report.seconds:.1f} s); {len(report.kept):,} were answered already")
+    if report.replaced:
+        say(f"note: {_listed(report.replaced)}: answers of another index, profile or setting were replaced")
+    say(f"answers: {next(iter(report.files.values())).parent}")
+
+
+def write_page(report: StudyReport, study: PolicyStudy) -> None:
+    """Write the page next to the answers, and print its path."""
+    from nlp_retrieval.systems.policy.page.page import write_study_page
+
+    path = report.output / "report.html"
+    write_study_page(report, study, path)
+    say(f"page: {path}")
+
+
+def _listed(names: Sequence[str], most: int = 5) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def ask_command(
+    config: Annotated[
+        Path | None, typer.Argument(help="A study's configuration (YAML): profile, index, searcher, hop. Or name --index.")
+    ] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option("--profile", "-p", help="With --index: one of the package (climate), or a file of yours."),
+    ] = None,
+    index: Annotated[Path | None, typer.Option("--index", help="An index directory; searched by what it holds.")] = None,
+    question: Annotated[
+        list[int] | None, typer.Option("--question", "-q", help="Its number in the profile. Repeatable. By default all.")
+    ] = None,
+    country: Annotated[
+        list[str] | None,
+        typer.Option("--country", "--subject", help="Whom to ask about, as the index has it. Repeatable. By default all."),
+    ] = None,
+    method: Annotated[
+        str | None,
+        typer.Option("--method", "-m", help="vector (signals), hop (along relations), or both. By default vector."),
+    ] = None,
+    hop: Annotated[
+        bool, typer.Option("--hop", help="The same as --method both: the vectors, and the hops beside them.")
+    ] = False,
+    top_k: Annotated[int | None, typer.Option(help="At most this many passages; by default the profile's.")] = None,
+    min_similarity: Annotated[
+        float | None, typer.Option(help="Leave out what scores less, 0 to 1; by default the profile's.")
+    ] = None,
+    n_per_document: Annotated[
+        int | None, typer.Option(help="At most this many passages of one document; by default the profile's.")
+    ] = None,
+    where: Annotated[
+        str | None,
+        typer.Option(
+            "--where", help='A further filter, beside the country and that of the configuration: {"year": {"gte": 2020}}.'
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", help="Folder for answers and page; by default the configuration's, or answers.")
+    ] = None,
+    page: Annotated[bool, typer.Option("--page/--no-page", help="Write report.html beside the answers.")] = True,
+    log_file: Annotated[Path | None, typer.Option("--log-file", help="Write a log here, with rotation.")] = None,
+    log_level: Annotated[str, typer.Option("--log-level", help="DEBUG (filters, counts), INFO, WARNING or ERROR.")] = "INFO",
+    trust: Trust = False,
+) -> None:
+    """Ask every question of every country.
+
+    Writes one JSON file for each country, and a page. After an interruption, repeat the ask_command: existing answers are kept.
+    """
+    from nlp_retrieval.systems.policy.log import log_to
+
+    chosen = _method(method, hop=hop)
+    filtered = None if where is None else parse_filter(where)
+    with log_to(log_file, log_level):
+        study, folder = _study(config, profile, index, trust=trust)
+        report = study.run(
+            output or folder, country or None, question or None, chosen, top_k, min_similarity, n_per_document, filtered
+        )
+        tell(report, study)
+        if page:
+            write_page(report, study)
+
+
+def _method(method: str | None, *, hop: bool) -> Method:
+    from nlp_retrieval.errors import ConfigurationError
+    from nlp_retrieval.systems.policy.asking import check_method
+
+    if hop and method not in (None, "both"):
+        raise ConfigurationError(f"--hop means --method both, and --method {method} is given too; leave one of them out")
+    return check_method("both" if hop else method or "vector")
+
+
+def _study(config: Path | None, profile: str | None, index: Path | None, *, trust: bool) -> tuple[PolicyStudy, Path]:
+    from nlp_retrieval.errors import ConfigurationError
+    from nlp_retrieval.rerankers import load_profile
+    from nlp_retrieval.systems.policy.config import StudyConfig, searchers_of
+    from nlp_retrieval.systems.policy.study import PolicyStudy
+
+    if config is not None:
+        if profile is not None or index is not None:
+            raise ConfigurationError(f"{config} names profile and index; leave out --profile and --index, or the file")
+        settings = StudyConfig.read(config)
+        return settings.study(), settings.output
+    if index is None:
+        raise ConfigurationError(
+            "there is nothing to ask: name a configuration (study.yaml), or --index DIR --profile climate; or try: "
+            "nlp-retrieval policy demo"
+        )
+    name = profile or "climate"
+    asked_by = load_profile(name)
+    searcher, along = searchers_of(index, name, trust=trust)
+    searcher.open(index)
+    return PolicyStudy(asked_by, searcher, along), Path("answers")
+
+
+_SHOWN = ("recall@5", "recall@10", "ndcg@10")
+
+
+def demo_command(
+    output: Annotated[Path, typer.Option("--output", help="Folder for everything that the demo writes.")] = Path("policy-demo"),
+    log_file: Annotated[Path | None, typer.Option("--log-file", help="Write a log here, with rotation.")] = None,
+    log_level: Annotated[str, typer.Option("--log-level", help="DEBUG (filters, counts), INFO, WARNING or ERROR.")] = "INFO",
+) -> None:
+    """Index, ask and judge the plans of twelve invented countries that come with the package."""
+    from nlp_retrieval.systems.policy.log import log_to
+
+    with log_to(log_file, log_level):
+        demonstrate(output)
+
+
+def demonstrate(folder: Path) -> None:
+    """Write the collection, index it, ask all questions about all countries, and report the quality of the answers.
+
+    Args:
+        folder: for all files; created if missing.
+
+    Raises:
+        OutputError: the folder cannot be written.
+        DependencyError: a package of the extras ``dense``, ``policy`` or ``word-vectors`` is not installed.
+    """
+    from nlp_retrieval import BeirLoader, Searcher
+    from nlp_retrieval.encoders import train_word_vectors
+    from nlp_retrieval.systems.policy.config import StudyConfig
+    from nlp_retrieval.systems.policy.demo.writing import gold_of, judged_answers, write_study
+    from nlp_retrieval.systems.policy.study import PolicyStudy
+
+    config = write_study(folder)
+    n_words = train_word_vectors(BeirLoader(folder / "plans").stream(), folder / "words", dimension=100, epochs=20)
+    settings = StudyConfig.read(config)
+    say(f"plans, questions, vectors of {n_words:,} words and configuration: {folder}")
+    study = settings.study(replace=True)
+    report = study.run(folder, method="both" if study.hop is not None else "vector")
+    tell(report, study)
+    gold = gold_of(folder)
+    rows = judged_answers(report.answers(), gold)
+    plain = PolicyStudy(study.profile, Searcher(study.searcher.retrievers).open(settings.index), keywords=settings.keywords)
+    alone = plain.run(folder / "sentence-vectors-alone")
+    rows = {"sentence vectors alone": next(iter(judged_answers(alone.answers(), gold).values()))} | rows
+    _print(rows)
+    _tell_changes(study, folder)
+    write_page(report, study)
+    say(f"change {config} and run: nlp-retrieval policy ask {shlex.quote(config.as_posix())}")
+
+
+def _print(rows: dict[str, Evaluation]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from nlp_retrieval.systems.policy.page.page import METHOD_NAMES
+
+    n_questions = len(next(iter(rows.values())).query_ids)
+    table = Table("method", *_SHOWN, title=f"{n_questions} questions whose answers are known")
+    for name, judged in rows.items():
+        means = judged.means()
+        table.add_row(METHOD_NAMES.get(name, name).lower(), *(f"{means[measure]:.3f}" for measure in _SHOWN))
+    Console().print(table)
+
+
+def _tell_changes(study: PolicyStudy, folder: Path) -> None:
+    """Report how many of the known changes between the plans were found."""
+    with (folder / "plans" / "changes.tsv").open(encoding="utf-8") as file:
+        known = {(row["later"], row["earlier"], row["relation"]) for row in csv.DictReader(file, delimiter="\t")}
+    found = {
+        (change.later.item_id if change.later else "", change.earlier.item_id if change.earlier else "", change.relation)
+        for subject in study.subjects
+        for edition in study.changes(subject)
+        for change in edition.changes
+    }
+    say(f"changes between the plans: {len(known & found)} of {len(known)} found, {len(found - known)} found that are none")
+
+
+app = typer.Typer(
+    help="Ask the questions of a profile of every country of an index.", no_args_is_help=True, rich_markup_mode=None
+)
+app.command("ask")(ask_command)
+app.command("demo")(demo_command)
+
+ask = renamed(ask_command, "ask", "policy ask")

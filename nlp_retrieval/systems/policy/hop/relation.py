@@ -1,0 +1,322 @@
+"""Relations between passages, and the files that hold those of one segment.
+
+A relation never leads from a passage to itself, its confidence is 0 to 1, and a type relates a pair at most once. A segment has
+the relations of its passages to one another and to earlier ones. The order in a family is stored as a whole, again in each
+segment with a passage of the family; only the newest counts. Rows are those of the whole index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nlp_retrieval.core import Mask, Rows, Scores, SegmentFolder, check_numbers, damaged, mapped
+from nlp_retrieval.errors import EngineError
+from nlp_retrieval.retrievers import Hashes, live_of
+
+RELATION_TYPES = ("SUPPORTS", "EXPLAINS", "CONTRADICTS", "FOLLOWS", "TEMPORAL_FOLLOWS", "CAUSES")
+"""The types; a relation is stored with the number of its type.
+
+The source FOLLOWS the target as the next passage of its document, TEMPORAL_FOLLOWS it in the next version of a document, and
+SUPPORTS, EXPLAINS, CONTRADICTS or CAUSES what the target says.
+"""
+
+FOLLOWS, TEMPORAL_FOLLOWS = RELATION_TYPES.index("FOLLOWS"), RELATION_TYPES.index("TEMPORAL_FOLLOWS")
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A relation between two passages.
+
+    Args:
+        source: row of the passage that the relation leaves.
+        target: row of the passage that it reaches.
+        type: one of :data:`RELATION_TYPES`.
+        confidence: 0 to 1.
+        source_span: the evidence in the source's content, in characters; empty if there is none.
+        target_span: the evidence in the target's content.
+        carried: of a temporal relation, the share of words that both have in runs of four; else NaN.
+        changed: of a temporal relation, the number of quantities with another value.
+    """
+
+    source: int
+    target: int
+    type: str
+    confidence: float
+    source_span: Span = (0, 0)
+    target_span: Span = (0, 0)
+    carried: float = float("nan")
+    changed: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Relations:
+    """Relations as columns, ordered by source, target and type.
+
+    Args:
+        sources: rows.
+        targets: rows.
+        types: numbers of :data:`RELATION_TYPES`.
+        confidences: 0 to 1.
+        spans: ``[relations, 4]``: begin and end in the source, begin and end in the target.
+        carried: see :class:`Relation`.
+        changed: see :class:`Relation`.
+    """
+
+    sources: Rows
+    targets: Rows
+    types: NDArray[np.uint8]
+    confidences: NDArray[np.float32]
+    spans: NDArray[np.int32]
+    carried: NDArray[np.float32]
+    changed: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, relations: Sequence[Relation]) -> Relations:
+        """Put relations into columns; of several of one type between the same passages the most certain stays."""
+        columns = cls(
+            np.array([one.source for one in relations], np.int64),
+            np.array([one.target for one in relations], np.int64),
+            np.array([RELATION_TYPES.index(one.type) for one in relations], np.uint8),
+            np.array([one.confidence for one in relations], np.float32),
+            np.array([(*one.source_span, *one.target_span) for one in relations], np.int32).reshape(-1, 4),
+            np.array([one.carried for one in relations], np.float32),
+            np.array([one.changed for one in relations], np.int32),
+        )
+        return columns.sorted()
+
+    @classmethod
+    def joined(cls, parts: Sequence[Relations]) -> Relations:
+        """Put lists of relations together."""
+        if not parts:
+            return cls.of([])
+        columns = ([getattr(part, name) for part in parts] for name in cls.__dataclass_fields__)
+        return cls(*(np.concatenate(column) for column in columns)).sorted()
+
+    def __len__(self) -> int:
+        """Return the number of relations."""
+        return len(self.sources)
+
+    def sorted(self) -> Relations:
+        """Return them ordered by source, target and type, each at most once."""
+        order = np.lexsort((-self.confidences, self.types, self.targets, self.sources))
+        keys = np.stack([self.sources, self.targets, self.types.astype(np.int64)])[:, order]
+        first = np.ones(len(order), bool)
+        first[1:] = (keys[:, 1:] != keys[:, :-1]).any(0)
+        return self.where(order[first])
+
+    def where(self, kept: Mask | Rows) -> Relations:
+        """Return those selected by a mask or by positions."""
+        return Relations(*(getattr(self, name)[kept] for name in self.__dataclass_fields__))
+
+    def of_new_rows(self, new_rows: Rows) -> Relations:
+        """Return the same relations with row r renumbered to ``new_rows[r]``."""
+        columns = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return Relations(**columns | {"sources": new_rows[self.sources], "targets": new_rows[self.targets]}).sorted()
+
+    def at(self, number: int) -> Relation:
+        """Return a relation by its number."""
+        begin, end, target_begin, target_end = self.spans[number].tolist()
+        return Relation(
+            int(self.sources[number]),
+            int(self.targets[number]),
+            RELATION_TYPES[int(self.types[number])],
+            float(self.confidences[number]),
+            (begin, end),
+            (target_begin, target_end),
+            float(self.carried[number]),
+            int(self.changed[number]),
+        )
+
+    def checked(self, n_rows: int) -> Relations:
+        """Return them after checking that they relate existing passages.
+
+        Raises:
+            EngineError: a relation from a passage to itself or to none, a confidence outside 0..1, or an unknown type.
+        """
+        for name, rows in (("source", self.sources), ("target", self.targets)):
+            wrong = np.flatnonzero((rows < 0) | (rows >= n_rows))
+            if len(wrong):
+                raise EngineError(f"relation {wrong[0]}: its {name} is row {rows[wrong[0]]}; rows are 0..{n_rows - 1}")
+        if len(loops := np.flatnonzero(self.sources == self.targets)):
+            raise EngineError(f"relation {loops[0]} leads from row {self.sources[loops[0]]} to itself")
+        if len(wrong := np.flatnonzero(~((self.confidences >= 0) & (self.confidences <= 1)))):
+            raise EngineError(f"relation {wrong[0]} has the confidence {self.confidences[wrong[0]]}; it is 0 to 1")
+        if len(wrong := np.flatnonzero(self.types >= len(RELATION_TYPES))):
+            raise EngineError(f"relation {wrong[0]} has the type {self.types[wrong[0]]}; there are {len(RELATION_TYPES)}")
+        return self
+
+
+_COLUMNS: dict[str, tuple[type[np.generic], int | None]] = {
+    "sources": (np.int64, None), "targets": (np.int64, None), "types": (np.uint8, None), "confidences": (np.float32, None),
+    "spans": (np.int32, 4), "carried": (np.float32, None), "changed": (np.int32, None),
+}  # fmt: skip
+_NODES: dict[str, type[np.generic]] = {
+    "rows": np.int64,
+    "versions": np.int32,
+    "new": np.float32,
+    "gone": np.float32,
+    "families": np.uint64,
+}
+
+
+def is_structure(relations: Relations) -> Mask:
+    """Return which relations are of order."""
+    return np.isin(relations.types, [FOLLOWS, TEMPORAL_FOLLOWS])
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """Versions and changes of passages in families.
+
+    Args:
+        rows: ascending.
+        versions: the number of the version of each in its family, from 0; -1 for none.
+        new: the share of its words that the version before does not have; NaN if there is none.
+        gone: the share of its words that the next version does not have; NaN if there is none.
+        families: the hash of the family of each.
+    """
+
+    rows: Rows
+    versions: NDArray[np.int32]
+    new: NDArray[np.float32]
+    gone: NDArray[np.float32]
+    families: Hashes
+
+    def where(self, kept: Mask | Rows) -> Nodes:
+        """Return those selected by a mask or by positions."""
+        return Nodes(*(getattr(self, name)[kept] for name in _NODES))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Nodes]) -> Nodes:
+        """Join them, by row."""
+        none = cls(*(np.zeros(0, kind) for kind in _NODES.values()))
+        columns = [np.concatenate([getattr(part, name) for part in (none, *parts)]) for name in _NODES]
+        return cls(*columns).where(np.argsort(columns[0], kind="stable"))
+
+    def over(self, n_rows: int) -> tuple[NDArray[np.int32], Scores, Scores]:
+        """Return versions, new and gone by row, for all rows of an index; -1 and NaN if unknown."""
+        versions, new, gone = np.full(n_rows, -1, np.int32), np.full(n_rows, np.nan), np.full(n_rows, np.nan)
+        versions[self.rows], new[self.rows], gone[self.rows] = self.versions, self.new, self.gone
+        return versions, new, gone
+
+
+@dataclass(frozen=True, eq=False)
+class RelationTables:
+    """Tables of one segment, or of all together.
+
+    Args:
+        relations: ordered by source, target and type.
+        families: ``[rows of the segment]``, the hash of the family of each; 0 for none.
+        editions: ``[rows of the segment]``, the hash of family and version of each; 0 for none.
+        told: the families whose order it holds, ascending.
+        nodes: versions and changes of their passages.
+        centrality: ``[rows of the index, 3]``: degree, PageRank and betweenness, when the segment was written.
+    """
+
+    relations: Relations
+    families: Hashes
+    editions: Hashes
+    told: Hashes
+    nodes: Nodes
+    centrality: NDArray[np.float32]
+
+    def write(self, folder: Path) -> None:
+        """Write them as flat files; the same tables give the same bytes."""
+        columns: dict[str, NDArray[Any]] = {f"relation_{name}": getattr(self.relations, name) for name in _COLUMNS}
+        columns |= {f"node_{name}": getattr(self.nodes, name).astype(kind) for name, kind in _NODES.items()}
+        columns |= {name: getattr(self, name) for name in ("families", "editions", "told", "centrality")}
+        for name, column in columns.items():
+            np.save(folder / f"{name}.npy", column, allow_pickle=False)
+
+    @classmethod
+    def open(cls, segment: SegmentFolder) -> RelationTables:
+        """Map the tables of a segment, and check each once.
+
+        Raises:
+            IndexDamagedError: a file is missing, cut off, or does not belong to this segment.
+        """
+        folder, n_rows = segment.folder, segment.end_row
+        sources = mapped(folder / "relation_sources.npy", np.int64)
+        count = len(sources)
+        columns = {
+            name: mapped(folder / f"relation_{name}.npy", kind, (count,) if width is None else (count, width))
+            for name, (kind, width) in _COLUMNS.items()
+        }
+        relations = Relations(**columns)
+        for name in ("sources", "targets"):
+            check_numbers(folder / f"relation_{name}.npy", columns[name], n_rows)
+        check_numbers(folder / "relation_types.npy", columns["types"], len(RELATION_TYPES))
+        if (columns["sources"] == columns["targets"]).any():
+            raise damaged(folder / "relation_targets.npy", "a passage is related to itself")
+        if not ((columns["confidences"] >= 0) & (columns["confidences"] <= 1)).all():
+            raise damaged(folder / "relation_confidences.npy", "it holds a number that is not 0 to 1")
+        spans = columns["spans"]
+        if count and (spans.min() < 0 or (spans[:, 1] < spans[:, 0]).any() or (spans[:, 3] < spans[:, 2]).any()):
+            raise damaged(folder / "relation_spans.npy", "a place in a text ends before it begins")
+        rows = mapped(folder / "node_rows.npy", np.int64)
+        check_numbers(folder / "node_rows.npy", rows, n_rows)
+        told_of = {name: mapped(folder / f"node_{name}.npy", kind, rows.shape) for name, kind in _NODES.items()}
+        nodes = Nodes(**told_of)
+        for name, shares in (("new", nodes.new), ("gone", nodes.gone)):
+            if not (np.isnan(shares) | ((shares >= 0) & (shares <= 1))).all():
+                raise damaged(folder / f"node_{name}.npy", "it holds a number that is not 0 to 1")
+        centrality = mapped(folder / "centrality.npy", np.float32, (n_rows, 3))
+        if not ((centrality >= 0) & (centrality <= 1)).all():
+            raise damaged(folder / "centrality.npy", "it holds a number that is not 0 to 1")
+        families, editions = (mapped(folder / f"{name}.npy", np.uint64, (len(segment),)) for name in ("families", "editions"))
+        return cls(relations, families, editions, mapped(folder / "told.npy", np.uint64), nodes, centrality)
+
+    @classmethod
+    def of_segments(cls, segments: Sequence[SegmentFolder]) -> RelationTables:
+        """Join adjacent segments, without relations to or from deleted passages.
+
+        Args:
+            segments: at least one.
+
+        Raises:
+            IndexDamagedError: see :meth:`open`.
+        """
+        tables = [cls.open(segment) for segment in segments]
+        live = np.concatenate([np.ones(segments[0].first_row, bool), live_of(segments)])
+        families = np.concatenate([table.families for table in tables])
+        by_row = np.zeros(segments[-1].end_row, np.uint64)
+        for table in tables:
+            by_row[table.nodes.rows] = table.nodes.families
+        newest: set[int] = set()
+        kept_relations, kept_nodes = [], []
+        for table in reversed(tables):
+            relations, nodes = table.relations, table.nodes
+            stale = np.array(sorted(newest), np.uint64)
+            alive = live[relations.sources] & live[relations.targets]
+            kept_relations.append(
+                relations.where(alive & ~(is_structure(relations) & np.isin(by_row[relations.sources], stale)))
+            )
+            kept_nodes.append(nodes.where(live[nodes.rows] & ~np.isin(nodes.families, stale)))
+            newest |= set(table.told.tolist())
+        editions = np.concatenate([table.editions for table in tables])
+        told = np.array(sorted(newest), np.uint64)
+        return cls(Relations.joined(kept_relations), families, editions, told, Nodes.joined(kept_nodes), tables[-1].centrality)
+
+    def renumbered(self, first_row: int, live: Mask) -> RelationTables:
+        """Return the same without deleted passages: rows from ``first_row`` on are renumbered.
+
+        Args:
+            first_row: of these tables.
+            live: ``[rows of these tables]``.
+        """
+        whole = np.concatenate([np.ones(first_row, bool), live])
+        new_rows = np.cumsum(whole) - 1
+        nodes = replace(self.nodes, rows=new_rows[self.nodes.rows])
+        relations = self.relations.of_new_rows(new_rows)
+        return replace(
+            self, relations=relations, families=self.families[live], editions=self.editions[live], nodes=nodes,
+            centrality=self.centrality[whole],
+        )  # fmt: skip
