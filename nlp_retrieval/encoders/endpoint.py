@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import struct
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import partial
@@ -17,13 +16,12 @@ from pydantic import Field
 
 from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.components.trust_rules import given, may_set
-from nlp_retrieval.core.files.atomic import replace_file
-from nlp_retrieval.core.files.cache import cache_folder, make_own, read_own
+from nlp_retrieval.core.files.cache import ContentCache, cache_folder
 from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.encoders.base import LONGEST_VECTOR, BaseEncoder, Vectors
-from nlp_retrieval.errors import ModelError, RetrievalWarning
+from nlp_retrieval.errors import ModelError
 from nlp_retrieval.lm.counting import CallCounter, CallCounts, count
 from nlp_retrieval.lm.endpoint import (
     DEFAULT_ENDPOINT,
@@ -104,7 +102,7 @@ def _matrix(rows: list[list[Any]]) -> Vectors:
 # Vectors of an endpoint on disk: one file each, named by a hash of server, model and text.
 #
 # A file holds its key and a checksum, and is used only if both match and no other user could have written it; anything else is
-# a miss. Files are not synced: lost vectors are requested again.
+# a miss.
 
 _MAGIC = b"nlp_retrieval vector 1\n"
 _HEAD = struct.Struct("<32sIQ")
@@ -129,18 +127,19 @@ class KeptVectors:
 
     def __init__(self, folder: Path | None, asked: dict[str, object]) -> None:
         self.folder = cache_folder() / "vectors" if folder is None else folder
+        self._files = ContentCache(self.folder, ".vector", "vectors of the endpoint")
         self._asked = asked
-        self._warned = False
+
+    def path_of(self, text: str) -> Path:
+        """Return the file of a text."""
+        return self._files.path(self._key(text))
 
     def find(self, text: str) -> KeptVector | None:
         """Return the vector of a text, or None."""
         key = self._key(text)
-        try:
-            content = read_own(self._path(key))
-        except OSError:
-            return None
+        content = self._files.read(key)
         head = len(_MAGIC) + _HEAD.size
-        if not content.startswith(_MAGIC) or len(content) < head:
+        if content is None or not content.startswith(_MAGIC) or len(content) < head:
             return None
         written, dimension, tokens = _HEAD.unpack_from(content, len(_MAGIC))
         whole = len(content) == head + 4 * dimension + _DIGEST and dimension > 0
@@ -150,30 +149,14 @@ class KeptVectors:
         return KeptVector(vector, tokens) if np.isfinite(vector).all() else None
 
     def keep(self, text: str, vector: Vectors, tokens: int) -> None:
-        """Store a vector; if it cannot be written, the run goes on and the first time a warning says so."""
+        """Store a vector."""
         key = self._key(text)
         head = _MAGIC + _HEAD.pack(key, len(vector), tokens)
         content = head + np.ascontiguousarray(vector, "<f4").tobytes()
-        path = self._path(key)
-        try:
-            make_own(self.folder)
-            path.parent.mkdir(exist_ok=True)
-            replace_file(path, content + hashlib.sha256(content).digest())
-        except OSError as error:
-            if not self._warned:
-                self._warned = True
-                warnings.warn(
-                    f"vectors of the endpoint cannot be kept in {self.folder} ({error}); they will be asked for again",
-                    RetrievalWarning,
-                    stacklevel=2,
-                )
+        self._files.write(key, content + hashlib.sha256(content).digest())
 
     def _key(self, text: str) -> bytes:
         return hashlib.sha256(canonical_json([self._asked, text]).encode("utf-8", "surrogatepass")).digest()
-
-    def _path(self, key: bytes) -> Path:
-        name = key.hex()
-        return self.folder / name[:2] / f"{name}.vector"
 
 
 # The base of encoders behind an OpenAI-compatible endpoint: stored vectors are not requested again, and all dimensions are

@@ -2,7 +2,7 @@
 
 DSPy passes every request to an engine and does the rest itself (signatures, demonstrations, parsing). Its own cache and retries
 are off. A model's thoughts are removed: DSPy and the files get only the answer after them. An answer is stored only inside
-:func:`answers_kept_if_good`, and only if it was usable: others are asked again the next time.
+:func:`answers_kept_if_good`, and only if it was usable: other questions are asked again the next time.
 """
 
 from __future__ import annotations
@@ -12,15 +12,72 @@ from contextlib import contextmanager
 from dataclasses import fields, replace
 from typing import Any
 
-from dspy import lm15
-from dspy.utils.exceptions import LMError
 from pydantic import JsonValue
 
 from nlp_retrieval.lm.answers import Answer, AnswerScope, AnswerStore, Question
 from nlp_retrieval.lm.counting import CallCounts, changed_model_context, count, model_context
-from nlp_retrieval.lm.endpoint import CallLimitReachedError, FailedCallError, LimitedCalls
+from nlp_retrieval.lm.dspy_package import LMError, lm15
+from nlp_retrieval.lm.endpoint import CallLimitReachedError, FailedCallError, LimitedCalls, within
 from nlp_retrieval.lm.reading import final_answer
-from nlp_retrieval.lm.wire import Wire
+
+# One attempt: a limit on the size of an answer, so that a server that does not stop sending cannot fill the memory.
+#
+# A good answer has a few hundred words. Bytes are counted as they arrive, including the bodies of errors, and the connection is
+# closed at the limit.
+
+LARGEST_ANSWER = 4 * 2**20
+"""Bytes of one answer without its headers; enough for a hundred thousand tokens."""
+
+
+class AnswerTooLargeError(lm15.LM15Error):  # type: ignore[misc]  # DSPy has no types
+    """A server sent more than :data:`LARGEST_ANSWER`; the request is not retried."""
+
+
+class BoundedTransport:
+    """A transport that reads at most :data:`LARGEST_ANSWER` bytes of the body of an answer, after decompression.
+
+    Args:
+        transport: sends the requests: ``stream`` returns a response whose body has not been read yet.
+    """
+
+    def __init__(self, transport: Any) -> None:
+        self._transport = transport
+
+    def stream(self, request: Any) -> Any:
+        """Send a request.
+
+        Raises:
+            AnswerTooLargeError: the answer is compressed more than once, so a few bytes could expand without limit.
+        """
+        response = self._transport.stream(request)
+        headers = response.headers_all("Content-Encoding")
+        codings = [coding for header in headers for coding in header.split(",") if coding.strip()]
+        if len(codings) > 1:
+            response.close()
+            raise AnswerTooLargeError(f"the answer is compressed {len(codings)} times over ({', '.join(codings)[:80]})")
+        return type(response)(
+            status=response.status,
+            reason=response.reason,
+            headers=response.headers,
+            http_version=response.http_version,
+            chunks=self._chunks(response),
+            release=lambda body_consumed: response.close(),  # noqa: ARG005 -- the response knows itself whether it was read
+        )
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._transport.close()
+
+    def _chunks(self, response: Any) -> Iterator[bytes]:
+        left = LARGEST_ANSWER
+        for chunk in response:
+            left -= len(chunk)
+            if left < 0:
+                raise AnswerTooLargeError(f"the answer is longer than {LARGEST_ANSWER:,} bytes; the rest was not read")
+            yield chunk
+
+
+# Each request of DSPy: answered from disk, or by the server, with retries, limits and a count.
 
 _RETRIED = (lm15.RateLimitError, lm15.TimeoutError, lm15.ServerError, lm15.TransportError)
 
@@ -49,7 +106,7 @@ class Engine:
     """DSPy's access to the model: one request at a time, from any thread.
 
     Args:
-        wire: sends a request once.
+        wire: sends a request once, such as an ``LM15Engine``; its own time-outs end attempts at a server that sends nothing.
         identity: everything that determines an answer besides the prompt: base URL and model.
         calls: limits and counts the requests.
         store: stored answers.
@@ -57,7 +114,7 @@ class Engine:
 
     def __init__(
         self,
-        wire: Wire,
+        wire: Any,
         identity: Question,
         calls: LimitedCalls,
         store: AnswerStore,
@@ -121,7 +178,10 @@ class Engine:
     def _sent(self, request: Any) -> Any:
         def attempt() -> Any:
             try:
-                return self._wire.complete(request)
+                return within(self._calls.endpoint.timeout, lambda: self._wire.complete(request))
+            except TimeoutError as error:
+                late = lm15.TransportError(f"timed out: {error}")
+                raise FailedCallError(str(late), temporary=True) from late
             except lm15.LM15Error as error:
                 asked = getattr(error, "retry_after", None)
                 seconds = float(asked) if isinstance(asked, int | float) and asked >= 0 else None

@@ -171,13 +171,8 @@ class LanguageModel(EndpointComponent):
             raise ConfigurationError(f"LanguageModel: model={self.model!r}: {self.hidden(str(error))}") from None
 
     def _engine(self) -> Engine:
-        from dspy import lm15
-        from dspy.clients.engines import LM15Engine
-
-        from nlp_retrieval.lm.answer_size import BoundedTransport
-        from nlp_retrieval.lm.dspy_package import StdlibTransport
-        from nlp_retrieval.lm.engine import Engine
-        from nlp_retrieval.lm.wire import BoundedWire
+        from nlp_retrieval.lm.dspy_package import LM15Engine, StdlibTransport, lm15
+        from nlp_retrieval.lm.engine import BoundedTransport, Engine
 
         provider = LM15Engine(lm15.RouterConfig(env={})).resolve(self.model).provider
         # an empty environment, so that no key is sent to another server
@@ -192,7 +187,7 @@ class LanguageModel(EndpointComponent):
             )
         )
         return Engine(
-            BoundedWire(wire, self.timeout),
+            wire,
             {"base_url": self.base_url, "model": self.model},
             LimitedCalls(self.endpoint, self._counter),
             AnswerStore(Path(self.cache_dir).expanduser() if self.cache_dir is not None else default_folder()),

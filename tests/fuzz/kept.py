@@ -231,7 +231,7 @@ def encoding(data: bytes) -> bool:
 def kept_vector(data: bytes) -> bool:
     """A vector of an endpoint on disk."""
     store = KeptVectors(scratch() / "vectors", VECTOR_ASKED)
-    path = store._path(store._key("a text"))
+    path = store.path_of("a text")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
     found = store.find("a text")

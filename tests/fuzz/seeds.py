@@ -243,7 +243,7 @@ def _encoding() -> list[bytes]:
 def _kept_vector() -> list[bytes]:
     store = KeptVectors(scratch() / "vectors", VECTOR_ASKED)
     store.keep("a text", np.array([0.5, -1.0, 2.0], np.float32), 2)
-    return [store._path(store._key("a text")).read_bytes()]
+    return [store.path_of("a text").read_bytes()]
 
 
 def _joined(folder: Path, names: tuple[str, ...]) -> bytes:
