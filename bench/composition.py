@@ -12,7 +12,7 @@ import numpy as np
 import Stemmer
 
 from bench.common import Data, Row, at_least, at_most, best_of_each, median_ms, record_of, seconds_of
-from nlp_retrieval import BeirLoader, Bm25sRetriever, FaissRetriever, Searcher, SentenceTransformerEncoder
+from nlp_retrieval import BeirLoader, Bm25Retriever, FaissRetriever, Searcher, SentenceTransformerEncoder
 from nlp_retrieval.core.components.component import Component
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.search.stages import Stages, using_stages
@@ -36,7 +36,7 @@ class RememberedQueries(Stages):
 def measure(data: Data) -> list[Row]:
     """Dense search, a searcher's overhead, hybrid throughput and hybrid latency, and building a graph."""
     encoder = SentenceTransformerEncoder()
-    dense, lexical = FaissRetriever(encoder), Bm25sRetriever(backend="numba")
+    dense, lexical = FaissRetriever(encoder), Bm25Retriever(backend="numba")
     path = data.work / "wiki-index"
     Searcher([lexical, dense]).index(BeirLoader(str(data.corpus)), path)
     questions = data.questions()
@@ -44,7 +44,7 @@ def measure(data: Data) -> list[Row]:
     passages = np.load(record_of(path, dense)[1] / "vectors.npy")
     return [
         _dense(dense, encoder, passages, questions, str(path)),
-        _overhead(Bm25sRetriever(backend="numba"), questions, str(path)),
+        _overhead(Bm25Retriever(backend="numba"), questions, str(path)),
         *_hybrid(data, passages, vectors, questions, str(path)),
         _graph(passages),
     ]
@@ -73,7 +73,7 @@ def _dense(
     return at_most("dense search against encode + IndexFlatIP.search", 1.1, ours_s / hand_s, detail)
 
 
-def _overhead(retriever: Bm25sRetriever, questions: list[str], path: str) -> Row:
+def _overhead(retriever: Bm25Retriever, questions: list[str], path: str) -> Row:
     searcher = Searcher([retriever]).open(path)
     processed = [[question] for question in questions]
 
@@ -98,7 +98,7 @@ def _hybrid(data: Data, passages: Vectors, vectors: Vectors, questions: list[str
     engine.activate_numba_scorer()
     index = faiss.IndexFlatIP(passages.shape[1])
     index.add(passages)
-    searcher = Searcher([Bm25sRetriever(backend="numba"), FaissRetriever()], depth=20).open(path)
+    searcher = Searcher([Bm25Retriever(backend="numba"), FaissRetriever()], depth=20).open(path)
     everything = items.items(np.arange(len(items)))
 
     def tokens(queries: list[str]) -> list[list[str]]:

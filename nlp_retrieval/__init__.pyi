@@ -68,7 +68,7 @@ from nlp_retrieval.rerankers.mmr import MmrReranker as MmrReranker
 from nlp_retrieval.rerankers.multi_signal.reranker import MultiSignalReranker as MultiSignalReranker
 from nlp_retrieval.rerankers.multi_signal.tuning import tune_signals as tune_signals
 from nlp_retrieval.rerankers.overlap import OverlapReranker as OverlapReranker
-from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever as Bm25sRetriever
+from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever as Bm25Retriever
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever as ColbertRetriever
 from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever as FaissRetriever
 from nlp_retrieval.retrievers.feedback import FeedbackRetriever as FeedbackRetriever

@@ -132,7 +132,7 @@ class Benchmarker:
         """Return searchers for all combinations of some parameters, by name, for use in a benchmark.
 
         The arguments are those of ``grid`` in a configuration file; values may be components too. For instance
-        ``Benchmarker.grid({"retrievers": [Bm25sRetriever()]}, {"retrievers.bm25s.k1": [0.9, 1.2]})``.
+        ``Benchmarker.grid({"retrievers": [Bm25Retriever()]}, {"retrievers.bm25.k1": [0.9, 1.2]})``.
 
         Args:
             searcher: the settings shared by all.

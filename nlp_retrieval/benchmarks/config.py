@@ -196,7 +196,7 @@ def _cutoffs(value: Any, where: str) -> list[int]:
 def _searcher(fields: Any, where: str) -> Entry:
     if not isinstance(fields, Mapping):
         raise ConfigurationError(
-            f"{where}: expected the settings of a searcher, such as {{retrievers: [bm25s]}}, found {fields!r}"
+            f"{where}: expected the settings of a searcher, such as {{retrievers: [bm25]}}, found {fields!r}"
         )
     # everything registered as a searcher has the interface that a benchmark needs
     return cast(Entry, build("searchers", {"name": Searcher.name} | dict(fields), where))

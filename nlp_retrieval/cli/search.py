@@ -73,7 +73,7 @@ def command(
     chosen.open(index)
     explainer = chosen if explain and isinstance(chosen, Explains) and chosen.explains else None
     if explain and explainer is None:
-        say("note: no retriever of this searcher can explain a result; link_graph, splade and bm25s with feedback can")
+        say("note: no retriever of this searcher can explain a result; link_graph, splade and bm25 with feedback can")
     found = chosen.search(queries, k) if where is None else _filtered(chosen, queries, k, where)
     for text, hits in zip(queries, found, strict=True):
         explained = explainer.explain(text, hits) if explainer else [{} for _ in hits]

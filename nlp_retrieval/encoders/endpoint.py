@@ -14,9 +14,8 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.components.trust_rules import given, may_set
-from nlp_retrieval.core.files.cache import ContentCache, cache_folder
+from nlp_retrieval.core.files.cache import ContentCache, cache_folder, digest_of_key
 from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.core.queries import check_queries
@@ -122,22 +121,22 @@ class KeptVectors:
 
     Args:
         folder: where they are stored, created with the first vector; None for the user's cache folder.
-        asked: everything else that decides a vector besides its text: server, model, dimension.
+        asked: what decides a vector besides its text: server, model, dimension.
     """
 
     def __init__(self, folder: Path | None, asked: dict[str, object]) -> None:
-        self.folder = cache_folder() / "vectors" if folder is None else folder
-        self._files = ContentCache(self.folder, ".vector", "vectors of the endpoint")
+        folder = cache_folder() / "vectors" if folder is None else folder
+        self.files = ContentCache(folder, ".vector", "vectors of the endpoint", synced=False)
         self._asked = asked
 
     def path_of(self, text: str) -> Path:
         """Return the file of a text."""
-        return self._files.path(self._key(text))
+        return self.files.path_of(self._digest(text))
 
     def find(self, text: str) -> KeptVector | None:
         """Return the vector of a text, or None."""
-        key = self._key(text)
-        content = self._files.read(key)
+        key = self._digest(text)
+        content = self.files.find(key)
         head = len(_MAGIC) + _HEAD.size
         if content is None or not content.startswith(_MAGIC) or len(content) < head:
             return None
@@ -149,14 +148,14 @@ class KeptVectors:
         return KeptVector(vector, tokens) if np.isfinite(vector).all() else None
 
     def keep(self, text: str, vector: Vectors, tokens: int) -> None:
-        """Store a vector."""
-        key = self._key(text)
+        """Store a vector; if it cannot be written, the run goes on and the first time a warning says so."""
+        key = self._digest(text)
         head = _MAGIC + _HEAD.pack(key, len(vector), tokens)
         content = head + np.ascontiguousarray(vector, "<f4").tobytes()
-        self._files.write(key, content + hashlib.sha256(content).digest())
+        self.files.keep(key, content + hashlib.sha256(content).digest())
 
-    def _key(self, text: str) -> bytes:
-        return hashlib.sha256(canonical_json([self._asked, text]).encode("utf-8", "surrogatepass")).digest()
+    def _digest(self, text: str) -> bytes:
+        return digest_of_key([self._asked, text])
 
 
 # The base of encoders behind an OpenAI-compatible endpoint: stored vectors are not requested again, and all dimensions are
@@ -239,9 +238,10 @@ class EndpointEncoder(EndpointComponent, BaseEncoder):
         asked = [prompt + text[:most] or " " for text in texts]  # servers refuse an empty text
         found: dict[str, Vectors] = {}
         missing = []
+        stored = f"those kept in {self._vectors.files.folder} have"
         for text in dict.fromkeys(asked):
             kept = self._vectors.find(text)
-            if kept is None or len(kept.vector) != self._known(len(kept.vector), f"those kept in {self._vectors.folder} have"):
+            if kept is None or len(kept.vector) != self._known(len(kept.vector), stored):
                 missing.append(text)
                 continue
             found[text] = kept.vector

@@ -1,20 +1,18 @@
 """Answers of language models on disk: one JSON file each, named by a hash of the question, the model and its settings.
 
-A file holds the whole question with the answer. It is used only if it holds exactly the same question and no other user could
-have written it; anything else is a miss. There is no pickle: DSPy's own disk cache is never used.
+A file holds the whole question with the answer and is written atomically. It is used only if it holds exactly the same question
+and no other user could have written it; anything else is a miss. There is no pickle: DSPy's own disk cache is never used.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pydantic import JsonValue
 
-from nlp_retrieval.core.components.component import canonical_json
-from nlp_retrieval.core.files.cache import ContentCache, cache_folder
+from nlp_retrieval.core.files.cache import ContentCache, cache_folder, digest_of_key
 
 Question = dict[str, JsonValue]
 Answer = dict[str, JsonValue]
@@ -35,16 +33,17 @@ class AnswerStore:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._files = ContentCache(folder, ".json", "answers of the language model")
+        self.folder = folder
+        self._files = ContentCache(folder, ".json", "answers of the language model", synced=True)
 
     def path_of(self, question: Question) -> Path:
-        """Return the file of a question."""
-        return self._files.path(_key(question))
+        """The file of a question."""
+        return self._files.path_of(digest_of_key(question))
 
     def find(self, question: Question) -> Answer | None:
         """Return the stored answer to a question, or None."""
         try:
-            kept = json.loads(self._files.read(_key(question)) or b"")
+            kept = json.loads(self._files.find(digest_of_key(question)) or b"")
         except (ValueError, RecursionError):
             return None
         if not isinstance(kept, dict) or kept.get("format") != FORMAT or kept.get("question") != question:
@@ -53,13 +52,9 @@ class AnswerStore:
         return answer if isinstance(answer, dict) and isinstance(answer.get("text"), str) else None
 
     def keep(self, question: Question, answer: Answer) -> None:
-        """Store an answer."""
+        """Store an answer; if it cannot be written, the run goes on and the first time a warning says so."""
         content = json.dumps({"format": FORMAT, "question": question, "answer": answer}, ensure_ascii=False, indent=1)
-        self._files.write(_key(question), content.encode("utf-8", "surrogatepass"))
-
-
-def _key(question: Question) -> bytes:
-    return hashlib.sha256(canonical_json(question).encode("utf-8", "surrogatepass")).digest()
+        self._files.keep(digest_of_key(question), content.encode("utf-8", "surrogatepass"))
 
 
 @dataclass

@@ -27,15 +27,14 @@ from nlp_retrieval.encoders.passages import encoded_terms
 from nlp_retrieval.encoders.sparse_base import MOST_TERMS, BaseSparseEncoder, TermWeights, checked_terms
 from nlp_retrieval.encoders.splade import SpladeEncoder
 from nlp_retrieval.errors import ModelError
-from nlp_retrieval.retrievers.bm25s.build import Run, Spooled, merge_runs
-from nlp_retrieval.retrievers.bm25s.files import INDPTR, ROWS, check_postings
-from nlp_retrieval.retrievers.bm25s.scoring import Scorer, found_in
+from nlp_retrieval.retrievers.bm25.postings import INDPTR, ROWS, Run, Spooled, check_postings, merge_runs
+from nlp_retrieval.retrievers.bm25.scoring import Scorer, found_in
 
 # The files of a splade index: memory-mapped postings with weights, written in bounded memory and checked when opened, because
 # compiled code uses their numbers as indices.
 #
 # A term is a number in the vocabulary of the model, the same in all segments. Batches of passages are spooled as runs, and
-# merged a range of terms at a time, as postings of bm25s are; segments are joined by the same merge, without encoding anything.
+# merged a range of terms at a time, as postings of bm25 are; segments are joined by the same merge, without encoding anything.
 
 WEIGHTS = "weights.npy"
 _COUNTS = "counts.npy"

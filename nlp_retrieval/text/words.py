@@ -8,12 +8,9 @@ import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib import import_module
-from importlib.machinery import PathFinder
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec, module_from_spec
 from itertools import filterfalse, islice, pairwise
-from types import ModuleType
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -206,53 +203,29 @@ def _missing(name: Segmenter) -> DependencyError:
     return DependencyError(f"segmenter={name!r} needs {_PACKAGES[name]}: {install('chinese')}")
 
 
-# The lists of stop words of bm25s ("en" is Lucene's), without the rest of bm25s.
-#
-# Importing its package takes half a second for numba, and starts jax, which takes most of the memory of a GPU and fails if
-# there is none left. The lists are a file of constants, so only that file is run.
+# Lists of stop words; their source and license are in the file.
 
-_MODULE = "bm25s.stopwords"
-_CONSTANTS = {
-    "en": "EN",
-    "en_plus": "EN_PLUS",
-    "da": "DANISH",
-    "de": "GERMAN",
-    "nl": "DUTCH",
-    "fr": "FRENCH",
-    "es": "SPANISH",
-    "pt": "PORTUGUESE",
-    "it": "ITALIAN",
-    "ru": "RUSSIAN",
-    "sv": "SWEDISH",
-    "no": "NORWEGIAN",
-    "zh": "CHINESE",
-    "tr": "TURKISH",
-    "ko": "KOREAN",
-}
 
-STOP_LISTS = tuple(_CONSTANTS)
-"""Names of the lists."""
+@cache
+def _stop_lists() -> dict[str, tuple[str, ...]]:
+    lines = Path(__file__).with_name("stop_words.txt").read_text("utf-8").splitlines()
+    lists = (line.split() for line in lines if not line.startswith("#"))
+    return {name: tuple(words) for name, *words in lists}
 
 
 def stop_words(name: str) -> tuple[str, ...]:
     """Return a list of stop words.
 
     Args:
-        name: one of :data:`STOP_LISTS`.
+        name: the code of a language, or "en_plus".
+
+    Raises:
+        ConfigurationError: there is no such list.
     """
-    return tuple(getattr(_constants(), f"STOPWORDS_{_CONSTANTS[name]}"))
-
-
-@cache
-def _constants() -> ModuleType:
-    """The module by itself; imported as usual if its file is not found."""
-    package = find_spec("bm25s")
-    alone = package and PathFinder.find_spec(_MODULE, package.submodule_search_locations)
-    if alone is None or alone.loader is None:
-        return import_module(_MODULE)
-    module = module_from_spec(alone)
-    alone.loader.exec_module(module)
-    return module
+    lists = _stop_lists()
+    if name not in lists:
+        raise ConfigurationError(f"stopwords={name!r}: {nearest(name, lists)}")
+    return lists[name]
 
 
 # The words of a text in a lexical index: the same rules for passages and queries, in every script.
@@ -460,8 +433,6 @@ class Words:
         known = [*Stemmer.algorithms(), NO_STEMMER]
         if chosen.stemmer not in known:
             raise ConfigurationError(f"there is no stemmer {chosen.stemmer!r}; {nearest(chosen.stemmer, known)}")
-        if chosen.stopwords is not None and chosen.stopwords not in STOP_LISTS:
-            raise ConfigurationError(f"stopwords={chosen.stopwords!r}: {nearest(chosen.stopwords, STOP_LISTS)}")
         listed = () if chosen.stopwords is None else stop_words(chosen.stopwords)
         self._stop = frozenset(map(self.normalized, listed))
         self._stem: Callable[[str], str] = str if chosen.stemmer == NO_STEMMER else Stemmer.Stemmer(chosen.stemmer).stemWord

@@ -91,7 +91,7 @@ def holding(kind: str, config: dict[str, Any]) -> Iterator[dict[str, Any]]:
     parameter = {"encoders": "encoder", "links": "links", "language_models": "lm"}[kind]
     for name in names("retrievers"):
         if name != "hostile" and parameter in parameters_of(component_class("retrievers", name)):
-            beside = {"seeds": [{"name": "bm25s"}]} if name == "link_graph" else {}
+            beside = {"seeds": [{"name": "bm25"}]} if name == "link_graph" else {}
             yield {"name": name, parameter: [config] if kind == "links" else config} | beside
 
 
@@ -147,10 +147,10 @@ def run_manifests(content: dict[str, Any], outside: Path) -> Iterator[dict[str, 
                 yield replaced(content, ("corpus", "loader"), config)
                 yield replaced(content, ("query_loader",), config)
             elif kind in ("processors", "rerankers", "fusions"):
-                inner = {"name": "searcher", "retrievers": [{"name": "bm25s"}], kind.removesuffix("s"): config}
+                inner = {"name": "searcher", "retrievers": [{"name": "bm25"}], kind.removesuffix("s"): config}
                 yield replaced(content, ("searchers", searcher, "config"), inner)
             elif kind == "language_models":
-                inner = {"name": "searcher", "retrievers": [{"name": "bm25s"}], "processor": {"name": "hyde", "lm": config}}
+                inner = {"name": "searcher", "retrievers": [{"name": "bm25"}], "processor": {"name": "hyde", "lm": config}}
                 yield replaced(content, ("searchers", searcher, "config"), inner)
 
 

@@ -17,7 +17,7 @@ from hashed_words import HashedWords, items_of
 
 import nlp_retrieval
 from nlp_retrieval import (
-    Bm25sRetriever,
+    Bm25Retriever,
     ColbertEncoder,
     FaissRetriever,
     LanguageModel,
@@ -52,7 +52,7 @@ def told(results: list[list[RetrievalResult]]) -> list[list[list[object]]]:
 
 def searchers() -> dict[str, Searcher]:
     """Every retriever that needs no Java, and compositions."""
-    lexical, dense = Bm25sRetriever(), FaissRetriever(HashedWords(16), index_type="hnsw")
+    lexical, dense = Bm25Retriever(), FaissRetriever(HashedWords(16), index_type="hnsw")
     return {label: Searcher([one]) for label, one in retrievers().items()} | {
         "hybrid, reranked": Searcher([lexical, dense], reranker=OverlapReranker(), depth=20)
     }
@@ -143,7 +143,7 @@ def test_lucene_is_refused_in_a_child_of_a_process_that_ran_java(tmp_path: Path)
     assert told(opened.search(QUERIES, 5)) == whole
 
 
-class OfOneProcess(Bm25sRetriever):
+class OfOneProcess(Bm25Retriever):
     """A plug-in's engine that holds a connection."""
 
     name = "of-one-process"
@@ -274,7 +274,7 @@ def held_elsewhere(lock: Lock) -> Iterator[None]:
     ids=["searchers opening", "retrievers opening", "multiplying", "model turns", "checksums"],
 )
 def test_a_lock_that_another_thread_held_is_free_in_the_child(lock: Lock, path: Path) -> None:
-    opened = Searcher([Bm25sRetriever(), FaissRetriever(HashedWords(16), index_type="flat")]).open(path)
+    opened = Searcher([Bm25Retriever(), FaissRetriever(HashedWords(16), index_type="flat")]).open(path)
     whole = told(opened.search(QUERIES, 5))
 
     def work() -> object:

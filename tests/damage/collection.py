@@ -14,7 +14,7 @@ from hashed_words import HashedWords
 from sparse_models import HashedTerms
 
 from nlp_retrieval import (
-    Bm25sRetriever,
+    Bm25Retriever,
     ColbertRetriever,
     FaissRetriever,
     FeedbackRetriever,
@@ -54,10 +54,10 @@ def pages() -> list[SearchableItem]:
 def retrievers(backend: str = "numpy") -> dict[str, BaseRetriever]:
     """Those that search without Java, each with settings that read all of its files."""
     encoder, tokens = HashedWords(16), HashedTokens(16)
-    lexical = Bm25sRetriever(backend=backend)  # type: ignore[arg-type]
+    lexical = Bm25Retriever(backend=backend)  # type: ignore[arg-type]
     late = {"nprobe": 2, "rescored": 20, "backend": backend}
     return {
-        "bm25s": lexical,
+        "bm25": lexical,
         "flat": FaissRetriever(encoder, index_type="flat"),
         "hnsw": FaissRetriever(encoder, index_type="hnsw"),
         "ivfpq": FaissRetriever(encoder, index_type="ivfpq", nlist=4, pq_bytes=4),

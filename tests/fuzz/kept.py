@@ -24,7 +24,7 @@ from core.engines import TermCount, TermShare
 from hashed_words import HashedWords
 from sparse_models import HashedTerms
 
-from nlp_retrieval import Bm25sRetriever, Searcher, write_run_files
+from nlp_retrieval import Bm25Retriever, Searcher, write_run_files
 from nlp_retrieval.benchmarks.runs import folder as saved
 from nlp_retrieval.benchmarks.runs.compare import judged_again
 from nlp_retrieval.benchmarks.runs.folder import PER_QUERY, REPORT, read_run_folder
@@ -163,7 +163,7 @@ def added_links(data: bytes) -> bool:
 
 def bm25(data: bytes) -> bool:
     """Postings: what opens can be searched, by compiled code too."""
-    retriever = Bm25sRetriever()
+    retriever = Bm25Retriever()
     try:
         retriever.load(a_folder("bm25", dict(zip(BM25, parts(data, len(BM25)), strict=True))))
     except IndexDamagedError:

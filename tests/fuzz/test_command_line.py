@@ -42,7 +42,7 @@ def made_world(folder: Path, make: Callable[[Path], object], *steps: list[str]) 
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(made)
         for words in (
-            ["index", "corpus.jsonl", "index", "-r", "bm25s"],
+            ["index", "corpus.jsonl", "index", "-r", "bm25"],
             ["benchmark", "sweep.yaml", "--output", "run"],
             *steps,
         ):

@@ -17,7 +17,7 @@ from typing import Any
 
 import httpx2
 
-from nlp_retrieval import Bm25sRetriever, SearchableItem, Searcher
+from nlp_retrieval import Bm25Retriever, SearchableItem, Searcher
 
 COMMAND = str(Path(sys.executable).with_name("nlp-retrieval"))
 
@@ -106,7 +106,7 @@ def item(number: int, text: str) -> SearchableItem:
 
 def make_index(folder: Path, count: int = 30) -> Searcher:
     """An index of items that speak of a fox, every third of a dog."""
-    searcher = Searcher([Bm25sRetriever()])
+    searcher = Searcher([Bm25Retriever()])
     searcher.index([item(n, f"fox number{n}" + " dog" * (n % 3 == 0)) for n in range(count)], folder)
     return searcher
 

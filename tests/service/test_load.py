@@ -16,8 +16,8 @@ CLIENTS, SECONDS = 32, 2.0
 
 ADDS_PAIRS = """
 import sys, time
-from nlp_retrieval import Bm25sRetriever, SearchableItem, Searcher
-searcher = Searcher([Bm25sRetriever()]).open(sys.argv[1])
+from nlp_retrieval import Bm25Retriever, SearchableItem, Searcher
+searcher = Searcher([Bm25Retriever()]).open(sys.argv[1])
 for n in range(1000):
     searcher.add([SearchableItem(item_id=f"{word}{n}", content=word) for word in ("heron", "stork")])
     print(n + 1, flush=True)

@@ -77,7 +77,7 @@ class FromSettings(Component):
         """Create a searcher from its settings, in the form of a benchmark's configuration.
 
         Args:
-            config: the settings, or a YAML or JSON file of them: ``{retrievers: [bm25s, faiss], fusion: rrf}``. If it has
+            config: the settings, or a YAML or JSON file of them: ``{retrievers: [bm25, faiss], fusion: rrf}``. If it has
                 ``searchers`` by name, like a benchmark's file, one of these is created.
             searcher: its name there; optional if there is only one.
 
@@ -96,7 +96,7 @@ class FromSettings(Component):
         elif searcher is not None:
             raise ConfigurationError(f"{where} holds one searcher, without a name; leave out searcher={searcher!r}")
         if not isinstance(settings, Mapping):
-            raise ConfigurationError(f"{where}: expected settings such as {{retrievers: [bm25s]}}, found {settings!r}")
+            raise ConfigurationError(f"{where}: expected settings such as {{retrievers: [bm25]}}, found {settings!r}")
         return build_as(cls, "searchers", {"name": cls.name} | dict(settings), where)
 
     def to_config(self) -> Config:

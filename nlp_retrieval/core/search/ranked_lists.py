@@ -27,7 +27,7 @@ class RankedList(list[RetrievalResult], AsTable):
     """The results of one query, best first.
 
     As a table: a row per result, with ``query``, ``rank`` (from 1), ``item_id``, ``title``, ``score``, ``content``, a column
-    per signal (``bm25s.rank``) and one per key of the metadata (``metadata.year``).
+    per signal (``bm25.rank``) and one per key of the metadata (``metadata.year``).
 
     Args:
         results: best first.

@@ -42,9 +42,9 @@ from nlp_retrieval.errors import ConfigurationError, EngineError, IndexMismatchE
 
 def no_such_index(generation: Generation, name: str, wanted: Config) -> IndexMissingError | IndexMismatchError:
     """Return an error that lists the differences, field by field, from the most similar retriever in the index."""
-    same_name = [record.identity for record in generation.manifest.retrievers if record.identity.get("name") == name]
+    same_name = [record.identity for record in generation.manifest.retrievers if record.identity.get("name") == wanted["name"]]
     if not same_name:
-        indexed = ", ".join(sorted({str(record.identity["name"]) for record in generation.manifest.retrievers})) or "none"
+        indexed = ", ".join(sorted({str(record.config["name"]) for record in generation.manifest.retrievers})) or "none"
         return IndexMissingError(
             f"{generation.path} holds no index of {name!r} (retrievers there: {indexed}); index with it first: "
             "what is there already will not be built again"

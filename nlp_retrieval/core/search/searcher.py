@@ -43,7 +43,7 @@ class Searcher(BaseSearcher):
     Args:
         retrievers: at least one; a mapping gives each a label for its signals (by default its registry
             name, numbered if two share it). They and the other parts may be given by their registry names
-            (``["bm25s", "faiss"]``), or as ``{"name": "bm25s", "k1": 1.2}``.
+            (``["bm25", "faiss"]``), or as ``{"name": "bm25", "k1": 1.2}``.
         processor: turns each query into sub-queries; by default the query is searched unchanged.
         fusion: merges the retrievers' lists; by default raw scores for one retriever, reciprocal ranks for several.
         reranker: reorders the fused candidates against the original query.

@@ -159,7 +159,7 @@ class PyseriniRetriever(BaseRetriever):
             return None
         if self.language == "en":
             return "stop words alone, which this index leaves out, and one with keep_stopwords=true keeps"
-        return f"stop words alone, which language={self.language!r} leaves out; bm25s with stopwords null keeps them"
+        return f"stop words alone, which language={self.language!r} leaves out; bm25 with stopwords null keeps them"
 
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
         """Search a batch on several Java threads."""

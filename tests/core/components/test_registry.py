@@ -239,4 +239,4 @@ def test_asking_for_names_imports_no_component(install):
 
 def test_a_component_that_is_passed_ready_made_is_kept():
     fusion = WeightedSum([1.0])
-    assert build("searchers", {"name": "searcher", "retrievers": ["bm25s"], "fusion": fusion}).fusion is fusion
+    assert build("searchers", {"name": "searcher", "retrievers": ["bm25"], "fusion": fusion}).fusion is fusion
