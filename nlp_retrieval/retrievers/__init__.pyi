@@ -34,4 +34,6 @@ from nlp_retrieval.retrievers.link_graph.walk.chains import strongest_chains as 
 from nlp_retrieval.retrievers.link_graph.walk.pagerank import Restarts as Restarts
 from nlp_retrieval.retrievers.link_graph.walk.pagerank import local_pagerank as local_pagerank
 from nlp_retrieval.retrievers.link_graph.walk.pagerank import pagerank as pagerank
+from nlp_retrieval.retrievers.postgres.engine import PostgresRetriever as PostgresRetriever
+from nlp_retrieval.retrievers.servers.retriever import ServerRetriever as ServerRetriever
 from nlp_retrieval.retrievers.vectors import VectorRetriever as VectorRetriever
