@@ -63,13 +63,6 @@ MODEL_RULES: dict[str, Rule] = {
 ENCODER_RULES = may_set(
     "precision", "batch_size", "max_length", "query_prompt", "passage_prompt", **MODEL_RULES, trust_remote_code=runs_code
 )
-CALL_RULES = may_set(
-    *("max_characters", "calls_at_once", "calls_per_minute", "retries", "backoff", "timeout", "max_calls"),
-    api_key_env=given("send the key in the environment variable"),
-)
-ENDPOINT_RULES = CALL_RULES | may_set(
-    *("dimension", "query_prompt", "passage_prompt", "normalize", "batch_size"), cache_dir=given("keep vectors in")
-)
 PART_RULES = may_set("retrievers", "fusion", "reranker")
 READS_FILE = given("read")
 FIELD_NAMES = ("id_field", "content_field", "title_field", "metadata_fields")
