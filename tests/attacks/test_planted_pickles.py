@@ -43,7 +43,7 @@ ITEMS = items_of(
 RETRIEVERS: dict[str, BaseRetriever] = {
     "bm25": Bm25Retriever(),
     "faiss flat": FaissRetriever(HashedWords()),
-    "faiss hnsw": FaissRetriever(HashedWords(), index_type="hnsw"),
+    "faiss hnsw": FaissRetriever(HashedWords(), index="hnsw"),
     "colbert": ColbertRetriever(HashedTokens()),
     "splade": SpladeRetriever(HashedTerms()),
     "link_graph": LinkGraphRetriever([Bm25Retriever()], links=[TitleMentions(rarity=0.0)]),

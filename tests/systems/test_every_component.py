@@ -23,7 +23,7 @@ MODULES: dict[tuple[str, str], ModuleType] = {
     ("policy", "loaders"): test_loaders,
     ("policy", "retrievers"): test_policy,
 }
-WITHOUT_RULES = {"links", "searchers"}
+WITHOUT_RULES = {"index_types", "links", "searchers"}
 """Kinds that the kit has no class for."""
 
 

@@ -184,7 +184,7 @@ def test_two_blends_share_scores_and_retrievers_share_vectors(index: Path, tmp_p
     searchers = {
         "flat": Searcher([FaissRetriever(HashedWords())], reranker=OverlapReranker(), depth=9),
         "flat, blended": Searcher([FaissRetriever(HashedWords())], reranker=OverlapReranker(blend="score"), depth=9),
-        "graph": Searcher([FaissRetriever(HashedWords(), index_type="hnsw")], depth=9),
+        "graph": Searcher([FaissRetriever(HashedWords(), index="hnsw")], depth=9),
         "deeper": Searcher([FaissRetriever(HashedWords())], depth=20),
     }
     run_sweep(index, tmp_path / "stages", tmp_path / "run", searchers=searchers)

@@ -382,7 +382,7 @@ pagerank: exact
     )
     made = build("retrievers", read_yaml(tmp_path / "one.yaml"))
     by_hand = LinkGraphRetriever(
-        [Bm25Retriever(), FaissRetriever("sentence-transformers/all-MiniLM-L6-v2", index_type="flat")],
+        [Bm25Retriever(), FaissRetriever("sentence-transformers/all-MiniLM-L6-v2", index="flat")],
         links=[TitleMentions(rarity=0), SameParent(), Hyperlinks(links="see_also")],
         weights={"titles": 3, "chain": 0.5},
         pagerank="exact",

@@ -17,7 +17,7 @@ class TestHop(EverythingMatches, RetrieverRules):
 
     def other_values(self):
         return {
-            "start": FaissRetriever(HashedWords(dimension=24), index_type="hnsw"),
+            "start": FaissRetriever(HashedWords(dimension=24), index="hnsw"),
             "encoder": HashedWords(seed=1),
             "subject": "place",
             "document": "title",
