@@ -13,7 +13,7 @@ from nlp_retrieval.core.candidates import Rows, Scores
 from nlp_retrieval.evaluation.comparison import compare_by_group, compare_pairs, intervals_by_group
 from nlp_retrieval.evaluation.ranking_difference import measured
 from nlp_retrieval.evaluation.rankings import Listing, RunLists
-from nlp_retrieval.reports.page.explorer_data import rounded
+from nlp_retrieval.reports.page.explorer import rounded
 
 CONFIGURATIONS, QUERIES, HITS, ITEMS = 30, 1000, 21, 32_000
 K_VALUES = [5, 10, 21]

@@ -27,7 +27,7 @@ from nlp_retrieval.benchmarks.settings import BenchmarkConfig
 from nlp_retrieval.core import BaseUserQueryProcessor
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.evaluation.resampling import family_numbers
-from nlp_retrieval.hover import MultiHopSearcher
+from nlp_retrieval.systems.hover.searcher import MultiHopSearcher
 
 _HERE = Path(__file__).parent
 _PERFECT, _FEWER = "perfect_recall@21", "perfect_recall@10"

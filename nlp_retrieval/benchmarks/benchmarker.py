@@ -42,15 +42,14 @@ from nlp_retrieval.benchmarks.shared_stages import Answered, Retrieved, SharedSt
 from nlp_retrieval.benchmarks.stage_store import StageStore, identity_of, key_of
 from nlp_retrieval.benchmarks.timing import Sample, cost_of, measure_alone, measure_by_stages
 from nlp_retrieval.core.candidates import Rows
-from nlp_retrieval.core.components.component import Component, Config, with_held
-from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.components.component import BaseLoader, Component, Config, with_held
 from nlp_retrieval.core.context import use_workers
-from nlp_retrieval.core.files.output import check_folder_for_output
+from nlp_retrieval.core.files.atomic import check_folder_for_output
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE
-from nlp_retrieval.core.measure import OtherProcesses
 from nlp_retrieval.core.models import Query, RetrievalResult, SearchableItem
+from nlp_retrieval.core.processes import OtherProcesses
 from nlp_retrieval.core.search.results import no_collection
 from nlp_retrieval.core.search.stages import Stages, using_stages
 from nlp_retrieval.core.secrets import without_secrets
@@ -462,7 +461,7 @@ class Benchmarker(BenchmarkSettings):  # noqa: D101 -- help() shows the argument
         """Return searchers for all combinations of some parameters, by name, for use in a benchmark.
 
         The arguments are those of ``grid`` in a configuration file; values may be components too. For instance
-        ``Benchmarker.grid({"retrievers": [Bm25sRetriever()]}, {"retrievers.bm25s.k1": [0.9, 1.2]})``.
+        ``Benchmarker.grid({"retrievers": [Bm25Retriever()]}, {"retrievers.bm25.k1": [0.9, 1.2]})``.
 
         Args:
             searcher: the settings shared by all.

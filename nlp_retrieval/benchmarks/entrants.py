@@ -11,8 +11,7 @@ from typing import Annotated, ClassVar, Protocol, runtime_checkable
 
 from pydantic import Field
 
-from nlp_retrieval.core.components.component import Component, Config, canonical_json
-from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.components.component import BaseLoader, Component, Config, canonical_json
 from nlp_retrieval.core.components.trust_rules import READS_FILE, may_set
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.files.checksums import sha256_of
@@ -28,7 +27,7 @@ from nlp_retrieval.errors import (
 )
 from nlp_retrieval.evaluation.rankings import Ranking
 from nlp_retrieval.evaluation.trec import read_run
-from nlp_retrieval.loaders.queries.judgements import with_matched_numbers
+from nlp_retrieval.loaders.judgements import with_matched_numbers
 
 
 class Searching(Protocol):

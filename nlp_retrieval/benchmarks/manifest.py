@@ -22,10 +22,8 @@ from nlp_retrieval.benchmarks.entrants import Entry, TrecRun
 from nlp_retrieval.benchmarks.environment import describe_environment
 from nlp_retrieval.benchmarks.pinned import Corpus
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings
-from nlp_retrieval.core.components.component import Component, Config, canonical_json
-from nlp_retrieval.core.components.interfaces import BaseLoader, BaseQueryLoader
-from nlp_retrieval.core.components.registry import ComponentT, plan
-from nlp_retrieval.core.components.trust import asked_for, build_from_manifest, require_trust
+from nlp_retrieval.core.components.component import BaseLoader, BaseQueryLoader, Component, Config, canonical_json
+from nlp_retrieval.core.components.registry import ComponentT, asked_for, build_from_manifest, plan, require_trust
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.secrets import HIDDEN, without_secrets
 from nlp_retrieval.errors import ConfigurationError, SourceError
@@ -229,7 +227,7 @@ def benchmark_of(
     Args:
         manifest: manifest of a run.
         index: the index directory, overriding the manifest's own.
-        trust: let the manifest use settings that :mod:`nlp_retrieval.core.components.trust` does not allow; data is
+        trust: let the manifest use settings that :mod:`nlp_retrieval.core.components.registry` does not allow; data is
             read from files, so nearly every manifest needs this.
         source: location of the manifest, for messages.
 

@@ -35,9 +35,9 @@ from nlp_retrieval.benchmarks.results import (
     masks_of,
 )
 from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.files.atomic import file_names
 from nlp_retrieval.core.files.checksums import FileRecord, sha256_of
 from nlp_retrieval.core.files.json_text import read_json_file
-from nlp_retrieval.core.files.output import file_names
 from nlp_retrieval.core.models import Gold
 from nlp_retrieval.errors import ConfigurationError, GoldError, QueryError, RetrievalWarning, SourceError, nearest
 from nlp_retrieval.evaluation.comparison import LEVEL, RESAMPLES
@@ -54,7 +54,7 @@ from nlp_retrieval.evaluation.rankings import (
     without_own,
 )
 from nlp_retrieval.evaluation.trec import Run, read_run
-from nlp_retrieval.loaders.queries.judgements import read_judgements, with_matched_numbers
+from nlp_retrieval.loaders.judgements import read_judgements, with_matched_numbers
 
 REPORT = "report.json"
 PER_QUERY = "per_query.parquet"

@@ -19,9 +19,8 @@ from nlp_retrieval.benchmarks.cost import Prices, read_prices
 from nlp_retrieval.benchmarks.entrants import Entry
 from nlp_retrieval.benchmarks.filters import check_where_from, filters_of
 from nlp_retrieval.benchmarks.grid import Grid, build_grid
-from nlp_retrieval.core.components.component import Component, Config, require_distinct_names, to_plain
-from nlp_retrieval.core.components.interfaces import BaseLoader, BaseQueryLoader
-from nlp_retrieval.core.components.registry import build, build_as
+from nlp_retrieval.core.components.component import BaseLoader, BaseQueryLoader, Component, Config, to_plain
+from nlp_retrieval.core.components.registry import build, build_as, require_distinct_names
 from nlp_retrieval.core.context import Workers
 from nlp_retrieval.core.cures import said_in_yaml
 from nlp_retrieval.core.files.yaml_text import read_yaml
@@ -30,7 +29,7 @@ from nlp_retrieval.core.index.manifest import index_directory
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.core.queries import check_k, first_repeated
 from nlp_retrieval.core.search.searcher import Searcher
-from nlp_retrieval.core.surrogates import find_lone_surrogate, lone_surrogate_message
+from nlp_retrieval.core.unicode import find_lone_surrogate, lone_surrogate_message
 from nlp_retrieval.errors import ConfigurationError, GoldError, QueryError, nearest
 from nlp_retrieval.evaluation.answers import AnswerEvaluator, GoldAnswer, gold_answers
 from nlp_retrieval.evaluation.evaluator import measure_names
@@ -468,7 +467,7 @@ def _named(searchers: object, where: str) -> dict[str, Entry]:
 def _searcher(value: Any, name: str) -> Entry:
     if not isinstance(value, Mapping):
         raise ConfigurationError(
-            f"searchers.{name}: expected the settings of a searcher, such as {{retrievers: [bm25s]}}, found {value!r}"
+            f"searchers.{name}: expected the settings of a searcher, such as {{retrievers: [bm25]}}, found {value!r}"
         )
     # everything registered as a searcher has the interface that a benchmark needs
     return cast(Entry, build("searchers", {"name": Searcher.name} | dict(value), f"searchers.{name}"))

@@ -30,14 +30,13 @@ from nlp_retrieval.benchmarks.filters import Unfiltered, grouped, search_each, s
 from nlp_retrieval.benchmarks.shared_stages import Reranked, Retrieved, SearchTrace, SharedStages
 from nlp_retrieval.benchmarks.stage_store import Entry, corpus_of, hardware, identity_of, key_of
 from nlp_retrieval.core.candidates import CandidateBatch, Mask, Rows, Scores, entries_of, offsets_of
-from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Config
 from nlp_retrieval.core.context import StageSeconds, record_stages
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.index.manifest import RetrieverRecord
-from nlp_retrieval.core.measure import OtherProcesses, PeakMemory
 from nlp_retrieval.core.models import RetrievalResult
+from nlp_retrieval.core.processes import OtherProcesses, PeakMemory
 from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever

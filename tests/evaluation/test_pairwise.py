@@ -13,7 +13,7 @@ from scipy import stats
 from nlp_retrieval.core.candidates import Scores
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.evaluation.comparison import LEVEL, RESAMPLES, Pairwise, compare, compare_pairs, turned, verdict
-from nlp_retrieval.reports.page.pairwise import pairwise_section
+from nlp_retrieval.reports.page.page import pairwise_section
 
 MEASURE = "recall@10"
 LEVELS = {"bm25": 0.0, "dense": 0.02, "hybrid": 0.3, "broken": -0.3, "same": 0.0}

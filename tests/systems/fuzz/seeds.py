@@ -11,8 +11,8 @@ from fuzz.inputs import a_file, scratch
 from hashed_words import HashedWords
 
 from nlp_retrieval import FaissRetriever, SearchableItem, Searcher
-from nlp_retrieval.hipporag import HippoRagRetriever
-from nlp_retrieval.policy import HopRetriever
+from nlp_retrieval.systems.hipporag.engine.retriever import HippoRagRetriever
+from nlp_retrieval.systems.policy.hop.retriever import HopRetriever
 from systems.hipporag.fuzzed import KNOWLEDGE
 from systems.policy.fuzzed import RELATIONS
 
@@ -77,8 +77,8 @@ storage: {save_dir: "iris://user@host:1972", iris_namespace: USER, index_dir: x}
 """
 _STUDY = """profile: guidelines
 index: indexes/x
-searcher: {retrievers: [bm25s], reranker: multi_signal}
-hop: {retrievers: [{name: hop, start: bm25s}]}
+searcher: {retrievers: [bm25], reranker: multi_signal}
+hop: {retrievers: [{name: hop, start: bm25}]}
 corpus: {loader: jsonl, path: x.jsonl}
 where: {year: 2020}
 keywords: false
