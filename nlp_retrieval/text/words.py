@@ -15,8 +15,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from nlp_retrieval.core.forks import Lock
-from nlp_retrieval.core.unicode_forms import normalize
+from nlp_retrieval.core.processes import Lock
+from nlp_retrieval.core.unicode import normalize
 from nlp_retrieval.errors import ConfigurationError, DependencyError, install, nearest
 
 # Characters in words: marks on letters, and scripts without spaces between words.
@@ -90,10 +90,6 @@ class LinearPattern:
     def compiled(pattern: str, where: str = "pattern") -> LinearPattern:
         """Compile a pattern; case is not compared.
 
-        Args:
-            pattern: in RE2's syntax.
-            where: its location, for messages.
-
         Raises:
             ConfigurationError: it does not compile, is too large, or matches the empty text and so everywhere.
             DependencyError: RE2 is not installed.
@@ -135,8 +131,8 @@ def _compiled(pattern: str) -> LinearPattern:
     try:
         made = re2.compile(pattern.encode("utf-8"), _options())
     except re2.error as error:
-        said = error.args[0] if error.args else "unknown error"
-        reason = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+        detail = error.args[0] if error.args else "unknown error"
+        reason = detail.decode("utf-8", "replace") if isinstance(detail, bytes) else str(detail)
         raise ConfigurationError(
             f"the pattern {shown!r} does not compile: {reason} (patterns are RE2's: without look-around and back-references)"
         ) from None
@@ -358,12 +354,7 @@ class _Patterns(NamedTuple):
 
 
 def _names(letter: str, word: str) -> re.Pattern[str]:
-    """Return the pattern of names with punctuation.
-
-    Args:
-        letter: the pattern of a letter.
-        word: that of a letter or digit.
-    """
+    """Return the pattern of names with punctuation."""
     short = rf"(?<![\w/]){word}{{1,4}}/{word}{{1,4}}(?![\w/])"
     joined = rf"(?:&{word}++|\.{letter}{word}*+)+"
     return re.compile(rf"{short}|(?<!{word}){word}++(?:\+\+|[+#](?!\w)|{joined})|(?<![\w.])\.{letter}{word}*+")
@@ -458,12 +449,7 @@ class Words:
         return normalize("NFKC", folded)
 
     def split(self, text: str, *, passage: bool = False) -> list[str]:
-        """Return the words of a text, in order.
-
-        Args:
-            text: any.
-            passage: True for a passage, False for a query; see the module.
-        """
+        """Return the words of a text, in order."""
         text = self.normalized(text)
         if self._matched is not None:
             parts = (
@@ -489,7 +475,7 @@ class Words:
                     if _HAN_OR_NOT.match(part) is None:
                         words += _pairs(patterns.character.findall(part), singles=passage)
                     elif passage:
-                        words += [*(found for found in self._segment(part) if len(found) > 1), *part]
+                        words += [*(piece for piece in self._segment(part) if len(piece) > 1), *part]
                     else:
                         words += self._segment(part)
         return words
@@ -557,11 +543,11 @@ class Stems:
 
     def words(self, text: str) -> list[str]:
         """Return the stems of a text, in order."""
-        known, found = self._known, []
+        known, stems = self._known, []
         for word in _pattern().findall(text):
             stem = known.get(word)
-            found.append(self.stem(word) if stem is None else stem)
-        return found
+            stems.append(self.stem(word) if stem is None else stem)
+        return stems
 
     def as_written(self, text: str) -> list[str]:
         """Return the words of a text in their original form, in order."""
