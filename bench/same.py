@@ -1,8 +1,8 @@
 """``python -m bench same DATA BEFORE WORK``: whether this checkout answers as another one does, byte for byte.
 
-Runs in both: the three demos, and 24 configurations over the HoVer claims and the wiki collection of DATA. Compares what holds no
-times: results.json, TREC files, index files (but Lucene's, which are never twice the same), audit.json, policy answers. BEFORE is
-the other checkout; WORK keeps both runs, which are used again.
+Runs in both: the three demos, and 24 configurations over the HoVer claims and the wiki collection of DATA. Compares what holds
+no times: results.json, TREC files, index files (but Lucene's, which are never twice the same), audit.json, policy answers.
+BEFORE is the other checkout; WORK keeps both runs, which are used again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _COMPARED = ("results.json", "*.trec", "qrels.txt", "audit.json", "answers*.json
 _RETRIEVERS = {
     "bm25": ["{name: bm25s}"],
     "bm25 1.6 .75": ["{name: bm25s, k1: 1.6, b: 0.75}"],
-    "two": ["{name: bm25s}", "{name: bm25s, label: long, k1: 0.5, b: 1.0}"],
+    "two": ["{name: bm25s}", "{name: link_graph, seeds: [bm25s], damping: 0.3}"],
     "link graph": ["{name: link_graph, seeds: [bm25s]}"],
 }
 _PROCESSORS = ("null", "clauses")
