@@ -68,10 +68,11 @@ elif name == "building bm25, 5,000 passages":
     print(best(lambda: Searcher([bm25]).index(BeirLoader(small), tempfile.mkdtemp())))
 elif name == "evaluation, 1,000 queries":
     import random
+    import numpy
     from nlp_retrieval import Gold, RetrievalEvaluator
     draw = random.Random(0)
     gold = [Gold(query_id=f"q{n}", relevance={f"d{draw.randrange(500)}": 1 for _ in range(3)}) for n in range(1000)]
-    rankings = [draw.sample(range(500), 100) for _ in gold]
+    rankings = numpy.array([draw.sample(range(500), 100) for _ in gold])
     evaluator = RetrievalEvaluator(gold, [f"d{row}" for row in range(500)], None, [10, 100])
     print(best(lambda: evaluator.evaluate(rankings), 9))
 elif name == "encoding, 256 passages":
