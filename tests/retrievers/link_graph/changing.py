@@ -12,7 +12,7 @@ import numpy as np
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.retrievers.link_graph.links.base import BaseLinkExtractor
+from nlp_retrieval.retrievers.link_graph.extractors import BaseLinkExtractor
 
 from .corpora import passage, table_of
 
