@@ -165,7 +165,7 @@ def retrievers_by_name() -> dict[str, Callable[[], list[BaseRetriever]]]:
 def _index(name: str, copies: int, corpus: Path) -> _Peak:
     """Index in this process."""
     from nlp_retrieval.core.index.build import build_index
-    from nlp_retrieval.core.search.composition import builders_of
+    from nlp_retrieval.core.search.base_searcher import builders_of
 
     _, patterns = _HELD.get(name, ("", []))
     with tempfile.TemporaryDirectory() as folder:

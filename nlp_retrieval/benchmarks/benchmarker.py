@@ -16,8 +16,7 @@ from nlp_retrieval.benchmarks.grid import build_grid
 from nlp_retrieval.benchmarks.results import BenchmarkRun
 from nlp_retrieval.benchmarks.running import run_searchers
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings
-from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.components.component import BaseLoader, Config
 from nlp_retrieval.core.context import Workers
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.manifest import index_directory

@@ -13,8 +13,7 @@ from nlp_retrieval.benchmarks.filters import check_where_from
 from nlp_retrieval.benchmarks.grid import Grid, read_grid
 from nlp_retrieval.benchmarks.halving import Halving, read_halving
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings, MlflowSettings, WandbSettings
-from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.core.components.interfaces import BaseLoader, BaseQueryLoader
+from nlp_retrieval.core.components.component import BaseLoader, BaseQueryLoader, Config
 from nlp_retrieval.core.components.registry import build, build_as
 from nlp_retrieval.core.cures import said_in_yaml
 from nlp_retrieval.core.files.yaml_text import check_keys, read_yaml

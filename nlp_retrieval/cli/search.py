@@ -154,8 +154,8 @@ def composed(index: Path, retriever: list[str] | None, fusion: str | None, reran
         trust: whether the index may use more than search settings.
     """
     from nlp_retrieval.core.components.registry import build_as
+    from nlp_retrieval.core.search.base_searcher import retrievers_of
     from nlp_retrieval.core.search.joining import BaseFusion
-    from nlp_retrieval.core.search.known_retrievers import retrievers_of
     from nlp_retrieval.core.search.reranker import BaseReranker
     from nlp_retrieval.core.search.retriever import BaseRetriever
     from nlp_retrieval.core.search.searcher import Searcher

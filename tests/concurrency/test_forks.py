@@ -28,8 +28,8 @@ from nlp_retrieval import (
 )
 from nlp_retrieval.core.candidates import Hits, Mask
 from nlp_retrieval.core.files import checksums
-from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.core.index.items import ItemTable
+from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders import model_turns
 from nlp_retrieval.encoders.model_turns import turn_of

@@ -35,11 +35,11 @@ from nlp_retrieval.core.blocks import EncodedBatch, encoded_here
 from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.core.index import checkpoint
+from nlp_retrieval.core.index.build import OWNER_FILE, owner_of
 from nlp_retrieval.core.index.checkpoint import PREFIX, CheckpointContext, checkpoints_at, keep_checkpoints, resumed_batches
+from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE
 from nlp_retrieval.core.index.manifest import read_manifest as read_index_manifest
-from nlp_retrieval.core.index.publishing import OWNER_FILE, owner_of
-from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.encoders.endpoint import KeptVectors
 from nlp_retrieval.errors import IndexDamagedError, ModelError, RetrievalError, RetrievalWarning, SourceError
 from nlp_retrieval.evaluation.ranking_files import GOLD, HITS, PASSAGES, QUERIES, read_lists, read_retrievers

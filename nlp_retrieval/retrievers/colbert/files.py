@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Mask, Rows, Scores
-from nlp_retrieval.core.files.column_streams import Stream, read_blocks
-from nlp_retrieval.core.files.columns import CURE, check_offsets, damaged, mapped
+from nlp_retrieval.core.files.columns import CURE, Stream, check_offsets, damaged, mapped, read_blocks
 from nlp_retrieval.core.files.json_text import read_json_file
-from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.progress_bars import progress
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import IndexDamagedError

@@ -18,10 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Rows
-from nlp_retrieval.core.files.column_streams import Stream, read_blocks
-from nlp_retrieval.core.files.columns import damaged, mapped
-from nlp_retrieval.core.forks import Lock
-from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.core.files.columns import Stream, damaged, mapped, read_blocks
+from nlp_retrieval.core.index.generation import SegmentFolder
+from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.progress_bars import progress
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import IndexWriteError

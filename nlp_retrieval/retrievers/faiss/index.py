@@ -20,12 +20,10 @@ import faiss as _faiss
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.candidates import Hits, Mask, Rows
-from nlp_retrieval.core.cores import usable_cores
+from nlp_retrieval.core.candidates import Hits, Mask, Matrix, Rows, search_parts, search_past_ties
 from nlp_retrieval.core.files.columns import CURE, damaged, mapped
-from nlp_retrieval.core.forks import Lock
-from nlp_retrieval.core.index.segments import SegmentFolder
-from nlp_retrieval.core.ranking import Matrix, search_parts, search_past_ties
+from nlp_retrieval.core.index.generation import SegmentFolder
+from nlp_retrieval.core.processes import Lock, usable_cores
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.retrievers.faiss.exact import Stack, exact_search, products_of, rounding

@@ -21,8 +21,8 @@ from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.registry import ByName, resolve_components
 from nlp_retrieval.core.components.trust_rules import may_set, reads_model
 from nlp_retrieval.core.context import stage
+from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
-from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder

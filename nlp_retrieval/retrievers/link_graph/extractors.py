@@ -21,8 +21,8 @@ from pydantic import Field
 
 from nlp_retrieval.core.components.component import Component, Config, canonical_json
 from nlp_retrieval.core.components.trust_rules import loads_pipeline, may_set
+from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
-from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.progress_bars import progress
 from nlp_retrieval.retrievers.link_graph.graph import LinkGraph, Links, merged_links, open_graph

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Mask, Rows, Scores, entries_of, offsets_of
 from nlp_retrieval.core.files.columns import CURE, check_numbers, check_offsets, damaged, mapped
+from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
-from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.progress_bars import progress
 from nlp_retrieval.core.queries import STOP_WORDS
 from nlp_retrieval.errors import IndexDamagedError

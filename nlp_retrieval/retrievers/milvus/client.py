@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from nlp_retrieval.core.files.atomic import sync_folder, sync_tree
-from nlp_retrieval.core.forks import Lock
+from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.errors import ConfigurationError, DependencyError, IndexDamagedError, IndexWriteError, ServerError, install
 from nlp_retrieval.loaders.database import hide_secrets, resolve, scrub
 from nlp_retrieval.retrievers.milvus import lite_process

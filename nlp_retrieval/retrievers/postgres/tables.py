@@ -19,7 +19,7 @@ from nlp_retrieval.retrievers.servers.retriever import ServerRecord, ids_sum, in
 if TYPE_CHECKING:
     from psycopg.sql import SQL, Composed
 
-    from nlp_retrieval.core.index.segments import SegmentFolder
+    from nlp_retrieval.core.index.generation import SegmentFolder
     from nlp_retrieval.retrievers.postgres.connections import PostgresConnection
 
 

@@ -1,8 +1,9 @@
 """The base of engines whose data lives in a server: storing, opening and searching their segments.
 
-A segment's folder holds only one small file, its record. The data that it names is on the server before the folder is published.
-So a killed build leaves data that no folder names, and never a folder without its data; the next write to the directory drops
-such data. Data on the server never changes. If it is missing, or differs from its record, that is an error and never an answer.
+A segment's folder holds only one small file, its record. The data that it names is on the server before the folder is
+published. So a killed build leaves data that no folder names, and never a folder without its data; the next write to the
+directory drops such data. Data on the server never changes. If it is missing, or differs from its record, that is an error and
+never an answer.
 """
 
 from __future__ import annotations
@@ -22,15 +23,14 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from nlp_retrieval.core.candidates import Hits, Mask, offsets_of
+from nlp_retrieval.core.candidates import Hits, Mask, joined_hits, offsets_of
 from nlp_retrieval.core.files.columns import damaged
 from nlp_retrieval.core.files.json_text import parse_json
-from nlp_retrieval.core.forks import Lock
+from nlp_retrieval.core.index.build import SCRATCH
+from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.manifest import read_manifest
-from nlp_retrieval.core.index.publishing import SCRATCH
-from nlp_retrieval.core.index.segments import SegmentFolder
-from nlp_retrieval.core.ranking import joined_hits
+from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import IndexDamagedError
 

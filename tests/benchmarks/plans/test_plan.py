@@ -37,7 +37,7 @@ from nlp_retrieval.benchmarks.grid import build_grid
 from nlp_retrieval.benchmarks.halving import Halving
 from nlp_retrieval.benchmarks.plans import Plan, plan_of
 from nlp_retrieval.benchmarks.trec_run import TrecRun
-from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.core.components.component import BaseUserQueryProcessor
 from nlp_retrieval.core.index.build import build_index
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError

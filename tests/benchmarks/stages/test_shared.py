@@ -37,7 +37,7 @@ from nlp_retrieval import (
 )
 from nlp_retrieval.benchmarks.stages.shared import SharedStages
 from nlp_retrieval.benchmarks.stages.store import StageStore
-from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever

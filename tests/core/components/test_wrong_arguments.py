@@ -20,7 +20,7 @@ from nlp_retrieval import (
     Searcher,
     WeightedSum,
 )
-from nlp_retrieval.core.components.interfaces import BaseQueryLoader
+from nlp_retrieval.core.components.component import BaseQueryLoader
 from nlp_retrieval.core.components.registry import build, build_as
 from nlp_retrieval.errors import ConfigurationError, EngineError, ItemError, QueryError, RetrievalError
 

@@ -10,8 +10,7 @@ import pytest
 from hashed_words import items_of
 
 from nlp_retrieval import FaissRetriever
-from nlp_retrieval.core.index.generation import open_generation
-from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.core.index.generation import SegmentFolder, open_generation
 from nlp_retrieval.encoders import BaseEncoder
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import IndexDamagedError

@@ -17,7 +17,7 @@ from soaking import Figures
 from updated_collection import UpdatedCollection, check_against, files_of, found_by
 
 from nlp_retrieval import FaissRetriever, Searcher
-from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import IndexDamagedError, ModelError, RetrievalWarning
 from nlp_retrieval.retrievers.faiss import types

@@ -26,7 +26,7 @@ from nlp_retrieval import (
     SearchableItem,
     Searcher,
 )
-from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.core.components.component import BaseUserQueryProcessor
 from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.core.files.yaml_text import read_yaml
 from nlp_retrieval.core.index.generation import open_generation
