@@ -12,7 +12,7 @@ import numpy as np
 from bench.haystack import HaystackLoader
 from nlp_retrieval import SearchableItem
 from nlp_retrieval.core import ItemTable
-from nlp_retrieval.core.components.interfaces import BaseQueryLoader
+from nlp_retrieval.core.components.component import BaseQueryLoader
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.loaders.datasets import BeirLoader
 from nlp_retrieval.retrievers import BaseLinkExtractor, Links, LinkSentence, SharedEntities, TitleMentions

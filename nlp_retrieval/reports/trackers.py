@@ -22,13 +22,19 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
-from nlp_retrieval.benchmarks.config import BenchmarkConfig
 from nlp_retrieval.benchmarks.results import BenchmarkReport
-from nlp_retrieval.benchmarks.settings import MlflowSettings, WandbMode, WandbSettings
+from nlp_retrieval.benchmarks.settings import BenchmarkConfig, MlflowSettings, WandbMode, WandbSettings
 from nlp_retrieval.core.components.component import Config, canonical_json
-from nlp_retrieval.core.files.atomic import make_folder, sync_folder, sync_tree
+from nlp_retrieval.core.files.atomic import (
+    check_folder_for_output,
+    file_names,
+    make_folder,
+    remove_output,
+    sync_folder,
+    sync_tree,
+    write_output,
+)
 from nlp_retrieval.core.files.json_text import read_json_file
-from nlp_retrieval.core.files.output import check_folder_for_output, file_names, remove_output, write_output
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, DependencyError, OutputError, first_line, install
 from nlp_retrieval.reports.logged_run import PARTS, SUMMARY, LoggedRun, cost_figures, on_fronts, runs_of, sweep_of

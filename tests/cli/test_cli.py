@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nlp_retrieval.core.components.naming import kinds
-from nlp_retrieval.core.components.registry import component_class, describe_parameters, names
+from nlp_retrieval.core.components.registry import component_class, describe_parameters, kinds, names
 
 from .commands import COMMAND, refused, run
 

@@ -95,7 +95,7 @@ class TestFaissHnsw(Searching):
     tolerance = 1e-6
 
     def make(self):
-        return FaissRetriever(HashedWords(dimension=24), index_type="hnsw")
+        return FaissRetriever(HashedWords(dimension=24), index="hnsw")
 
 
 class TestFaissSq8(Searching):
@@ -105,7 +105,7 @@ class TestFaissSq8(Searching):
     update_tolerance = 0.15  # the codes are those that twelve vectors asked for
 
     def make(self):
-        return FaissRetriever(HashedWords(dimension=24), index_type="sq8")
+        return FaissRetriever(HashedWords(dimension=24), index="sq8")
 
 
 class TestColbert(EverythingMatches, RetrieverRules):

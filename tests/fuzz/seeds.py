@@ -19,8 +19,8 @@ from hashed_words import items_of
 from sparse_models import HashedTerms
 
 from nlp_retrieval import Bm25Retriever, Searcher
-from nlp_retrieval.benchmarks.runs.folder import PER_QUERY, REPORT
-from nlp_retrieval.benchmarks.stages.store import Entry, StageStore
+from nlp_retrieval.benchmarks.runs import PER_QUERY, REPORT
+from nlp_retrieval.benchmarks.stage_store import Entry, StageStore
 from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE
 from nlp_retrieval.encoders.endpoint import KeptVectors

@@ -235,6 +235,6 @@ def test_a_server_that_hangs_is_given_up(make, server):
 
 
 def test_without_httpx_the_error_says_what_to_install(make, monkeypatch):
-    monkeypatch.setitem(sys.modules, "httpx", None)
+    monkeypatch.setitem(sys.modules, "httpx2", None)
     with pytest.raises(DependencyError, match=r"pip install 'nlp_retrieval\[endpoint\]'"):
         scores_of(make())

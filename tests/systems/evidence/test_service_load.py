@@ -8,7 +8,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-import httpx
+import httpx2
 import pytest
 from service.running import Running, document, error_of, running
 from service.test_load import asked_by_all
@@ -19,8 +19,8 @@ def test_clients_of_a_project_ask_everything_while_others_add(tmp_path):
     added: dict[int, str] = {}
     lock = threading.Lock()
     with running([tmp_path, "--as", "project", "-r", "bm25"]) as service:
-        with httpx.Client(
-            base_url=service.url, timeout=300, trust_env=False, limits=httpx.Limits(max_connections=64)
+        with httpx2.Client(
+            base_url=service.url, timeout=300, trust_env=False, limits=httpx2.Limits(max_connections=64)
         ) as client:
 
             def post(path, **body):
@@ -96,5 +96,5 @@ def test_a_request_under_way_is_answered_before_it_ends(tmp_path):
         assert answer.result().json()["added"] == [True] * 20
     assert code == 0
     assert said.count("\n") == 1, said
-    with pytest.raises(httpx.ConnectError):
-        httpx.get(service.url, trust_env=False)
+    with pytest.raises(httpx2.ConnectError):
+        httpx2.get(service.url, trust_env=False)

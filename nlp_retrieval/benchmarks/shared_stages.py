@@ -8,6 +8,7 @@ are used for the configurations of this run alone and are not written.
 
 from __future__ import annotations
 
+import hashlib
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,31 +19,86 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from numpy.typing import NDArray
+from pydantic import ValidationError
 
-from nlp_retrieval.benchmarks.stages.candidates import packed, unpacked
-from nlp_retrieval.benchmarks.stages.keys import (
+from nlp_retrieval.benchmarks.cost import AnsweringCost
+from nlp_retrieval.benchmarks.stage_store import (
     CANDIDATES,
+    Entry,
+    PairTable,
+    StageStore,
+    VectorTable,
     candidates_key,
     corpus_of,
     identity_of,
     index_of,
     key_of,
+    packed,
+    pairs_entry,
     pairs_key,
+    parts_between_lists,
     scores_group,
+    unpacked,
+    vectors_entry,
 )
-from nlp_retrieval.benchmarks.stages.store import Entry, StageStore
-from nlp_retrieval.benchmarks.stages.tables import PairTable, VectorTable, pairs_entry, parts_between_lists, vectors_entry
-from nlp_retrieval.benchmarks.stages.trace import Reranked, Retrieved, SearchTrace
 from nlp_retrieval.core.candidates import CandidateBatch, Mask, Rows, Scores
-from nlp_retrieval.core.components.component import Component, Config
-from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Component, Config
 from nlp_retrieval.core.index.generation import Generation
-from nlp_retrieval.core.measure import PeakMemory
+from nlp_retrieval.core.models import Answer, RetrievalResult
+from nlp_retrieval.core.processes import PeakMemory
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.stages import Encode, Stages, using_stages
 from nlp_retrieval.errors import RetrievalError, RetrievalWarning
-from nlp_retrieval.lm.counting import CallCounter, CallCounts, count, record_calls
+from nlp_retrieval.lm.answering import AnsweredQuestion, BaseAnswerer
+from nlp_retrieval.lm.counting import CallCounter, CallCounts, count, record_calls, summed
+
+# Traces of searches: the input and output of every stage, and whether it was computed for them.
+
+
+@dataclass(frozen=True)
+class Retrieved:
+    """A retriever's part in a search: its input and output."""
+
+    retriever: BaseRetriever
+    processed: list[list[str]]
+    depth: int
+    batch: CandidateBatch
+
+
+@dataclass(frozen=True)
+class Reranked:
+    """A reranker's part in a search: the candidates it received, and its columns for them."""
+
+    reranker: BaseReranker
+    batch: CandidateBatch
+    columns: dict[str, Scores]
+
+
+@dataclass
+class SearchTrace:
+    """Stages of the searches while they were recorded.
+
+    Args:
+        processed: the sub-queries, if there is a processor.
+        retrieved: by label.
+        reranked: None without a reranker.
+        saved_seconds: additional time if each stage had been computed for these searches.
+        peak_bytes: largest resident memory of the process while their stages were computed, now or before.
+        computed: the stages that were computed now, at least in part, in order.
+        reused: the stages that were completely available.
+        beside: whether a stage was computed in parallel with others, so that its seconds are not those it takes alone.
+    """
+
+    processed: list[list[str]] | None = None
+    retrieved: dict[str, Retrieved] = field(default_factory=dict)
+    reranked: Reranked | None = None
+    saved_seconds: float = 0.0
+    peak_bytes: int = 0
+    computed: list[str] = field(default_factory=list)
+    reused: list[str] = field(default_factory=list)
+    beside: bool = False
+
 
 T = TypeVar("T")
 
@@ -295,3 +351,109 @@ def unknown_pairs(
         missing = first + table.unknown(keys[first:last])
         if len(missing):
             yield [nlqs[position] for position in owner[missing].tolist()], batch.rows[missing]
+
+
+# Answering as a stage: answers to the same questions and passages are reused, in this run and later ones.
+#
+# A result depends on the answerer, the questions, and the passages that it reads, with everything in the items. If it
+# failed on a question, the result is used in this run alone, and the next run asks again.
+
+_GROUP = "answers"
+
+
+@dataclass(frozen=True)
+class Answered:
+    """The questions of a benchmark with their answers, and the cost.
+
+    Args:
+        questions: in order.
+        cost: cost of answering them.
+        calls: usage of each language model, as counted by this run.
+    """
+
+    questions: list[AnsweredQuestion]
+    cost: AnsweringCost
+    calls: Mapping[str, CallCounts]
+
+    @property
+    def answers(self) -> list[Answer]:
+        """The answers, in the order of the questions."""
+        return [one.answer for one in self.questions]
+
+
+def answer_stage(
+    answerer: BaseAnswerer,
+    questions: Sequence[str],
+    results: Sequence[Sequence[RetrievalResult]],
+    store: StageStore | None,
+) -> Answered:
+    """Answer all questions, or reuse stored answers.
+
+    Args:
+        answerer: reads the first results.
+        questions: the questions.
+        results: the results for each.
+        store: store for results of stages; None: do not store them.
+    """
+    read = [list(found[: answerer.passages]) for found in results]
+    key = _key(answerer, questions, read) if store is not None else ""
+    with record_calls() as calls:
+        entry = store.find(_GROUP, key) if store is not None else None
+        answers = _believed(entry, len(questions)) if entry is not None else None
+        if entry is None or answers is None:
+            entry, answers = _computed(answerer, questions, read)
+            if store is not None:
+                store.remember(_GROUP, key, entry)
+                if not any(answer.failed for answer in answers):
+                    store.keep(_GROUP, key, entry)
+        else:
+            for model, counts in entry.about["calls"].items():
+                count(CallCounter(model), from_disk(CallCounts(**counts)))
+    for text in entry.about["warnings"]:
+        warnings.warn(text, RetrievalWarning, stacklevel=2)
+    asked = summed(CallCounts(**counts) for counts in entry.about["calls"].values())
+    cost = AnsweringCost(
+        seconds=entry.about["seconds"],
+        model_answers=asked.answers,
+        model_cache_hits=asked.cache_hits,
+        unanswered=sum(not answer.text and not answer.failed for answer in answers),
+        failed=sum(answer.failed for answer in answers),
+        dropped=sum(answer.dropped for answer in answers),
+    )
+    whole = [AnsweredQuestion(*one) for one in zip(questions, read, answers, strict=True)]
+    return Answered(whole, cost, calls.by_model)
+
+
+def _computed(
+    answerer: BaseAnswerer, questions: Sequence[str], read: Sequence[Sequence[RetrievalResult]]
+) -> tuple[Entry, list[Answer]]:
+    with record_calls() as calls, collected_warnings() as texts:
+        begin = time.perf_counter()
+        answers = answerer.answer(questions, read)
+        seconds = time.perf_counter() - begin
+    about: Config = {
+        "answers": [answer.model_dump(mode="json") for answer in answers],
+        "calls": {model: asdict(counts) for model, counts in calls.by_model.items()},
+        "seconds": seconds,
+        "warnings": list(dict.fromkeys(texts)),
+    }
+    return Entry(about), answers
+
+
+def _believed(entry: Entry, n_questions: int) -> list[Answer] | None:
+    try:
+        answers = [Answer.model_validate(told, strict=False) for told in entry.about["answers"]]
+    except (ValidationError, KeyError, TypeError):
+        return None
+    return answers if len(answers) == n_questions else None
+
+
+def _key(answerer: BaseAnswerer, questions: Sequence[str], read: Sequence[Sequence[RetrievalResult]]) -> str:
+    digest = hashlib.sha256()
+    for found in read:
+        digest.update(f"{len(found)}:".encode())
+        for result in found:
+            item = result.item.model_dump_json().encode("utf-8", "surrogatepass")
+            digest.update(f"{len(item)}:".encode() + item)
+    content = {"answerer": identity_of(answerer), "questions": list(questions), "passages": digest.hexdigest()}
+    return key_of("answers", content)

@@ -11,33 +11,39 @@ a whole.
 from __future__ import annotations
 
 import hashlib
+import math
+import random
+import statistics
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from nlp_retrieval.benchmarks.cost import Measured, Sample, Searching, generation_of, time_queries
-from nlp_retrieval.benchmarks.filters import Unfiltered, grouped, search_where
-from nlp_retrieval.benchmarks.stages.keys import corpus_of, hardware, identity_of, key_of
-from nlp_retrieval.benchmarks.stages.shared import SharedStages
-from nlp_retrieval.benchmarks.stages.store import Entry
-from nlp_retrieval.benchmarks.stages.trace import Reranked, Retrieved, SearchTrace
+from nlp_retrieval.benchmarks.cost import AnsweringCost, Cost, LanguageModelCost, ModelTokens
+from nlp_retrieval.benchmarks.entrants import Searching, generation_of
+from nlp_retrieval.benchmarks.filters import Unfiltered, grouped, search_each, search_where
+from nlp_retrieval.benchmarks.shared_stages import Reranked, Retrieved, SearchTrace, SharedStages
+from nlp_retrieval.benchmarks.stage_store import Entry, corpus_of, hardware, identity_of, key_of
 from nlp_retrieval.core.candidates import CandidateBatch, Mask, Rows, Scores, entries_of, offsets_of
-from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Config
 from nlp_retrieval.core.context import StageSeconds, record_stages
+from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.generation import Generation
-from nlp_retrieval.core.measure import OtherProcesses, PeakMemory
+from nlp_retrieval.core.index.manifest import RetrieverRecord
 from nlp_retrieval.core.models import RetrievalResult
+from nlp_retrieval.core.processes import OtherProcesses, PeakMemory
+from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.core.search.stages import Stages, using_stages
 from nlp_retrieval.errors import RetrievalWarning
-from nlp_retrieval.lm.counting import CallCounts, record_calls
+from nlp_retrieval.lm.counting import CallCounts, record_calls, summed
 
 # Traces of searches for groups of queries, merged into that of one search for all of them, in the order of the queries.
 
@@ -424,3 +430,219 @@ def _searched(
 def _lists_of(batch: CandidateBatch, first: int, last: int) -> CandidateBatch:
     begin, end = batch.offsets[[first, last]]
     return batch.take(np.arange(begin, end), batch.offsets[first : last + 1] - begin)
+
+
+_WARM_UP = 2
+
+
+_LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Queries, and the sample of them that is searched one at a time.
+
+    Args:
+        texts: all of them.
+        positions: positions of the sample, in search order.
+        warm_up: positions of queries searched before the sample, so that models and indexes are open.
+        filters: filters of all queries; None for a query without a filter.
+    """
+
+    texts: list[str]
+    positions: list[int]
+    warm_up: list[int]
+    filters: list[Where | None]
+
+    @classmethod
+    def draw(cls, texts: list[str], count: int, seed: int, filters: Sequence[Where | None] = ()) -> Sample:
+        """Draw a sample, without replacement.
+
+        Args:
+            texts: the queries.
+            count: size of the sample; all of them if there are fewer.
+            seed: seed of the sample.
+            filters: filters of the queries; none by default.
+        """
+        positions = random.Random(seed).sample(range(len(texts)), min(count, len(texts)))  # noqa: S311 -- a sample
+        drawn = {texts[position] for position in positions}  # asking a model about these would leave its answers on disk
+        others = (position for position, text in enumerate(texts) if text not in drawn and not has_no_words(text))
+        warm_up = list(islice(others, _WARM_UP)) or positions[:_WARM_UP]
+        return cls(texts, positions, warm_up, list(filters) or [None] * len(texts))
+
+    def taken(self) -> list[str]:
+        """The queries of the sample."""
+        return [self.texts[position] for position in self.positions]
+
+    def told(self) -> Config:
+        """Return the queries searched one at a time as plain values, with their filters if they have any."""
+        filters = [self.filters[position] for position in self.positions]
+        return {"queries": self.taken()} | ({"filters": filters} if any(filters) else {})
+
+    def search(self, searcher: Searching, position: int, k: int) -> list[list[RetrievalResult]]:
+        """Search for one query."""
+        return search_where(searcher, [self.texts[position]], k, self.filters[position])
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A configuration's search over all queries, and its cost.
+
+    Args:
+        results: per query.
+        seconds: ``[sample]``, one query at a time.
+        stage_seconds: by stage.
+        queries_per_second: throughput of one call with all queries; None if stages were computed in parallel with others.
+        peak_bytes: largest resident memory of the process.
+        sampled: usage of language models in the sample.
+        searched: usage of each language model in the search over all queries.
+        candidates: output of each retriever for all queries, by label; empty if stages are not shared.
+        lists: ``[queries + 1]``, start of each query's lists in those: one each, or one for each of its sub-queries.
+        other_cores: number of cores kept busy by other processes meanwhile; None if unknown.
+    """
+
+    results: list[list[RetrievalResult]]
+    seconds: Scores
+    stage_seconds: dict[str, Scores]
+    queries_per_second: float | None
+    peak_bytes: int
+    sampled: CallCounts
+    searched: dict[str, CallCounts]
+    candidates: dict[str, Retrieved] = field(default_factory=dict)
+    lists: Rows | None = None
+    other_cores: float | None = None
+
+
+def measure_alone(searcher: Searching, sample: Sample, k: int, others: OtherProcesses | None = None) -> Measured:
+    """Search one query at a time, then all together, without stages shared with other configurations.
+
+    Args:
+        searcher: opened.
+        sample: the queries.
+        k: length of the lists.
+        others: the other processes on this machine.
+    """
+    with PeakMemory() as peak:
+        seconds, by_stage, sampled = time_queries(searcher, sample, k)
+        with record_calls() as searched:
+            begin = time.perf_counter()
+            results = search_each(searcher, sample.texts, k, sample.filters)
+            elapsed = time.perf_counter() - begin
+    rate = len(sample.texts) / elapsed
+    other_cores = others.cores if others is not None else None
+    return Measured(results, seconds, by_stage, rate, peak.bytes, sampled, searched.by_model, other_cores=other_cores)
+
+
+def time_queries(searcher: Searching, sample: Sample, k: int) -> tuple[Scores, dict[str, Scores], CallCounts]:
+    """Search for the queries of a sample one at a time, after a warm-up.
+
+    Returns:
+        Seconds ``[sample]``, the same by stage, and the usage of language models, not counting the warm-up.
+    """
+    seconds = np.zeros(len(sample.positions))
+    by_stage = {stage: np.zeros(len(sample.positions)) for stage in searcher.stages}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RetrievalWarning)  # the search over all queries warns once
+        for position in sample.warm_up:
+            sample.search(searcher, position, k)
+        with record_calls() as asked:
+            for number, position in enumerate(sample.positions):
+                with record_stages() as stages:
+                    begin = time.perf_counter()
+                    sample.search(searcher, position, k)
+                    seconds[number] = time.perf_counter() - begin
+                for stage, taken in by_stage.items():
+                    taken[number] = stages.get(stage, 0.0)
+    return seconds, by_stage, asked.counts
+
+
+def cost_of(
+    records: Sequence[RetrieverRecord],
+    asked: Mapping[str, CallCounts],
+    measured: Measured,
+    answering: AnsweringCost | None = None,
+    answered: Mapping[str, CallCounts] | None = None,
+) -> Cost:
+    """Return the cost of a configuration.
+
+    Args:
+        records: the index's records of its retrievers.
+        asked: usage of each language model while it was measured, in the sample and the search over all queries.
+        measured: the measured searches.
+        answering: the cost of answering.
+        answered: usage of each language model for the answers.
+    """
+    low, high = median_interval(1000 * measured.seconds) or (None, None)
+    return Cost(
+        index_seconds=sum(record.cost.seconds for record in records),
+        index_bytes=sum(segment.bytes for record in records for segment in record.segments),
+        index_peak_bytes=max((record.cost.peak_bytes for record in records), default=0),
+        stage_ms={stage: 1000 * statistics.median(values.tolist()) for stage, values in measured.stage_seconds.items()},
+        latency_ms=1000 * statistics.median(measured.seconds.tolist()),
+        latency_p95_ms=1000 * float(np.percentile(measured.seconds, 95)),
+        queries_per_second=measured.queries_per_second,
+        search_peak_bytes=measured.peak_bytes,
+        language_model=_language_model_cost(asked, measured, answered or {}),
+        answering=answering,
+        latency_low_ms=low,
+        latency_high_ms=high,
+        other_cores=measured.other_cores,
+    )
+
+
+def median_interval(values: Scores) -> tuple[float, float] | None:
+    """Return the 95% interval of a median, from one value of the sample to another; None for fewer than six values.
+
+    The number of values below the median is binomial with p = 1/2, whatever their distribution (Thompson 1936; Conover,
+    Practical Nonparametric Statistics, 3.2).
+
+    Args:
+        values: ``[sample]``.
+    """
+    n, below, chance = len(values), 0, 0.5 ** len(values)
+    if 2 * chance > _LEVEL:
+        return None
+    while 2 * (chance + math.comb(n, below + 1) * 0.5**n) <= _LEVEL:
+        below += 1
+        chance += math.comb(n, below) * 0.5**n
+    ordered = np.sort(values)
+    return float(ordered[below]), float(ordered[n - 1 - below])
+
+
+def _language_model_cost(
+    asked: Mapping[str, CallCounts], measured: Measured, answered: Mapping[str, CallCounts]
+) -> LanguageModelCost | None:
+    """Return the cost of language models; None if none was used."""
+    total, sampled, searched = summed(asked.values()), measured.sampled, summed(measured.searched.values())
+    if total == CallCounts():
+        return None
+    n_queries = len(measured.results)
+    whole = _tokens(total, searched + summed(answered.values()), n_queries)
+    models = {
+        model: _tokens(counts, summed(one[model] for one in (measured.searched, answered) if model in one), n_queries)
+        for model, counts in asked.items()
+    }
+    return LanguageModelCost(
+        calls=total.calls,
+        cache_hits=total.cache_hits,
+        tokens_in=whole.tokens_in,
+        tokens_out=whole.tokens_out,
+        failures=total.failures,
+        degraded=searched.degraded,
+        query_tokens_in=whole.query_tokens_in,
+        query_tokens_out=whole.query_tokens_out,
+        latency_answers=sampled.answers,
+        latency_cache_hits=sampled.cache_hits,
+        search_answers=searched.answers,
+        search_cache_hits=searched.cache_hits,
+        models=models,
+    )
+
+
+def _tokens(asked: CallCounts, searched: CallCounts, n_queries: int) -> ModelTokens:
+    return ModelTokens(
+        tokens_in=asked.tokens_in,
+        tokens_out=asked.tokens_out,
+        query_tokens_in=(searched.tokens_in + searched.kept_tokens_in) / n_queries,
+        query_tokens_out=(searched.tokens_out + searched.kept_tokens_out) / n_queries,
+    )

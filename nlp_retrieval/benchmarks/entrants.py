@@ -1,26 +1,99 @@
-"""A run of any tool as a configuration: its lists are read from a TREC file, and its quality is measured like the others'.
-
-It has no index and nothing is searched, so it has no cost.
-"""
+"""Entrants of a benchmark: objects that search like a searcher, and runs of other tools."""
 
 from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from os.path import expanduser
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Protocol, runtime_checkable
 
 from pydantic import Field
 
-from nlp_retrieval.core.components.component import Component, canonical_json
+from nlp_retrieval.core.components.component import BaseLoader, Component, Config, canonical_json
 from nlp_retrieval.core.components.trust_rules import READS_FILE, may_set
+from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.files.checksums import sha256_of
-from nlp_retrieval.errors import ItemError, RetrievalWarning, SourceError
+from nlp_retrieval.core.index.build import IndexReport
+from nlp_retrieval.core.index.generation import Generation
+from nlp_retrieval.core.index.manifest import RetrieverRecord
+from nlp_retrieval.core.models import RetrievalResult, SearchableItem
+from nlp_retrieval.core.search.base_searcher import BaseSearcher
+from nlp_retrieval.errors import (
+    ItemError,
+    RetrievalWarning,
+    SourceError,
+)
 from nlp_retrieval.evaluation.rankings import Ranking
 from nlp_retrieval.evaluation.trec import read_run
 from nlp_retrieval.loaders.judgements import with_matched_numbers
+
+
+class Searching(Protocol):
+    """A searcher that can be measured."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for equal configurations."""
+
+    @property
+    def stages(self) -> list[str]:
+        """The names of its stages, in order."""
+
+    @property
+    def opened(self) -> Generation | None:
+        """The generation of the index that it searches; None if it stores its items in another way."""
+
+    def search(self, queries: Sequence[str], k: int) -> list[list[RetrievalResult]]:
+        """Search."""
+
+
+def generation_of(searcher: Searching) -> Generation | None:
+    """Return the generation that a searcher has opened; None if it has none."""
+    opened = getattr(searcher, "opened", None)
+    return opened if isinstance(opened, Generation) else None
+
+
+class Benchmarkable(Searching, Protocol):
+    """A searcher, or an object with the same interface, as a benchmark uses it.
+
+    All configurations of a run are measured on one corpus. ``opened`` identifies the corpus that a searcher searches. It stays
+    the same from ``open`` or ``index`` until these are called again. If None, results are compared with the corpus instead.
+    """
+
+    @property
+    def config(self) -> Config:
+        """Its complete configuration, as plain values."""
+
+    def index(self, items: BaseLoader | Iterable[SearchableItem], path: str | Path) -> IndexReport:
+        """Complete the index directory with everything it needs, and open it."""
+
+    def open(self, path: str | Path) -> Benchmarkable:
+        """Open an index that already holds everything it needs."""
+
+    def index_records(self) -> list[RetrieverRecord]:
+        """Return the index's records of its retrievers."""
+
+    def provenance(self) -> dict[str, str]:
+        """Return the sources of its models."""
+
+
+@runtime_checkable
+class Explains(Protocol):
+    """A searcher that may be able to explain its results."""
+
+    @property
+    def explains(self) -> bool: ...
+
+    def search(self, queries: Sequence[str], k: int) -> list[list[RetrievalResult]]: ...
+
+    def explain(self, query: str, results: Sequence[RetrievalResult]) -> list[dict[str, Explanation]]: ...
+
+
+# A run of any tool as a configuration: its lists are read from a TREC file, and its quality is measured like the others'.
+#
+# It has no index and nothing is searched, so it has no cost.
 
 
 class TrecRun(Component):
@@ -99,3 +172,10 @@ class TrecRun(Component):
                 "use the corpus that the run was made on"
             )
         return [one[:k] for one in lists]
+
+
+Entry = BaseSearcher | Benchmarkable | TrecRun
+"""A named entrant of a benchmark.
+
+A searcher is both benchmarkable and an entrant: pyright misses this because ``open`` is a descriptor.
+"""
