@@ -18,9 +18,7 @@ from bench.knowledge.server import slow_server
 from bench.writing import page, table
 from nlp_retrieval import JsonlLoader, LanguageModel, SearchableItem
 from nlp_retrieval.hipporag import KnowledgeExtractor, KnowledgeStore, OpenIeFile, extract_knowledge
-from nlp_retrieval.systems.hipporag.knowledge.from_json import ReadKnowledge
-from nlp_retrieval.systems.hipporag.knowledge.passage_text import passage_hash
-from nlp_retrieval.systems.hipporag.knowledge.store.rows import Extraction, ExtractionRun, PassageRecord
+from nlp_retrieval.systems.hipporag.knowledge import Extraction, ExtractionRun, PassageRecord, ReadKnowledge, passage_hash
 
 _PAGE = Path(__file__).parent.parent / "KNOWLEDGE.md"
 _SECONDS = 1.5

@@ -24,7 +24,7 @@ from bench.sweeps import language_model, script
 from bench.writing import page, shown, table
 from nlp_retrieval import JsonlLoader, LanguageModel, SearchableItem
 from nlp_retrieval.hipporag import KnowledgeExtractor, KnowledgeStore, OpenIeFile, extract_knowledge
-from nlp_retrieval.systems.hipporag.knowledge.statements import PassageKnowledge, Triple, phrase_of
+from nlp_retrieval.systems.hipporag.knowledge import PassageKnowledge, Triple, phrase_of
 
 _HERE = Path(__file__).parent
 _PAGE = _HERE.parent / "EXTRACTION.md"

@@ -34,10 +34,10 @@ from nlp_retrieval.errors import (
 )
 from nlp_retrieval.evaluation import gold_answers
 from nlp_retrieval.lm import AnsweredQuestion, LanguageModelAnswerer
-from nlp_retrieval.systems.hipporag.engine.retriever import HippoRagRetriever
-from nlp_retrieval.systems.hipporag.knowledge.extraction import ExtractionSummary, KnowledgeExtractor, extract_knowledge
-from nlp_retrieval.systems.hipporag.knowledge.store.knowledge_store import KnowledgeStore
+from nlp_retrieval.systems.hipporag.extraction import ExtractionSummary, KnowledgeExtractor, extract_knowledge
+from nlp_retrieval.systems.hipporag.retriever import HippoRagRetriever
 from nlp_retrieval.systems.hipporag.settings import DEFAULT_FOLDER, EmbeddingSection, HippoRagSettings, key_variable
+from nlp_retrieval.systems.hipporag.store import KnowledgeStore
 from nlp_retrieval.text import printable
 
 __all__ = ["HippoRagPipeline", "PipelineMetrics"]

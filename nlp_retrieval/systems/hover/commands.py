@@ -71,9 +71,7 @@ def command(
     ``program``.
     """
     from nlp_retrieval.benchmarks import read_benchmark_config
-    from nlp_retrieval.systems.hover.evaluation import discrete_retrieval_eval, recall
-    from nlp_retrieval.systems.hover.examples import examples_of, hover_examples
-    from nlp_retrieval.systems.hover.optimize import optimize
+    from nlp_retrieval.systems.hover.optimize import discrete_retrieval_eval, examples_of, hover_examples, optimize, recall
 
     settings = read_benchmark_config(config)
     name, program = _chosen(settings, searcher, str(config), k)
@@ -106,7 +104,7 @@ def _chosen(settings: BenchmarkConfig, name: str | None, where: str, k: int) -> 
     """Return the searcher to optimise, as a program."""
     from nlp_retrieval import ClaimDecomposition
     from nlp_retrieval.errors import ConfigurationError, nearest
-    from nlp_retrieval.systems.hover.decomposing import HoverMultiHopPipeline
+    from nlp_retrieval.systems.hover.programs import HoverMultiHopPipeline
     from nlp_retrieval.systems.hover.searcher import MultiHopSearcher
 
     if name is not None and name not in settings.searchers:

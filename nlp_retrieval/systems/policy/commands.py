@@ -89,7 +89,7 @@ def ask_command(
 ) -> None:
     """Ask every question of every country.
 
-    Writes one JSON file for each country, and a page. After an interruption, repeat the ask_command: existing answers are kept.
+    Writes one JSON file for each country, and a page. After an interruption, repeat the command: existing answers are kept.
     """
     from nlp_retrieval.systems.policy.log import log_to
 

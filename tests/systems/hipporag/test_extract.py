@@ -9,7 +9,7 @@ import pytest
 from chat_server import server
 from fuzz.command_lines import ended
 
-from nlp_retrieval.systems.hipporag.knowledge.store.knowledge_store import KnowledgeStore
+from nlp_retrieval.systems.hipporag.store import KnowledgeStore
 from systems.hipporag.knowledge.reading_model import by_the_rule, corpus, knowledge_of
 
 __all__ = ["server"]

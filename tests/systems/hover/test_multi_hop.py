@@ -19,7 +19,7 @@ from nlp_retrieval.loaders.beir import BeirLoader
 from nlp_retrieval.loaders.hover import HoverLoader
 from nlp_retrieval.rerankers.overlap import OverlapReranker
 from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
-from nlp_retrieval.systems.hover.multi_hop import HoverMultiHop, HoverMultiHopReasoning
+from nlp_retrieval.systems.hover.programs import HoverMultiHop, HoverMultiHopReasoning
 from nlp_retrieval.systems.hover.searcher import MultiHopSearcher, fields_of
 
 from .conftest import DEMO, plays

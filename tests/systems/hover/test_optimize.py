@@ -14,11 +14,8 @@ from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError
 from nlp_retrieval.lm.programs import fingerprint_of_program
 from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
 from nlp_retrieval.systems.hover import optimize as module
-from nlp_retrieval.systems.hover.decomposing import HoverMultiHopPipeline
-from nlp_retrieval.systems.hover.evaluation import recall
-from nlp_retrieval.systems.hover.examples import hover_examples
-from nlp_retrieval.systems.hover.multi_hop import HoverMultiHop
-from nlp_retrieval.systems.hover.optimize import optimize
+from nlp_retrieval.systems.hover.optimize import hover_examples, optimize, recall
+from nlp_retrieval.systems.hover.programs import HoverMultiHop, HoverMultiHopPipeline
 
 from .conftest import DEMO, plays
 

@@ -11,15 +11,14 @@ from chat_server import fields
 
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ConfigurationError, OutputError
-from nlp_retrieval.systems.hipporag.knowledge.extraction import (
+from nlp_retrieval.systems.hipporag.extraction import (
     KnowledgeExtractor,
     extract_knowledge,
     read_or_explain,
     worked_on,
 )
-from nlp_retrieval.systems.hipporag.knowledge.from_json import MAX_STATEMENTS
-from nlp_retrieval.systems.hipporag.knowledge.statements import PassageKnowledge, Triple
-from nlp_retrieval.systems.hipporag.knowledge.store.knowledge_store import KnowledgeStore
+from nlp_retrieval.systems.hipporag.knowledge import MAX_STATEMENTS, PassageKnowledge, Triple
+from nlp_retrieval.systems.hipporag.store import KnowledgeStore
 from systems.hipporag.knowledge.databases import rows_of
 from systems.hipporag.knowledge.reading_model import by_the_rule, corpus, entry_of, knowledge_of, passages_in
 

@@ -10,9 +10,14 @@ import pytest
 
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import RetrievalWarning, SourceError
-from nlp_retrieval.systems.hipporag.knowledge.from_json import MAX_CHARACTERS, MAX_STATEMENTS, knowledge_from_json
-from nlp_retrieval.systems.hipporag.knowledge.openie_file import OpenIeFile
-from nlp_retrieval.systems.hipporag.knowledge.statements import PassageKnowledge, Triple
+from nlp_retrieval.systems.hipporag.knowledge import (
+    MAX_CHARACTERS,
+    MAX_STATEMENTS,
+    PassageKnowledge,
+    Triple,
+    knowledge_from_json,
+)
+from nlp_retrieval.systems.hipporag.sources import OpenIeFile
 
 HORT = SearchableItem(item_id="1", content="Erik Hort was born in Montebello.", metadata={"title": "Erik Hort"})
 PLACE = SearchableItem(

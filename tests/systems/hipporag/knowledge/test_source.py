@@ -13,13 +13,17 @@ from hashed_words import HashedWords
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, SourceError
-from nlp_retrieval.systems.hipporag.engine.retriever import HippoRagRetriever
-from nlp_retrieval.systems.hipporag.knowledge.from_json import ReadKnowledge
-from nlp_retrieval.systems.hipporag.knowledge.passage_text import passage_hash
-from nlp_retrieval.systems.hipporag.knowledge.source import digest_of, source_of
-from nlp_retrieval.systems.hipporag.knowledge.statements import PassageKnowledge, Triple
-from nlp_retrieval.systems.hipporag.knowledge.store.knowledge_store import KnowledgeStore
-from nlp_retrieval.systems.hipporag.knowledge.store.rows import Extraction, PassageRecord
+from nlp_retrieval.systems.hipporag.knowledge import (
+    Extraction,
+    PassageKnowledge,
+    PassageRecord,
+    ReadKnowledge,
+    Triple,
+    passage_hash,
+)
+from nlp_retrieval.systems.hipporag.retriever import HippoRagRetriever
+from nlp_retrieval.systems.hipporag.sources import digest_of, source_of
+from nlp_retrieval.systems.hipporag.store import KnowledgeStore
 
 SMALL, LARGE = Extraction("openai/small", "{}"), Extraction("openai/large", "{}")
 ITEMS = [SearchableItem(item_id=f"d{one}", content=f"Name{one} lives in Place{one % 2}") for one in range(4)]
@@ -176,7 +180,7 @@ def test_knowledge_that_changes_while_an_index_is_built_makes_none(kind, tmp_pat
 
 
 def test_a_file_that_is_another_one_only_while_it_is_read_is_not_read(tmp_path, monkeypatch):
-    from nlp_retrieval.systems.hipporag.knowledge import source
+    from nlp_retrieval.systems.hipporag import sources as source
 
     path, honest = tmp_path / "known.jsonl", source.OpenIeFile
     written(path, "lives in")

@@ -16,12 +16,19 @@ from sqlalchemy_iris.base import IRISDialect
 
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ConfigurationError, ItemError, OutputError, RetrievalError, SourceError
-from nlp_retrieval.systems.hipporag.knowledge.from_json import MAX_CHARACTERS, MAX_STATEMENTS, ReadKnowledge
-from nlp_retrieval.systems.hipporag.knowledge.passage_text import passage_hash
-from nlp_retrieval.systems.hipporag.knowledge.statements import PassageKnowledge, Triple
-from nlp_retrieval.systems.hipporag.knowledge.store.knowledge_store import KnowledgeStore
-from nlp_retrieval.systems.hipporag.knowledge.store.rows import Extraction, ExtractionRun, PassageRecord
-from nlp_retrieval.systems.hipporag.knowledge.store.tables import Tables
+from nlp_retrieval.systems.hipporag.knowledge import (
+    MAX_CHARACTERS,
+    MAX_STATEMENTS,
+    Extraction,
+    ExtractionRun,
+    PassageKnowledge,
+    PassageRecord,
+    ReadKnowledge,
+    Triple,
+    passage_hash,
+)
+from nlp_retrieval.systems.hipporag.store import KnowledgeStore
+from nlp_retrieval.systems.hipporag.store_tables import Tables
 from systems.hipporag.knowledge.databases import rows_of
 
 SMALL, LARGE = Extraction("openai/small", "{}"), Extraction("openai/large", "{}")

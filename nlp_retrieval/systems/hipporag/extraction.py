@@ -1,4 +1,11 @@
-"""Extraction of entities and triples from passages by a language model."""
+"""Extraction of entities and triples from the passages of a corpus, by a language model, into a store.
+
+Answers are parsed as JSON and never evaluated. Missing or malformed parts are requested again.
+
+A run needs no state of earlier ones: the store says what is missing, by id and text, so a run may be killed at any time, and
+another may run concurrently. Results are committed in batches, together with the counters. Uncommitted answers are not paid for
+again, because the model caches its good answers on disk.
+"""
 
 from __future__ import annotations
 
@@ -22,27 +29,22 @@ from pydantic import JsonValue
 from nlp_retrieval import LanguageModel, SearchableItem
 from nlp_retrieval.core import Advance, has_no_words, progress
 from nlp_retrieval.errors import ConfigurationError, RetrievalError
-from nlp_retrieval.lm import (
-    CallCounter,
-    CallCounts,
-    UnusableAnswerError,
-    fingerprint_of_program,
-    read_object,
-    record_calls,
+from nlp_retrieval.lm import CallCounter, CallCounts, UnusableAnswerError, fingerprint_of_program, read_object, record_calls
+from nlp_retrieval.systems.hipporag.knowledge import (
+    Extraction,
+    ExtractionRun,
+    PassageKnowledge,
+    PassageRecord,
+    ReadKnowledge,
+    knowledge_from_json,
+    passage_hash,
+    passage_text,
 )
-from nlp_retrieval.systems.hipporag.knowledge.from_json import ReadKnowledge, knowledge_from_json
-from nlp_retrieval.systems.hipporag.knowledge.passage_text import passage_hash, passage_text
-from nlp_retrieval.systems.hipporag.knowledge.statements import PassageKnowledge
-from nlp_retrieval.systems.hipporag.knowledge.store.knowledge_store import KnowledgeStore
-from nlp_retrieval.systems.hipporag.knowledge.store.rows import Extraction, ExtractionRun, PassageRecord
+from nlp_retrieval.systems.hipporag.store import KnowledgeStore
 from nlp_retrieval.text import fenced
 
 if TYPE_CHECKING:
     from nlp_retrieval.lm import Outcome
-
-# Asking the language model: one call for entities and triples, of one passage or of several.
-#
-# Answers are parsed as JSON and never evaluated. Missing or malformed parts are requested again.
 
 MOST_PASSAGES = 20
 """The most passages in one call; an answer longer than 20,000 characters is cut and thus unusable."""
@@ -99,7 +101,7 @@ class KnowledgeExtractor:
         if passage_characters < 1:
             raise ConfigurationError(f"passage_characters={passage_characters}: show at least 1 character")
         from nlp_retrieval.lm import AskingLine, dspy
-        from nlp_retrieval.systems.hipporag.knowledge.extraction_program import ExtractKnowledge
+        from nlp_retrieval.systems.hipporag.programs import ExtractKnowledge
 
         self.lm = lm
         self.passages_per_call = passages_per_call
@@ -237,8 +239,6 @@ def _read_entry(entry: Mapping[str, JsonValue]) -> ReadKnowledge | None:
     return read
 
 
-# Concurrent calls: the next begins when one ends, and a stuck call does not keep the process from exiting.
-
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -304,8 +304,6 @@ def _drop(waiting: Queue[T | None]) -> None:
         return
 
 
-# Summary of a run of extraction.
-
 _SHOWN = 3
 
 
@@ -370,12 +368,6 @@ class ExtractionSummary:
         """Return it as plain values."""
         return asdict(self)
 
-
-# Extraction of missing passages of a corpus into a store.
-#
-# A run needs no state of earlier ones: the store tells what is missing, by id and text, so a run may be killed at any time, and
-# another may run concurrently. Results are committed in batches, together with the counters. Uncommitted answers are not paid
-# for again, because the model caches its good answers on disk.
 
 _LOOKED_UP_AT_ONCE = 500
 _MOST_REASONS = 20

@@ -13,8 +13,8 @@ from nlp_retrieval import SearchableItem
 from nlp_retrieval.core import Config, ItemTable, may_set
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.retrievers import Extracted, JoiningItems, PassageTerms, SharedEntities, WalkWeight
-from nlp_retrieval.systems.hipporag.knowledge.source import digest_of, joining_source_of, reads_knowledge, source_of
-from nlp_retrieval.systems.hipporag.knowledge.statements import KnowledgeSource, PassageKnowledge, phrase_of
+from nlp_retrieval.systems.hipporag.knowledge import KnowledgeSource, PassageKnowledge, phrase_of
+from nlp_retrieval.systems.hipporag.sources import digest_of, joining_source_of, reads_knowledge, source_of
 
 _ITEMS_AT_ONCE = 256
 
