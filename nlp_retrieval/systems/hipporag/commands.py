@@ -34,28 +34,30 @@ _OF_THE_MODEL = {"retries": 3, "backoff": 2.0, "max_tokens": 2048, "timeout": 12
 def extract_command(
     corpus: Corpus,
     store: Annotated[
-        str, typer.Argument(help="Where to keep it: a file (SQLite), or a database as URL or env:NAME. Made if missing.")
+        str, typer.Argument(help="The store: an SQLite file, or a database as URL or env:NAME. Created if missing.")
     ],
     lm: Annotated[str, typer.Option(help="The language model: openai/gpt-4o-mini, ollama_chat/..., hosted_vllm/...")],
     loader: Loader = None,
     option: LoaderOptions = None,
-    lm_base_url: Annotated[
-        str | None, typer.Option(help="An OpenAI-compatible server that has it, with --lm openai/MODEL.")
-    ] = None,
+    lm_base_url: Annotated[str | None, typer.Option(help="URL of an OpenAI-compatible server, with --lm openai/MODEL.")] = None,
     lm_option: Annotated[
         list[str] | None,
-        typer.Option(help="Any other setting of the model, as key=value: api_key_env=KEY, max_calls=1000. Repeatable."),
+        typer.Option(help="Another setting of the model, as key=value: api_key_env=KEY, max_calls=1000. Repeatable."),
     ] = None,
-    calls_at_once: Annotated[int, typer.Option(min=1, max=1000, help="Calls under way at once.")] = 8,
-    passages_per_call: Annotated[int, typer.Option(min=1, max=20, help="Passages that one call reads.")] = 1,
-    passage_characters: Annotated[int, typer.Option(min=1, help="Of each passage that the model is shown.")] = 10_000,
+    calls_at_once: Annotated[int, typer.Option(min=1, max=1000, help="Number of concurrent calls.")] = 8,
+    passages_per_call: Annotated[int, typer.Option(min=1, max=20, help="Passages per call.")] = 1,
+    passage_characters: Annotated[
+        int, typer.Option(min=1, help="Maximum characters of each passage to show to the model.")
+    ] = 10_000,
     commit_every: Annotated[int, typer.Option(min=1, max=100_000, help="Commit results after this many passages.")] = 100,
-    first: Annotated[int | None, typer.Option(min=1, help="Only this many passages, for a look at quality and cost.")] = None,
-    schema: Annotated[str | None, typer.Option(help="Of the tables, where the database has schemas.")] = None,
-    price: Annotated[
-        str | None, typer.Option(help="Of the model, for a million tokens of prompts and of answers: 0.15,0.60.")
+    first: Annotated[
+        int | None, typer.Option(min=1, help="Process only this many passages, to estimate quality and cost.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The counts as one JSON line.")] = False,
+    schema: Annotated[str | None, typer.Option(help="Schema of the tables, if the database has schemas.")] = None,
+    price: Annotated[
+        str | None, typer.Option(help="Price of the model per million tokens of prompts and of answers: 0.15,0.60.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the counts as one JSON line.")] = False,
 ) -> None:
     """Extract entities and triples with a language model.
 
@@ -74,7 +76,7 @@ def extract_command(
     with KnowledgeStore(store, schema=schema, create=True) as opened:
         others = [one for one in opened.extractions() if one != extractor.extraction]
         if others:
-            say(f"{opened!r} also holds {len(others)} extractions with another prompt or model, which stay as they are")
+            say(f"{opened!r} also holds {len(others)} extractions with another prompt or model, which are not changed")
         done = extract_knowledge(items if first is None else islice(items, first), opened, extractor, commit_every=commit_every)
     spent = None if costs is None else costs.of(done.calls.tokens_in, done.calls.tokens_out)
     if as_json:
@@ -114,34 +116,34 @@ def tell(done: ExtractionSummary, spent: float | None) -> None:
     """
     new = done.extracted + done.copied
     say(
-        f"{done.documents:,} passages: {new:,} extracted, {done.kept:,} there already, {done.failed:,} without a usable answer"
+        f"{done.documents:,} passages: {new:,} extracted, {done.kept:,} already stored, {done.failed:,} without a usable answer"
         + (f" ({done.reasons_told})" if done.failed else "")
-        + (f", {done.not_asked:,} not asked about" if done.not_asked else "")
+        + (f", {done.not_asked:,} not requested" if done.not_asked else "")
         + f"; extraction {done.extraction_id[:8]} by {done.model}"
     )
     if new:
         say(
-            f"{done.entities:,} entities and {done.triples:,} triples ({done.dropped:,} left out as none) in "
+            f"{done.entities:,} entities and {done.triples:,} triples ({done.dropped:,} unusable, dropped) in "
             f"{done.seconds:,.1f} s, {done.per_minute:,.0f} passages a minute"
         )
     if done.cut:
-        say(f"note: {done.cut:,} passages are longer than the model is shown; see --passage-characters")
+        say(f"note: {done.cut:,} passages were cut for the model; see --passage-characters")
     say(f"{done.calls}{'' if spent is None else f'; price {spent:,.4f}'}")
     if done.stopped:
         say(f"stopped early: {done.stopped}")
     if not done.whole:
-        say("run the same command again: only what is missing is asked for")
+        say("run the same command again: it requests only missing passages")
 
 
 app = typer.Typer(
-    help="HippoRAG 2 by one file of settings: extract and index, ask, evaluate.", no_args_is_help=True, rich_markup_mode=None
+    help="HippoRAG 2 with one settings file: extract and index, ask, evaluate.", no_args_is_help=True, rich_markup_mode=None
 )
 
 app.command("extract")(extract_command)
 extract = renamed(extract_command, "extract", "hipporag extract")
 
-Settings = Annotated[Path, typer.Option("--config", "-c", help="The YAML file of settings; see docs/HIPPORAG.md.")]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON line for each result, counters included.")]
+Settings = Annotated[Path, typer.Option("--config", "-c", help="The YAML settings file; see docs/HIPPORAG.md.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print each result as one JSON line, with counters.")]
 
 
 @app.command()
@@ -150,7 +152,7 @@ def index(
     config: Settings,
     loader: Loader = None,
     option: LoaderOptions = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Give up an index of other items that is there.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Overwrite an existing index of other items.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Extract entities and triples, then index.
@@ -188,9 +190,9 @@ def ask(question: Annotated[list[str], typer.Argument(help="Questions.")], confi
 def evaluate(
     config: Settings,
     dataset: Annotated[
-        Path | None, typer.Argument(help="A release file of HotpotQA; by default evaluation.hotpotqa_dataset_path.")
+        Path | None, typer.Argument(help="A release file of HotpotQA; default: evaluation.hotpotqa_dataset_path.")
     ] = None,
-    first: Annotated[int | None, typer.Option(min=1, help="Only this many questions.")] = None,
+    first: Annotated[int | None, typer.Option(min=1, help="Ask only this many questions.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Ask the questions of HotpotQA: exact match, F1, supporting facts."""

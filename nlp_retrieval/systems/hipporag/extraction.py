@@ -20,7 +20,7 @@ from contextvars import copy_context
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import islice
-from queue import Queue, SimpleQueue
+from queue import Empty, Queue, SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -95,9 +95,7 @@ class KnowledgeExtractor:
 
     def __init__(self, lm: LanguageModel, *, passages_per_call: int = 1, passage_characters: int = 10_000) -> None:
         if not 1 <= passages_per_call <= MOST_PASSAGES:
-            raise ConfigurationError(
-                f"passages_per_call={passages_per_call}: read from 1 to {MOST_PASSAGES} passages in a call"
-            )
+            raise ConfigurationError(f"passages_per_call={passages_per_call}: a call reads 1 to {MOST_PASSAGES} passages")
         if passage_characters < 1:
             raise ConfigurationError(f"passage_characters={passage_characters}: show at least 1 character")
         from nlp_retrieval.lm import AskingLine, dspy
@@ -185,7 +183,7 @@ def read_or_explain(n_passages: int, answer: object) -> dict[int, ReadKnowledge]
         elif read is not None:
             unread = unread or read.unread
     if not found and unread is not None:
-        raise UnusableAnswerError(f"its entities or triples are in a form that is not read: {unread}")
+        raise UnusableAnswerError(f"its entities or triples are in an unsupported form: {unread}")
     return found or None
 
 
@@ -249,11 +247,6 @@ def worked_on(tasks: Iterable[T], work: Callable[[T], R], n_workers: int) -> Ite
     At most two more tasks are taken than are running. When the caller stops, or is interrupted, no further task is started;
     running ones continue in threads that end with the process.
 
-    Args:
-        tasks: taken one by one, in the caller's thread.
-        work: done in threads, each with a copy of the caller's context.
-        n_workers: number of concurrent tasks.
-
     Raises:
         Exception: the first that ``work`` raises.
     """
@@ -282,8 +275,9 @@ def worked_on(tasks: Iterable[T], work: Callable[[T], R], n_workers: int) -> Ite
         for _ in range(under_way):
             yield _result(done)
     finally:
-        while not waiting.empty():
-            _drop(waiting)
+        with suppress(Empty):
+            while True:
+                waiting.get_nowait()
         for _ in threads:
             waiting.put(None)
 
@@ -293,15 +287,6 @@ def _result(done: SimpleQueue[tuple[T, R] | BaseException]) -> tuple[T, R]:
     if isinstance(result, BaseException):
         raise result
     return result
-
-
-def _drop(waiting: Queue[T | None]) -> None:
-    from queue import Empty
-
-    try:
-        waiting.get_nowait()
-    except Empty:
-        return
 
 
 _SHOWN = 3

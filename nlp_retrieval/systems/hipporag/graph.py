@@ -47,12 +47,7 @@ _PAST_THE_CUT = 8
 
 @dataclass(frozen=True, eq=False)
 class Searched:
-    """Vectors for nearest-neighbour search.
-
-    Args:
-        stack: all vectors of the index.
-        places: positions of these in the stack, by their numbers.
-    """
+    """Vectors for nearest-neighbour search."""
 
     stack: Stack
     places: Rows
@@ -147,7 +142,7 @@ class KnowledgeGraph:
         n_nodes = self.n_rows + self.n_entities
         graph = LinkGraph.of(n_nodes, self.links()) if stored is None else LinkGraph.open(stored)
         if graph.n_nodes != n_nodes or list(graph.n_links) != list(WITH_PASSAGES):
-            raise IndexDamagedError(f"the graph in {stored} has not the nodes and links of its tables; {CURE}")
+            raise IndexDamagedError(f"the graph in {stored} does not match its tables; {CURE}")
         return graph.weighted(WITH_PASSAGES if passages else WITHOUT_PASSAGES)
 
     def phrase(self, entity: int) -> str:
@@ -241,7 +236,7 @@ def _numbers(wanted: Hashes, hashes: Hashes, segments: Sequence[SegmentFolder]) 
     """
     numbers = np.searchsorted(hashes, wanted)
     if not (numbers < len(hashes)).all() or not (hashes[numbers] == wanted).all():
-        raise damaged(segments[0].folder, "a statement names what no segment holds")
+        raise damaged(segments[0].folder, "a statement refers to an entity or triple that no segment holds")
     return numbers
 
 
@@ -260,15 +255,7 @@ _Known = tuple[KnowledgeTables, Vectors]
 
 
 def build_files(items: ItemTable, folder: Path, source: KnowledgeSource | None, encoder: BaseEncoder, threshold: float) -> None:
-    """Write the first segment of an index, with its graph.
-
-    Args:
-        items: all items.
-        folder: an empty folder.
-        source: of their statements.
-        encoder: of phrases and triples.
-        threshold: the least cosine of synonyms.
-    """
+    """Write the first segment of an index, with its graph."""
     _write(collected(items, source), folder, encoder, threshold, [])
     _write_graph(folder, len(items))
 
@@ -281,16 +268,7 @@ def extend_files(
     encoder: BaseEncoder,
     threshold: float,
 ) -> None:
-    """Write a segment of added items; only new phrases and triples are encoded.
-
-    Args:
-        items: the added ones.
-        folder: an empty folder.
-        segments: the segments before it.
-        source: of their statements.
-        encoder: of phrases and triples.
-        threshold: the least cosine of synonyms.
-    """
+    """Write a segment of added items; only new phrases and triples are encoded."""
     _write(collected(items, source), folder, encoder, threshold, _opened(segments))
 
 
@@ -368,8 +346,8 @@ def _write(said: Collected, folder: Path, encoder: BaseEncoder, threshold: float
     n_unknown = int((~said.known).sum())
     if n_unknown:
         warnings.warn(
-            f"hipporag: nothing is known of what {n_unknown:,} of {len(said.known):,} passages say; they are found by their "
-            "own vectors. Give `knowledge`, a file of entities and triples extracted from these very texts",
+            f"hipporag: there is no knowledge of {n_unknown:,} of {len(said.known):,} passages; they are found by their "
+            "own vectors. Give `knowledge`, a file of entities and triples extracted from the same texts",
             RetrievalWarning,
             stacklevel=4,
         )

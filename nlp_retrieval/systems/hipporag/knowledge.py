@@ -383,7 +383,9 @@ class PassageRecord:
 
     def __post_init__(self) -> None:
         if "\0" in self.document_id or find_lone_surrogate(self.document_id) is not None:
-            raise ItemError(f"item id {self.document_id!r:.80}: it holds a character that no database stores; give it another")
+            raise ItemError(
+                f"item id {self.document_id!r:.80}: it holds a character that databases cannot store; change the id"
+            )
 
     def passage_row(self, extraction_id: str, earlier_tries: int) -> Row:
         """Return its row in ``passages``."""

@@ -120,14 +120,7 @@ def linked_by_nodes(knowledge: KnowledgeGraph, vectors: Vectors, k: int) -> list
 def linked_by_names(
     knowledge: KnowledgeGraph, queries: Sequence[str], encode: Callable[[list[str]], Vectors], k: int
 ) -> list[Linked]:
-    """Link queries to the entities nearest to each name in them, or to the query if it has none.
-
-    Args:
-        knowledge: the graph.
-        queries: the queries.
-        encode: returns the vectors of names.
-        k: number of entities per name.
-    """
+    """Link queries to the entities nearest to each name in them, or to the query if it has none."""
     names = [sorted(entities_by_rules(query)) or [query] for query in queries]
     distinct = list(dict.fromkeys(name for of_query in names for name in of_query))
     nearest = dict(zip(distinct, knowledge.entities.nearest(encode(distinct), k), strict=True))
@@ -172,12 +165,7 @@ _FLOOR = 0.05
 
 @dataclass(frozen=True)
 class DenseScores:
-    """All passages by their similarity to a query.
-
-    Args:
-        rows: those not deleted, most similar first.
-        similarities: their inner products.
-    """
+    """All passages by their similarity to a query."""
 
     rows: Rows
     similarities: Scores
@@ -335,13 +323,7 @@ class TripleFilter:
         self._program = TripleChooser()
 
     def kept(self, knowledge: KnowledgeGraph, queries: list[str], shown: list[Rows]) -> list[Rows]:
-        """Return the triples of each query that the model keeps, in their order.
-
-        Args:
-            knowledge: the graph of the triples.
-            queries: the queries.
-            shown: the triples near each.
-        """
+        """Return the triples of each query that the model keeps, in their order."""
         from nlp_retrieval.lm import ask_all
 
         asked = [number for number, triples in enumerate(shown) if len(triples) and fenced(queries[number])]
@@ -386,14 +368,7 @@ KIND = "knowledge"
 
 
 class Explainer:
-    """Describes chains over one query's graph in words.
-
-    Args:
-        knowledge: the graph.
-        linked: the entities of the query.
-        dense: similarities of all passages.
-        items: the items of the index.
-    """
+    """Describes chains over one query's graph in words."""
 
     def __init__(self, knowledge: KnowledgeGraph, linked: Linked, dense: DenseScores, items: ItemTable) -> None:
         self._knowledge, self._linked, self._dense, self._items = knowledge, linked, dense, items

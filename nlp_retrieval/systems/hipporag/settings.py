@@ -124,7 +124,7 @@ class StorageSection(_Section):
             raise ValueError("save_dir is a folder, without a question mark in its name, or a database URL")
         if hide_secrets(self.save_dir) != self.save_dir and self.is_database:
             raise ValueError(
-                "save_dir is a URL with a password; write ${NAME}, the environment variable that holds the URL (what is there "
+                "save_dir is a URL with a password; write ${NAME}, the environment variable that holds the URL (the value "
                 "is not shown)"
             )
         if self.index_dir is not None and (_is_url(self.index_dir) or "\0" in self.index_dir):
@@ -234,7 +234,7 @@ class HippoRagSettings(_Section):
             "indexing.enable_checkpointing: false has no effect: results are always committed": (
                 not self.indexing.enable_checkpointing
             ),
-            "retrieval.graph_expansion_hops counts with linking: entities; the walk from triples or nodes is not cut off": (
+            "retrieval.graph_expansion_hops has an effect only with linking: entities; other walks have no limit": (
                 "graph_expansion_hops" in self.retrieval.model_fields_set and self.retrieval.linking != "entities"
             ),
         }

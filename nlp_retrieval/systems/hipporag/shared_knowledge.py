@@ -77,8 +77,8 @@ class SharedKnowledge(SharedEntities):
                 yield set() if knowledge is None else _phrases(knowledge)
         if n_unknown:
             warnings.warn(
-                f"{self.name}: nothing is known of what {n_unknown:,} of {n_items:,} passages say, so they have no such "
-                "links; give a file of entities and triples extracted from these very texts",
+                f"{self.name}: nothing is known of {n_unknown:,} of {n_items:,} passages, so they have no such "
+                "links; give a file of entities and triples extracted from the same texts",
                 RetrievalWarning,
                 stacklevel=2,
             )

@@ -78,7 +78,7 @@ class OpenIeFile:
         else:
             self._read_docs()
         if not self:
-            raise SourceError(f"{path}: it holds no passages; is this a file of extracted entities and triples?")
+            raise SourceError(f"{path}: it holds no passages; is it a file of extracted entities and triples?")
         self._warn()
 
     def __len__(self) -> int:
@@ -128,9 +128,9 @@ class OpenIeFile:
     def _warn(self) -> None:
         said = []
         if self._dropped:
-            said.append(f"{self._dropped} entities and triples were left out as none (first: {self._first})")
+            said.append(f"{self._dropped} unusable entities and triples were dropped (first: {self._first})")
         if self._repeated:
-            said.append(f"{self._repeated} passages occur again with other knowledge, the first of each was kept")
+            said.append(f"{self._repeated} passages are repeated with other knowledge; the first of each was kept")
         if said:
             warnings.warn(f"{self.path}: {'; '.join(said)}", RetrievalWarning, stacklevel=3)
 
@@ -242,7 +242,7 @@ def source_of(knowledge: str | None) -> KnowledgeSource | None:
     if knowledge is None:
         return None
     if _is_held(knowledge):
-        raise ConfigurationError(f"knowledge={knowledge!r} is what an index holds, and cannot be read again; name the file")
+        raise ConfigurationError(f"knowledge={knowledge!r} is a digest in an index, and cannot be read; name the file")
     return _stored(knowledge) or _read_file(Path(knowledge).expanduser())
 
 
@@ -264,7 +264,7 @@ def _read_file(path: Path) -> OpenIeFile:
         return OpenIeFile(path)  # which raises the proper error
     read = OpenIeFile(path)
     if state_of(path.stat()) != before:
-        raise SourceError(f"{path} changed while it was read, so that nothing says what was read; try again when it is whole")
+        raise SourceError(f"{path} changed while it was read; try again when it is complete")
     return read
 
 

@@ -63,7 +63,7 @@ class Database:
         self.engine: Engine = make_engine(self._url, self.shown, who="KnowledgeStore", may_create=create)
         if self.engine.dialect.name == "sqlite":
             if self.engine.url.database in (None, "", ":memory:"):
-                raise ConfigurationError(f"{self.shown}: a store in memory is lost at once; name a file")
+                raise ConfigurationError(f"{self.shown}: a store in memory is not kept; name a file")
             _listen(self.engine)
 
     def read(self, work: Callable[[Connection], T], *, tries: int = _TRIES) -> T:
@@ -85,8 +85,8 @@ class Database:
             return self._tried(reading, tries)
         except _errors() as error:
             raise SourceError(
-                f"{self.shown}: the knowledge store cannot be read: {self._reason(error)}; check that the database is up, and "
-                "that this is the store that `nlp-retrieval hipporag extract` wrote"
+                f"{self.shown}: the knowledge store cannot be read: {self._reason(error)}; check that the database is running, "
+                "and that this is the store that `nlp-retrieval hipporag extract` wrote"
             ) from None
 
     def write(self, work: Callable[[Connection], T]) -> T:
@@ -107,8 +107,8 @@ class Database:
             return self._tried(writing, _TRIES)
         except _errors() as error:
             raise OutputError(
-                f"{self.shown}: the knowledge store cannot be written: {self._reason(error)}; what was committed before "
-                "is kept: when the database is back, run the same again"
+                f"{self.shown}: the knowledge store cannot be written: {self._reason(error)}; committed results "
+                "are kept: when the database is back, run the same again"
             ) from None
 
     def close(self) -> None:
@@ -313,7 +313,7 @@ class KnowledgeStore:
             return self._database.read(work, **tries)
         except DamagedStoreError as error:
             raise SourceError(
-                f"{self._database.shown}: the knowledge store holds {error}, which no extraction wrote; "
+                f"{self._database.shown}: the knowledge store holds {error}, which no extraction writes; "
                 "extract into a new store"
             ) from None
 
@@ -340,8 +340,8 @@ class KnowledgeStore:
             has = found[table.name]
             if has is not None and has != set(table.c.keys()):
                 raise SourceError(
-                    f"{self._database.shown}: the table {table.name!r} is none of a knowledge store (of this version): it "
-                    f"has the columns {', '.join(sorted(has))[:300]}; name another database, or another schema"
+                    f"{self._database.shown}: the table {table.name!r} does not belong to a knowledge store of this version: "
+                    f"it has the columns {', '.join(sorted(has))[:300]}; name another database, or another schema"
                 )
         missing = [name for name, has in found.items() if has is None]
         if missing and len(missing) < len(found):

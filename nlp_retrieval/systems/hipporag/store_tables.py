@@ -293,7 +293,7 @@ def _triple(passage_id: str, key: object, *values: object) -> Triple:
 def _text(value: object, what: str, longest: int = MAX_CHARACTERS) -> str:
     sound = isinstance(value, str) and 0 < len(value) <= longest and find_lone_surrogate(value) is None
     if not isinstance(value, str) or not sound or printable(value) != value:
-        raise DamagedStoreError(f"{what} that is empty, too long or no plain text")
+        raise DamagedStoreError(f"{what} that is empty, too long or not plain text")
     return value
 
 

@@ -150,7 +150,7 @@ def best_synonyms(sources: Rows, targets: Rows, cosines: NDArray[np.float32], mo
 def _all_near(vectors: Stack, first_new: int, threshold: float) -> Iterator[_Pairs]:
     """Yield the pairs of new entities and all, but themselves, by their numbers."""
     everything = np.arange(len(vectors))
-    with progress("hipporag: looking for synonyms", len(vectors) - first_new) as advance:
+    with progress("hipporag: finding synonyms", len(vectors) - first_new) as advance:
         for start in range(first_new, len(vectors), _ROWS_AT_ONCE):
             part = everything[start : start + _ROWS_AT_ONCE]
             yield from _near(vectors, part, everything, threshold)
@@ -160,7 +160,7 @@ def _all_near(vectors: Stack, first_new: int, threshold: float) -> Iterator[_Pai
 def _cells_near(vectors: Stack, hashes: Hashes, first_new: int, threshold: float) -> Iterator[_Pairs]:
     """Yield the pairs of new entities and those that share a cell with them, each pair in the first cell that they share."""
     cells = Cells.of(vectors, hashes)
-    with progress("hipporag: looking for synonyms", cells.count) as advance:
+    with progress("hipporag: finding synonyms", cells.count) as advance:
         for cell in range(cells.count):
             members = cells.members(cell)
             for sources, targets, cosines in _near(vectors, members[members >= first_new], members, threshold):

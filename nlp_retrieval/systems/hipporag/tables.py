@@ -73,13 +73,7 @@ class TextColumn:
 
 @dataclass(frozen=True, eq=False)
 class Synonyms:
-    """Pairs of entities with similar vectors, each pair once.
-
-    Args:
-        sources: hashes.
-        targets: hashes.
-        similarities: cosines.
-    """
+    """Pairs of entities with similar vectors, each pair once."""
 
     sources: Hashes
     targets: Hashes
@@ -274,7 +268,7 @@ def collected(items: ItemTable, source: KnowledgeSource | None) -> Collected:
 def _in_batches(items: ItemTable) -> Iterator[list[SearchableItem]]:
     stream = items.stream()
     batches = iter(lambda: list(islice(stream, _ITEMS_AT_ONCE)), [])
-    return tracked("hipporag: reading what passages say", batches, len(items))
+    return tracked("hipporag: reading knowledge", batches, len(items))
 
 
 def _distinct(triples: Sequence[Triple]) -> dict[int, Triple]:

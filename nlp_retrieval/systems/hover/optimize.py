@@ -119,7 +119,7 @@ def split_by_family(examples: Sequence[Any], share: float = 0.5, seed: int = 0) 
         ConfigurationError: ``share`` is out of range, or there are fewer than two families.
     """
     if not 0 < share < 1:
-        raise ConfigurationError(f"share={share}; it must lie between 0 and 1")
+        raise ConfigurationError(f"share={share}; it must be between 0 and 1")
     families = [number if example.get("family") is None else example.family for number, example in enumerate(examples)]
     distinct = sorted(set(families), key=repr)
     if len(distinct) < 2:
@@ -216,7 +216,7 @@ def optimize(
         run.say("before")
         if run.counts.tokens_out == run.counts.cache_hits == 0 and run.counts.degraded:
             raise ModelError(
-                f"{lm.model} gave no usable answer to any of {run.counts.degraded} questions; nothing to optimise by"
+                f"{lm.model} gave no usable answer to any of {run.counts.degraded} questions; there is nothing to optimise"
             )
         length = max(_PROPOSAL_TOKENS, lm.sampling[1] or 0)
         proposer = prompt_lm.dspy_lm() if prompt_lm else lm.dspy_lm().copy(temperature=1.0, max_tokens=length)
@@ -333,7 +333,7 @@ def _model_of(program: Any, lm: LanguageModel | None) -> LanguageModel:
     if found is None:
         raise ConfigurationError("the program has no language model of its own; pass lm=LanguageModel(...)")
     if lm is not None and lm is not found:
-        raise ConfigurationError("the program asks a language model of its own; leave lm out, so that its calls are counted")
+        raise ConfigurationError("the program has a language model of its own; omit lm, so that its calls are counted")
     return found
 
 

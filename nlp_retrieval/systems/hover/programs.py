@@ -342,9 +342,7 @@ class HoverMultiHopPipeline(dspy.Module):  # type: ignore[misc]  # DSPy has no t
             ConfigurationError: it has another processor, or none.
         """
         if not isinstance(searcher.processor, ClaimDecomposition):
-            raise ConfigurationError(
-                f"the searcher's processor is {searcher.processor!r}; a program is made of one with claim_decomposition"
-            )
+            raise ConfigurationError(f"the searcher's processor is {searcher.processor!r}; it must be claim_decomposition")
         made = cls.__new__(cls)
         dspy.Module.__init__(made)
         made._take(searcher, searcher.processor, k)
@@ -372,9 +370,6 @@ class HoverMultiHopPipeline(dspy.Module):  # type: ignore[misc]  # DSPy has no t
 
     def searcher(self, program: str | Path) -> Searcher:
         """Save the program as it is now, and return the searcher that finds what it finds.
-
-        Args:
-            program: a JSON file to write.
 
         Raises:
             OutputError: the file cannot be written.

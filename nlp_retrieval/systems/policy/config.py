@@ -47,7 +47,7 @@ def _searcher(value: object, info: ValidationInfo) -> object:
         return value
     made = build("searchers", {"name": Searcher.name} | dict(value), str(info.field_name))
     if not isinstance(made, BaseSearcher):
-        raise ConfigurationError(f"{info.field_name}: {made.name!r} searches in a way of its own; a study needs a searcher")
+        raise ConfigurationError(f"{info.field_name}: {made.name!r} is not a searcher over an index; a study needs one")
     return made
 
 
@@ -99,9 +99,6 @@ class StudyConfig(BaseModel):
     def study(self, *, replace: bool = False) -> PolicyStudy:
         """Open the index, or build it from the corpus, and return the study.
 
-        Args:
-            replace: whether to replace an index of other items.
-
         Raises:
             IndexMissingError: there is no index, and no corpus to build it from.
             IndexConflictError: the directory holds other items than the corpus, and ``replace`` is False.
@@ -149,7 +146,7 @@ def searchers_of(index: str | Path, profile: str, *, trust: bool = False) -> tup
     along = [_limited(retriever, profile) for retriever in retrievers if retriever.name == _HOP]
     plain = [retriever for retriever in retrievers if retriever.name != _HOP] or [part for hop in along for part in hop.parts()]
     if not plain:
-        raise IndexMissingError(f"{index} has no retriever that finds passages by itself; index with --retriever faiss")
+        raise IndexMissingError(f"{index} has no retriever that starts from a query; index with --retriever faiss")
     reranker = MultiSignalReranker(profile, word_vectors_weight=0.0, min_similarity=0.0)
     return Searcher(plain, reranker=reranker), Searcher(along) if along else None
 

@@ -130,7 +130,7 @@ def test_nothing_to_optimise_on_is_refused(program, wrong):
 
 
 def test_the_model_is_the_programs_own_or_has_to_be_given(program, model):
-    with pytest.raises(ConfigurationError, match="leave lm out"):
+    with pytest.raises(ConfigurationError, match="omit lm"):
         optimize(program, EXAMPLES, model())
     with pytest.raises(ConfigurationError, match="pass lm"):
         optimize(HoverMultiHop([Bm25sRetriever()]), EXAMPLES)

@@ -80,7 +80,7 @@ def test_a_graph_of_other_nodes_is_damage(segment: SegmentFolder, tmp_path: Path
     other = ITEMS[:5]
     HippoRagRetriever(HashedWords(8), openie_file(tmp_path / "other.json", other)).index(other, tmp_path / "other")
     (folder,) = (tmp_path / "other").glob("hipporag-*")
-    with pytest.raises(IndexDamagedError, match="nodes and links"):
+    with pytest.raises(IndexDamagedError, match="does not match its tables"):
         open_knowledge([segment]).weighted(folder, passages=True)
 
 

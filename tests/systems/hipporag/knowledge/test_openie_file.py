@@ -109,7 +109,7 @@ def test_a_warning_counts_what_was_left_out_and_names_the_first_place(tmp_path):
     bad = {"doc_id": "1", "extracted_entities": [1963], "extracted_triples": [["a", "b"]]}
     path = lines(tmp_path / "openie.jsonl", as_row(PLACE_SAYS, doc_id="2"), bad)
     with pytest.warns(
-        RetrievalWarning, match=r"2 entities and triples were left out as none \(first: .*openie.jsonl, line 2\)"
+        RetrievalWarning, match=r"2 unusable entities and triples were dropped \(first: .*openie.jsonl, line 2\)"
     ):
         file = OpenIeFile(path)
     assert file.of([HORT]) == [PassageKnowledge((), ())]
@@ -117,7 +117,7 @@ def test_a_warning_counts_what_was_left_out_and_names_the_first_place(tmp_path):
 
 def test_a_passage_that_occurs_again_keeps_what_came_first(tmp_path):
     docs = [as_row(HORT_SAYS, passage=HORT.content), as_row(PLACE_SAYS, passage=HORT.content)]
-    with pytest.warns(RetrievalWarning, match="1 passages occur again with other knowledge"):
+    with pytest.warns(RetrievalWarning, match="1 passages are repeated with other knowledge"):
         file = OpenIeFile(whole(tmp_path / "openie.json", *docs))
     assert file.of([edited(HORT, metadata={})]) == [HORT_SAYS]
     with warnings.catch_warnings():

@@ -106,7 +106,7 @@ def test_an_index_of_a_store_is_that_of_the_file_with_the_same_triples(tmp_path)
     assert found[0] == found[1]
 
 
-@pytest.mark.filterwarnings("ignore:hipporag. nothing is known of what 1 of 4")
+@pytest.mark.filterwarnings("ignore:hipporag. there is no knowledge of 1 of 4")
 def test_a_richer_store_is_another_index_and_a_manifest_names_the_digest_alone(tmp_path):
     path = filled(tmp_path / "known.db", [record(item) for item in ITEMS[:3]])
     Searcher([HippoRagRetriever(HashedWords(), path)]).index(ITEMS, tmp_path / "index")

@@ -286,7 +286,7 @@ def test_other_mistakes_say_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(IndexMissingError, match="no index yet"):
         closed.run(tmp_path / "out")
     made = study(tmp_path / "index")
-    with pytest.raises(ConfigurationError, match="give the study hop=HopRetriever"):
+    with pytest.raises(ConfigurationError, match="pass hop=HopRetriever"):
         made.ask(1, "Ile", "hop")
     with pytest.raises(QueryError, match=r"metadata 'state'.*country"):
         PolicyStudy(profile(subject="state"), made.searcher).run(tmp_path / "out")
