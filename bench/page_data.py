@@ -15,7 +15,7 @@ from nlp_retrieval.evaluation.by_group import compare_by_group, intervals_by_gro
 from nlp_retrieval.evaluation.changed_queries import measured
 from nlp_retrieval.evaluation.pairwise import compare_pairs
 from nlp_retrieval.evaluation.rankings import Listing, RunLists
-from nlp_retrieval.reports.page.explorer_data import rounded
+from nlp_retrieval.reports.page.explorer import rounded
 
 CONFIGURATIONS, QUERIES, HITS, ITEMS = 30, 1000, 21, 32_000
 K_VALUES = [5, 10, 21]

@@ -29,7 +29,7 @@ import numpy as np
 from nlp_retrieval import TopicsLoader
 from nlp_retrieval.errors import RetrievalError
 from nlp_retrieval.evaluation.trec import read_run
-from nlp_retrieval.loaders.queries.judgements import read_judgements
+from nlp_retrieval.loaders.judgements import read_judgements
 
 Kind = Literal["topics", "qrels", "runs"]
 KINDS: tuple[Kind, ...] = ("topics", "qrels", "runs")

@@ -20,12 +20,12 @@ from bench.evidence import open_task, pairs
 from bench.evidence.measures import said_and_seen, with_interval
 from bench.evidence.measuring import Measured, audits_of, known_pairs, sets_of, some_pairs
 from bench.writing import page, table
+from nlp_retrieval.systems.evidence.checks import SIGNALS
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
 from nlp_retrieval.systems.evidence.verifiers.calibration import Calibration
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 from nlp_retrieval.systems.evidence.verifiers.pair_model import PairModelVerifier
-from nlp_retrieval.systems.evidence.verifiers.signals import SIGNALS
-from nlp_retrieval.systems.evidence.verifiers.training.examples import held_out_families
+from nlp_retrieval.systems.evidence.verifiers.pairs import held_out_families
 
 _HERE = Path(__file__).parent
 _TIMED = ("fever", "scifact", "wice")

@@ -15,8 +15,8 @@ from bench.writing import table
 from nlp_retrieval.systems.evidence.verifiers.base import UNREAD, BaseVerifier, Judgement
 from nlp_retrieval.systems.evidence.verifiers.calibration import Calibration, fit_calibration
 from nlp_retrieval.systems.evidence.verifiers.fitting import best_threshold
-from nlp_retrieval.systems.evidence.verifiers.training.examples import with_plants
-from nlp_retrieval.systems.evidence.verifiers.training.pairs import JudgedPair, read_pairs
+from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair, read_pairs
+from nlp_retrieval.systems.evidence.verifiers.perturbations import with_perturbations
 
 _AUDIT_HEADS = ("verifier", "threshold", "precision", "recall", "false alarms", "dead named", "living called dead")
 _MOST_OF_A_SET = 400
@@ -108,7 +108,7 @@ def some_pairs(known: list[JudgedPair]) -> list[JudgedPair]:
     rng = random.Random(0)
     by_set = {name: [pair for pair in known if pair.collection == name] for name in pairs.SETS}
     some = [pair for name in pairs.SETS for pair in rng.sample(by_set[name], min(_MOST_OF_A_SET, len(by_set[name])))]
-    return with_plants(some, _PLANTS, rng)
+    return with_perturbations(some, _PLANTS, rng)
 
 
 def _row(data: Path, work: Path, collection: str, one: Measured) -> list[str]:

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from bench.evidence.measures import Figure, auc_of, f1_by_label, mean_of
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier, Judgement
-from nlp_retrieval.systems.evidence.verifiers.calibrated import CalibratedVerifier
-from nlp_retrieval.systems.evidence.verifiers.calibration import Calibration, fit_calibration
-from nlp_retrieval.systems.evidence.verifiers.training.pairs import JudgedPair, read_pairs
+from nlp_retrieval.systems.evidence.verifiers.calibration import CalibratedVerifier, Calibration, fit_calibration
+from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair, read_pairs
 
 SETS = (
     "scifact", "healthver", "covidfact", "citation_integrity", "attribution_bench", "fool_me_twice", "fever", "wice",

@@ -17,9 +17,8 @@ from bench.evidence import pairs
 from bench.evidence.measures import with_interval
 from bench.writing import page, table
 from nlp_retrieval.systems.evidence.verifiers.pair_model import PairModelVerifier
-from nlp_retrieval.systems.evidence.verifiers.training.fine_tuning import TrainingSettings
-from nlp_retrieval.systems.evidence.verifiers.training.pairs import JudgedPair, read_pairs
-from nlp_retrieval.systems.evidence.verifiers.training.run import train_verifier
+from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair, read_pairs
+from nlp_retrieval.systems.evidence.verifiers.training import TrainingSettings, train_verifier
 
 _PAGE = Path(__file__).parent.parent / "EVIDENCE_LEFT_OUT.md"
 _FIELDS = {

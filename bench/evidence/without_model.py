@@ -10,8 +10,8 @@ from pathlib import Path
 
 from bench.evidence.measuring import Measured, audits_of, known_pairs, sets_of, some_pairs
 from bench.writing import page
+from nlp_retrieval.systems.evidence.checks import SIGNALS
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
-from nlp_retrieval.systems.evidence.verifiers.signals import SIGNALS
 
 _PAGE = Path(__file__).parent.parent / "EVIDENCE_LEXICAL.md"
 _TEXT = (Path(__file__).parent / "without_model.md").read_text("utf-8")

@@ -20,7 +20,7 @@ from nlp_retrieval.core.files.checksums import sha256_of
 from nlp_retrieval.errors import ItemError, RetrievalWarning, SourceError
 from nlp_retrieval.evaluation.rankings import Ranking
 from nlp_retrieval.evaluation.trec import read_run
-from nlp_retrieval.loaders.queries.judgements import with_matched_numbers
+from nlp_retrieval.loaders.judgements import with_matched_numbers
 
 
 class TrecRun(Component):

@@ -18,7 +18,7 @@ from nlp_retrieval.errors import DependencyError, RetrievalError
 if TYPE_CHECKING:
     from nlp_retrieval.benchmarks.config import BenchmarkConfig
     from nlp_retrieval.benchmarks.results import BenchmarkReport
-    from nlp_retrieval.reports.tracking.run_logger import RunLogger
+    from nlp_retrieval.reports.trackers import RunLogger
 
 NAME = "benchmark"
 
@@ -71,7 +71,7 @@ def command(
     from nlp_retrieval.core.context import Workers
     from nlp_retrieval.reports.tables import refuse_unknown_columns
     from nlp_retrieval.reports.terminal import PlanTables
-    from nlp_retrieval.reports.tracking.loggers import loggers_of
+    from nlp_retrieval.reports.trackers import loggers_of
 
     described = read_benchmark_config(config)
     described.options["workers"] = Workers(workers, ray)

@@ -45,7 +45,7 @@ def command(
     """
     from nlp_retrieval.benchmarks.config import read_benchmark_config
     from nlp_retrieval.cli.benchmark import refuse_failures, run_benchmark
-    from nlp_retrieval.reports.tracking.loggers import loggers_of
+    from nlp_retrieval.reports.trackers import loggers_of
 
     chosen = shipped_claims(claims)
     model = _language_model(lm, lm_base_url, lm_api_key_env)
@@ -136,7 +136,7 @@ def write_demo(folder: Path, claims: list[dict[str, Any]], lm: LanguageModel | N
     Raises:
         OutputError: the folder cannot be written.
     """
-    from nlp_retrieval.core.files.output import write_output
+    from nlp_retrieval.core.files.atomic import write_output
     from nlp_retrieval.retrievers.default import default_lexical_retriever
 
     config = folder / "sweep.yaml"

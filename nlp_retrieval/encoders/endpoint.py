@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import struct
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import partial
@@ -15,17 +14,27 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from nlp_retrieval.core.components.component import canonical_json
-from nlp_retrieval.core.components.trust_rules import ENDPOINT_RULES, given, may_set
-from nlp_retrieval.core.files.atomic import replace_file
-from nlp_retrieval.core.files.cache import cache_folder, make_own, read_own
+from nlp_retrieval.core.components.trust_rules import given, may_set
+from nlp_retrieval.core.files.cache import ContentCache, cache_folder, digest_of_key
 from nlp_retrieval.core.files.json_text import parse_json
-from nlp_retrieval.core.forks import Lock
+from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.encoders.base import LONGEST_VECTOR, BaseEncoder, Vectors
-from nlp_retrieval.errors import ModelError, RetrievalWarning
+from nlp_retrieval.errors import ModelError
 from nlp_retrieval.lm.counting import CallCounter, CallCounts, count
-from nlp_retrieval.lm.endpoint import EndpointCalls, EndpointKey, ModelEndpoint, check_url, side_by_side
+from nlp_retrieval.lm.endpoint import (
+    DEFAULT_ENDPOINT,
+    LIMIT_RULES,
+    LIMITS,
+    REQUIRED,
+    EndpointCalls,
+    EndpointComponent,
+    EndpointKey,
+    ModelAddress,
+    ModelEndpoint,
+    check_url,
+    side_by_side,
+)
 
 # Reading the answer of an embeddings endpoint: untrusted bytes become vectors, or an error with the reason.
 
@@ -92,7 +101,7 @@ def _matrix(rows: list[list[Any]]) -> Vectors:
 # Vectors of an endpoint on disk: one file each, named by a hash of server, model and text.
 #
 # A file holds its key and a checksum, and is used only if both match and no other user could have written it; anything else is
-# a miss. Files are not synced: lost vectors are requested again.
+# a miss.
 
 _MAGIC = b"nlp_retrieval vector 1\n"
 _HEAD = struct.Struct("<32sIQ")
@@ -112,23 +121,24 @@ class KeptVectors:
 
     Args:
         folder: where they are stored, created with the first vector; None for the user's cache folder.
-        asked: everything else that decides a vector besides its text: server, model, dimension.
+        asked: what decides a vector besides its text: server, model, dimension.
     """
 
     def __init__(self, folder: Path | None, asked: dict[str, object]) -> None:
-        self.folder = cache_folder() / "vectors" if folder is None else folder
+        folder = cache_folder() / "vectors" if folder is None else folder
+        self.files = ContentCache(folder, ".vector", "vectors of the endpoint", synced=False)
         self._asked = asked
-        self._warned = False
+
+    def path_of(self, text: str) -> Path:
+        """Return the file of a text."""
+        return self.files.path_of(self._digest(text))
 
     def find(self, text: str) -> KeptVector | None:
         """Return the vector of a text, or None."""
-        key = self._key(text)
-        try:
-            content = read_own(self._path(key))
-        except OSError:
-            return None
+        key = self._digest(text)
+        content = self.files.find(key)
         head = len(_MAGIC) + _HEAD.size
-        if not content.startswith(_MAGIC) or len(content) < head:
+        if content is None or not content.startswith(_MAGIC) or len(content) < head:
             return None
         written, dimension, tokens = _HEAD.unpack_from(content, len(_MAGIC))
         whole = len(content) == head + 4 * dimension + _DIGEST and dimension > 0
@@ -139,29 +149,13 @@ class KeptVectors:
 
     def keep(self, text: str, vector: Vectors, tokens: int) -> None:
         """Store a vector; if it cannot be written, the run goes on and the first time a warning says so."""
-        key = self._key(text)
+        key = self._digest(text)
         head = _MAGIC + _HEAD.pack(key, len(vector), tokens)
         content = head + np.ascontiguousarray(vector, "<f4").tobytes()
-        path = self._path(key)
-        try:
-            make_own(self.folder)
-            path.parent.mkdir(exist_ok=True)
-            replace_file(path, content + hashlib.sha256(content).digest())
-        except OSError as error:
-            if not self._warned:
-                self._warned = True
-                warnings.warn(
-                    f"vectors of the endpoint cannot be kept in {self.folder} ({error}); they will be asked for again",
-                    RetrievalWarning,
-                    stacklevel=2,
-                )
+        self.files.keep(key, content + hashlib.sha256(content).digest())
 
-    def _key(self, text: str) -> bytes:
-        return hashlib.sha256(canonical_json([self._asked, text]).encode("utf-8", "surrogatepass")).digest()
-
-    def _path(self, key: bytes) -> Path:
-        name = key.hex()
-        return self.folder / name[:2] / f"{name}.vector"
+    def _digest(self, text: str) -> bytes:
+        return digest_of_key([self._asked, text])
 
 
 # The base of encoders behind an OpenAI-compatible endpoint: stored vectors are not requested again, and all dimensions are
@@ -170,30 +164,20 @@ class KeptVectors:
 # A key is named by its environment variable and never stored: it is in no configuration, ``repr``, file or message.
 
 
-class EndpointEncoder(BaseEncoder):
+class EndpointEncoder(EndpointComponent, BaseEncoder):
     """Base of encoders behind an endpoint; :class:`HttpEncoder` describes the parameters."""
 
-    search_only = frozenset(
-        {"query_prompt", "batch_size", "calls_at_once", "calls_per_minute", "retries", "backoff", "timeout", "max_calls"}
-        | {"api_key_env", "cache_dir"}
-    )
+    search_only = frozenset({"query_prompt", "batch_size", "api_key_env", "cache_dir", *LIMITS})
 
     in_workers = False
 
     model: str
-    api_key_env: str | None
     dimension: int | None
     query_prompt: str
     passage_prompt: str
     normalize: bool
     max_characters: int | None
     batch_size: int
-    calls_at_once: int
-    calls_per_minute: int | None
-    retries: int
-    backoff: float
-    timeout: float
-    max_calls: int | None
     cache_dir: str | Path | None
 
     @property
@@ -207,7 +191,7 @@ class EndpointEncoder(BaseEncoder):
         return self.api_key_env
 
     def check_ready(self) -> None:
-        """Require httpx, and the key."""
+        """Require httpx2, and the key."""
         self._calls.check_ready()
 
     @property
@@ -244,7 +228,7 @@ class EndpointEncoder(BaseEncoder):
         self._learnt: tuple[int, str] | None = None if self.dimension is None else (self.dimension, "dimension= says")
         key = EndpointKey(type(self).__name__, self.model, self.key_variable)
         self._calls = EndpointCalls(
-            ModelEndpoint(self.server, "embeddings", "an OpenAI-compatible API", key), self, self._counter
+            ModelAddress(self.server, "embeddings", "an OpenAI-compatible API", key), self.endpoint, self._counter
         )
         folder = None if self.cache_dir is None else Path(self.cache_dir).expanduser()
         self._vectors = KeptVectors(folder, {"url": self.server} | self.settings)
@@ -254,9 +238,10 @@ class EndpointEncoder(BaseEncoder):
         asked = [prompt + text[:most] or " " for text in texts]  # servers refuse an empty text
         found: dict[str, Vectors] = {}
         missing = []
+        stored = f"those kept in {self._vectors.files.folder} have"
         for text in dict.fromkeys(asked):
             kept = self._vectors.find(text)
-            if kept is None or len(kept.vector) != self._known(len(kept.vector), f"those kept in {self._vectors.folder} have"):
+            if kept is None or len(kept.vector) != self._known(len(kept.vector), stored):
                 missing.append(text)
                 continue
             found[text] = kept.vector
@@ -312,6 +297,10 @@ def _shares(tokens: int, texts: list[str]) -> list[int]:
     return [after - before for before, after in itertools.pairwise(bounds)]
 
 
+_RULES = LIMIT_RULES | may_set(
+    *("dimension", "query_prompt", "passage_prompt", "normalize", "max_characters", "batch_size"),
+    cache_dir=given("keep vectors in"),
+)
 OPENAI = "https://api.openai.com/v1"
 
 
@@ -332,13 +321,7 @@ class HttpEncoder(EndpointEncoder):
         normalize: scale vectors to length 1, so that scores are cosines.
         max_characters: most characters of a text that are sent; the rest is left out. By default all of it.
         batch_size: the most texts in a request.
-        calls_at_once: the most requests under way at the same time.
-        calls_per_minute: the most requests that begin within a minute, evenly spaced; None for no limit.
-        retries: the most retries after a failure that may be temporary: refused, timed out, too many requests, server error.
-        backoff: seconds before the first retry, doubled with each further one (at most 60 s, with jitter); if the server
-            says how long to wait, no request begins before (at most 60 s).
-        timeout: seconds for an attempt, from the connection to the last byte of the answer.
-        max_calls: the most requests in total, including retries; the next one is an error. None for no limit.
+        endpoint: the limits of requests; its fields are parameters too.
         cache_dir: where vectors are stored; by default ``nlp-retrieval/vectors`` in the user's cache folder.
 
     Raises:
@@ -346,12 +329,12 @@ class HttpEncoder(EndpointEncoder):
     """
 
     name = "http"
-    manifest_may_set = ENDPOINT_RULES | may_set("model", base_url=given("send texts to the server"))
+    manifest_may_set = _RULES | may_set("model", base_url=given("send texts to the server"))
 
     def __init__(
         self,
-        base_url: str,
-        model: Annotated[str, Field(min_length=1)],
+        base_url: str = REQUIRED,
+        model: Annotated[str, Field(min_length=1)] = REQUIRED,
         api_key_env: str | None = None,
         dimension: Annotated[int, Field(ge=1)] | None = None,
         query_prompt: str = "",
@@ -359,13 +342,9 @@ class HttpEncoder(EndpointEncoder):
         normalize: bool = True,
         max_characters: Annotated[int, Field(ge=1)] | None = None,
         batch_size: Annotated[int, Field(ge=1, le=2048)] = 64,
-        calls_at_once: Annotated[int, Field(ge=1)] = 4,
-        calls_per_minute: Annotated[int, Field(ge=1)] | None = None,
-        retries: Annotated[int, Field(ge=0)] = 4,
-        backoff: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0,
-        timeout: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 60.0,
-        max_calls: Annotated[int, Field(ge=0)] | None = None,
+        endpoint: ModelEndpoint = DEFAULT_ENDPOINT,
         cache_dir: str | Path | None = None,
+        **_: Any,
     ) -> None:
         self.base_url = base_url
         self.model = model
@@ -376,12 +355,7 @@ class HttpEncoder(EndpointEncoder):
         self.normalize = normalize
         self.max_characters = max_characters
         self.batch_size = batch_size
-        self.calls_at_once = calls_at_once
-        self.calls_per_minute = calls_per_minute
-        self.retries = retries
-        self.backoff = backoff
-        self.timeout = timeout
-        self.max_calls = max_calls
+        self.endpoint = endpoint
         self.cache_dir = cache_dir
         check_url(type(self).__name__, base_url)
         self._prepare()
@@ -406,12 +380,7 @@ class OpenAIEncoder(EndpointEncoder):
         max_characters: most characters of a text that are sent; the rest is left out. OpenAI refuses texts of more than 8,192
             tokens.
         batch_size: the most texts in a request.
-        calls_at_once: the most requests under way at the same time.
-        calls_per_minute: the most requests that begin within a minute, evenly spaced; None for no limit.
-        retries: the most retries after a failure that may be temporary.
-        backoff: seconds before the first retry, doubled with each further one (at most 60 s, with jitter).
-        timeout: seconds for an attempt, from the connection to the last byte of the answer.
-        max_calls: the most requests in total, including retries; the next one is an error. None for no limit.
+        endpoint: the limits of requests; its fields are parameters too.
         cache_dir: where vectors are stored; by default ``nlp-retrieval/vectors`` in the user's cache folder.
 
     Raises:
@@ -419,7 +388,7 @@ class OpenAIEncoder(EndpointEncoder):
     """
 
     name = "openai"
-    manifest_may_set = ENDPOINT_RULES | may_set(model=given("send texts to the embedding model"))
+    manifest_may_set = _RULES | may_set(model=given("send texts to the embedding model"))
 
     def __init__(
         self,
@@ -431,13 +400,9 @@ class OpenAIEncoder(EndpointEncoder):
         normalize: bool = True,
         max_characters: Annotated[int, Field(ge=1)] | None = None,
         batch_size: Annotated[int, Field(ge=1, le=2048)] = 128,
-        calls_at_once: Annotated[int, Field(ge=1)] = 4,
-        calls_per_minute: Annotated[int, Field(ge=1)] | None = None,
-        retries: Annotated[int, Field(ge=0)] = 4,
-        backoff: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0,
-        timeout: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 60.0,
-        max_calls: Annotated[int, Field(ge=0)] | None = None,
+        endpoint: ModelEndpoint = DEFAULT_ENDPOINT,
         cache_dir: str | Path | None = None,
+        **_: Any,
     ) -> None:
         self.model = model
         self.dimension = dimension
@@ -447,12 +412,7 @@ class OpenAIEncoder(EndpointEncoder):
         self.normalize = normalize
         self.max_characters = max_characters
         self.batch_size = batch_size
-        self.calls_at_once = calls_at_once
-        self.calls_per_minute = calls_per_minute
-        self.retries = retries
-        self.backoff = backoff
-        self.timeout = timeout
-        self.max_calls = max_calls
+        self.endpoint = endpoint
         self.cache_dir = cache_dir
         self._prepare()
 

@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.trust_rules import READS_FILE, may_set
+from nlp_retrieval.core.files.atomic import write_output
 from nlp_retrieval.core.files.checksums import sha256_of, state_of
 from nlp_retrieval.core.files.columns import mapped
 from nlp_retrieval.core.files.json_text import read_json_file
-from nlp_retrieval.core.files.output import write_output
-from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.errors import (
     ConfigurationError,
@@ -36,7 +36,7 @@ from nlp_retrieval.errors import (
     RetrievalWarning,
     install,
 )
-from nlp_retrieval.text.stems import Stems, stems_of_language
+from nlp_retrieval.text.words import Stems, stems_of_language
 
 # Files of word vectors: word2vec's text and binary forms, GloVe's text, and a folder of our own; none of them is code.
 #

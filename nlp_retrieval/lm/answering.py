@@ -10,18 +10,17 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from nlp_retrieval.core.answer import Answer, Fact
 from nlp_retrieval.core.components.component import Component
 from nlp_retrieval.core.components.trust_rules import may_set
 from nlp_retrieval.core.filters import Where
-from nlp_retrieval.core.models import RetrievalResult, SearchableItem
+from nlp_retrieval.core.models import Answer, Fact, RetrievalResult, SearchableItem
 from nlp_retrieval.core.queries import check_queries, has_no_words
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.errors import EngineError, QueryError
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.lm.reading import read_line
-from nlp_retrieval.text.fence import fenced
-from nlp_retrieval.text.item_sentences import item_sentence_spans
+from nlp_retrieval.text.printing import fenced
+from nlp_retrieval.text.sentences import item_sentence_spans
 
 # The interface of answerers: from questions and their passages to answers that cite these passages.
 

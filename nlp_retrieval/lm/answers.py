@@ -6,18 +6,13 @@ and no other user could have written it; anything else is a miss. There is no pi
 
 from __future__ import annotations
 
-import hashlib
 import json
-import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pydantic import JsonValue
 
-from nlp_retrieval.core.components.component import canonical_json
-from nlp_retrieval.core.files.atomic import write_atomically
-from nlp_retrieval.core.files.cache import cache_folder, make_own, read_own
-from nlp_retrieval.errors import RetrievalWarning
+from nlp_retrieval.core.files.cache import ContentCache, cache_folder, digest_of_key
 
 Question = dict[str, JsonValue]
 Answer = dict[str, JsonValue]
@@ -39,18 +34,17 @@ class AnswerStore:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._warned = False
+        self._files = ContentCache(folder, ".json", "answers of the language model", synced=True)
 
     def path_of(self, question: Question) -> Path:
         """The file of a question."""
-        digest = hashlib.sha256(canonical_json(question).encode("utf-8", "surrogatepass")).hexdigest()
-        return self.folder / digest[:2] / f"{digest}.json"
+        return self._files.path_of(digest_of_key(question))
 
     def find(self, question: Question) -> Answer | None:
         """Return the stored answer to a question, or None."""
         try:
-            kept = json.loads(read_own(self.path_of(question)))
-        except (OSError, ValueError, RecursionError):
+            kept = json.loads(self._files.find(digest_of_key(question)) or b"")
+        except (ValueError, RecursionError):
             return None
         if not isinstance(kept, dict) or kept.get("format") != FORMAT or kept.get("question") != question:
             return None
@@ -59,20 +53,8 @@ class AnswerStore:
 
     def keep(self, question: Question, answer: Answer) -> None:
         """Store an answer; if it cannot be written, the run goes on and the first time a warning says so."""
-        path = self.path_of(question)
         content = json.dumps({"format": FORMAT, "question": question, "answer": answer}, ensure_ascii=False, indent=1)
-        try:
-            make_own(self.folder)
-            path.parent.mkdir(exist_ok=True)
-            write_atomically(path, content.encode("utf-8", "surrogatepass"))
-        except OSError as error:
-            if not self._warned:
-                self._warned = True
-                warnings.warn(
-                    f"answers of the language model cannot be kept in {self.folder} ({error}); they will be asked for again",
-                    RetrievalWarning,
-                    stacklevel=2,
-                )
+        self._files.keep(digest_of_key(question), content.encode("utf-8", "surrogatepass"))
 
 
 @dataclass

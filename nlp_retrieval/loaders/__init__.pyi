@@ -1,16 +1,16 @@
 """The public names, each from the module that defines it: declared here and nowhere else."""
 
-from nlp_retrieval.loaders.connection import HIDDEN as HIDDEN
-from nlp_retrieval.loaders.connection import hide_secrets as hide_secrets
-from nlp_retrieval.loaders.connection import make_engine as make_engine
-from nlp_retrieval.loaders.connection import resolve as resolve
-from nlp_retrieval.loaders.connection import scrub as scrub
+from nlp_retrieval.core.files.opening import READ_ERRORS as READ_ERRORS
+from nlp_retrieval.core.files.opening import open_bytes as open_bytes
+from nlp_retrieval.core.files.opening import read_error as read_error
+from nlp_retrieval.core.secrets import HIDDEN as HIDDEN
+from nlp_retrieval.loaders.database import hide_secrets as hide_secrets
+from nlp_retrieval.loaders.database import make_engine as make_engine
+from nlp_retrieval.loaders.database import resolve as resolve
+from nlp_retrieval.loaders.database import scrub as scrub
 from nlp_retrieval.loaders.files import MAX_ENTRY as MAX_ENTRY
-from nlp_retrieval.loaders.files import READ_ERRORS as READ_ERRORS
 from nlp_retrieval.loaders.files import JsonObject as JsonObject
 from nlp_retrieval.loaders.files import kind as kind
-from nlp_retrieval.loaders.files import open_bytes as open_bytes
-from nlp_retrieval.loaders.files import read_error as read_error
 from nlp_retrieval.loaders.files import read_json_lines as read_json_lines
 from nlp_retrieval.loaders.records import CONTENT_NAMES as CONTENT_NAMES
 from nlp_retrieval.loaders.records import as_id as as_id

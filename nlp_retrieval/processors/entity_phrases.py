@@ -13,11 +13,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Config
 from nlp_retrieval.core.components.trust_rules import loads_pipeline, may_set
-from nlp_retrieval.text.mentions import FUNCTION_WORDS, Mentions, mentions_by_rules, normalize
-from nlp_retrieval.text.spacy_mentions import SpacyMentions
+from nlp_retrieval.text.mentions import FUNCTION_WORDS, Mentions, SpacyMentions, mentions_by_rules, normalize
 
 _CHUNK = re.compile(r"\S+")
 _QUOTED = re.compile(r'"([^"]{2,80})"|\u201c([^\u201d]{2,80})\u201d')

@@ -14,8 +14,7 @@ from nlp_retrieval.core.components.trust_rules import loads_pipeline, may_set
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.reranker import BaseReranker, Blend
 from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.text.mentions import Mentions, mentions_by_rules, normalize
-from nlp_retrieval.text.spacy_mentions import SpacyMentions
+from nlp_retrieval.text.mentions import Mentions, SpacyMentions, mentions_by_rules, normalize
 
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.files.json_text import read_json_file
-from nlp_retrieval.core.forks import use_one_thread_after_fork
 from nlp_retrieval.encoders.backends import in_threads, require_device, require_onnx_extra, session_options
 from nlp_retrieval.encoders.model_folder import ModelFolder, find_model, require_dense_extra
 from nlp_retrieval.encoders.model_turns import as_model_error, turn_of
@@ -65,7 +64,6 @@ class TorchPairs:
         require_dense_extra()
         _require_head(folder)
         require_device(device)
-        use_one_thread_after_fork()
         import torch
         from sentence_transformers import CrossEncoder
         from transformers.utils import logging as transformers_logging

@@ -1,17 +1,17 @@
 """The public names, each from the module that defines it: declared here and nowhere else."""
 
-from nlp_retrieval.text.fence import fenced as fenced
-from nlp_retrieval.text.lookalikes import as_latin as as_latin
-from nlp_retrieval.text.measures.dates import Date as Date
-from nlp_retrieval.text.measures.dates import dates_of as dates_of
-from nlp_retrieval.text.measures.dates import month_of as month_of
-from nlp_retrieval.text.measures.dates import months_named as months_named
-from nlp_retrieval.text.measures.numbers import Number as Number
-from nlp_retrieval.text.measures.numbers import agreeing as agreeing
-from nlp_retrieval.text.measures.numbers import compare_numbers as compare_numbers
-from nlp_retrieval.text.measures.numbers import numbers_of as numbers_of
+from nlp_retrieval.text.dates import Date as Date
+from nlp_retrieval.text.dates import dates_of as dates_of
+from nlp_retrieval.text.dates import month_of as month_of
+from nlp_retrieval.text.dates import months_named as months_named
 from nlp_retrieval.text.mentions import FUNCTION_WORDS as FUNCTION_WORDS
 from nlp_retrieval.text.mentions import entities_by_rules as entities_by_rules
+from nlp_retrieval.text.numbers import Number as Number
+from nlp_retrieval.text.numbers import agreeing as agreeing
+from nlp_retrieval.text.numbers import compare_numbers as compare_numbers
+from nlp_retrieval.text.numbers import numbers_of as numbers_of
+from nlp_retrieval.text.printing import as_latin as as_latin
+from nlp_retrieval.text.printing import fenced as fenced
 from nlp_retrieval.text.printing import printable as printable
 from nlp_retrieval.text.printing import visible as visible
 from nlp_retrieval.text.quantities import Quantity as Quantity
@@ -30,7 +30,7 @@ from nlp_retrieval.text.sentences import CLOSERS as CLOSERS
 from nlp_retrieval.text.sentences import ENDS as ENDS
 from nlp_retrieval.text.sentences import sentence_spans as sentence_spans
 from nlp_retrieval.text.sentences import sentences_of as sentences_of
-from nlp_retrieval.text.stems import stems_of_language as stems_of_language
 from nlp_retrieval.text.surfaces import is_unspaced as is_unspaced
 from nlp_retrieval.text.surfaces import words_of as words_of
 from nlp_retrieval.text.titles import normalize_title as normalize_title
+from nlp_retrieval.text.words import stems_of_language as stems_of_language

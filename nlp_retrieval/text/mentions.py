@@ -7,11 +7,24 @@ without case, accents and possessive endings.
 
 from __future__ import annotations
 
+import importlib.metadata
+import importlib.util
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from itertools import islice
+from pathlib import Path, PurePath
+from typing import Annotated, Any
 
+from pydantic import Field
+
+from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.files.model_files import ModelFiles
+from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.core.processes import Lock
+from nlp_retrieval.errors import DependencyError, ModelError, install
+from nlp_retrieval.text.sentences import SENTENCE_STARTS, item_sentence_spans
 from nlp_retrieval.text.words import marks, unaccented
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019.&-][^\W_]+)*")
@@ -133,3 +146,214 @@ def mentions_of(text: str, entities: Iterable[str], proper_nouns: Iterable[str])
         frozenset(" ".join(run) for run in runs if len(run) > 1),
         f" {' '.join(word for word, _ in words)} ",
     )
+
+
+_reading = Lock()
+"""Held while a pipeline reads queries: threads share the pipeline and its cache."""
+
+
+class SpacyMentions:
+    """Mentions by a spaCy pipeline with a tagger and a named entity recogniser.
+
+    Its files are fingerprinted when the fingerprint is first needed; if they change between then and loading, using the
+    pipeline is an error.
+
+    Args:
+        pipeline: name or folder of the pipeline.
+    """
+
+    def __init__(self, pipeline: str) -> None:
+        self._pipeline = pipeline
+        self._files: ModelFiles | None = None
+        self._loaded: Any = None
+        self._known: dict[str, Mentions] = {}
+
+    def find(self, texts: list[str]) -> list[Mentions]:
+        """Find mentions in texts; each distinct text is read once, and the last 50,000 are cached.
+
+        Raises:
+            DependencyError: spaCy is not installed.
+            ModelError: the pipeline does not load, or recognises no entities.
+        """
+        with _reading:
+            new = [text for text in dict.fromkeys(texts) if text not in self._known]
+            for text, document in zip(new, self._load().pipe(new), strict=True):
+                entities = {normalize(entity.text) for entity in document.ents}
+                proper = {normalize(token.text) for token in document if token.pos_ == "PROPN"}
+                inside = {normalize(token.text) for entity in document.ents for token in entity if token.text[:1].isupper()}
+                self._known[text] = mentions_of(text, entities, proper | inside)
+            mentions = [self._known[text] for text in texts]
+            while len(self._known) > 50_000:
+                self._known.pop(next(iter(self._known)))
+            return mentions
+
+    def entities(self, texts: Iterable[str]) -> Iterator[set[str]]:
+        """Yield the entities of each text; nothing is cached, so that a whole corpus may be read.
+
+        Raises:
+            DependencyError: spaCy is not installed.
+            ModelError: the pipeline does not load, or recognises no entities.
+        """
+        for document in self._load().pipe(texts):
+            yield {normalize(entity.text) for entity in document.ents} - {""}
+
+    @property
+    def files(self) -> ModelFiles:
+        """The pipeline's files at the time of first use."""
+        if self._files is None:
+            with _reading:  # threads that ask at the same time get the same fingerprint
+                self._files = self._files or ModelFiles.of(_folder_of(self._pipeline))
+        return self._files
+
+    def identity(self, parameter: str) -> Config:
+        """Return the identity that this pipeline adds to a component, without loading it.
+
+        Args:
+            parameter: name of the component's parameter for the pipeline. The identity is decided by the files, not by their
+                path; its last part is included for people to read.
+
+        Raises:
+            DependencyError: spaCy is not installed.
+            ModelError: there is no such pipeline.
+        """
+        return {parameter: PurePath(self._pipeline).name, "model_fingerprint": self.files.fingerprint}
+
+    def _load(self) -> Any:
+        with _reading:
+            if self._loaded is None:
+                with self.files.unchanged():
+                    self._loaded = _opened(self._pipeline, self.files.folder)
+            return self._loaded
+
+
+def _folder_of(pipeline: str) -> Path:
+    """The folder of a pipeline's files; like spaCy, this prefers an installed package to a folder of the same name."""
+    if importlib.util.find_spec("spacy") is None:
+        raise DependencyError(f"spacy_pipeline needs spaCy: {install('spacy')}")
+    if _is_package(pipeline):
+        spec = importlib.util.find_spec(pipeline)
+        if spec is not None and spec.submodule_search_locations:
+            return Path(spec.submodule_search_locations[0])
+    folder = Path(pipeline).expanduser()
+    if not (folder / "config.cfg").is_file():
+        raise _does_not_load(pipeline, "it is neither an installed package nor the folder of a pipeline")
+    return folder
+
+
+def _is_package(pipeline: str) -> bool:
+    try:
+        importlib.metadata.distribution(pipeline)
+    except (importlib.metadata.PackageNotFoundError, ValueError):
+        return False
+    return pipeline.isidentifier()
+
+
+def _opened(pipeline: str, folder: Path) -> Any:
+    import spacy
+
+    try:
+        for config in sorted(folder.rglob("config.cfg")):
+            _require_own_components(config, spacy.util.load_config(config))
+        opened = spacy.load(pipeline if _is_package(pipeline) else folder)
+    except (OSError, ValueError) as error:
+        raise _does_not_load(pipeline, str(error).splitlines()[0]) from error
+    if not {"ner", "entity_ruler"} & set(opened.pipe_names):
+        names = ", ".join(opened.pipe_names) or "nothing"
+        raise ModelError(f"the spaCy pipeline {pipeline!r} recognises no entities (it has: {names})")
+    return opened
+
+
+def _require_own_components(file: Path, config: Any) -> None:
+    """Refuse components that spaCy would take from another pipeline: this one's files lack their weights."""
+    for name, settings in config.get("components", {}).items():
+        if isinstance(settings, Mapping) and "source" in settings:
+            raise ModelError(
+                f"{file} takes its component {name!r} from another pipeline, {settings['source']!r}, whose files are not part "
+                "of this one; load it with spaCy, save it again (nlp.to_disk), and pass that folder"
+            )
+
+
+def _does_not_load(pipeline: str, reason: str) -> ModelError:
+    return ModelError(
+        f"{pipeline!r} does not load as a spaCy pipeline ({reason}); pass the name of an installed pipeline "
+        "(python -m spacy download en_core_web_sm) or its folder"
+    )
+
+
+RULES = "rules"
+"""Runs of capitalised words and quoted titles, without any model."""
+
+EntityRule = Annotated[str, Field(min_length=1)]
+"""Method of finding entities: :data:`RULES`, or the name or folder of a spaCy pipeline."""
+
+
+class EntityFinder:
+    """Finds the entities of texts; a pipeline is loaded at first use.
+
+    Args:
+        rule: method of finding them.
+    """
+
+    def __init__(self, rule: EntityRule) -> None:
+        self._spacy = SpacyMentions(rule) if rule != RULES else None
+
+    def identity(self) -> Config:
+        """Return the identity that this finder adds to a component, besides the rule itself."""
+        return {} if self._spacy is None else self._spacy.identity("mentions")
+
+    def find(self, texts: Iterable[str]) -> Iterator[set[str]]:
+        """Yield the entities of each text, normalised; nothing is cached, so that a whole corpus can be read.
+
+        Raises:
+            DependencyError: spaCy is not installed.
+            ModelError: the pipeline does not load, or recognises no entities.
+        """
+        return map(entities_by_rules, texts) if self._spacy is None else self._spacy.entities(texts)
+
+
+READ_KEYS = frozenset({"title", SENTENCE_STARTS})
+"""Metadata keys that decide the sentences and entities of an item."""
+
+_MOST_WORDS = 16
+_STEP = 256
+
+
+@dataclass(frozen=True, slots=True)
+class PassageEntities:
+    """Entities of one passage.
+
+    Args:
+        about: the entities of its title.
+        spans: where each sentence of its content begins and ends, in characters; sentences without text are left out.
+        sentences: the entities of each.
+    """
+
+    about: frozenset[str]
+    spans: tuple[tuple[int, int], ...]
+    sentences: tuple[frozenset[str], ...]
+
+    @property
+    def all(self) -> frozenset[str]:
+        """The entities of the passage."""
+        return self.about.union(*self.sentences)
+
+
+def entities_by_sentence(items: Iterable[SearchableItem], finder: EntityFinder) -> Iterator[PassageEntities]:
+    """Yield the entities of each item, in time linear in its text."""
+    stream = iter(items)
+    while part := list(islice(stream, _STEP)):
+        spans = [_spans(item) for item in part]
+        texts = [text for item, of in zip(part, spans, strict=True) for text in (item.title, *_cut(item.content, of))]
+        entities = (frozenset(name for name in names if name.count(" ") < _MOST_WORDS) for names in finder.find(texts))
+        for of in spans:
+            about, *named = islice(entities, len(of) + 1)
+            yield PassageEntities(about, tuple(of), tuple(named))
+
+
+def _spans(item: SearchableItem) -> list[tuple[int, int]]:
+    """Return where each sentence begins and ends, except those of white space."""
+    return [(start, end) for start, end in item_sentence_spans(item) if item.content[start:end].strip()]
+
+
+def _cut(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[str]:
+    return (text[start:end] for start, end in spans)

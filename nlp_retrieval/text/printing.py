@@ -1,6 +1,8 @@
-"""Text that is safe to show on a terminal or a page: no character that either would obey.
+"""Text that is safe to show: on a terminal, on a page, in a prompt of a language model; and letters that look like Latin ones.
 
-An escape sequence in a title could recolour or rewrite what a terminal shows, or set its title or its clipboard.
+An escape sequence in a title could recolour or rewrite what a terminal shows, or set its title or its clipboard. In a prompt, a
+text could pose as a mark of the prompt. Source of the letters: the Latin, Cyrillic and Greek scripts in Unicode Technical
+Standard 39, confusables.
 """
 
 from __future__ import annotations
@@ -26,9 +28,9 @@ def visible(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     shown = []
-    for place, char in enumerate(text):
+    for position, char in enumerate(text):
         category = unicodedata.category(char)
-        if category == "Cf" and not (char in _JOINERS and place and not text[place - 1].isascii()):
+        if category == "Cf" and not (char in _JOINERS and position and not text[position - 1].isascii()):
             shown.append(f"[U+{ord(char):04X}]")
         elif category == "Cs":
             shown.append("\N{REPLACEMENT CHARACTER}")
@@ -37,3 +39,53 @@ def visible(text: str) -> str:
         else:
             shown.append(char)
     return "".join(shown)
+
+
+_MARKS = str.maketrans("[]<>", "\uff3b\uff3d\uff1c\uff1e")
+"""Characters of DSPy's fields, numbers of passages, tags and special tokens of models; their wide forms mean nothing."""
+
+_SPACES = ("Zl", "Zp", "Zs")
+_UNSEEN = ("Cf", "Co", "Cs", "Cn")
+_FENCE_JOINERS = "\u200c\u200d"
+
+
+def fenced(text: str) -> str:
+    """Return a text on one line, without brackets, tags, invisible characters and more than one space in a row.
+
+    Args:
+        text: of a source, a claim or a question.
+    """
+    shown = text.translate(_MARKS)
+    if not (shown.isascii() and shown.isprintable()):
+        shown = "".join(" " if _is_space(char) else char for char in shown if not is_unseen(char))
+    return " ".join(shown.split())
+
+
+def is_unseen(char: str) -> bool:
+    """Return whether only models read a character: it has no width, or only chooses the form of the one before it."""
+    selector = "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef"
+    return selector or (unicodedata.category(char) in _UNSEEN and char not in _FENCE_JOINERS)
+
+
+def _is_space(char: str) -> bool:
+    category = unicodedata.category(char)
+    return category in _SPACES or category == "Cc"
+
+
+_PAIRS = (
+    "\u0430a \u0432b \u0435e \u043ak \u043cm \u043dh \u043eo \u0440p \u0441c \u0442t \u0443y \u0445x \u0456i \u0458j "
+    "\u0455s \u0501d \u04bbh \u051bq \u051dw \u0410A \u0412B \u0415E \u041aK \u041cM \u041dH \u041eO \u0420P \u0421C "
+    "\u0422T \u0423Y \u0425X \u0406I \u0408J \u0405S \u050cG \u03b1a \u03b2b \u03b5e \u03b9i \u03bak \u03bdv \u03bfo "
+    "\u03c1p \u03c4t \u03c5u \u03c7x \u0391A \u0392B \u0395E \u0396Z \u0397H \u0399I \u039aK \u039cM \u039dN \u039fO "
+    "\u03a1P \u03a4T \u03a5Y \u03a7X"
+).split()
+_LATIN = {ord(pair[0]): pair[1] for pair in _PAIRS}
+
+
+def as_latin(text: str) -> str:
+    """Return a text of the same length with each of these letters as the Latin one; for comparing, not for showing.
+
+    Args:
+        text: in any script.
+    """
+    return text if text.isascii() else text.translate(_LATIN)

@@ -1,8 +1,8 @@
 """Quantities of a text: numbers with their units, the year for which they hold, and their baseline.
 
 "cut emissions by about 45% below 2010 levels by 2030" is one quantity: 45 %, approximate, for 2030, against 2010. Numbers are
-read as :mod:`nlp_retrieval.text.measures.numbers` reads them. Units are scaled to one base
-(:mod:`nlp_retrieval.text.measures.units`), so that "1.2 Gt" and "1,200 Mt" agree. The work is linear in the length of the text.
+read as :mod:`nlp_retrieval.text.numbers` reads them. Units are scaled to one base
+(:mod:`nlp_retrieval.text.notation`), so that "1.2 Gt" and "1,200 Mt" agree. The work is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
-from nlp_retrieval.text.measures.numbers import Number, read_numbers
+from nlp_retrieval.text.numbers import Number, read_numbers
 from nlp_retrieval.text.sentences import sentences_of
 
 __all__ = ["Quantity", "Year", "changed_quantities", "quantities_of", "same_measure", "same_value", "years_of"]
@@ -102,11 +102,7 @@ class Quantity:
 
 
 def years_of(text: str) -> list[Year]:
-    """Return the years of a text, 1600 to 2199, in order; at most 400.
-
-    Args:
-        text: any text.
-    """
+    """Return the years of a text, 1600 to 2199, in order; at most 400."""
     return list(islice(_years(text), _MOST))
 
 
@@ -114,7 +110,7 @@ def quantities_of(text: str) -> list[Quantity]:
     """Return the numbers of a text that have a unit, in order; at most 400, of its first 20,000 numbers.
 
     Args:
-        text: any text. For numbers without a unit, see :func:`~nlp_retrieval.text.measures.numbers.numbers_of`.
+        text: any text. For numbers without a unit, see :func:`~nlp_retrieval.text.numbers.numbers_of`.
     """
     years = years_of(text)
     scenarios = [(match.start(), match.end()) for match in islice(_SCENARIO.finditer(text), _MOST)]
@@ -204,7 +200,8 @@ def _quantities(text: str, years: list[Year], scenarios: list[tuple[int, int]], 
         yield Quantity(
             value, max(value, upper), "%" if first.percent else first.unit, first.exact * first.size,
             _ABOUT.search(before) is not None, bound, _year_of(start, end, near),
-            _baseline_of(start, end, near, [one for one in scenarios if begin <= one[0] < stop]), start, end, text[start:end],
+            _baseline_of(start, end, near, [span for span in scenarios if begin <= span[0] < stop]), start, end,
+            text[start:end],
         )  # fmt: skip
 
 

@@ -1,15 +1,21 @@
-"""Boundaries of sentences.
+"""Boundaries of sentences, in a text and in an item.
 
 A full stop ends a sentence unless it belongs to an abbreviation, an initial or a number. Uncertain boundaries are not split:
 half a sentence misleads its reader, two sentences do not. The work is linear in the length of the text.
+
+A supporting fact is a title and the number of a sentence, so the sentences of an item are those of its data set if its metadata
+give them. The metadata are untrusted: starts out of order, or outside the text, are ignored.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
-__all__ = ["CLOSERS", "ENDS", "sentence_spans", "sentences_of"]
+from pydantic import JsonValue
+
+from nlp_retrieval.core.models import SearchableItem
 
 ENDS = frozenset(".!?…。\uff01\uff1f\uff0e｡؟\u06d4।॥\u0589።፧။។៕\u037e")
 """Characters that end sentences."""
@@ -32,7 +38,7 @@ _NEVER_LAST = frozenset(
     "adj adv approx assoc bros ca capt cf col comdr dept dr ed eds eg e.g eq eqs esp fig figs gen gov hon ie i.e lt maj mr mrs "
     "ms mt nat op par prof pres ref refs rep resp rev sen sgt st tab univ viz vs v "
     "abb abs aufl bd bspw bzw d.h evtl ggf hrsg inkl insb sog u.a usw vgl z.b "
-    "г гг им ул проф акад напр см т.е т.н тыс млн млрд".split()  # noqa: RUF001
+    "г гг им ул проф акад напр см т.е т.н тыс млн млрд".split()
 )
 _BEFORE_NUMBERS = frozenset(
     "ann art ch chap cap cl kap no nos nr nrn p pp para pt s sec sect ser ss vers vol vols max min".split()
@@ -106,28 +112,28 @@ def _ends(text: str) -> Iterator[int]:
 
 def _first_word(text: str, begin: int) -> int:
     """Return where the first word of a sentence begins, behind white space and opening marks."""
-    found = _BEFORE_FIRST_WORD.match(text, begin)
-    return found.end() if found else begin
+    word = _BEFORE_FIRST_WORD.match(text, begin)
+    return word.end() if word else begin
 
 
 def _ends_here(text: str, begin: int, first: int, match: re.Match[str], unspaced: bool) -> bool:
     if unspaced:
         return True
-    found = _WORD_AFTER.match(text, match.end(), match.end() + _REACH)
-    following = found[1] if found else ""
+    word_match = _WORD_AFTER.match(text, match.end(), match.end() + _REACH)
+    following = word_match[1] if word_match else ""
     if _LOWER_CASE.match(following):
         return False
     mark = text[match.start() : match.start("closers")]
     if mark != ".":
         return True
     before = text[max(begin, match.start() - _REACH) : match.start()]
-    found = _WORD_BEFORE.search(before)
-    if found is None:
+    word_match = _WORD_BEFORE.search(before)
+    if word_match is None:
         return True
-    word = found[0]
+    word = word_match[0]
     if first == match.start() - len(word) and word.isdigit() and len(word) <= 3:
         return False  # the number of an item
-    return not _abbreviated(word, before[: found.start()], following)
+    return not _abbreviated(word, before[: word_match.start()], following)
 
 
 def _abbreviated(word: str, before: str, following: str) -> bool:
@@ -155,3 +161,21 @@ def _names(before: str) -> bool:
     if last in ("and", "und") and len(words) > 1 and len(words[-2].rstrip(",")) == 1:
         return False  # "the notes C, E, and G"
     return last[0].isupper() or last[-1] in ",(&;" or last in _BEFORE_INITIALS or (len(last) == 2 and last[1] == ".")
+
+
+SENTENCE_STARTS = "sentence_starts"
+"""The metadata key with the start of each sentence of the content, in characters."""
+
+
+def item_sentence_spans(item: SearchableItem) -> list[tuple[int, int]]:
+    """Return where each sentence of an item's content begins and ends, in characters; an empty sentence keeps its number."""
+    starts = _believable(item.metadata.get(SENTENCE_STARTS), len(item.content))
+    return sentence_spans(item.content) if starts is None else list(pairwise([*starts, len(item.content)]))
+
+
+def _believable(stored: JsonValue, length: int) -> list[int] | None:
+    if not isinstance(stored, list) or not stored:
+        return None
+    starts = [start for start in stored if isinstance(start, int) and not isinstance(start, bool)]
+    in_order = len(starts) == len(stored) and starts[0] == 0 and starts[-1] <= length
+    return starts if in_order and all(one <= other for one, other in pairwise(starts)) else None

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib import import_module
-from importlib.machinery import PathFinder
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec, module_from_spec
 from itertools import filterfalse, islice, pairwise
-from types import ModuleType
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from nlp_retrieval.core.unicode_forms import normalize
+from nlp_retrieval.core.processes import Lock
+from nlp_retrieval.core.unicode import normalize
 from nlp_retrieval.errors import ConfigurationError, DependencyError, install, nearest
 
 # Characters in words: marks on letters, and scripts without spaces between words.
@@ -91,10 +90,6 @@ class LinearPattern:
     def compiled(pattern: str, where: str = "pattern") -> LinearPattern:
         """Compile a pattern; case is not compared.
 
-        Args:
-            pattern: in RE2's syntax.
-            where: its location, for messages.
-
         Raises:
             ConfigurationError: it does not compile, is too large, or matches the empty text and so everywhere.
             DependencyError: RE2 is not installed.
@@ -136,8 +131,8 @@ def _compiled(pattern: str) -> LinearPattern:
     try:
         made = re2.compile(pattern.encode("utf-8"), _options())
     except re2.error as error:
-        said = error.args[0] if error.args else "unknown error"
-        reason = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+        detail = error.args[0] if error.args else "unknown error"
+        reason = detail.decode("utf-8", "replace") if isinstance(detail, bytes) else str(detail)
         raise ConfigurationError(
             f"the pattern {shown!r} does not compile: {reason} (patterns are RE2's: without look-around and back-references)"
         ) from None
@@ -204,53 +199,29 @@ def _missing(name: Segmenter) -> DependencyError:
     return DependencyError(f"segmenter={name!r} needs {_PACKAGES[name]}: {install('chinese')}")
 
 
-# The lists of stop words of bm25s ("en" is Lucene's), without the rest of bm25s.
-#
-# Importing its package takes half a second for numba, and starts jax, which takes most of the memory of a GPU and fails if
-# there is none left. The lists are a file of constants, so only that file is run.
+# Lists of stop words; their source and license are in the file.
 
-_MODULE = "bm25s.stopwords"
-_CONSTANTS = {
-    "en": "EN",
-    "en_plus": "EN_PLUS",
-    "da": "DANISH",
-    "de": "GERMAN",
-    "nl": "DUTCH",
-    "fr": "FRENCH",
-    "es": "SPANISH",
-    "pt": "PORTUGUESE",
-    "it": "ITALIAN",
-    "ru": "RUSSIAN",
-    "sv": "SWEDISH",
-    "no": "NORWEGIAN",
-    "zh": "CHINESE",
-    "tr": "TURKISH",
-    "ko": "KOREAN",
-}
 
-STOP_LISTS = tuple(_CONSTANTS)
-"""Names of the lists."""
+@cache
+def _stop_lists() -> dict[str, tuple[str, ...]]:
+    lines = Path(__file__).with_name("stop_words.txt").read_text("utf-8").splitlines()
+    lists = (line.split() for line in lines if not line.startswith("#"))
+    return {name: tuple(words) for name, *words in lists}
 
 
 def stop_words(name: str) -> tuple[str, ...]:
     """Return a list of stop words.
 
     Args:
-        name: one of :data:`STOP_LISTS`.
+        name: the code of a language, or "en_plus".
+
+    Raises:
+        ConfigurationError: there is no such list.
     """
-    return tuple(getattr(_constants(), f"STOPWORDS_{_CONSTANTS[name]}"))
-
-
-@cache
-def _constants() -> ModuleType:
-    """The module by itself; imported as usual if its file is not found."""
-    package = find_spec("bm25s")
-    alone = package and PathFinder.find_spec(_MODULE, package.submodule_search_locations)
-    if alone is None or alone.loader is None:
-        return import_module(_MODULE)
-    module = module_from_spec(alone)
-    alone.loader.exec_module(module)
-    return module
+    lists = _stop_lists()
+    if name not in lists:
+        raise ConfigurationError(f"stopwords={name!r}: {nearest(name, lists)}")
+    return lists[name]
 
 
 # The words of a text in a lexical index: the same rules for passages and queries, in every script.
@@ -383,12 +354,7 @@ class _Patterns(NamedTuple):
 
 
 def _names(letter: str, word: str) -> re.Pattern[str]:
-    """Return the pattern of names with punctuation.
-
-    Args:
-        letter: the pattern of a letter.
-        word: that of a letter or digit.
-    """
+    """Return the pattern of names with punctuation."""
     short = rf"(?<![\w/]){word}{{1,4}}/{word}{{1,4}}(?![\w/])"
     joined = rf"(?:&{word}++|\.{letter}{word}*+)+"
     return re.compile(rf"{short}|(?<!{word}){word}++(?:\+\+|[+#](?!\w)|{joined})|(?<![\w.])\.{letter}{word}*+")
@@ -458,8 +424,6 @@ class Words:
         known = [*Stemmer.algorithms(), NO_STEMMER]
         if chosen.stemmer not in known:
             raise ConfigurationError(f"there is no stemmer {chosen.stemmer!r}; {nearest(chosen.stemmer, known)}")
-        if chosen.stopwords is not None and chosen.stopwords not in STOP_LISTS:
-            raise ConfigurationError(f"stopwords={chosen.stopwords!r}: {nearest(chosen.stopwords, STOP_LISTS)}")
         listed = () if chosen.stopwords is None else stop_words(chosen.stopwords)
         self._stop = frozenset(map(self.normalized, listed))
         self._stem: Callable[[str], str] = str if chosen.stemmer == NO_STEMMER else Stemmer.Stemmer(chosen.stemmer).stemWord
@@ -485,12 +449,7 @@ class Words:
         return normalize("NFKC", folded)
 
     def split(self, text: str, *, passage: bool = False) -> list[str]:
-        """Return the words of a text, in order.
-
-        Args:
-            text: any.
-            passage: True for a passage, False for a query; see the module.
-        """
+        """Return the words of a text, in order."""
         text = self.normalized(text)
         if self._matched is not None:
             parts = (
@@ -516,7 +475,7 @@ class Words:
                     if _HAN_OR_NOT.match(part) is None:
                         words += _pairs(patterns.character.findall(part), singles=passage)
                     elif passage:
-                        words += [*(found for found in self._segment(part) if len(found) > 1), *part]
+                        words += [*(piece for piece in self._segment(part) if len(piece) > 1), *part]
                     else:
                         words += self._segment(part)
         return words
@@ -555,3 +514,81 @@ def _pairs(characters: list[str], *, singles: bool) -> list[str]:
         return characters
     pairs = [first + second for first, second in pairwise(characters)]
     return pairs + characters if singles else pairs
+
+
+_KEPT = 500_000
+_LONGEST_STEMMED = 100
+
+
+class Stems:
+    """Splits texts into words and stems them; safe in several threads.
+
+    Args:
+        language: a Snowball language, such as ``english``; None compares words without stemming.
+
+    Raises:
+        ConfigurationError: there is no such language.
+    """
+
+    def __init__(self, language: str | None = "english") -> None:
+        import Stemmer
+
+        known = Stemmer.algorithms()
+        if language is not None and language not in known:
+            raise ConfigurationError(f"there is no stemmer for the language {language!r}; {nearest(language, known)}")
+        self.language = language
+        self._stemmer: Any = None if language is None else Stemmer.Stemmer(language)
+        self._known: dict[str, str] = {}
+        self._lock = Lock()
+
+    def words(self, text: str) -> list[str]:
+        """Return the stems of a text, in order."""
+        known, stems = self._known, []
+        for word in _pattern().findall(text):
+            stem = known.get(word)
+            stems.append(self.stem(word) if stem is None else stem)
+        return stems
+
+    def as_written(self, text: str) -> list[str]:
+        """Return the words of a text in their original form, in order."""
+        return _pattern().findall(text)
+
+    def spans(self, text: str) -> list[tuple[str, int, int]]:
+        """Return the stems of a text, in order, each with where it begins and ends, in characters."""
+        return [(self.stem(match[0]), match.start(), match.end()) for match in _pattern().finditer(text)]
+
+    def stem(self, word: str) -> str:
+        """Return one word in its compared form; of one longer than 100 characters, its beginning."""
+        stem = self._known.get(word)
+        if stem is None:
+            plain = _plain(word[:_LONGEST_STEMMED])
+            with self._lock:
+                stem = plain if self._stemmer is None else self._stemmer.stemWord(plain)
+                if len(self._known) >= _KEPT:
+                    self._known.clear()
+                stem = self._known[word] = sys.intern(str(stem))
+        return stem
+
+
+@lru_cache(maxsize=32)
+def stems_of_language(language: str | None) -> Stems:
+    """Return the shared :class:`Stems` of a language, which remembers known words.
+
+    Raises:
+        ConfigurationError: there is no such language.
+    """
+    return Stems(language)
+
+
+def _plain(word: str) -> str:
+    """A word in lower case, without accents; marks of other scripts, which are parts of their letters, stay."""
+    if word.isascii():
+        return word.lower()
+    spread = normalize("NFKD", word.casefold())
+    return normalize("NFC", "".join(c for c in spread if not "\u0300" <= c <= "\u036f"))
+
+
+@lru_cache(maxsize=1)
+def _pattern() -> re.Pattern[str]:
+    letter = f"(?:(?![{UNSPACED}])[^\\W_])"
+    return re.compile(f"[{UNSPACED}][{marks()}]*|{letter}+(?:[{marks()}]+{letter}*)*")

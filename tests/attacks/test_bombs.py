@@ -16,7 +16,7 @@ from nlp_retrieval import BeirLoader, HotpotqaLoader, HoverLoader, JsonlLoader, 
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.evaluation.trec import read_run
 from nlp_retrieval.lm.programs import read_program
-from nlp_retrieval.loaders.queries.judgements import read_judgements
+from nlp_retrieval.loaders.judgements import read_judgements
 
 from .conftest import Tally
 from .planting import in_child

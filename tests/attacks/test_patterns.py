@@ -26,7 +26,7 @@ for text in ("api_" * N, "Key" * N, "secret" * N, "_" * N, "aA" * N, "token" * N
 """,
     "retrievers/postgres/connections.py": """
 from nlp_retrieval.core.secrets import without_secrets
-from nlp_retrieval.loaders.connection import hide_secrets
+from nlp_retrieval.loaders.database import hide_secrets
 from nlp_retrieval.retrievers.postgres.connections import _NO_ROOM
 for text in ("pass" * N, "pass " * N, "pass" + " " * N, "pass=" * N, "pass='" + "a" * N, "pass='" + chr(92) * N, "= " * N):
     hide_secrets(text)
@@ -45,8 +45,8 @@ from nlp_retrieval.retrievers.milvus.record import _COLLECTION
 for text in ("nlpr_" + "a" * N, "nlpr_" * N, "nlpr_" + "a" * 12 + "_" * N):
     re.fullmatch(_COLLECTION, text)
 """,
-    "loaders/connection.py": """
-from nlp_retrieval.loaders.connection import hide_secrets, scrub
+    "loaders/database.py": """
+from nlp_retrieval.loaders.database import hide_secrets, scrub
 for text in (":" * N, "a://" * N, "@" * N + ":" * N, ":@" * N, "a:" + "@" * N, "?" + "pass" * N, "?" * N, "?pass=" * N,
              ";" * N,
              "&pass" * N + "="):
@@ -65,8 +65,8 @@ from nlp_retrieval.text.registered_names import has_other_brackets
 for text in ("[" * N, "[]" * N, "]" * N, "[" + "a" * N, "[]:" + "1" * N, "[a]:" * N):
     has_other_brackets(text)
 """,
-    "text/measures/numbers.py": """
-from nlp_retrieval.text.measures.numbers import compare_numbers, numbers_of
+    "text/numbers.py": """
+from nlp_retrieval.text.numbers import compare_numbers, numbers_of
 for text in ("1" * N, "1," * N, "1 " * N, "1." * N, "one " * N, "twenty-" * N, "1,000" * N, "1%" * N, "-1" * N, "half" * N,
              ("111" + chr(0xa0)) * N, "1/2 " * N, "1:" * N, "1e" + "9" * N, "10^" + "9" * N, "$(" * N, "minus " * N,
              "1 million " * N, "two hundred and " * N, chr(0xbd) * N, chr(0x4e07) * N, ("1" + chr(0x4e07)) * N, "1 below " * N):
@@ -74,14 +74,14 @@ for text in ("1" * N, "1," * N, "1 " * N, "1." * N, "one " * N, "twenty-" * N, "
     numbers_of(text)
     compare_numbers("9", text)
 """,
-    "text/measures/notation.py": """
-from nlp_retrieval.text.measures.notation import convention_of, plain_digits
+    "text/notation.py": """
+from nlp_retrieval.text.notation import convention_of, plain_digits
 for text in ("1" * N, "1.111" * N, "1,111" * N, ".111" * N, "1,1 " * N, "the " * N, "die " * N, chr(0x663) * N, chr(0x3b1) * N,
              "1.1%" * N, chr(0xff11) * N):
     convention_of(plain_digits(text))
 """,
-    "text/measures/dates.py": """
-from nlp_retrieval.text.measures.dates import dates_of, month_of
+    "text/dates.py": """
+from nlp_retrieval.text.dates import dates_of, month_of
 for text in ("1" * N, "1 " * N, "1, " * N, "1-" * N, "1/" * N, "1.1." * N, "1st and " * N, "March " * N, "March 1 " * N,
              "March 1-" * N, "12 March 2019, " * N, "2019-" * N, "2019-03-" * N, "2019-03-12" * N, "May" * N, "Sept." * N,
              "1 to 2 " * N, " of March" * N, "," * N, " " * N):
@@ -97,14 +97,14 @@ for text in ("1" * N, "1,000," * N, "1-" * N, "1 - " * N, "2030 " * N, "2030-" *
     years_of(text)
 changed_quantities("1% " * N, "2% " * N)
 """,
-    "text/measures/units.py": """
-from nlp_retrieval.text.measures.units import CURRENCY_BEFORE, UNIT
+    "text/notation.py, units": """
+from nlp_retrieval.text.notation import CURRENCY_BEFORE, UNIT
 for text in ("t of " * N, " " * N, "metric " * N, "US" * N, "$ " * N, "Mt CO2 " * N, "square " * N, "-" * N):
     UNIT.match(text)
     CURRENCY_BEFORE.search(text[-50:])
 """,
     "core/unicode_forms.py": """
-from nlp_retrieval.core.unicode_forms import normalize
+from nlp_retrieval.core.unicode import normalize
 for form in ("NFC", "NFD", "NFKC", "NFKD"):
     for text in (*MARKED, "e" + chr(0x323) + chr(0x301) * N, chr(0x304b) + (chr(0xff9e) + chr(0x315)) * N, chr(0xf73) * N,
                  (chr(0x344) + chr(0x315)) * N, chr(0x3002) * N, (chr(0x1e09) + chr(0x315)) * N):
@@ -141,10 +141,10 @@ for text in ("1" * N, "1_" * N, "1:" + "5:" * N, "0." + "_" * N, "0x" + "_" * N,
     except ConfigurationError:
         pass
 """,
-    "loaders/json_list.py": """
+    "loaders/files.py": """
 import os, tempfile
 from nlp_retrieval.errors import SourceError
-from nlp_retrieval.loaders.json_list import read_json_list
+from nlp_retrieval.loaders.files import read_json_list
 with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
     for text in (" " * N, "[" + " " * N, "[1" + " " * N, "[" + "1" * N, "[" + "1," * N, '["' + "a" * N, "[" * N):
         file.seek(0)
@@ -156,17 +156,17 @@ with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         except SourceError:
             pass
 """,
-    "loaders/queries/judgements.py": """
-from nlp_retrieval.loaders.queries.judgements import _GRADE
+    "loaders/judgements.py": """
+from nlp_retrieval.loaders.judgements import _GRADE
 import re
 for text in ("1" * N, "+" * N, " " * N, " 1" * N):
     _GRADE.fullmatch(text)
     re.split(r"[ \\t\\r\\f\\v]+", text)
 """,
-    "loaders/queries/topics.py": """
+    "loaders/topics.py": """
 import tempfile
 from nlp_retrieval.errors import SourceError
-from nlp_retrieval.loaders.queries.topics import TopicsLoader
+from nlp_retrieval.loaders.topics import TopicsLoader
 for text in ("<" * N, "</" * N, "<a" * N, "<a-" * N, "<a " * N, "<top>" * N, "Number" * N, "a" * N, "<!--" * N, "<![CDATA[" * N,
              "<?" * N, "<!A" * N, "<!A[" * N, "<!A[]" * N, "<!A" + "[]" * N, "<num>1" + "<b>" * N, "<num>1<title>" + "<x>" * N,
              "<num>1<title>" + "<x></x>" * N, "<num>1" + "<desc>" * N, "<num>1<title>" + "&" * N, "<num>1<title>" + "&amp" * N,
@@ -185,7 +185,7 @@ for text in ("<" * N, "</" * N, "<a" * N, "<a-" * N, "<a " * N, "<top>" * N, "Nu
 """,
     "loaders/chunking.py": """
 from nlp_retrieval import ChunkingLoader
-from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.components.component import BaseLoader
 from nlp_retrieval.core.models import SearchableItem
 class Texts(BaseLoader):
     name = "texts"
@@ -294,7 +294,7 @@ for text in (" " * N, "%" * N, "a" * N, chr(0x7f) * N, "%4" * N):
     decode_id("%:" + encode_id(text))
 """,
     "core/files/output.py": """
-from nlp_retrieval.core.files.output import file_names
+from nlp_retrieval.core.files.atomic import file_names
 file_names(["con." * N, "a" * N, "/" * N, "." * N, "con" + "." * N, *("same" for _ in range(300))])
 """,
     "benchmarks/cost.py": """
@@ -310,8 +310,8 @@ for text in ("a" * N, "ab " * N, "_" * N, "a_" * N, chr(0x6c17) * N, " " * N):
     spans = shared_spans(passage, text)
     pieces(passage, snippet(passage, spans), spans)
 """,
-    "reports/page/labels.py": """
-from nlp_retrieval.reports.page.labels import labels_of_names
+    "reports/page/charts.py": """
+from nlp_retrieval.reports.page.charts import labels_of_names
 for text in ("a" * N, "a, " * N, "_" * N, "." * N):
     labels_of_names([text, text + "b", "c" + text])
 """,
@@ -343,8 +343,8 @@ from nlp_retrieval.text.words import unaccented
 for text in ("a" + chr(0x301) * N, chr(0x5b0) * N, chr(0xac00) * N, chr(0x1e09) * N):
     unaccented(text)
 """,
-    "text/stems.py": """
-from nlp_retrieval.text.stems import Stems
+    "text/words.py, stems": """
+from nlp_retrieval.text.words import Stems
 stems = Stems("english")
 for text in ("a" * N, chr(0x301) * N, ("a" + chr(0x301)) * N, "a" + chr(0x301) * N, chr(0x6c17) * N, "_" * N, "a_" * N):
     stems.words(text)
@@ -364,7 +364,7 @@ with tempfile.TemporaryDirectory() as folder:
             pass
 """,
     "core/surrogates.py": """
-from nlp_retrieval.core.surrogates import find_lone_surrogate
+from nlp_retrieval.core.unicode import find_lone_surrogate
 for text in (chr(0xd7ff) * N, chr(0xd800) * N):
     find_lone_surrogate(text)
 """,
@@ -380,14 +380,14 @@ for text in ("config" + "." * N, "config." * N, "sentence_" + "a" * N + "_config
              "a" * N):
     model_references._SETTINGS.fullmatch(text)
 """,
-    "reports/tracking/mlflow.py": """
-from nlp_retrieval.reports.tracking import mlflow
+    "reports/trackers.py": """
+from nlp_retrieval.reports.trackers import _name
 for text in ("@" * N, "/" * N, "./" * N, "." * N, "\\n" * N):
-    mlflow._name(text)
+    _name(text)
 """,
-    "reports/wandb.py": """
+    "reports/trackers.py, wandb": """
 import re
-re.sub(r"[^A-Za-z0-9_.-]", "_", "/" * N)  # what _log does of a configuration's name
+re.sub(r"[^A-Za-z0-9_.-]", "_", "/" * N)  # what _log_run does of a configuration's name
 """,
     "retrievers/feedback.py": """
 from nlp_retrieval.retrievers.feedback import NamedSubjects

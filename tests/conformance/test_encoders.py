@@ -17,7 +17,7 @@ from nlp_retrieval.encoders.colbert import ColbertEncoder
 from nlp_retrieval.encoders.splade import SpladeEncoder
 from nlp_retrieval.encoders.word_vectors import write_word_vectors
 from nlp_retrieval.testing import EncoderRules, SparseEncoderRules, TokenEncoderRules
-from nlp_retrieval.text.stems import stems_of_language
+from nlp_retrieval.text.words import stems_of_language
 
 
 class TestHashedWords(EncoderRules):

@@ -44,12 +44,12 @@ FLOORS = (
 """From the ground up: a room imports rooms of the floors below it, and none beside it."""
 
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms.split()}
-ENGINES = {"pyserini", "bm25s", "faiss", "colbert", "link_graph", "feedback", "pgvector", "postgres_text", "splade", "milvus"}
+ENGINES = {"pyserini", "bm25", "faiss", "colbert", "link_graph", "feedback", "pgvector", "postgres_text", "splade", "milvus"}
 ENGINES_MAY_IMPORT = {
     ("link_graph", "faiss"),
     ("feedback", "link_graph"),
     ("feedback", "faiss"),
-    ("splade", "bm25s"),
+    ("splade", "bm25"),
 }
 PUBLIC = "nlp_retrieval._public_names"
 SHORT_NAMES = {f"nlp_retrieval.{system}" for system in ("hover", "hipporag", "evidence", "policy")}
@@ -211,10 +211,10 @@ def test_a_class_name_stands_for_one_class():
 
 def test_the_check_of_arrows_sees_an_arrow_that_is_wrong(tmp_path, monkeypatch):
     file = PACKAGE / "core" / "planted.py"
-    source = "from nlp_retrieval.loaders.jsonl import JsonlLoader\ndef f():\n    from ..retrievers import faiss\n"
+    source = "from nlp_retrieval.loaders.tables import JsonlLoader\ndef f():\n    from ..retrievers import faiss\n"
     monkeypatch.setattr(Path, "read_text", lambda self, *a: source)
     assert [name for _, name in imports_of(file)] == [
-        "nlp_retrieval.loaders.jsonl.JsonlLoader",
+        "nlp_retrieval.loaders.tables.JsonlLoader",
         "nlp_retrieval.retrievers.faiss",
     ]
 

@@ -16,7 +16,7 @@ from nlp_retrieval.evaluation.by_group import LEVEL, RESAMPLES
 from nlp_retrieval.evaluation.comparison import compare
 from nlp_retrieval.evaluation.pairwise import Pairwise, compare_pairs, turned
 from nlp_retrieval.evaluation.verdicts import verdict
-from nlp_retrieval.reports.page.pairwise import pairwise_section
+from nlp_retrieval.reports.page.page import pairwise_section
 
 MEASURE = "recall@10"
 LEVELS = {"bm25": 0.0, "dense": 0.02, "hybrid": 0.3, "broken": -0.3, "same": 0.0}

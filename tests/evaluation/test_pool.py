@@ -14,7 +14,7 @@ from reports.page.test_page import ATTACK, Page
 from nlp_retrieval.errors import ConfigurationError, GoldError, QueryError
 from nlp_retrieval.evaluation.pool import gold_ranks, pool_report
 from nlp_retrieval.evaluation.rankings import RunLists
-from nlp_retrieval.reports.page.pool import pool_tables
+from nlp_retrieval.reports.page.explorer import pool_tables
 
 from .test_ranking_difference import plain
 from .test_rankings import lists_of

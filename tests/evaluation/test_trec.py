@@ -21,8 +21,8 @@ from nlp_retrieval.core.models import Gold
 from nlp_retrieval.errors import EngineError, GoldError, QueryError, RetrievalWarning, SourceError
 from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator
 from nlp_retrieval.evaluation.trec import read_run, write_qrels, write_run
-from nlp_retrieval.loaders.queries.judgements import read_judgements
-from nlp_retrieval.loaders.queries.topics import TopicsLoader
+from nlp_retrieval.loaders.judgements import read_judgements
+from nlp_retrieval.loaders.topics import TopicsLoader
 
 IDS = st.text(min_size=1, max_size=6) | st.text(alphabet="%:20 a\u00a0\n\ufeff\ud800", min_size=1, max_size=6)
 SCORES = st.floats(-1e30, 1e30) | st.sampled_from([0.0, -0.0, 1.0, 1.00000001, 1e-45, 20.0, 20.00000001])

@@ -24,7 +24,7 @@ from core.engines import TermCount, TermShare
 from hashed_words import HashedWords
 from sparse_models import HashedTerms
 
-from nlp_retrieval import Bm25sRetriever, Searcher, write_run_files
+from nlp_retrieval import Bm25Retriever, Searcher, write_run_files
 from nlp_retrieval.benchmarks.runs import folder as saved
 from nlp_retrieval.benchmarks.runs.compare import judged_again
 from nlp_retrieval.benchmarks.runs.folder import PER_QUERY, REPORT, read_run_folder
@@ -35,16 +35,16 @@ from nlp_retrieval.core.blocks import EncodedBatch, encoded_here
 from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.core.index import checkpoint
+from nlp_retrieval.core.index.build import OWNER_FILE, owner_of
 from nlp_retrieval.core.index.checkpoint import PREFIX, CheckpointContext, checkpoints_at, keep_checkpoints, resumed_batches
+from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE
 from nlp_retrieval.core.index.manifest import read_manifest as read_index_manifest
-from nlp_retrieval.core.index.publishing import OWNER_FILE, owner_of
-from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.encoders.endpoint import KeptVectors
 from nlp_retrieval.errors import IndexDamagedError, ModelError, RetrievalError, RetrievalWarning, SourceError
 from nlp_retrieval.evaluation.ranking_files import GOLD, HITS, PASSAGES, QUERIES, read_lists, read_retrievers
 from nlp_retrieval.lm.answers import AnswerStore
-from nlp_retrieval.reports.wandb import Ledger
+from nlp_retrieval.reports.trackers import Ledger
 from nlp_retrieval.retrievers.colbert.files import open_files as open_colbert
 from nlp_retrieval.retrievers.link_graph.store.added_links import open_added_links
 from nlp_retrieval.retrievers.link_graph.store.link_graph import LinkGraph
@@ -163,7 +163,7 @@ def added_links(data: bytes) -> bool:
 
 def bm25(data: bytes) -> bool:
     """Postings: what opens can be searched, by compiled code too."""
-    retriever = Bm25sRetriever()
+    retriever = Bm25Retriever()
     try:
         retriever.load(a_folder("bm25", dict(zip(BM25, parts(data, len(BM25)), strict=True))))
     except IndexDamagedError:
@@ -231,7 +231,7 @@ def encoding(data: bytes) -> bool:
 def kept_vector(data: bytes) -> bool:
     """A vector of an endpoint on disk."""
     store = KeptVectors(scratch() / "vectors", VECTOR_ASKED)
-    path = store._path(store._key("a text"))
+    path = store.path_of("a text")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
     found = store.find("a text")

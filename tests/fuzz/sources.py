@@ -10,28 +10,23 @@ import pyarrow as pa
 from hashed_words import InMemory
 
 from nlp_retrieval.benchmarks.cost import read_prices
-from nlp_retrieval.core.answer import Answer
-from nlp_retrieval.core.components.component import canonical_json
-from nlp_retrieval.core.components.interfaces import BaseLoader, BaseQueryLoader
+from nlp_retrieval.core.components.component import BaseLoader, BaseQueryLoader, canonical_json
 from nlp_retrieval.core.filters import Combination, Condition, Filter, parse_filter
 from nlp_retrieval.core.index.items import check_filter, mask_of
+from nlp_retrieval.core.models import Answer
 from nlp_retrieval.encoders.endpoint import read_embeddings
 from nlp_retrieval.errors import ConfigurationError, QueryError, SourceError
 from nlp_retrieval.evaluation.trec import read_run, write_qrels, write_run
 from nlp_retrieval.lm.answering import as_answer, read_answer, shown_passage
 from nlp_retrieval.lm.programs import read_program
 from nlp_retrieval.lm.reading import read_object, read_passage, read_phrases, unwrapped
-from nlp_retrieval.loaders.beir import BeirLoader
+from nlp_retrieval.loaders.arrow import ParquetLoader
 from nlp_retrieval.loaders.chunking import ChunkingLoader
-from nlp_retrieval.loaders.files import read_lines
-from nlp_retrieval.loaders.hotpotqa import HotpotqaLoader
-from nlp_retrieval.loaders.hover import HoverLoader
-from nlp_retrieval.loaders.json_list import read_json_list
-from nlp_retrieval.loaders.jsonl import JsonlLoader
-from nlp_retrieval.loaders.queries.judgements import read_judgements
-from nlp_retrieval.loaders.queries.topics import TopicsLoader
-from nlp_retrieval.loaders.tables.delimited import CsvLoader
-from nlp_retrieval.loaders.tables.parquet import ParquetLoader
+from nlp_retrieval.loaders.datasets import BeirLoader, HotpotqaLoader, HoverLoader
+from nlp_retrieval.loaders.files import read_json_list, read_lines
+from nlp_retrieval.loaders.judgements import read_judgements
+from nlp_retrieval.loaders.tables import CsvLoader, JsonlLoader
+from nlp_retrieval.loaders.topics import TopicsLoader
 from nlp_retrieval.processors.clauses import ClauseSplit
 from nlp_retrieval.processors.entity_phrases import EntityPhrases
 from nlp_retrieval.rerankers.endpoint import read_scores

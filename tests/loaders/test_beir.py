@@ -10,7 +10,7 @@ import pytest
 
 from nlp_retrieval.core.models import Gold, Query, SearchableItem
 from nlp_retrieval.errors import ConfigurationError, SourceError
-from nlp_retrieval.loaders.beir import BeirLoader
+from nlp_retrieval.loaders.datasets import BeirLoader
 
 from .conftest import Write
 

@@ -14,14 +14,11 @@ from nlp_retrieval.benchmarks.trec_run import TrecRun
 from nlp_retrieval.errors import RetrievalError, SourceError
 from nlp_retrieval.evaluation import trec
 from nlp_retrieval.evaluation.trec import read_run, write_run
-from nlp_retrieval.loaders import files, json_list
-from nlp_retrieval.loaders.beir import BeirLoader
-from nlp_retrieval.loaders.files import read_json_lines, read_lines
-from nlp_retrieval.loaders.hotpotqa import HotpotqaLoader
-from nlp_retrieval.loaders.hover import HoverLoader
-from nlp_retrieval.loaders.json_list import read_json_list
-from nlp_retrieval.loaders.jsonl import JsonlLoader
-from nlp_retrieval.loaders.queries.judgements import read_judgements
+from nlp_retrieval.loaders import files
+from nlp_retrieval.loaders.datasets import BeirLoader, HotpotqaLoader, HoverLoader
+from nlp_retrieval.loaders.files import read_json_lines, read_json_list, read_lines
+from nlp_retrieval.loaders.judgements import read_judgements
+from nlp_retrieval.loaders.tables import JsonlLoader
 
 from .conftest import Write
 
@@ -58,7 +55,6 @@ def test_what_unpacks_to_very_much_is_an_error_in_little_memory(
     bombs: dict[str, Path], reader: str, bomb: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(files, "MAX_ENTRY", MIB)
-    monkeypatch.setattr(json_list, "MAX_ENTRY", MIB)
     tracemalloc.start()
     try:
         with pytest.raises(SourceError) as caught:

@@ -14,11 +14,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.components.component import BaseLoader
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ConfigurationError, ItemError
 from nlp_retrieval.loaders.chunking import ChunkingLoader
-from nlp_retrieval.loaders.jsonl import JsonlLoader
+from nlp_retrieval.loaders.tables import JsonlLoader
 
 
 class OneItem(BaseLoader):

@@ -14,9 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nlp_retrieval.errors import SourceError
-from nlp_retrieval.loaders import files, json_list
-from nlp_retrieval.loaders.files import read_json_lines, read_lines
-from nlp_retrieval.loaders.json_list import read_json_list, read_json_objects
+from nlp_retrieval.loaders import files
+from nlp_retrieval.loaders.files import read_json_lines, read_json_list, read_json_objects, read_lines
 
 from .conftest import Write
 
@@ -123,7 +122,6 @@ def test_nesting_without_end_is_an_error(write: Write, opening: str) -> None:
 
 def test_an_entry_and_a_line_have_a_greatest_length(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "MAX_ENTRY", 2**20)
-    monkeypatch.setattr(json_list, "MAX_ENTRY", 2**20)
     path = write("a.json.gz", b'["' + b"a" * 2**23)
     assert "line 1: an entry longer than 1 MiB" in message_of(read_json_list(path))
     path = write("a.jsonl.gz", b'{}\n"' + b"a" * 2**23)

@@ -9,8 +9,8 @@ import pytest
 
 from nlp_retrieval.core.models import Gold, Query, SearchableItem
 from nlp_retrieval.errors import RetrievalWarning, SourceError
-from nlp_retrieval.loaders.hotpotqa import HotpotqaLoader
-from nlp_retrieval.text.item_sentences import item_sentence_spans
+from nlp_retrieval.loaders.datasets import HotpotqaLoader
+from nlp_retrieval.text.sentences import item_sentence_spans
 
 from .conftest import Write
 

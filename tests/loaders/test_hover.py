@@ -9,7 +9,7 @@ import pytest
 
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.errors import ConfigurationError, SourceError
-from nlp_retrieval.loaders.hover import HoverLoader
+from nlp_retrieval.loaders.datasets import HoverLoader
 
 from .conftest import Write
 

@@ -11,7 +11,7 @@ import pytest
 
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, SourceError
-from nlp_retrieval.loaders.jsonl import JsonlLoader
+from nlp_retrieval.loaders.tables import JsonlLoader
 
 from .conftest import Write
 

@@ -20,11 +20,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nlp_retrieval import BeirLoader, CsvLoader, HotpotqaLoader, HuggingFaceLoader, JsonlLoader, ParquetLoader, SearchableItem
-from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.components.component import BaseLoader
 from nlp_retrieval.errors import ConfigurationError, SourceError
-from nlp_retrieval.loaders import files
+from nlp_retrieval.loaders import arrow, files, tables
 from nlp_retrieval.loaders.database import DatabaseLoader
-from nlp_retrieval.loaders.tables import arrow_rows, delimited
 
 from .conftest import Write
 
@@ -106,7 +105,7 @@ def test_a_csv_that_is_wrong_is_an_error_that_names_line_and_cure(
 
 
 def test_a_cell_that_never_ends_is_an_error(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delimited, "MAX_ENTRY", 1000)
+    monkeypatch.setattr(tables, "MAX_ENTRY", 1000)
     with pytest.raises(SourceError, match="line 2: longer than"):
         CsvLoader(write("a.csv", "id,content\n1," + "a" * 2000)).load()
     assert files.MAX_ENTRY > 1000
@@ -182,7 +181,7 @@ def test_a_row_that_is_too_long_is_the_same_error_in_every_form(
 ) -> None:
     import datasets
 
-    for module in (files, delimited, arrow_rows):
+    for module in (files, tables, arrow):
         monkeypatch.setattr(module, "MAX_ENTRY", 1500)
     rows = [{"id": number, "content": "c", "more": value if number == 2 else value[:1]} for number in range(4)]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")

@@ -15,7 +15,7 @@ import pytest
 from nlp_retrieval import BeirLoader, CsvLoader, IrDatasetsLoader, SearchableItem, TopicsLoader
 from nlp_retrieval.errors import RetrievalWarning, SourceError
 from nlp_retrieval.evaluation.trec import write_qrels
-from nlp_retrieval.loaders.queries.judgements import read_judgements
+from nlp_retrieval.loaders.judgements import read_judgements
 
 from .conftest import Write
 

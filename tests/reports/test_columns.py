@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
-from nlp_retrieval.reports.columns import COST_COLUMNS, Column, amount, measure_columns
+from nlp_retrieval.reports.figures import COST_COLUMNS, Column, amount, measure_columns
 from nlp_retrieval.reports.terminal import SummaryTable
 from nlp_retrieval.reports.view import view_of
 

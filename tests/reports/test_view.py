@@ -9,7 +9,7 @@ import pytest
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.evaluation.verdicts import verdict
-from nlp_retrieval.reports.marks import DAGGERS, TRIANGLES
+from nlp_retrieval.reports.figures import DAGGERS, TRIANGLES
 from nlp_retrieval.reports.page.page import render_page
 from nlp_retrieval.reports.page.templating import rendered
 from nlp_retrieval.reports.tables import markdown_table

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.text.item_sentences import item_sentence_spans
+from nlp_retrieval.text.sentences import item_sentence_spans
 
 
 def spans(content, starts=None):

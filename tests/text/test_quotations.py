@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.text.fence import fenced
+from nlp_retrieval.text.printing import fenced
 from nlp_retrieval.text.quotations import located, sentences_around
 from nlp_retrieval.text.sentences import sentences_of
 

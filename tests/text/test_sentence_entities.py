@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 from retrievers.link_graph.corpora import passage
 
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.text.entities import EntityFinder
-from nlp_retrieval.text.mentions import entities_by_rules
-from nlp_retrieval.text.sentence_entities import PassageEntities, entities_by_sentence
+from nlp_retrieval.text.mentions import EntityFinder, PassageEntities, entities_by_rules, entities_by_sentence
 
 RULES = EntityFinder("rules")
 

@@ -1,13 +1,19 @@
-"""The cache folder. A cached file is trusted only if nobody but this user or root can have written it.
+"""The cache folder, and files in it that are named by a hash of all that decides their content.
 
-Files in a cache are found by name, so whoever can write there controls what is read. Files that another user owns, or that
-every user may write to, are treated as missing.
+Files in a cache are found by name, so whoever can write there controls what is read. A file is trusted only if nobody but this
+user or root can have written it; files that another user owns, or that every user may write to, are treated as missing.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
+import warnings
 from pathlib import Path
+
+from nlp_retrieval.core.components.component import canonical_json
+from nlp_retrieval.core.files.atomic import replace_file, write_atomically
+from nlp_retrieval.errors import RetrievalWarning
 
 _WRITABLE_BY_ALL, _WRITABLE_BY_GROUP = 0o002, 0o020
 
@@ -44,3 +50,54 @@ def read_own(path: Path, *, trust_group: bool = True) -> bytes:
         if status.st_uid not in (os.getuid(), 0) or status.st_mode & others:
             raise PermissionError(f"{path} could have been written by another user")
         return file.read()
+
+
+def digest_of_key(key: object) -> bytes:
+    """Return the SHA-256 of a key: everything that decides a content, in values of JSON."""
+    return hashlib.sha256(canonical_json(key).encode("utf-8", "surrogatepass")).digest()
+
+
+class ContentCache:
+    """Files named by the digest of their key (:func:`digest_of_key`).
+
+    A reader compares the key in the file with its own and checks the rest, so that anything unexpected is a miss.
+
+    Args:
+        folder: where they are stored; created with the first file.
+        suffix: of the files.
+        what: name of their content in the warning, in the plural.
+        synced: whether a file must survive a power failure.
+    """
+
+    def __init__(self, folder: Path, suffix: str, what: str, *, synced: bool) -> None:
+        self.folder, self.suffix, self.what = folder, suffix, what
+        self._write = write_atomically if synced else replace_file
+        self._warned = False
+
+    def path_of(self, digest: bytes) -> Path:
+        """Return the file of a key's digest."""
+        name = digest.hex()
+        return self.folder / name[:2] / f"{name}{self.suffix}"
+
+    def find(self, digest: bytes) -> bytes | None:
+        """Return the content of a file; None if there is none that can be trusted."""
+        try:
+            return read_own(self.path_of(digest))
+        except OSError:
+            return None
+
+    def keep(self, digest: bytes, content: bytes) -> None:
+        """Write a file; if that fails, continue without it and warn the first time."""
+        path = self.path_of(digest)
+        try:
+            make_own(self.folder)
+            path.parent.mkdir(exist_ok=True)
+            self._write(path, content)
+        except OSError as error:
+            if not self._warned:
+                self._warned = True
+                warnings.warn(
+                    f"{self.what} cannot be kept in {self.folder} ({error}); they will be asked for again",
+                    RetrievalWarning,
+                    stacklevel=3,
+                )

@@ -22,13 +22,20 @@ from nlp_retrieval.evaluation.comparison import Comparison
 from nlp_retrieval.evaluation.measure import Measure
 from nlp_retrieval.evaluation.pool import GoldDocument
 from nlp_retrieval.evaluation.verdicts import limits, sentence, verdict
-from nlp_retrieval.reports.columns import amount, family_label, signed
-from nlp_retrieval.reports.marks import ALPHA, NOTHING_TO_FIND, TRIANGLES, p_text, unit
-from nlp_retrieval.reports.notes import CALLS_AND_TOKENS, counted, listed
-from nlp_retrieval.reports.page.charts import interval_course, interval_scale, stage_bar
-from nlp_retrieval.reports.page.drawing import finite
-from nlp_retrieval.reports.page.series import series_class, series_key
-from nlp_retrieval.reports.pareto import MARK, TIE
+from nlp_retrieval.reports.figures import (
+    ALPHA,
+    MARK,
+    NOTHING_TO_FIND,
+    TIE,
+    TRIANGLES,
+    amount,
+    family_label,
+    p_text,
+    signed,
+    unit,
+)
+from nlp_retrieval.reports.page.charts import finite, interval_course, interval_scale, series_class, series_key, stage_bar
+from nlp_retrieval.reports.view import CALLS_AND_TOKENS, counted, listed
 from nlp_retrieval.text.printing import printable, visible
 
 _ASSETS = Path(__file__).parent / "assets"

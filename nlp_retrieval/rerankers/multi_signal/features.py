@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.rerankers.multi_signal.profile import Profile, ProfileQuestion
 from nlp_retrieval.text.mentions import FUNCTION_WORDS
-from nlp_retrieval.text.stems import Stems
-from nlp_retrieval.text.words import LinearPattern, in_characters
+from nlp_retrieval.text.words import LinearPattern, Stems, in_characters
 
 __all__ = ["Features", "Focus", "PatternMatch"]
 

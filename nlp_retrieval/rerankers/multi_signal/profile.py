@@ -14,8 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from nlp_retrieval.core.files.yaml_text import check_keys, read_yaml
 from nlp_retrieval.errors import ConfigurationError, QueryError, SourceError, nearest
 from nlp_retrieval.text.printing import printable
-from nlp_retrieval.text.stems import stems_of_language
-from nlp_retrieval.text.words import LinearPattern
+from nlp_retrieval.text.words import LinearPattern, stems_of_language
 
 __all__ = ["Profile", "ProfileQuestion", "SignalWeights", "load_profile", "profile_names", "profile_path"]
 

@@ -11,7 +11,7 @@ from nlp_retrieval.core.candidates import Rows, Scores
 from nlp_retrieval.rerankers.multi_signal.features import PatternMatch
 from nlp_retrieval.rerankers.multi_signal.texts import AnalysedTexts, PassageSource
 from nlp_retrieval.text.quantities import Quantity, quantities_of, same_value, years_of
-from nlp_retrieval.text.stems import stems_of_language
+from nlp_retrieval.text.words import stems_of_language
 
 __all__ = ["AskedNumbers", "NumbersOfTexts"]
 

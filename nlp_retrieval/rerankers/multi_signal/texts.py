@@ -20,7 +20,7 @@ from nlp_retrieval.core.candidates import Rows, entries_of
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.rerankers.multi_signal.features import Features
-from nlp_retrieval.text.stems import Stems
+from nlp_retrieval.text.words import Stems
 
 __all__ = ["AnalysedTexts", "ListedPassages", "PassageSource", "Rarity", "TablePassages"]
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError
-from nlp_retrieval.loaders.connection import hide_secrets
+from nlp_retrieval.loaders.database import hide_secrets
 from nlp_retrieval.retrievers.postgres.connections import Connections
 from nlp_retrieval.retrievers.postgres.embedded import EmbeddedServer
 from nlp_retrieval.retrievers.postgres.record import TableRecord

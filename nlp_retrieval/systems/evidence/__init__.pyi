@@ -1,6 +1,6 @@
 """The public names, each from the module that defines it: declared here and nowhere else."""
 
-from nlp_retrieval.systems.evidence.citations.auditor import CitationAuditor as CitationAuditor
+from nlp_retrieval.systems.evidence.audit import CitationAuditor as CitationAuditor
 from nlp_retrieval.systems.evidence.claims import ClaimVerifier as ClaimVerifier
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex as EvidenceIndex
 from nlp_retrieval.systems.evidence.testing import FetcherRules as FetcherRules
@@ -15,12 +15,12 @@ from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher as 
 from nlp_retrieval.systems.evidence.web_research.fetching import FetchedPage as FetchedPage
 from nlp_retrieval.systems.evidence.web_research.fetching import FolderFetcher as FolderFetcher
 from nlp_retrieval.systems.evidence.web_research.fetching import HttpFetcher as HttpFetcher
-from nlp_retrieval.systems.evidence.web_research.full_text.extract import Extract as Extract
-from nlp_retrieval.systems.evidence.web_research.full_text.match import Match as Match
-from nlp_retrieval.systems.evidence.web_research.full_text.quote import Quote as Quote
-from nlp_retrieval.systems.evidence.web_research.report import ResearchReport as ResearchReport
+from nlp_retrieval.systems.evidence.web_research.full_text import Extract as Extract
+from nlp_retrieval.systems.evidence.web_research.full_text import Match as Match
+from nlp_retrieval.systems.evidence.web_research.full_text import Quote as Quote
+from nlp_retrieval.systems.evidence.web_research.research import ResearchReport as ResearchReport
+from nlp_retrieval.systems.evidence.web_research.research import research as research
 from nlp_retrieval.systems.evidence.web_research.searching import BaseWebSearch as BaseWebSearch
 from nlp_retrieval.systems.evidence.web_research.searching import FolderSearch as FolderSearch
 from nlp_retrieval.systems.evidence.web_research.searching import SearxngSearch as SearxngSearch
 from nlp_retrieval.systems.evidence.web_research.searching import WebResult as WebResult
-from nlp_retrieval.systems.evidence.web_research.workflow import research as research

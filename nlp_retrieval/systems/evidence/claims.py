@@ -9,12 +9,12 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from nlp_retrieval.errors import ConfigurationError, QueryError, nearest
+from nlp_retrieval.systems.evidence.checks import lacking_figures
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
-from nlp_retrieval.systems.evidence.index.records import EvidencePassage
+from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.systems.evidence.index.urls import registrable_domain
 from nlp_retrieval.systems.evidence.reading.cleaning import clean_text
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier, Judgement
-from nlp_retrieval.systems.evidence.verifiers.signals import missing_figures
 from nlp_retrieval.text import as_latin, words_of
 
 # Independent origins of sources, however many URLs they have.
@@ -172,13 +172,7 @@ class JudgedPassage:
 
 
 def judge_passages(verifier: BaseVerifier, claim: str, passages: Sequence[EvidencePassage]) -> list[JudgedPassage]:
-    """Judge a claim by each of some passages, without their titles: a headline may say what its page does not.
-
-    Args:
-        verifier: any.
-        claim: a statement.
-        passages: of any sources.
-    """
+    """Judge a claim by each of some passages, without their titles: a headline may say what its page does not."""
     judgements = verifier.judge([claim] * len(passages), [passage.content for passage in passages])
     return [
         JudgedPassage(passage, judgement, passage.content[slice(*judgement.sentence)])
@@ -192,12 +186,7 @@ ClaimStatus = Literal["VERIFIED", "SUPPORTED", "DISPUTED", "REFUTED", "UNVERIFIE
 
 
 def status_of(supporting: int, contradicting: int) -> tuple[ClaimStatus, str]:
-    """Return the status of a claim, and the rule that gave it.
-
-    Args:
-        supporting: how many independent origins support it.
-        contradicting: how many contradict it.
-    """
+    """Return the status of a claim, and the rule that gave it."""
     if supporting and contradicting:
         return "DISPUTED", f"supported by {_origins(supporting)}, contradicted by {_origins(contradicting)}"
     if contradicting:
@@ -318,7 +307,9 @@ class ClaimVerifier:
         doubtful = [one for one in judged if self._is_doubtful(one)]
         sure = [one for one in judged if one not in doubtful]
         likely = [one for one in sure if one.judgement.support >= self.threshold]
-        lacking = [_lacking(claim, one, texts[one.passage.key]) for one in likely]
+        lacking = [
+            lacking_figures(claim, one.passage.content, f"{one.passage.title}\n\n{texts[one.passage.key]}") for one in likely
+        ]
         supporting = [one for one, lacks in zip(likely, lacking, strict=True) if not lacks]
         contradicting = [one for one in sure if one.judgement.contradict >= self.threshold]
         neutral = [one for one in judged if one not in supporting and one not in contradicting]
@@ -334,7 +325,7 @@ class ClaimVerifier:
             why = "the claim is longer than it reads" if silent[0].unread else "there was no usable answer"
             rule += f"; {len(silent)} of {len(judged)} passages were not judged by {self.verifier.name}: {why}"
         if lacks := [figures for figures in lacking if figures]:
-            rule += f"; {len(lacks)} of {len(judged)} passages do not support it, as their source lacks {lacks[0]}"
+            rule += f"; {len(lacks)} of {len(judged)} passages do not support it, as their source lacks {', '.join(lacks[0])}"
         return ClaimVerdict(
             claim,
             claim_type,
@@ -370,14 +361,6 @@ def _stands(judged: JudgedPassage, text: str) -> bool:
     passage = judged.passage
     stored = text[passage.start : passage.end]
     return bool(stored) and stored == passage.content and judged.quote in stored
-
-
-def _lacking(claim: str, judged: JudgedPassage, text: str) -> str:
-    """Return the numbers and dates of a claim that neither a passage nor its source has, in words; empty if there are none."""
-    if not any(missing_figures(claim, judged.passage.content)[:2]):
-        return ""
-    missing = missing_figures(claim, f"{judged.passage.title}\n\n{text}")
-    return ", ".join(missing.dates + missing.numbers)
 
 
 def _passage_origins(index: EvidenceIndex, judged: Sequence[JudgedPassage], texts: Mapping[str, str]) -> list[Origin]:

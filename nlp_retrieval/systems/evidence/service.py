@@ -19,18 +19,14 @@ from nlp_retrieval.service import (
     ResultCount,
     stop_where_nobody_waits,
 )
-from nlp_retrieval.systems.evidence.citations.audit_json import audit_json
-from nlp_retrieval.systems.evidence.citations.auditor import CitationAuditor
-from nlp_retrieval.systems.evidence.citations.citation import Reference, UncitedSentence
-from nlp_retrieval.systems.evidence.citations.markdown import read_report
-from nlp_retrieval.systems.evidence.citations.rows import AuditReason, AuditStatus
-from nlp_retrieval.systems.evidence.citations.summary import AuditSummary
+from nlp_retrieval.systems.evidence.audit import AuditReason, AuditStatus, AuditSummary, CitationAuditor, audit_json
+from nlp_retrieval.systems.evidence.citations.references import Reference
+from nlp_retrieval.systems.evidence.citations.report import UncitedSentence, read_report
 from nlp_retrieval.systems.evidence.claims import ClaimStatus, ClaimVerifier, Origin
-from nlp_retrieval.systems.evidence.index.archive import GRAPH_FOLDER
-from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
-from nlp_retrieval.systems.evidence.index.incoming import checked_document
-from nlp_retrieval.systems.evidence.index.metadata import IndexStatistics
-from nlp_retrieval.systems.evidence.index.records import EvidencePassage
+from nlp_retrieval.systems.evidence.index.evidence_index import GRAPH_FOLDER, EvidenceIndex
+from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
+from nlp_retrieval.systems.evidence.index.statistics import IndexStatistics
+from nlp_retrieval.systems.evidence.index.store import checked_document
 from nlp_retrieval.systems.evidence.reading.cleaning import clean_text, clean_title
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
 
@@ -292,7 +288,7 @@ class ProjectService(BaseService):
             trust: has no effect: the files of a project decide nothing.
             verifier: judges claims and citations; as on the command line.
         """
-        from nlp_retrieval.systems.evidence.commands.projects import chosen_verifier, open_project
+        from nlp_retrieval.systems.evidence.commands import chosen_verifier, open_project
 
         return cls(open_project(path, retrievers), chosen_verifier(verifier))
 

@@ -10,9 +10,9 @@ from typing import ClassVar
 
 from nlp_retrieval.errors import FetchError, FetchRefusedError, QueryError
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier, Judgement
+from nlp_retrieval.systems.evidence.web_research.addresses import web_url
 from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher, FetchedPage
 from nlp_retrieval.systems.evidence.web_research.searching import BaseWebSearch, WebResult
-from nlp_retrieval.systems.evidence.web_research.web.target import web_url
 from nlp_retrieval.testing import QUERIES, SILENT, UNKNOWN, ComponentRules, broken, in_threads, shown, without_warnings
 
 # Rules of verifiers: a judgement per pair, independent of other pairs, with a sentence of the passage.

@@ -73,7 +73,7 @@ def hover_examples(path: str | Path, hops: Sequence[int] | None = (3,)) -> list[
     """Read claims from a HoVer release file.
 
     Args:
-        path: as :class:`~nlp_retrieval.loaders.hover.HoverLoader` takes it.
+        path: as :class:`~nlp_retrieval.loaders.datasets.HoverLoader` takes it.
         hops: keep only claims with these numbers of hops; None for all.
 
     Returns:

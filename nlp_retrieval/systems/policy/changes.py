@@ -89,7 +89,7 @@ def changes_of(items: Iterable[SearchableItem]) -> list[EditionChanges]:
         if max(len(before), len(after)) > _MOST:
             warnings.warn(
                 f"what changed from {printable(earlier)!r} to {printable(later)!r} is not computed: they have "
-                f"{len(before):,} and {len(after):,} passages, and editions of at most {_MOST:,} are compared; index larger chunks",
+                f"{len(before):,} and {len(after):,} passages, and at most {_MOST:,} are compared; index larger chunks",
                 RetrievalWarning,
                 stacklevel=2,
             )

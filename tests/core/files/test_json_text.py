@@ -130,7 +130,7 @@ def test_the_limits_themselves_are_kept(tmp_path: Path) -> None:
 READERS = {
     "text": "from nlp_retrieval.core.files.json_text import parse_json as read",
     "lines": "from nlp_retrieval.loaders.files import read_json_lines\nread = lambda text: list(read_json_lines(file(text)))",
-    "list": "from nlp_retrieval.loaders.json_list import read_json_list\nread = lambda text: list(read_json_list(file(text)))",
+    "list": "from nlp_retrieval.loaders.files import read_json_list\nread = lambda text: list(read_json_list(file(text)))",
     "answer": "from nlp_retrieval.lm.reading import read_phrases, unwrapped\n"
     "read = lambda text: unwrapped(read_phrases(text[:15000] + ']' * 4000, 'a', 1, 1))",
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.reports.page.labels import DOTS, LONGEST, labels_of_names
+from nlp_retrieval.reports.page.charts import DOTS, LONGEST, labels_of_names
 
 PARTS = st.sampled_from(["bm25", "dense", "rrf", "reranked", "k1=0.9", "k1=1.2", "encoder", "ünïcode", "x" * 30, "y" * 30])
 NAMES = st.one_of(

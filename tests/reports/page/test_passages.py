@@ -8,8 +8,7 @@ from evaluation.test_rankings import Hit, lists_of
 
 from nlp_retrieval.evaluation.changed_queries import measured
 from nlp_retrieval.evaluation.rankings import LONGEST_TEXT, RunLists
-from nlp_retrieval.reports.page.explorer_data import explorer_block
-from nlp_retrieval.reports.page.passages import passages_block
+from nlp_retrieval.reports.page.explorer import explorer_block, passages_block
 
 from .test_explorer import opened
 

@@ -12,7 +12,7 @@ from benchmarks.small_benchmark import benchmarker, searchers
 
 from nlp_retrieval import BenchmarkReport, WandbSettings, log_to_wandb, write_run_files
 from nlp_retrieval.benchmarks.results import FailedConfiguration
-from nlp_retrieval.reports.wandb import Ledger
+from nlp_retrieval.reports.trackers import Ledger
 
 from .test_runs import overview, records
 

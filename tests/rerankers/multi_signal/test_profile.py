@@ -7,7 +7,7 @@ import pytest
 from nlp_retrieval.errors import ConfigurationError, SourceError
 from nlp_retrieval.rerankers import Profile, SignalWeights, load_profile
 from nlp_retrieval.rerankers.multi_signal.profile import profile_names
-from nlp_retrieval.text.stems import stems_of_language
+from nlp_retrieval.text.words import stems_of_language
 
 SMALL = {"name": "law", "subject": "court"}
 

@@ -125,7 +125,7 @@ def test_typos_and_inflections_are_found_and_other_words_are_not():
 
 def test_likeness_counts_as_described():
     """By hand: "energi" and "enrgi" are stems of 6 and 5 letters, one letter apart: 1 - 1/11, from .6 on, squared."""
-    from nlp_retrieval.text.stems import stems_of_language
+    from nlp_retrieval.text.words import stems_of_language
 
     assert [stems_of_language("english").stem(word) for word in ("energy", "enrgy")] == ["energi", "enrgi"]
     signals = signals_of(only("fuzzy"), "energy", results(items({"typo": "enrgy"})))

@@ -14,15 +14,8 @@ from hashed_words import HashedWords
 from postgres_server import debian_programs, env_url, shared_server
 
 from nlp_retrieval import PgvectorRetriever, PostgresTextRetriever, Searcher
-from nlp_retrieval.errors import (
-    ConfigurationError,
-    ForkError,
-    IndexDamagedError,
-    ServerError,
-    SourceError,
-    UntrustedError,
-)
-from nlp_retrieval.loaders.connection import hide_secrets
+from nlp_retrieval.errors import ConfigurationError, ForkError, IndexDamagedError, ServerError, SourceError, UntrustedError
+from nlp_retrieval.loaders.database import hide_secrets
 from nlp_retrieval.retrievers.postgres.connections import Connections
 from nlp_retrieval.retrievers.postgres.embedded import EmbeddedServer
 from nlp_retrieval.retrievers.postgres.engine import EMBEDDED

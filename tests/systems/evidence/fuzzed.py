@@ -8,17 +8,17 @@ from fuzz.settings import read_bodies
 
 from nlp_retrieval.errors import ConfigurationError, FetchError, InputError, ModelError, RetrievalError, SourceError
 from nlp_retrieval.lm.reading import read_object
-from nlp_retrieval.systems.evidence.citations.blocks import web_address
-from nlp_retrieval.systems.evidence.citations.markdown import read_report
+from nlp_retrieval.systems.evidence.citations.markdown import web_address
+from nlp_retrieval.systems.evidence.citations.report import read_report
+from nlp_retrieval.systems.evidence.grades import GRADES, QualityRules
 from nlp_retrieval.systems.evidence.reading.cleaning import clean_text, clean_title
-from nlp_retrieval.systems.evidence.reading.quality import GRADES, QualityRules
 from nlp_retrieval.systems.evidence.reading.text_of import read_bytes
 from nlp_retrieval.systems.evidence.service import AuditBody, IndexBody, PassageSearchBody, VerifyBody
 from nlp_retrieval.systems.evidence.verifiers.calibration import Calibration
-from nlp_retrieval.systems.evidence.web_research.full_text.answers import read_numbers, read_stances
+from nlp_retrieval.systems.evidence.web_research.addresses import WebTarget, web_url
+from nlp_retrieval.systems.evidence.web_research.fetching import RobotRules
+from nlp_retrieval.systems.evidence.web_research.full_text import read_numbers, read_stances
 from nlp_retrieval.systems.evidence.web_research.searching import BaseWebSearch, WebResult, results_in
-from nlp_retrieval.systems.evidence.web_research.web.robots import RobotRules
-from nlp_retrieval.systems.evidence.web_research.web.target import WebTarget, web_url
 
 _URLS = ("https://example.org/a", "http://docs.example.ac.uk/x/y?z=1", "https://host.gov/", "file:///tmp/x")
 

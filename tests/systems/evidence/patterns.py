@@ -5,41 +5,41 @@ from __future__ import annotations
 from attacks.growth import in_prose
 
 _CITATIONS = "from nlp_retrieval.systems.evidence.citations"
-_SIGNALS = "from nlp_retrieval.systems.evidence.verifiers.signals"
+_CHECKS = "from nlp_retrieval.systems.evidence.checks"
 
 EVIDENCE = {
-    "systems/evidence/citations/blocks.py, parser": in_prose(
-        "markdown_parser().parse(text[:N])", f"{_CITATIONS}.blocks import markdown_parser"
+    "systems/evidence/citations/markdown.py, parser": in_prose(
+        "markdown_parser().parse(text[:N])", f"{_CITATIONS}.markdown import markdown_parser"
     ),
-    "systems/evidence/citations/blocks.py": in_prose(
-        "web_address(text), blocks_of(text[:N])", f"{_CITATIONS}.blocks import blocks_of, web_address"
+    "systems/evidence/citations/markdown.py": in_prose(
+        "web_address(text), blocks_of(text[:N])", f"{_CITATIONS}.markdown import blocks_of, web_address"
     ),
-    "systems/evidence/citations/markdown.py": in_prose("states_fact(text)", f"{_CITATIONS}.markdown import states_fact"),
+    "systems/evidence/citations/report.py": in_prose("states_fact(text)", f"{_CITATIONS}.report import states_fact"),
     "systems/evidence/citations/marks.py": in_prose(
         "key_of(text), numbers_of(text), author_and_year(text), list(READER.find(text)), READER.raised(text, 'Bees')",
         f"{_CITATIONS}.marks import MarkReader, author_and_year, key_of, numbers_of\nREADER = MarkReader(lambda name: False)",
     ),
-    "systems/evidence/citations/quoted.py": in_prose(
+    "systems/evidence/checks.py": in_prose(
         "for said in (text, MARK + text, chr(0x201c) + text[: N // 3] + chr(0x201d)): missing_quotations(said, 'Ice.')",
-        f"{_CITATIONS}.quoted import missing_quotations\nMARK = chr(34)\n"
+        f"{_CHECKS} import missing_quotations\nMARK = chr(34)\n"
         "MORE = ((MARK + 'a b ') * (N // 5), (' ' + MARK) * N, chr(0x201e) * N, chr(0xab) * N, (chr(0xab) + 'a') * N, "
         "'a ' + chr(39) * N, chr(0x2018) * N, (' ' + chr(39) + 'a') * N, ('s' + chr(39) + ' a') * N, chr(0x300c) * N, "
         "chr(0xbb) * N, chr(0x201c) + 'a b ... ' * (N // 30) + chr(0x201d), chr(0x201c) + '[' * (N // 4) + chr(0x201d))\n"
         "for said in MORE:\n    missing_quotations(said, 'Ice.')",
     ),
-    "systems/evidence/citations/markdown.py, prose": in_prose(
-        "read_report(text[:N])", f"{_CITATIONS}.markdown import read_report"
-    ),
+    "systems/evidence/citations/report.py, prose": in_prose("read_report(text[:N])", f"{_CITATIONS}.report import read_report"),
     "systems/evidence/citations/references.py": in_prose(
-        "read_report('# References' + chr(10) * 2 + '[1] ' + text[:N])", f"{_CITATIONS}.markdown import read_report"
+        "read_report('# References' + chr(10) * 2 + '[1] ' + text[:N])", f"{_CITATIONS}.report import read_report"
     ),
-    "systems/evidence/citations/retrieval_audit.py": in_prose("_text(text)", f"{_CITATIONS}.retrieval_audit import _text"),
+    "systems/evidence/audit_report.py": in_prose(
+        "_text(text)", "from nlp_retrieval.systems.evidence.audit_report import _text"
+    ),
     "systems/evidence/claims.py": in_prose(
         "origins_of([{'a'}, {'b'}], [text, 'Reporting by ' * 10_000 + text])",
         "from nlp_retrieval.systems.evidence.claims import origins_of",
     ),
-    "systems/evidence/index/counters.py": in_prose(
-        "relevance_of(text, text)", "from nlp_retrieval.systems.evidence.index.counters import relevance_of"
+    "systems/evidence/index/statistics.py": in_prose(
+        "relevance_of(text, text)", "from nlp_retrieval.systems.evidence.index.statistics import relevance_of"
     ),
     "systems/evidence/index/passages.py": in_prose(
         "passage_spans(normal_text('a ' + text + ' b'))",
@@ -64,34 +64,35 @@ EVIDENCE = {
         "join_lines(text), join_lines(('a-' + chr(10)) * 50_000)",
         "from nlp_retrieval.systems.evidence.reading.pdf import join_lines",
     ),
-    "systems/evidence/reading/quality.py": in_prose(
-        "quality._NAME.fullmatch(text), quality._BAD_IN_URL.search(text)",
-        "from nlp_retrieval.systems.evidence.reading import quality",
+    "systems/evidence/grades.py": in_prose(
+        "grades._NAME.fullmatch(text), grades._BAD_IN_URL.search(text)",
+        "from nlp_retrieval.systems.evidence import grades",
     ),
-    "systems/evidence/reading/markup/page.py": in_prose(
-        "page._DOUBT_MARKS.split(text)", "from nlp_retrieval.systems.evidence.reading.markup import page"
+    "systems/evidence/reading/page.py": in_prose(
+        "page._DOUBT_MARKS.split(text)", "from nlp_retrieval.systems.evidence.reading import page"
     ),
-    "systems/evidence/reading/markup/page.py, raised": in_prose(
+    "systems/evidence/reading/page.py, raised": in_prose(
         "[pattern.search(one) for pattern in (raised._IN_TEXT, raised._NOTE_NAMES, raised._NOTE_PLACE) "
         "for one in (text, 'x[1' * 5_000, 'x[' + '1,' * 5_000)]",
-        "from nlp_retrieval.systems.evidence.reading.markup import page as raised",
+        "from nlp_retrieval.systems.evidence.reading import page as raised",
     ),
-    "systems/evidence/web_research/full_text/answers.py": in_prose(
+    "systems/evidence/web_research/full_text.py": in_prose(
         "[read(one, range(9)) for read in (read_numbers, read_stances) for one in (text, '[' + text, [text], '1 ' * N)]",
-        "from nlp_retrieval.systems.evidence.web_research.full_text.answers import read_numbers, read_stances",
+        "from nlp_retrieval.systems.evidence.web_research.full_text import read_numbers, read_stances",
     ),
-    "systems/evidence/verifiers/signals.py": in_prose(
-        "unmatched_names(text, 'World Health Organization')", f"{_SIGNALS} import unmatched_names"
+    "systems/evidence/checks.py, names": in_prose(
+        "unmatched_names(text, 'World Health Organization')", f"{_CHECKS} import unmatched_names"
     ),
-    "systems/evidence/verifiers/signals.py, counts": in_prose(
-        "miscounted(text, '1 day, 2 hours'), miscounted('1 day and 2 hours', text)", f"{_SIGNALS} import miscounted"
+    "systems/evidence/checks.py, counts": in_prose(
+        "miscounted(text, '1 day, 2 hours'), miscounted('1 day and 2 hours', text)", f"{_CHECKS} import miscounted"
     ),
-    "systems/evidence/verifiers/signals.py, negation": in_prose(
-        "negations(text), Opposites.of(text).met(text)", f"{_SIGNALS} import Opposites, negations"
+    "systems/evidence/opposites.py": in_prose(
+        "negations(text), Opposites.of(text).met(text)",
+        "from nlp_retrieval.systems.evidence.opposites import Opposites, negations",
     ),
-    "systems/evidence/verifiers/training/plants.py": in_prose(
+    "systems/evidence/verifiers/perturbations.py": in_prose(
         "negated(JudgedPair(text, 'b', 'support'), random.Random(0))",
-        "import random\nfrom nlp_retrieval.systems.evidence.verifiers.training.pairs import JudgedPair\n"
-        "from nlp_retrieval.systems.evidence.verifiers.training.plants import negated",
+        "import random\nfrom nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair\n"
+        "from nlp_retrieval.systems.evidence.verifiers.perturbations import negated",
     ),
 }

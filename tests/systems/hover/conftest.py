@@ -12,7 +12,7 @@ from demo_index import index  # noqa: F401
 
 import nlp_retrieval
 from nlp_retrieval.core.models import Query
-from nlp_retrieval.loaders.hover import HoverLoader
+from nlp_retrieval.loaders.datasets import HoverLoader
 
 DEMO = Path(nlp_retrieval.__file__).parent / "demo"
 

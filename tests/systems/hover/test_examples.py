@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from nlp_retrieval.core.models import Gold, Query, RetrievalResult, SearchableItem
 from nlp_retrieval.errors import ConfigurationError, GoldError, SourceError
-from nlp_retrieval.loaders.hover import HoverLoader
+from nlp_retrieval.loaders.datasets import HoverLoader
 from nlp_retrieval.systems.hover.optimize import (
     discrete_retrieval_eval,
     examples_of,

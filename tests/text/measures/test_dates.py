@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.text.measures.dates import dates_of, month_of, months_named
+from nlp_retrieval.text.dates import dates_of, month_of, months_named
 
 
 @pytest.mark.parametrize(

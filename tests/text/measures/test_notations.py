@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.text.measures.notation import convention_of, plain_digits
-from nlp_retrieval.text.measures.numbers import compare_numbers, numbers_of
+from nlp_retrieval.text.notation import convention_of, plain_digits
+from nlp_retrieval.text.numbers import compare_numbers, numbers_of
 from nlp_retrieval.text.quantities import quantities_of
 
 SPACES = " \u00a0\u2009\u202f\u2007\u200a\u2005\u3000"

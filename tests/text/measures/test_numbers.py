@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.text.measures.numbers import Number, compare_numbers, numbers_of
+from nlp_retrieval.text.numbers import Number, compare_numbers, numbers_of
 
 
 def unmatched_numbers(claim: str, passage: str) -> list[Number]:

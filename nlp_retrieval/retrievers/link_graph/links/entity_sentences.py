@@ -9,7 +9,7 @@ from nlp_retrieval.core.components.trust_rules import loads_pipeline, may_set
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.retrievers.link_graph.links.base import LinkSentence, sentence_at
 from nlp_retrieval.retrievers.link_graph.links.shared_entities import SharedEntities, mention_of_longest
-from nlp_retrieval.text.sentence_entities import READ_KEYS, PassageEntities, entities_by_sentence
+from nlp_retrieval.text.mentions import READ_KEYS, PassageEntities, entities_by_sentence
 
 _MOST_PAIRED = 12
 """Most entities of a sentence; one with more is a list, which says nothing of any two of them."""

@@ -20,7 +20,7 @@ from nlp_retrieval.retrievers.link_graph.links.joining import Extracted, Joining
 from nlp_retrieval.retrievers.link_graph.store.hashed_rows import HashedRows, hash_of
 from nlp_retrieval.retrievers.link_graph.store.links import Links, merged_links
 from nlp_retrieval.retrievers.link_graph.store.passage_terms import PassageTerms
-from nlp_retrieval.text.entities import RULES, EntityFinder, EntityRule
+from nlp_retrieval.text.mentions import RULES, EntityFinder, EntityRule
 from nlp_retrieval.text.surfaces import Surface, first_mention, grouped, words_of
 
 # Links between passages that share a key, such as a name, or two names in one sentence.

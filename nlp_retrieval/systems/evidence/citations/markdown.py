@@ -1,469 +1,494 @@
-"""Reading the citations of a Markdown report.
+"""A Markdown report as blocks of text: headings, paragraphs, items, rows of tables, notes.
 
-It reads ``[1]``, ``[S1]`` and the like with a list of references, footnotes, links, addresses and DOIs in the text, raised
-numbers, authors with a year, several marks on one sentence and ranges of marks, and ``(1)`` if a report has no other numbers.
-It skips code and blocks of HTML. Text is data: nothing in it is followed, and an address that is not ``http`` or ``https`` is
-never a link.
+A Markdown parser decides what is text. Code blocks, HTML and images are not; the text and the address of a link are kept as
+written. Names of pages that are not addresses (``doi:10.1000/x``, ``arXiv:2101.00001``, ``www.example.org``) are links too.
+Each block and each piece of it has its line.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import count
-from urllib.parse import urlsplit
+from dataclasses import dataclass, field, replace
+from functools import cache
+from html import unescape
+from itertools import groupby
+from typing import TYPE_CHECKING, Literal
 
-from nlp_retrieval.errors import InputError
-from nlp_retrieval.systems.evidence.citations.blocks import Piece, TextBlock, blocks_of, web_address
-from nlp_retrieval.systems.evidence.citations.citation import Citation, CitedReport, Reference, UncitedSentence
-from nlp_retrieval.systems.evidence.citations.marks import Mark, MarkReader, author_and_year, key_of, numbers_of
-from nlp_retrieval.systems.evidence.citations.references import References, references_of
-from nlp_retrieval.text import CLOSERS, ENDS, sentence_spans
+from nlp_retrieval.errors import DependencyError, install
 
-__all__ = ["MAX_CHARACTERS", "read_report"]
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.rules_block import StateBlock
+    from markdown_it.rules_core import StateCore
+    from markdown_it.rules_inline import StateInline
+    from markdown_it.token import Token
 
-# The sentences of a block of text, and the marks of citations on each.
+
+# The Markdown parser for reports: it leaves addresses as written, and its work is bounded.
 #
-# A mark belongs to the sentence that it is in. After a full stop it belongs to the sentence before it, at the beginning of a
-# paragraph to the one after it, and as the subject ("[2] shows that ...") to its own. Marks are removed from the sentences; so
-# are links that only name a source: in brackets, after a sentence, or at its end if the name is that of the site, of an author
-# with a year, or says nothing ("Product page").
+# Beyond CommonMark it knows tables, struck-out text, footnotes, and bare addresses in the text. An unclosed code fence, comment
+# or ``<pre>`` hides nothing: it is text.
 
-_SLOT, _NAMED, _LINE = "\ufffc", "\ufff9", "\ufffb"
-"""Placeholders for a mark, for a link before its name, and for the beginning of a line; no text that is read has them."""
+_LONGEST_INLINE = 4_000
+"""Characters of one paragraph that are parsed together: a parser's work on brackets and emphasis may be quadratic."""
 
-_SOURCE_WORD = (
-    r"(?:(?:and|und|et|y|or|see|also|cf|e\.g|sources?|via|refs?|references?|citations?|urls?|links?|quellen?|siehe|vgl|voir|fuentes?|fontes?"
-    r"|fonti)\b|来源|來源|出处|出典|参见|参考|出处)"
-)
-_GROUP = re.compile(r"[(\[\uff08]([^()\[\]\uff08\uff09]{0,600})[)\]\uff09]")
-_NAMES_SOURCES = re.compile(rf"(?:{_SLOT}|[ {_LINE},;:/&|·+.]|{_SOURCE_WORD})*", re.IGNORECASE)
-_BETWEEN = re.compile(rf"{_SLOT}(?:[ {_LINE}]*(?:(?:[,;&\u2010-\u2015-]|and\b|und\b)[ {_LINE}]*)?{_SLOT})+")
-_RUN = re.compile(rf"(?:(?<![ {_LINE}])[ {_LINE}]+)?{_SLOT}[ {_SLOT}{_LINE}]*")
-_SECOND_STOP = re.compile(rf"(?<=[.!?…])([{_SLOT}{_LINE}]+)\.(?=[ {_LINE}]|\Z)")
-_SOURCE_LEAD = re.compile(rf"\b{_SOURCE_WORD}[:.\uff1a]?", re.IGNORECASE)
-_LAST_WORD = re.compile(rf"\b{_SOURCE_WORD}\Z", re.IGNORECASE)
-_LABEL = re.compile(
-    rf"(?:(?<=[ {_LINE}|(])|\A)(?:(?:[A-Za-z]{{2,20}} )?(?:urls?|links?)|sources?|refs?|references?|quellen?|fuentes?|fonti?)[:\uff1a][ {_LINE}]*(?={_SLOT})",  # noqa: E501
+NOT_IN_ADDRESSES = r"\s<>\"`{}|\\^\[\]\uff08\uff09【】「」『』《》\uff0c。、\uff1b"
+"""Characters that end a bare address, for a set in a pattern."""
+
+_BARE = re.compile(rf"://[^{NOT_IN_ADDRESSES}]+")
+_SCHEME = re.compile(r"(?<![a-z0-9])https?\Z", re.IGNORECASE)
+_TRAILING = ".,;:!?*_~'\u2019\u201d)"
+_NOTE = re.compile(r"\[\^([^\s\[\]]{1,200}|[0-9]{1,9}(?:[,;] ?\^?[0-9]{1,9}){1,50})\]")
+_FENCE = re.compile(r"^[ \t>]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]{1,4})?(`{3,}(?=[^`\n]*$)|~{3,})([^\n]*)$", re.MULTILINE)
+_OPENED = re.compile(r"<(?:(script|pre|style|textarea)(?=[\s>]|$)|(!--)|(\?)|(!\[CDATA\[)|(!)[A-Z])", re.IGNORECASE)
+_CLOSED = re.compile(r"</(script|pre|style|textarea)>|(--)>|(\?)>|(\]\]>)|(>)", re.IGNORECASE)
+
+
+@cache
+def markdown_parser() -> MarkdownIt:
+    """Return the parser.
+
+    Raises:
+        DependencyError: it is not installed.
+    """
+    try:
+        from markdown_it import MarkdownIt
+        from mdit_py_plugins.footnote import footnote_plugin
+    except ImportError as error:
+        raise DependencyError(f"reading citations needs a Markdown parser: {install('evidence')} ({error})") from None
+    parser = MarkdownIt("commonmark", {"store_labels": True, "inline_definitions": True}).enable(["table", "strikethrough"])
+    parser.use(footnote_plugin, inline=False, move_to_end=False)
+    parser.inline.ruler.at("footnote_ref", _note)
+    # addresses are compared with indexed ones, so they stay as written
+    parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
+    parser.core.ruler.at("inline", _inline)
+    parser.inline.ruler.before("escape", "bare_link", _bare_link)
+    parser.block.ruler.at("fence", _fence, {"alt": ["paragraph", "reference", "blockquote", "list"]})
+    parser.block.ruler.at("html_block", _html_block, {"alt": ["paragraph", "reference", "blockquote"]})
+    return parser
+
+
+def _fence(state: StateBlock, begin: int, end: int, silent: bool) -> bool:
+    from markdown_it.rules_block.fence import fence
+
+    open_fences = state.env.get("open_fences")
+    if open_fences is None:
+        open_fences = state.env["open_fences"] = _open_fences(state.src)
+    if begin in open_fences:
+        state.line = begin + 1  # nothing of the line of the fence is left
+        return True
+    return fence(state, begin, end, silent)
+
+
+def _open_fences(text: str) -> set[int]:
+    """Return the lines of unclosed code fences: no fence as long follows, or only one that opens a block of its own."""
+    found = set()
+    later: dict[str, list[tuple[int, bool]]] = {"`": [], "~": []}
+    lines = text.count("\n")
+    end = len(text)
+    for match in reversed(list(_FENCE.finditer(text))):
+        lines -= text.count("\n", match.start(), end)
+        end = match.start()
+        following, length, opens = later[match[1][0]], len(match[1]), bool(match[2].strip())
+        while following and following[-1][0] < length:
+            following.pop()
+        if not following or following[-1][1]:
+            found.add(lines)
+        following.append((length, opens))
+    return found
+
+
+def _html_block(state: StateBlock, begin: int, end: int, silent: bool) -> bool:
+    from markdown_it.rules_block.html_block import html_block
+
+    start = state.bMarks[begin] + state.tShift[begin]
+    opened = _OPENED.match(state.src, start)
+    if opened is not None:
+        last = state.env.get("last_closed")
+        if last is None:
+            last = state.env["last_closed"] = {match.lastindex: match.end() for match in _CLOSED.finditer(state.src)}
+        if last.get(opened.lastindex, 0) <= opened.end():
+            return False
+    return html_block(state, begin, end, silent)
+
+
+def _inline(state: StateCore) -> None:
+    for token in state.tokens:
+        if token.type == "inline":
+            token.children = []
+            for part in _parts(token.content):
+                state.md.inline.parse(part, state.md, state.env, token.children)
+
+
+def _parts(content: str) -> Iterator[str]:
+    begin = 0
+    while len(content) - begin > _LONGEST_INLINE:
+        limit = begin + _LONGEST_INLINE
+        places = (content.rfind(gap, begin + 1, limit) + len(gap) for gap in ("\n", ". ", " "))
+        end = next((place for place in places if place > begin + 1), limit)
+        yield content[begin:end]
+        begin = end
+    yield content[begin:]
+
+
+def _note(state: StateInline, silent: bool) -> bool:
+    """Parse a mark of a footnote, whether there is such a footnote or not."""
+    found = _NOTE.match(state.src, state.pos, state.posMax)
+    if found is None:
+        return False
+    if not silent:
+        state.push("footnote_ref", "", 0).meta = {"label": found[1]}
+    state.pos = found.end()
+    return True
+
+
+def _bare_link(state: StateInline, silent: bool) -> bool:
+    """Parse a bare address in the text."""
+    if not state.src.startswith("://", state.pos) or state.linkLevel:
+        return False
+    scheme = _SCHEME.search(state.src[max(0, state.pos - 6) : state.pos])
+    found = _BARE.match(state.src, state.pos, state.posMax)
+    if scheme is None or found is None or len(found[0]) < 4:
+        return False
+    rest = trimmed(found[0])
+    if not silent:
+        if not state.pending.endswith(scheme[0]):
+            return False
+        state.pending = state.pending[: -len(scheme[0])]
+        token = state.push("bare_link", "", 0)
+        token.content = scheme[0] + rest
+    state.pos += len(rest)
+    return True
+
+
+def trimmed(url: str) -> str:
+    """Return an address without the punctuation after it; a bracket that it opens itself belongs to it."""
+    end = len(url)
+    surplus = url.count(")") - url.count("(")
+    while end > 3 and url[end - 1] in _TRAILING:
+        if url[end - 1] == ")":
+            if surplus <= 0:
+                break
+            surplus -= 1
+        end -= 1
+    return url[:end]
+
+
+_INVISIBLE_RANGES = "AD 200B 200E-200F 202A-202E 2060-206F FEFF FFF9-FFFC E0000-E007F"
+_INVISIBLE = {
+    code: None
+    for first, _, last in (span.partition("-") for span in _INVISIBLE_RANGES.split())
+    for code in range(int(first, 16), int(last or first, 16) + 1)
+}
+"""Characters that a reader of the report does not see, so they must not separate a mark from what it marks."""
+
+_WEB = re.compile(r"https?://[^\s/]|file:///[^\s]", re.IGNORECASE)
+_REST = rf"[^{NOT_IN_ADDRESSES}]"
+_UNMARKED = re.compile(
+    rf"\bdoi ?[:=]? ?(?P<doi>10\.[0-9]{{4,9}}/{_REST}{{1,500}})"
+    rf"|(?<![\w./@-])(?:(?:www|dx)\.)?doi\.org/(?P<path>10\.[0-9]{{4,9}}/{_REST}{{1,500}})"
+    r"|\barxiv ?: ?(?P<arxiv>(?:[a-z-]{2,20}(?:\.[a-z]{2})?/[0-9]{7}|[0-9]{4}\.[0-9]{4,5})(?:v[0-9]{1,2})?)"
+    rf"|(?<![\w./@-])(?P<site>(?:arxiv\.org/|www\.{_REST}){_REST}{{2,2000}})"
+    r"|\bPMID ?: ?(?P<pubmed>[0-9]{1,9})\b",
     re.IGNORECASE,
 )
-_SOURCE_LABEL = re.compile(
-    rf"(?:(?<=[ {_LINE}|(])|\A)(?:sources?|refs?|references?|quellen?|fuentes?|fonti?)[:\uff1a][ {_LINE}]*\Z", re.IGNORECASE
-)
-_STOPS_BEFORE = re.compile(rf"[{re.escape(''.join(sorted(ENDS)))}][{re.escape(CLOSERS)}]*[ {_LINE}]*\Z")
-_PARTS_BEFORE = re.compile(rf"[\u2013\u2014|\u00b7-][ {_LINE}]+\Z")
-_WORD_BEFORE = re.compile(rf"([^\W_]+)[,;:]?[ {_LINE}]*\Z")
-_SENTENCE_ENDS = re.compile(rf"[ {_LINE}]*(?:[{re.escape(''.join(sorted(ENDS)))};)\]]|\Z|[\u2013\u2014|]|- )")
-_NEXT = re.compile(rf"[ {_LINE}]*[,;&]?[ {_LINE}]*(?:(?:and|und|et|y|e)[ {_LINE}]+)?{_SLOT}")
-_ONES_BEFORE = re.compile(rf"(?:[ {_LINE}]*{_SLOT}[ {_LINE}]*[,;&]?[ {_LINE}]*(?:(?:and|und|et|y|e)[ {_LINE}]+)?)+\Z")
-_SEPARATED = re.compile(
-    rf"[ {_LINE}]*(?:[\u2013\u2014|\u00b7:]|-(?=[ {_LINE}]))[ {_LINE}]*((?:{_SLOT}[ {_LINE},;&]*)+)(?=[.!?。][ {_LINE}]|[.!?。]?\Z|[\u2013\u2014|\u00b7]|- )"  # noqa: E501
-)
-_NOTHING_MORE = ("", ";", ")", "]", *ENDS)
-_GENERIC = re.compile(
-    r"\W*(?:(?:product|web|full|official|original|reddit|wiki|the|this|our|read|click|view|see|more|project|press)[ -])*"
-    r"(?:pages?|threads?|links?|sites?|websites?|webpages?|articles?|posts?|here|more|details|pdfs?|texts?|reports?|stud(?:y|ies)|papers?"
-    r"|documents?|docs|releases?|sources?|urls?|hier|mehr|lien|ici|enlace|aqu\u00ed|链接|原文|网页|リンク)\W*",
-    re.IGNORECASE,
-)
-_AUTHOR = re.compile(r"[^\W\d_].{0,80}?[ ,(](?:1[6-9]|20)[0-9]{2}[a-z]?\)?")
-_LEADS_ON = frozenset(
-    """by in of from the a an to with on at per via as and or for than under over into about called named like is are was were be
-    this that these those its their his her our your my said says see
-    von der die das dem den des im am bei laut nach aus und mit für auf zu ein eine einen einem einer als
-    le la les du de un une par selon dans et avec pour sur chez el los las por según en con y del al una il lo gli da di secondo""".split()  # noqa: E501
-)
-_NO_NAME = re.compile(r"\W*(?:sources?|links?|refs?|references?|citations?|quellen?)?\W*[0-9]{0,3}\W*", re.IGNORECASE)
-_LOWER_CASE_WORD = re.compile(r"[a-z]+(?![\w-])")
-_TIGHT = frozenset(",.;:!?)]}”»")
-_TRAIL = f"{_SLOT}{_LINE} ,;:\uff1a|/·&.!?\u2013\u2014"
+_ANCHOR = re.compile(r"<a\b[^<>]{0,300}?\bhref ?= ?[\"']?([^\s\"'<>]{1,4000})", re.IGNORECASE)
+_ANCHOR_CLOSE = re.compile(r"</a\b", re.IGNORECASE)
+_WRAPPED = re.compile(r"\s*(`{3,}|~{3,})(?:markdown|md)[ \t]*(?=\n)", re.IGNORECASE)
+_SUP_OPEN = re.compile(r"<sup\b", re.IGNORECASE)
+_SUP_CLOSE = re.compile(r"</sup\b", re.IGNORECASE)
+_LINE_BREAK = re.compile(r"<br\b", re.IGNORECASE)
+_QUOTE_TAG = re.compile(r"<(/?)q\b", re.IGNORECASE)
+_HIDDEN = re.compile(r"<(script|style|template|noscript|title|textarea)\b", re.IGNORECASE)
 
 
-@dataclass
-class MarkedSentence:
-    """A sentence and its marks.
+@dataclass(frozen=True)
+class Piece:
+    """A stretch of a block.
 
     Args:
-        text: plain, without marks, with single spaces.
-        line: where it begins.
-        marks: in order.
-        states: whether it states something; a heading does not.
-        quoted: whether it is in a block quote.
+        kind: text, code within a line, a link, a mark of a footnote, or raised text.
+        text: of a link, its text; of a footnote, its name.
+        line: of the report, from 1; of a break, the line that begins.
+        url: of a link, as written, or made from the name of a page; empty if it is not on the web.
+        label: of a link, the definition that it refers to.
+        title: of its target, by the link's definition.
     """
 
+    kind: Literal["text", "code", "link", "note", "raised", "break"]
     text: str
     line: int
-    marks: list[Mark] = field(default_factory=list)
-    states: bool = True
+    url: str = ""
+    label: str = ""
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class TextBlock:
+    """A stretch of the report that holds whole sentences.
+
+    Args:
+        kind: what it is; a row of a table is one block.
+        line: where it begins, from 1.
+        pieces: of a row of a table, those of each cell; of anything else, all in one list.
+        level: of a heading, 1 to 6; of an item, its depth; else 0.
+        name: of a note; of an item its number, or "-", and empty for its further paragraphs.
+        heads: of a row of a table, the names of its columns.
+        quoted: whether it is in a block quote that is not a note with a label ("> **Note:** ...").
+    """
+
+    kind: Literal["heading", "paragraph", "item", "row", "note"]
+    line: int
+    pieces: list[list[Piece]]
+    level: int = 0
+    name: str = ""
+    heads: list[str] = field(default_factory=list)
     quoted: bool = False
 
 
-@dataclass
-class _SlottedText:
-    """Text with a character for each mark and for each beginning of a line."""
+@dataclass(frozen=True)
+class Definition:
+    """A link's definition: ``[1]: https://example.org "Title"``."""
 
-    parts: list[str] = field(default_factory=list)
-    marks: list[Mark] = field(default_factory=list)
-    lines: list[int] = field(default_factory=list)
-
-
-def marked_sentences(block: TextBlock, reader: MarkReader) -> list[MarkedSentence]:
-    """Return the sentences of a block; one without text if it holds only marks, none if it is empty.
-
-    A row of a table is one sentence, ``"France; Population: 68 million"``.
-
-    Args:
-        block: of a report.
-        reader: finds the marks.
-    """
-    if block.kind == "row":
-        return _row(block, reader)
-    found = _drafted_sentences(_drafted(block.pieces[0], reader), block.line)
-    for one in found:
-        one.quoted = block.quoted
-    return found
+    label: str
+    url: str
+    title: str
+    line: int
 
 
-def _row(block: TextBlock, reader: MarkReader) -> list[MarkedSentence]:
-    cells = [_drafted_sentences(_drafted(cell, reader), block.line) for cell in block.pieces]
-    marks = [mark for cell in cells for one in cell for mark in one.marks]
-    told: list[str] = []
-    for head, cell in zip(block.heads, cells, strict=False):
-        text = " ".join(one.text for one in cell if one.text)
-        if text:
-            told.append(f"{head.strip()}: {text}" if told and head.strip() else text)
-    return [MarkedSentence("; ".join(told), block.line, marks)] if told or marks else []
+@dataclass(frozen=True)
+class MarkdownText:
+    """The blocks of a report and the definitions of its links."""
+
+    blocks: list[TextBlock]
+    definitions: list[Definition]
 
 
-def _drafted(pieces: Sequence[Piece], reader: MarkReader) -> _SlottedText:
-    draft = _SlottedText()
-    for piece in pieces:
-        if piece.kind == "break":
-            draft.parts.append(f" {_LINE}")
-            draft.lines.append(piece.line)
-        elif piece.kind == "note":
-            _mark(draft, Mark(reader.labels(piece.text), piece.line, note=True))
-        elif piece.kind == "raised" and (names := reader.raised(piece.text.strip(), "".join(draft.parts[-3:])[-3:])):
-            _mark(draft, Mark(names, piece.line))
-        elif piece.kind == "link":
-            _add_link(draft, piece, reader)
-        elif piece.kind == "code":
-            draft.parts.append(re.sub(r"\s+", " ", piece.text))
-        else:
-            _add_text(draft, piece, reader)
-    return draft
+def web_address(url: str) -> str:
+    """Return a text as the address of a page on the web, or of a file; empty if it is none."""
+    if _WEB.match(url):
+        return url
+    found = _UNMARKED.match(url.strip())
+    return _named_page(found) if found is not None else ""
 
 
-def _mark(draft: _SlottedText, mark: Mark) -> None:
-    draft.parts.append(_SLOT)
-    draft.marks.append(mark)
+def _named_page(found: re.Match[str]) -> str:
+    if doi := found["doi"] or found["path"]:
+        return "https://doi.org/" + trimmed(doi)
+    if found["arxiv"]:
+        return "https://arxiv.org/abs/" + found["arxiv"]
+    return "https://" + trimmed(found["site"]) if found["site"] else f"https://pubmed.ncbi.nlm.nih.gov/{found['pubmed']}"
 
 
-def _add_text(draft: _SlottedText, piece: Piece, reader: MarkReader) -> None:
-    begin = 0
-    text = re.sub(r"\s+", " ", piece.text)
-    for start, end, names in reader.find(text):
-        draft.parts.append(text[begin:start])
-        _mark(draft, Mark(names, piece.line))
-        begin = end
-    draft.parts.append(text[begin:])
-
-
-def _add_link(draft: _SlottedText, piece: Piece, reader: MarkReader) -> None:
-    number = numbers_of(piece.text)
-    url = piece.url
-    label = key_of(piece.label)
-    if number and label and label != number:
-        # "[1][2]" is a link named 1 to the parser, but two marks to its writer
-        _mark(draft, Mark((number,), piece.line))
-        _mark(draft, Mark((piece.label,), piece.line, url=url, title=piece.title))
-    elif number or (url and label and label == key_of(piece.text)):
-        _mark(draft, Mark((number or piece.label,), piece.line, url=url, title=piece.title))
-    elif url:
-        _mark(draft, Mark((piece.label,) if label else (), piece.line, " ".join(piece.text.split()), url, piece.title))
-    else:
-        _add_text(draft, piece, reader)
-
-
-def _drafted_sentences(draft: _SlottedText, line: int) -> list[MarkedSentence]:
-    text, places, lines = _read(_with_names("".join(draft.parts), draft.marks), draft, line)
-    spans = sentence_spans(text)
-    if not spans:
-        return [MarkedSentence("", line, [mark for mark, _ in places])] if places else []
-    starts, breaks = [begin for begin, _ in spans], [begin for begin, _ in lines]
-    found = [MarkedSentence(_clean(text[a:b]), lines[bisect_right(breaks, a) - 1][1]) for a, b in spans]
-    for mark, place in places:
-        found[max(0, bisect_left(starts, place) - 1)].marks.append(mark)
-    return [one for one in found if one.text or one.marks]
-
-
-def _clean(text: str) -> str:
-    return " ".join(text.replace(_SLOT, " ").split()).lstrip(" ,;:")
-
-
-def _with_names(text: str, marks: Sequence[Mark]) -> str:
-    """Return the text with the names of those links that are part of a sentence; the other links are removed."""
-    text, sources = _without_groups(text)
-    text, closing = _without_closing(text)
-    sources |= closing | _named_sources(text, marks)
-    numbers = count()
-
-    def named(_: re.Match[str]) -> str:
-        mark = marks[number := next(numbers)]
-        return _SLOT if not mark.text or number in sources or _is_no_name(mark) else _NAMED + mark.text
-
-    text = _SEPARATED.sub(_unseparated, _LABEL.sub(_unseparated, re.sub(_SLOT, named, text)))
-    text = _BETWEEN.sub(lambda run: "".join(char for char in run[0] if char in (_SLOT, _LINE)), text)
-    return _SECOND_STOP.sub(r"\1", _RUN.sub(_joined, text))
-
-
-def _unseparated(run: re.Match[str]) -> str:
-    """Return marks without the "URL:", dash or colon that only separates them from their sentence."""
-    text, after = run.string, run.string[run.end() :][:60].lstrip(_SLOT)
-    if _STOPS_BEFORE.search(text, max(0, run.start() - 60), run.start()) and after.lstrip(f" {_LINE}")[:1] not in _NOTHING_MORE:
-        return run[0]
-    kept = "".join(char for char in run[0] if char in (_SLOT, _LINE))
-    return f" {kept} " if after[:1] in ("\u2013", "\u2014", "|", "\u00b7", "-") else f" {kept}"
-
-
-def _without_groups(text: str) -> tuple[str, set[int]]:
-    """Return the text without brackets that hold only sources, and the numbers of the marks in them."""
-    sources: set[int] = set()
-    seen = place = 0
-
-    def bare(group: re.Match[str]) -> str:
-        nonlocal seen, place
-        if _SLOT not in group[1]:
-            return group[0]
-        seen += text.count(_SLOT, place, group.start())
-        place = group.start()
-        if not _NAMES_SOURCES.fullmatch(group[1]):
-            return group[0]
-        sources.update(range(seen, seen + group[1].count(_SLOT)))
-        return "".join(char for char in group[1] if char in (_SLOT, _LINE))
-
-    return _GROUP.sub(bare, text), sources
-
-
-def _without_closing(text: str) -> tuple[str, set[int]]:
-    """Return the text without "Source:" before the marks that close it, and the numbers of these marks.
-
-    These marks follow the end of the last sentence, or a dash, with only other such marks beside them.
-    """
-    end = len(text)
-    while (word := _LAST_WORD.search(text, max(0, (end := len(text[:end].rstrip(_TRAIL))) - 12), end)) is not None:
-        end = word.start()
-    first = text.find(_SLOT, end)
-    before = text[end:first] if end and first >= 0 else ""
-    if not before.strip(f" {_LINE}") or not (set(before) & (ENDS | {"\u2013", "\u2014"}) or text[end - 1] in ENDS):
-        return text, set()
-    total = text.count(_SLOT)
-    between = _SOURCE_LEAD.sub("", before)
-    return text[:end] + between + text[first:], set(range(total - text.count(_SLOT, first), total))
-
-
-def _named_sources(text: str, marks: Sequence[Mark]) -> set[int]:
-    """Return the numbers of marks whose name is not part of a sentence: they follow it, or end it and name the source."""
-    found: set[int] = set()
-    places = [place for place, char in enumerate(text) if char == _SLOT]
-    for number in range(len(places) - 1, -1, -1):
-        if not marks[number].text:
-            continue
-        before, after = text[max(0, places[number] - 60) : places[number]], text[places[number] + 1 : places[number] + 60]
-        following = _NEXT.match(after)
-        ends = bool(_SENTENCE_ENDS.match(after)) or (following is not None and number + 1 in found)
-        plain = _ONES_BEFORE.sub("", before)
-        if _SOURCE_LABEL.search(plain):
-            found.add(number)
-        elif _STOPS_BEFORE.search(plain) and not _PARTS_BEFORE.search(before):
-            if ends or re.match(rf"[ {_LINE}]+[\"\u201c(*]*[^\W\d_a-z]", after):
-                found.add(number)
-        elif ends and _names_source(marks[number]):
-            word = _WORD_BEFORE.search(plain)
-            if word is None or word[1].casefold() not in _LEADS_ON:
-                found.add(number)
-    return found
-
-
-def _names_source(mark: Mark) -> bool:
-    """Return whether the name of a link is that of its site, of an author with a year, or says nothing."""
-    if _GENERIC.fullmatch(mark.text) or _AUTHOR.fullmatch(mark.text) or web_address(mark.text):
-        return True
-    try:
-        parts = urlsplit(mark.url.casefold())
-    except ValueError:
-        return False
-    name = "".join(char for char in mark.text.casefold() if char.isalnum())
-    sites = [label.replace("-", "") for label in parts.netloc.partition(":")[0].split(".")[-3:-1] if label != "www"]
-    folders = [] if " " in mark.text else parts.path.split("/")[1:-1]
-    return len(name) > 1 and (
-        any(name in label for label in [*sites, *folders])
-        or any(len(site) > 1 and (site in name or (name[0] == site[0] and _is_within(site, name))) for site in sites)
-    )
-
-
-def _is_within(short: str, long: str) -> bool:
-    """Return whether another text has the letters of a text in this order, as with an abbreviation."""
-    letters = iter(long)
-    return all(letter in letters for letter in short)
-
-
-def _is_no_name(mark: Mark) -> bool:
-    if _NO_NAME.fullmatch(mark.text):
-        return True
-    try:
-        host = urlsplit(mark.url).netloc.lower()
-    except ValueError:
-        return False
-    return web_address(mark.text) != "" or mark.text.lower() in (host, host.removeprefix("www."), mark.url.lower())
-
-
-def _joined(run: re.Match[str]) -> str:
-    """Return marks without the spaces around them that are not needed."""
-    text = run.string
-    before, after = text[run.start() - 1 : run.start()], text[run.end() : run.end() + 1]
-    kept = run[0].replace(" ", "")
-    if not before or not after or after in _TIGHT or before in "([{":
-        return kept
-    stands_apart = run[0].startswith((" ", _LINE)) and run[0].endswith((" ", _LINE))
-    if stands_apart and (before in ENDS or before in CLOSERS) and _LOWER_CASE_WORD.match(text, run.end()):
-        return f" {kept.replace(_SLOT, _SLOT + _NAMED)} "
-    return f"{kept} " if " " in run[0] or (before in ENDS and after.isupper()) else kept
-
-
-def _read(text: str, draft: _SlottedText, line: int) -> tuple[str, list[tuple[Mark, int]], list[tuple[int, int]]]:
-    """Return plain text, the position of each mark in it, and that of each line; a mark that is a subject stays a character."""
-    marks, numbers = iter(draft.marks), iter(draft.lines)
-    parts: list[str] = []
-    places: list[tuple[Mark, int]] = []
-    lines = [(0, line)]
-    length = 0
-    for stretch in re.split(f"({_SLOT}{_NAMED}|[{_SLOT}{_NAMED}{_LINE}])", text):
-        if stretch == _LINE:
-            lines.append((length, next(numbers)))
-        elif stretch == _SLOT:
-            places.append((next(marks), length))
-        elif stretch in (_NAMED, _SLOT + _NAMED):
-            places.append((next(marks), length + 1))
-            stretch = stretch[:-1]  # noqa: PLW2901 - what of it is text
-            parts.append(stretch)
-            length += len(stretch)
-        else:
-            parts.append(stretch)
-            length += len(stretch)
-    return "".join(parts), places, lines
-
-
-# Sentences that state something that a source could refute: a number, a date, a name.
-
-_DIGIT = re.compile(r"[0-9]")
-_WORD = re.compile(r"[^\W\d_][\w'\u2019-]*")
-_BEGINS_ANEW = frozenset(':"\u201c\u201e\u2018«(;')
-_NO_NAMES = frozenset("I I'm I've I'd I'll I\u2019m I\u2019ve I\u2019d I\u2019ll".split())
-_FEWEST_WORDS = 3
-
-
-def states_fact(sentence: str) -> bool:
-    """Return whether a sentence holds a number, or a capitalised word that is not its first; questions state nothing.
-
-    Args:
-        sentence: as plain text.
-    """
-    if sentence.rstrip(CLOSERS + " ").endswith(("?", ":", "\uff1f")):
-        return False
-    words = list(_WORD.finditer(sentence))
-    if len(words) < _FEWEST_WORDS:
-        return False
-    if _DIGIT.search(sentence):
-        return True
-    return any(
-        word[0][0].isupper() and word[0] not in _NO_NAMES and sentence[: word.start()].rstrip()[-1:] not in _BEGINS_ANEW
-        for word in words[1:]
-    )
-
-
-MAX_CHARACTERS = 20_000_000
-"""Longest report; nobody writes or reads a longer one."""
-
-
-def read_report(text: str) -> CitedReport:
-    """Return every citation of a report with the sentence that it is for.
-
-    Args:
-        text: Markdown, up to 20 million characters.
+def blocks_of(text: str) -> MarkdownText:
+    """Return the text of a Markdown report, as blocks.
 
     Raises:
-        InputError: the text is longer.
         DependencyError: the Markdown parser is not installed.
     """
-    if len(text) > MAX_CHARACTERS:
-        raise InputError(f"the report has {len(text):,} characters, and at most {MAX_CHARACTERS:,} are read; audit it in parts")
-    references = references_of(blocks_of(text))
-    title, sentences = _sentences(references, MarkReader(lambda name: references.find(name) is not None))
-    names = [name for sentence in sentences for mark in sentence.marks for name in mark.names]
-    has_numbers = any(name.isdecimal() and references.find(name) for name in names)
-    cites_authors = any(author_and_year(name) for name in names)
-    if cites_authors or (not has_numbers and any(key.isdecimal() for key in references.listed)):
-        # the references of a report decide what counts as a citation in it
-        reader = MarkReader(
-            lambda name: references.find(name) is not None, round_numbers=not has_numbers, authors=cites_authors
-        )
-        title, sentences = _sentences(references, reader)
-    citations: list[Citation] = []
-    missing: list[Citation] = []
-    cited: set[Reference] = set()
-    addresses: set[str] = set()
-    for sentence in sentences:
-        for mark in sentence.marks:
-            for name, url, named, entry in _cited(mark, references):
-                if entry is not None:
-                    cited.add(entry)
-                one = Citation(len(citations) + 1, name, sentence.text, url, named, mark.line, sentence.quoted)
-                citations.append(one)
-                addresses.add(url)
-                if name and entry is None and not url:
-                    missing.append(one)
-    return CitedReport(
-        title,
-        citations,
-        [UncitedSentence(one.text, one.line) for one in sentences if one.states and not one.marks and states_fact(one.text)],
-        missing,
-        [one for one in references.entries() if one not in cited and (one.mark or one.url not in addresses)],
-        references.duplicates,
-    )
+    tokens = markdown_parser().parse(_unwrapped(text.translate(_INVISIBLE)), {})
+    definitions = [
+        Definition(token.meta["label"], web_address(token.meta["url"]), token.meta["title"], token.map[0] + 1)
+        for token in tokens
+        if token.type == "definition" and token.map
+    ]
+    return MarkdownText(list(_blocks(tokens)), definitions)
 
 
-def _sentences(references: References, reader: MarkReader) -> tuple[str, list[MarkedSentence]]:
-    """Return the first heading and all sentences; marks alone in a paragraph belong to the sentence before it."""
-    title = ""
-    found: list[MarkedSentence] = []
-    last: MarkedSentence | None = None
-    for block in references.prose:
-        sentences = marked_sentences(block, reader)
-        if block.kind == "heading":
-            last = None
-            text = " ".join(one.text for one in sentences).strip()
-            title = title or text
-            marks = [mark for one in sentences for mark in one.marks]
-            found += [MarkedSentence(text, block.line, marks, states=False)] if marks else []
-            continue
-        for one in sentences:
-            if not one.text and last is not None:
-                last.marks += one.marks
+def _unwrapped(text: str) -> str:
+    """Return a report without the code fence around all of it; its lines keep their numbers."""
+    opened, end = _WRAPPED.match(text), len(text.rstrip())
+    if opened is None or text[text.rfind("\n", 0, end) + 1 : end].strip() != opened[1]:
+        return text
+    begin = text.rfind("\n", 0, end)
+    return "\n" * text.count("\n", 0, opened.end()) + text[opened.end() : max(begin, opened.end())]
+
+
+def _blocks(tokens: Sequence[Token]) -> Iterator[TextBlock]:
+    walk = _Walk()
+    for token in tokens:
+        if token.type == "inline":
+            yield from walk.text(token)
+        else:
+            yield from walk.mark(token)
+
+
+class _Walk:
+    """Position of the tokens in a report's structure."""
+
+    def __init__(self) -> None:
+        self._line, self._level, self._depth = 1, 0, 0
+        self._note: str | None = None
+        self._item = ""
+        self._cells: list[list[Piece]] | None = None
+        self._heads: list[str] = []
+        self._quotes = 0
+        self._is_labelled: bool | None = None
+
+    def mark(self, token: Token) -> Iterator[TextBlock]:
+        """Handle a token that begins or ends a block."""
+        if token.map:
+            self._line = token.map[0] + 1
+        match token.type:
+            case "heading_open" | "heading_close":
+                self._level = int(token.tag[1:]) if token.nesting > 0 else 0
+            case "footnote_reference_open":
+                self._note = str(token.meta["label"])
+                # notes without text count too
+                yield TextBlock("note", self._line, [[]], name=self._note)
+            case "footnote_reference_close":
+                self._note = None
+            case "list_item_open" | "list_item_close":
+                self._depth += token.nesting
+                self._item = (token.info or "-") if token.nesting > 0 else ""
+            case "blockquote_open" | "blockquote_close":
+                self._quotes += token.nesting
+                self._is_labelled = self._is_labelled if self._quotes else None
+            case "thead_open":
+                self._heads = []
+            case "tr_open":
+                self._cells = []
+            case "tr_close":
+                yield from self._row()
+
+    def _row(self) -> Iterator[TextBlock]:
+        cells, self._cells = self._cells or [], None
+        if self._heads:
+            yield TextBlock("row", self._line, cells, heads=self._heads)
+        else:
+            self._heads = ["".join(piece.text for piece in cell).strip() or " " for cell in cells]
+
+    def text(self, token: Token) -> Iterator[TextBlock]:
+        """Handle the text of a block."""
+        if token.map:
+            self._line = token.map[0] + 1
+        pieces = _Pieces(self._line).read(token.children or [])
+        if self._quotes and self._is_labelled is None:
+            starts = [child.type for child in token.children or [] if child.type != "text" or child.content]
+            self._is_labelled = token.content.startswith("[!") or starts[:1] == ["strong_open"]
+        quoted = self._quotes > 0 and not self._is_labelled
+        if self._cells is not None:
+            self._cells.append(pieces)
+        elif self._level:
+            yield TextBlock("heading", self._line, [pieces], level=self._level)
+        elif self._note is not None:
+            yield TextBlock("note", self._line, [pieces], name=self._note)
+        elif self._depth:
+            yield TextBlock("item", self._line, [pieces], level=self._depth, name=self._item, quoted=quoted)
+            self._item = ""
+        else:
+            yield TextBlock("paragraph", self._line, [pieces], quoted=quoted)
+
+
+class _Pieces:
+    """Makes pieces of the tokens within a block; text inside a link or raised text is kept until that ends."""
+
+    def __init__(self, line: int) -> None:
+        self._line = line
+        self._pieces: list[Piece] = []
+        self._within: list[str] | None = None
+        self._link: Token | str | None = None
+        self._hidden = ""
+
+    def read(self, tokens: Sequence[Token]) -> list[Piece]:
+        """Return the pieces of a block."""
+        for token in tokens:
+            if self._hidden:
+                ended = token.type == "html_inline" and token.content.lower().startswith(f"</{self._hidden}")
+                self._hidden = "" if ended else self._hidden
+            elif token.type == "html_inline":
+                self._html(token.content)
             else:
-                found.append(one)
-                last = one
-    return title, found
+                self._take(token)
+            self._line += 1 if token.type in ("softbreak", "hardbreak") else token.content.count("\n")
+        self._end_link()
+        self._end_raised()
+        return list(_joined(self._pieces))
+
+    def _take(self, token: Token) -> None:
+        match token.type:
+            case "link_open":
+                self._end_raised()
+                self._link, self._within = token, []
+            case "link_close":
+                self._end_link()
+            case "softbreak" | "hardbreak":
+                self._break(self._line + 1)
+            case "footnote_ref":
+                self._pieces.append(Piece("note", str(token.meta["label"]), self._line))
+            case "bare_link":
+                self._pieces.append(Piece("link", "", self._line, url=token.content))
+            case "text" | "code_inline" if token.content and self._within is not None:
+                self._within.append(token.content)
+            case "text" | "code_inline" if token.content:
+                self._pieces.append(Piece("text" if token.type == "text" else "code", token.content, self._line))
+
+    def _break(self, line: int) -> None:
+        if self._within is not None:
+            self._within.append(" ")
+        # a line is counted where it begins, also within a link
+        self._pieces.append(Piece("break", " ", line))
+
+    def _html(self, tag: str) -> None:
+        if _LINE_BREAK.match(tag):
+            self._break(self._line)
+        elif (anchor := _ANCHOR.match(tag)) and self._link is None:
+            self._end_raised()
+            self._link, self._within = unescape(anchor[1]), []
+        elif _ANCHOR_CLOSE.match(tag) and isinstance(self._link, str):
+            self._end_link()
+        elif _SUP_OPEN.match(tag) and self._link is None:
+            self._end_raised()
+            self._within = []
+        elif _SUP_CLOSE.match(tag):
+            self._end_raised()
+        elif quote := _QUOTE_TAG.match(tag):  # as a browser shows it
+            mark = "\u201d" if quote[1] else "\u201c"
+            if self._within is not None:
+                self._within.append(mark)
+            else:
+                self._pieces.append(Piece("text", mark, self._line))
+        elif found := _HIDDEN.match(tag):
+            self._hidden = found[1].lower()
+
+    def _end_link(self) -> None:
+        if self._link is not None:
+            self._pieces.append(_link(self._link, "".join(self._within or []), self._line))
+            self._link = self._within = None
+
+    def _end_raised(self) -> None:
+        if self._within is not None and self._link is None:
+            self._pieces.append(Piece("raised", "".join(self._within), self._line))
+            self._within = None
 
 
-def _cited(mark: Mark, references: References) -> Iterator[tuple[str, str, str, Reference | None]]:
-    """Yield each citation of a mark: its name, the URL and title of what it cites, and its entry."""
-    for name in mark.names:
-        entry = references.find(name, mark.note)
-        shown = (entry.mark if entry is not None else "") or name
-        title = mark.title or (entry.title if entry is not None else "") or mark.text
-        yield shown, mark.url or (entry.url if entry is not None else ""), title, entry
-    if not mark.names:
-        yield "", mark.url, mark.title or mark.text, None
+def _link(opened: Token | str, text: str, line: int) -> Piece:
+    url = opened if isinstance(opened, str) else str(opened.attrGet("href") or "")
+    named = "" if text in (url, url.removeprefix("mailto:")) else text
+    if isinstance(opened, str):
+        return Piece("link", named, line, web_address(url))
+    return Piece("link", named, line, web_address(url), str(opened.meta.get("label", "")), str(opened.attrGet("title") or ""))
+
+
+def _joined(pieces: Sequence[Piece]) -> Iterator[Piece]:
+    """Yield pieces, with text joined that the parser split at a sign of emphasis."""
+    for (kind, line), alike in groupby(pieces, key=lambda piece: (piece.kind, piece.line)):
+        if kind == "text":
+            yield from _linked(Piece("text", "".join(piece.text for piece in alike), line))
+        else:
+            yield from alike
+
+
+def _linked(piece: Piece) -> Iterator[Piece]:
+    """Yield a text with the names of pages in it as links."""
+    begin = 0
+    for found in _UNMARKED.finditer(piece.text):
+        url = _named_page(found)
+        kept = found.end() if found["arxiv"] or found["pubmed"] else found.end() - len(found[0]) + len(trimmed(found[0]))
+        if found.start() > begin:
+            yield replace(piece, text=piece.text[begin : found.start()])
+        yield Piece("link", "", piece.line, url)
+        begin = kept
+    if begin < len(piece.text):
+        yield replace(piece, text=piece.text[begin:])

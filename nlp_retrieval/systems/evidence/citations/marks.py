@@ -155,11 +155,7 @@ class MarkReader:
         self._left = _MOST_FROM_RANGES
 
     def find(self, text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
-        """Yield the begin and end of each mark, and the names in it.
-
-        Args:
-            text: with single spaces.
-        """
+        """Yield the begin and end of each mark in a text with single spaces, and the names in it."""
         text = text.translate(_NARROW)
         place, refused = 0, -1
         while (match := _CANDIDATE.search(text, place)) is not None:
@@ -196,12 +192,7 @@ class MarkReader:
         return self._listed(content) or self._numbers(content, sure=kind == "lens") or self._author(content)
 
     def raised(self, text: str, before: str) -> tuple[str, ...]:
-        """Return the names in raised text; none if it is more likely an exponent.
-
-        Args:
-            text: that is raised.
-            before: the end of the text before it.
-        """
+        """Return the names in raised text; none if it is more likely an exponent of the text before it."""
         text = re.sub(r"[,;]{2,}", ",", text.strip("[] "))
         if not _ONLY_NUMBERS.fullmatch(text) or not _MAY_BE_RAISED_AFTER.search(before):
             return ()
@@ -213,11 +204,7 @@ class MarkReader:
         return names if names and _SURELY_RAISED_AFTER.search(before) else ()
 
     def labels(self, text: str) -> tuple[str, ...]:
-        """Return the names in the mark of a footnote: one that has an entry, or several.
-
-        Args:
-            text: of the mark, without its brackets.
-        """
+        """Return the names in the mark of a footnote: one that has an entry, or several."""
         names = self._numbers(text.replace("^", "")) if not self._known(text) else ()
         return names or (text,)
 

@@ -7,11 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from nlp_retrieval.systems.evidence.citations.blocks import MarkdownText, Piece, TextBlock
-from nlp_retrieval.systems.evidence.citations.citation import Reference
+from nlp_retrieval.systems.evidence.citations.markdown import MarkdownText, Piece, TextBlock
 from nlp_retrieval.systems.evidence.citations.marks import SOURCE_WORDS, author_and_year, key_of, numbers_of
-
-__all__ = ["References", "references_of"]
 
 _LIST_NAMES = frozenset(
     """references reference refs sources source bibliography bibliographies citations citation cited footnotes endnotes
@@ -94,6 +91,23 @@ _AROUND = " \t.,:;|\"'\u2010\u2011\u2012\u2013\u2014-\u201c\u201d*"
 _EMPTY = re.compile(r"[(\[<]\s*[)\]>]")
 
 
+@dataclass(frozen=True)
+class Reference:
+    """An entry of the list of references, or a footnote.
+
+    Args:
+        mark: as written.
+        title: the text of the entry without the URL.
+        url: may be empty.
+        line: of the report, from 1.
+    """
+
+    mark: str
+    title: str
+    url: str
+    line: int
+
+
 @dataclass
 class References:
     """The entries of a report.
@@ -116,12 +130,7 @@ class References:
     _by_year: dict[str, list[Reference]] | None = field(default=None, init=False, repr=False)
 
     def find(self, name: str, note: bool = False) -> Reference | None:
-        """Return the entry that a mark names, preferably of its own kind, and with a URL.
-
-        Args:
-            name: as written; authors with a year name the only entry that begins with the first of them and has the year.
-            note: whether the mark is a footnote's.
-        """
+        """Return the entry that a mark names, preferably of its own kind, and with a URL."""
         kinds = (self.notes, self.listed, self.defined) if note else (self.listed, self.defined, self.notes)
         found = [kind[key] for kind in kinds if (key := key_of(name)) in kind]
         if not found and (work := author_and_year(name)) is not None:
@@ -156,11 +165,7 @@ class References:
 
 
 def references_of(report: MarkdownText) -> References:
-    """Return the entries of a report, and its other blocks.
-
-    Args:
-        report: as it was parsed.
-    """
+    """Return the entries of a report, and its other blocks."""
     found = References()
     for one in report.definitions:
         found.add(found.defined, Reference(one.label, _title([one.title]), one.url, one.line))

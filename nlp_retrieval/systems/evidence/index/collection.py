@@ -14,8 +14,8 @@ from pathlib import Path
 from nlp_retrieval.core import remove_output, write_output
 from nlp_retrieval.errors import InputError, SourceError
 from nlp_retrieval.loaders import JsonObject, as_id, as_text, make_query, metadata_of, read_json_lines
-from nlp_retrieval.systems.evidence.index.archive import SourceArchive
-from nlp_retrieval.systems.evidence.index.records import EvidencePassage
+from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
+from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.text import located
 
 __all__ = ["ExportedCollection", "export_collection"]
@@ -36,7 +36,7 @@ class ExportedCollection:
     claims: int
 
 
-def export_collection(sources: SourceArchive, folder: str | Path, judged: str | Path | None = None) -> ExportedCollection:
+def export_collection(sources: EvidenceIndex, folder: str | Path, judged: str | Path | None = None) -> ExportedCollection:
     """Write the searchable passages of a project, and judged claims, into a folder for a benchmark.
 
     Args:
@@ -65,7 +65,7 @@ def export_collection(sources: SourceArchive, folder: str | Path, judged: str | 
     return ExportedCollection(len(corpus), len(queries))
 
 
-def _passages(sources: SourceArchive) -> dict[str, EvidencePassage]:
+def _passages(sources: EvidenceIndex) -> dict[str, EvidencePassage]:
     """Return all passages by id; those of a text with several URLs once, under the first."""
     keys = dict.fromkeys(source.key for source in sources.sources())
     return {_id(passage.key, number): passage for key in keys for number, passage in enumerate(sources.passages(key))}
@@ -81,7 +81,7 @@ def _row(item_id: str, passage: EvidencePassage) -> dict[str, object]:
     return {"_id": item_id, **titled, "text": passage.content, "metadata": {key: one for key, one in about.items() if one}}
 
 
-def _judged(sources: SourceArchive, path: Path) -> tuple[list[dict[str, object]], list[tuple[str, str]]]:
+def _judged(sources: EvidenceIndex, path: Path) -> tuple[list[dict[str, object]], list[tuple[str, str]]]:
     """Return queries, and pairs of query and gold passage, each once and in the order of the file."""
     queries: dict[str, dict[str, object]] = {}
     gold: dict[tuple[str, str], None] = {}
@@ -108,7 +108,7 @@ def _text(place: str, row: JsonObject, field: str) -> str:
     return text
 
 
-def _gold(sources: SourceArchive, place: str, url: str, row: JsonObject) -> Iterable[str]:
+def _gold(sources: EvidenceIndex, place: str, url: str, row: JsonObject) -> Iterable[str]:
     try:
         source = sources.source(url)
     except InputError as error:

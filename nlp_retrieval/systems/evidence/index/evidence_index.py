@@ -7,34 +7,91 @@ from the stored sources; the searched index is derived from them and only select
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Self
 
 from filelock import FileLock, Timeout
 
 from nlp_retrieval import RetrievalResult, Searcher
 from nlp_retrieval.core import BaseSearcher, Where, add_note, check_k, check_queries, explained_writes, join_title, parse_filter
-from nlp_retrieval.errors import ConfigurationError, IndexLockedError, InputError
-from nlp_retrieval.systems.evidence.index.archive import GRAPH_FOLDER, SourceArchive, passage_of
-from nlp_retrieval.systems.evidence.index.counters import QueryCounters, relevance_of
-from nlp_retrieval.systems.evidence.index.grades import at_least
-from nlp_retrieval.systems.evidence.index.incoming import checked_document, checked_source, read_source
-from nlp_retrieval.systems.evidence.index.metadata import (
+from nlp_retrieval.errors import ConfigurationError, IndexLockedError, InputError, QueryError
+from nlp_retrieval.systems.evidence.grades import QualityRules, at_least
+from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
+from nlp_retrieval.systems.evidence.index.searchable import SearchablePassages, place_of
+from nlp_retrieval.systems.evidence.index.statistics import (
     IndexMetadata,
     IndexStatistics,
+    QueryCounters,
     bytes_on_disk,
+    is_held,
     metadata_of,
+    relevance_of,
     statistics_of,
     write_metadata,
 )
-from nlp_retrieval.systems.evidence.index.records import EvidencePassage
-from nlp_retrieval.systems.evidence.index.searchable import place_of
-from nlp_retrieval.systems.evidence.index.store import StoredText, StoredVersion
+from nlp_retrieval.systems.evidence.index.store import (
+    EvidenceStore,
+    StoredText,
+    StoredVersion,
+    checked_document,
+    checked_source,
+    moment_of,
+    read_source,
+)
 from nlp_retrieval.systems.evidence.index.urls import anchor_of, canonical_url
 from nlp_retrieval.systems.evidence.reading.document import SourceDocument
-from nlp_retrieval.systems.evidence.reading.quality import QualityRules
 
-__all__ = ["EvidenceIndex"]
+
+@dataclass(frozen=True)
+class SourceVersion:
+    """One text under one URL.
+
+    Args:
+        key: of the text: the first 12 characters or more of its SHA-256.
+        url: as it was added.
+        title: of the page.
+        quality: its grade, "A" (best) to "E".
+        fetch_date: when it was fetched, ISO 8601; empty if unknown.
+        passage_count: number of passages of the text.
+        searchable: whether the searched index holds it.
+    """
+
+    key: str
+    url: str
+    title: str
+    quality: str
+    fetch_date: str
+    passage_count: int
+    searchable: bool
+
+
+GRAPH_FOLDER = "10_graph"
+"""Folder of a project's sources and their index."""
+
+
+def passage_of(
+    source: StoredVersion, content: str, start: int, end: int, score: float = 0.0, signals: Mapping[str, float] | None = None
+) -> EvidencePassage:
+    """Return a passage of a stored text in the form that users see."""
+    return EvidencePassage(
+        content=content[start:end],
+        url=source.url,
+        title=source.title,
+        quality=source.quality,
+        fetch_date=source.fetch_date,
+        score=score,
+        key=source.key,
+        start=start,
+        end=end,
+        signals=dict(signals or {}),
+    )
+
+
+def _unknown(key: object) -> QueryError:
+    return QueryError(f"no text of this project has the key {str(key)[:80]!r}; sources() lists them")
+
 
 # Filters by URL: a text is found by each of its URLs, although the searched index holds only the first.
 
@@ -42,12 +99,7 @@ _KEYS = ("url", "metadata.url")
 
 
 def by_source(where: Where, texts_at: Callable[[Sequence[str]], list[str]]) -> Where:
-    """Return a filter with the URLs that it names replaced by the texts under them.
-
-    Args:
-        where: a checked filter. The conditions ``eq`` and ``in`` on ``url`` are replaced; the others stay.
-        texts_at: returns the SHA-256 of the newest texts under some URLs in canonical form.
-    """
+    """Return a filter with the URLs that it names replaced by the texts under them."""
     replaced: dict[str, Any] = {}
     sources: list[Where] = []
     for key, value in where.items():
@@ -87,7 +139,7 @@ _FOR_CLAIMS = 5
 _BUILD_WAIT = 600.0
 
 
-class EvidenceIndex(SourceArchive):
+class EvidenceIndex:
     """The sources of one research project, and the passages in them.
 
     Several processes may add, build and search at once. Reading a project that does not exist creates nothing.
@@ -95,13 +147,13 @@ class EvidenceIndex(SourceArchive):
     Args:
         project_path: folder of the project; sources are kept in ``10_graph`` below it.
         searcher: finds passages; by default BM25 and a dense retriever, fused, which needs the extra ``dense``. Pass
-            ``Searcher([Bm25sRetriever()])`` to do without. Always open a project with the same one: ``build_index`` rebuilds
+            ``Searcher([Bm25Retriever()])`` to do without. Always open a project with the same one: ``build_index`` rebuilds
             an index of another searcher. The name or folder of a ColBERT model means late interaction with it, as
             in :meth:`colbert`.
         index_name: folder of the searcher's index, below ``10_graph``; by default ``index``, and ``colbert_index`` for the
             name of a model.
         rules: of the grades of sources that are added without one, as
-            :func:`~nlp_retrieval.systems.evidence.reading.quality.assess_source_quality` takes them; by default the built-in
+            :func:`~nlp_retrieval.systems.evidence.grades.assess_source_quality` takes them; by default the built-in
             ones.
 
     Raises:
@@ -117,7 +169,13 @@ class EvidenceIndex(SourceArchive):
     ) -> None:
         if isinstance(searcher, str):
             index_name = "colbert_index" if index_name is None else index_name
-        super().__init__(project_path, _searcher(searcher), "index" if index_name is None else index_name)
+        chosen, name = _searcher(searcher), "index" if index_name is None else index_name
+        if not name or name.startswith(".") or Path(name).name != name:
+            raise InputError(f"index_name={name!r} is not the name of a folder")
+        self.project_path = Path(project_path).expanduser().absolute()
+        self.index_path = self.project_path / GRAPH_FOLDER / name
+        self._store = EvidenceStore(self.project_path / GRAPH_FOLDER / "evidence.sqlite3")
+        self._passages = SearchablePassages(self.index_path, chosen)
         self.rules = QualityRules.read(rules) if isinstance(rules, str | Path) else rules
         self.metadata_path = self.project_path / GRAPH_FOLDER / METADATA_FILE
         self._counters = QueryCounters(self._store.database)
@@ -328,6 +386,134 @@ class EvidenceIndex(SourceArchive):
             n_bytes=bytes_on_disk(*database, self.index_path),
         )
 
+    @property
+    def engines(self) -> list[str]:
+        """Return the labels of the searcher's retrievers."""
+        return self._passages.engines
+
+    def was_deleted(self, url: str) -> bool:
+        """Return whether there was a source under this URL that was deleted."""
+        return self._store.was_deleted(canonical_url(url)) or self._store.was_deleted(canonical_url(url) + anchor_of(url))
+
+    @property
+    def has_deleted(self) -> bool:
+        """Return whether there is a URL whose source was deleted."""
+        return self._store.any_deleted()
+
+    def source(self, url: str, date: str | None = None) -> SourceVersion | None:
+        """Return the source under a URL.
+
+        Args:
+            url: in any of its forms.
+            date: of a citation, ISO 8601: return the version that was the newest then; by default the newest of all.
+
+        Returns:
+            The version; None if there is none, or none had been fetched by that date.
+        """
+        return next(reversed(self.versions(url, date)), None)
+
+    def versions(self, url: str, until: str | None = None) -> list[SourceVersion]:
+        """Return all versions of the source under a URL, oldest first.
+
+        Args:
+            url: in any of its forms.
+            until: omit those that were fetched after this date, ISO 8601.
+        """
+        limit = None if until is None else moment_of(until, last=True)
+        stored = self._store.versions(self._place(url))
+        return self._described([version for version in stored if limit is None or version.moment <= limit])
+
+    def sources(self) -> list[SourceVersion]:
+        """Return the newest version of every URL, in the order of adding."""
+        return self._described([version for version in self._store.all_versions() if version.newest])
+
+    def urls(self, key: str) -> list[str]:
+        """Return the canonical forms of all URLs under which a text was added, even if it was replaced there later.
+
+        Args:
+            key: of a result or a source, or the whole SHA-256.
+
+        Returns:
+            The URLs in the order of adding; empty if there is no such text.
+        """
+        sha256 = self._store.sha256_of(key)
+        text = None if sha256 is None else self._store.texts([sha256]).get(sha256)
+        return [] if text is None else list(text.urls)
+
+    def text(self, key: str) -> str:
+        """Return a stored text.
+
+        Args:
+            key: of a result or a source, or the whole SHA-256.
+
+        Raises:
+            QueryError: there is no such text.
+            IndexDamagedError: it does not match its SHA-256.
+        """
+        content = self._store.content(self._sha256(key))
+        if content is None:
+            raise _unknown(key)
+        return content
+
+    def passages(self, key: str) -> list[EvidencePassage]:
+        """Return all passages of a stored text, in order.
+
+        Args:
+            key: of a result or a source, or the whole SHA-256.
+
+        Raises:
+            QueryError: there is no such text.
+        """
+        sha256 = self._sha256(key)
+        content, text = self.text(sha256), self._store.texts([sha256]).get(sha256)
+        if text is None:
+            raise _unknown(key)
+        spans = self._store.spans(sha256).get(sha256, [])
+        return [passage_of(text.shown, content, start, end) for start, end in spans]
+
+    def close(self) -> None:
+        """Close the file of the sources; it is reopened when needed."""
+        self._store.database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _described(self, versions: list[StoredVersion]) -> list[SourceVersion]:
+        held, texts = self._passages.held(), self._store.texts(version.sha256 for version in versions)
+        return [
+            SourceVersion(
+                key=version.key,
+                url=version.url,
+                title=version.title,
+                quality=version.quality,
+                fetch_date=version.fetch_date,
+                passage_count=version.passage_count,
+                searchable=version.sha256 in texts and is_held(texts[version.sha256], held),
+            )
+            for version in versions
+        ]
+
+    def doubtful(self, key: str) -> list[tuple[int, int]]:
+        """Return the spans of a stored text that readers of its page may not see.
+
+        Args:
+            key: of a result or a source, or the whole SHA-256.
+        """
+        return self._store.doubtful(self._sha256(key))
+
+    def _place(self, url: str) -> str:
+        """Return the URL under which the text of this URL is stored."""
+        return self._store.at_place(canonical_url(url), anchor_of(url))
+
+    def _sha256(self, key: str) -> str:
+        sha256 = self._store.sha256_of(key) if isinstance(key, str) else None
+        if sha256 is None:
+            raise _unknown(key)
+        return sha256
+
     def _found(
         self,
         query: str,
@@ -374,6 +560,6 @@ def _searcher(given: object) -> BaseSearcher:
 
 
 def _default_searcher() -> BaseSearcher:
-    from nlp_retrieval import Bm25sRetriever, FaissRetriever
+    from nlp_retrieval import Bm25Retriever, FaissRetriever
 
-    return Searcher([Bm25sRetriever(), FaissRetriever()])
+    return Searcher([Bm25Retriever(), FaissRetriever()])

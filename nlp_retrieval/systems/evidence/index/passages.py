@@ -9,13 +9,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from nlp_retrieval.core import find_lone_surrogate, lone_surrogate_message, normalize
 from nlp_retrieval.errors import ItemError
 from nlp_retrieval.text import sentence_spans
-
-__all__ = ["MAX_CHARACTERS", "OVERLAP", "SIZE", "normal_text", "passage_spans"]
 
 SIZE = 500
 """The most characters of a passage."""
@@ -35,6 +34,35 @@ _BLANK_LINES = re.compile(r"\n{3,}")
 _LIST_MARK = re.compile(r"[ \t]*(?:[-*+•–#|>]|\(?\w{1,3}[.)])\s")  # noqa: RUF001
 
 
+@dataclass(frozen=True)
+class EvidencePassage:
+    """A passage of a source.
+
+    Args:
+        content: its text, exactly as in the source's stored text.
+        url: of the source, as it was added.
+        title: of the source.
+        quality: the source's grade, "A" (best) to "E".
+        fetch_date: when the source was fetched, ISO 8601; empty if unknown.
+        score: higher is better; comparable within one list of results only. 0 without a search.
+        key: of the source's text: the first 12 characters or more of its SHA-256.
+        start: of the passage in the stored text, in characters.
+        end: of the passage in the stored text.
+        signals: that the score comes from.
+    """
+
+    content: str
+    url: str
+    title: str
+    quality: str
+    fetch_date: str
+    score: float
+    key: str
+    start: int
+    end: int
+    signals: dict[str, float] = field(default_factory=dict)
+
+
 class _Unit(NamedTuple):
     """A sentence, or a piece of one that is longer than a passage; ``closes`` if a paragraph ends with it."""
 
@@ -49,9 +77,6 @@ def normal_text(content: str) -> str:
 
     In this order: Unicode's NFC; ``\r\n`` and ``\r`` become ``\n``; NUL becomes U+FFFD; white space at the end of each line is
     dropped, and so are white space and byte order marks at the beginning; two blank lines or more become one.
-
-    Args:
-        content: of the source.
 
     Raises:
         ItemError: it is not a string, has no visible text, holds a lone surrogate, or is longer than 200 million characters.

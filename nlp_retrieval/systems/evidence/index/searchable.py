@@ -126,11 +126,7 @@ class SearchablePassages:
             depth *= 4
 
     def note_filter(self, where: Where) -> None:
-        """Add a note if no passage matches a user's filter, or it excludes values by their type.
-
-        Args:
-            where: as in :meth:`find`.
-        """
+        """Add a note if no passage matches a user's filter, or it excludes values by their type."""
         searcher = self.current()
         if searcher is not None and (note := searcher.opened.items.filter_note(where)) is not None:
             add_note(note, stacklevel=4)
@@ -139,9 +135,6 @@ class SearchablePassages:
         """Make the index hold the passages of all live texts, and no others.
 
         To be called by one process at a time.
-
-        Args:
-            store: the sources.
         """
         for left in self.folder.parent.glob(f"{_GONE}*"):
             shutil.rmtree(left, ignore_errors=True)

@@ -9,19 +9,151 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
-from nlp_retrieval.errors import IndexDamagedError
+from nlp_retrieval.core import find_lone_surrogate, lone_surrogate_message, normalize
+from nlp_retrieval.errors import IndexDamagedError, InputError, ItemError, nearest
+from nlp_retrieval.systems.evidence.grades import GRADES, QualityRules, assess_source_quality, check_grade
 from nlp_retrieval.systems.evidence.index.database import EvidenceDatabase, Row
-from nlp_retrieval.systems.evidence.index.dates import after, moment_of, now
-from nlp_retrieval.systems.evidence.index.grades import GRADES
-from nlp_retrieval.systems.evidence.index.passages import passage_spans
-from nlp_retrieval.systems.evidence.index.urls import anchor_of
+from nlp_retrieval.systems.evidence.index.passages import normal_text, passage_spans
+from nlp_retrieval.systems.evidence.index.urls import anchor_of, canonical_url
+from nlp_retrieval.systems.evidence.reading.document import SourceDocument
 
-__all__ = ["EvidenceStore", "NewSource", "StoredText", "StoredVersion"]
+# Dates of fetching: parsing them, and the moments by which versions are ordered.
+
+
+def moment_of(text: str, *, last: bool = False) -> str:
+    """Return the moment of an ISO 8601 date or time, in UTC, as text that sorts by time.
+
+    Args:
+        text: "2026-01-19", "2026-01-19T14:30:00Z"; without an offset it is UTC.
+        last: for a date without a time, return the end of that day, else its beginning.
+
+    Raises:
+        InputError: it is not such a date.
+    """
+    if not isinstance(text, str):
+        raise InputError(f"a date is a string in ISO 8601 such as 2026-01-19, not {type(text).__name__}")
+    try:
+        moment = datetime.fromisoformat(text)
+        moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+        if last and _is_date(text):
+            moment += timedelta(days=1, microseconds=-1)
+    except (ValueError, OverflowError):
+        raise InputError(f"{text[:60]!r} is not a date in ISO 8601; write 2026-01-19 or 2026-01-19T14:30:00Z") from None
+    return _written(moment)
+
+
+def now() -> str:
+    """Return the present moment, in the form of :func:`moment_of`."""
+    return _written(datetime.now(UTC))
+
+
+def after(moment: str) -> str:
+    """Return the moment after a moment in the form of :func:`moment_of`, or the same if there is none."""
+    try:
+        return _written(datetime.fromisoformat(moment) + timedelta(microseconds=1))
+    except (ValueError, OverflowError):
+        return moment
+
+
+def _is_date(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _written(moment: datetime) -> str:
+    return moment.isoformat(timespec="microseconds")
+
+
+# Checks of new sources before anything is stored.
+
+FIELDS = ("content", "url", "title", "source_quality", "fetch_date")
+"""The fields of a document."""
+
+_NEEDED = ("content", "url")
+_LONGEST_TITLE = 500
+_MOST_DOUBTFUL = 1000
+
+
+def checked_source(
+    content: str,
+    url: str,
+    title: str = "",
+    source_quality: str | None = None,
+    fetch_date: str = "",
+    rules: QualityRules | None = None,
+) -> NewSource:
+    """Return a source in the form for storage.
+
+    Raises:
+        InputError: a value cannot be used.
+    """
+    canonical = canonical_url(url)
+    if source_quality is None:
+        grade: str = assess_source_quality(url.strip(), rules)
+    else:
+        grade = check_grade(source_quality, "source_quality")
+    shown = _title(title)
+    given = {name for name, value in (("quality", source_quality), ("title", shown)) if value}
+    moment = "" if fetch_date == "" else moment_of(fetch_date)
+    anchor = anchor_of(url)
+    return NewSource(normal_text(content), canonical, url.strip(), shown, grade, fetch_date, moment, frozenset(given), anchor)
+
+
+def read_source(document: SourceDocument) -> NewSource:
+    """Return a source that was read from a file or a page, in the form for storage.
+
+    Raises:
+        InputError: it cannot be used.
+    """
+    found = checked_source(document.content, document.url, document.title, document.quality, document.fetch_date)
+    moment = found.moment if "fetch_date" in document.given else ""
+    doubtful: list[tuple[int, int]] = []
+    begin = 0
+    for text in document.doubtful[:_MOST_DOUBTFUL]:
+        at = found.text.find(normal_line(text), begin)
+        if at >= 0:
+            begin = at + len(text)
+            doubtful.append((at, begin))
+    return replace(found, given=found.given & document.given, moment=moment, doubtful=tuple(doubtful))
+
+
+def checked_document(document: object, rules: QualityRules | None = None) -> NewSource:
+    """Return a source that is a mapping from :data:`FIELDS` to strings.
+
+    Raises:
+        InputError: it is not a mapping, lacks its content or URL, or has another field.
+    """
+    if not isinstance(document, Mapping):
+        raise ItemError(f'a document is a mapping such as {{"content": ..., "url": ...}}, not {type(document).__name__}')
+    for field in document:
+        if field not in FIELDS:
+            raise ItemError(f"there is no field {str(field)[:40]!r}; {nearest(str(field)[:40], FIELDS)}")
+    if lacking := [field for field in _NEEDED if field not in document]:
+        raise ItemError(f'the field "{lacking[0]}" is missing (found: {", ".join(document) or "none"})')
+    return checked_source(**document, rules=rules)
+
+
+def normal_line(text: str) -> str:
+    """Return a piece of text in the form of a stored text."""
+    return normalize("NFC", text).strip()
+
+
+def _title(title: str) -> str:
+    if not isinstance(title, str):
+        raise InputError(f"a title is a string, not {type(title).__name__}")
+    if (half := find_lone_surrogate(title)) is not None:
+        raise InputError(lone_surrogate_message("the title", half))
+    return " ".join(normalize("NFC", title).replace("\0", " ").split())[:_LONGEST_TITLE].rstrip()
+
 
 _VERSION = (
     "SELECT t.sha256, t.key, t.passage_count, v.canonical, v.url, v.title, v.quality, v.fetch_date, v.id, v.moment, "
@@ -187,11 +319,7 @@ class EvidenceStore:
         return bool(self.database.rows("SELECT 1 FROM deleted LIMIT 1"))
 
     def versions(self, canonical: str) -> list[StoredVersion]:
-        """Return the versions of a URL, oldest first.
-
-        Args:
-            canonical: form of the URL, with its fragment if it names a place in the page.
-        """
+        """Return the versions of a URL, oldest first."""
         found = self.database.rows(f"{_VERSION} WHERE v.canonical = ? ORDER BY v.moment, v.id", (canonical,))
         return _versions(found)
 
@@ -214,11 +342,7 @@ class EvidenceStore:
         return _versions(self.database.rows(f"{_VERSION} ORDER BY v.id"))
 
     def texts(self, sha256s: Iterable[str] | None = None) -> dict[str, StoredText]:
-        """Return texts for results, by their SHA-256.
-
-        Args:
-            sha256s: of the texts; unknown ones are omitted. By default all.
-        """
+        """Return texts for results, by their SHA-256."""
         if sha256s is None:
             return _texts(self.all_versions())
         return _texts(self._among("t.sha256", sha256s))
@@ -243,11 +367,7 @@ class EvidenceStore:
         return content
 
     def spans(self, sha256: str | None = None) -> dict[str, list[tuple[int, int]]]:
-        """Return the spans of the passages by the SHA-256 of their text, in order.
-
-        Args:
-            sha256: of one text; by default of all.
-        """
+        """Return the spans of the passages by the SHA-256 of their text, in order."""
         values = () if sha256 is None else (sha256,)
         of_one = "WHERE t.sha256 = ? " if values else ""
         spans: dict[str, list[tuple[int, int]]] = {}

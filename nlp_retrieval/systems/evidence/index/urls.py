@@ -125,11 +125,7 @@ def _page(parts: SplitResult, url: str) -> str:
 
 
 def anchor_of(url: str) -> str:
-    """Return the fragment of a URL that names a place in a page; empty for none, for a route, and for words to highlight.
-
-    Args:
-        url: one that :func:`canonical_url` takes.
-    """
+    """Return the fragment of a URL that names a place in a page; empty for none, for a route, and for words to highlight."""
     fragment = unquote(urlsplit(url.strip()).fragment).partition(":~:")[0]
     return "" if not fragment or fragment.startswith(_ROUTES) else f"#{quote(fragment, safe=_SAFE_IN_FILES)}"
 

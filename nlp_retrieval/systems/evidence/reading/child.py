@@ -1,43 +1,119 @@
-"""The child process that reads one source of unknown origin: ``python -m nlp_retrieval.systems.evidence.reading.child``.
+"""Reading a source of unknown origin in a child process, ``python -m nlp_retrieval.systems.evidence.reading.child``.
 
-It takes a line of JSON (the kind of the source and its name) and the source's bytes from its input, and writes one JSON object
-to its output: the text, or an error message. It limits itself before it looks at the bytes.
+The child has limits of time, memory and output, and not this process's environment. Its input is a line of JSON (the kind of
+the source and its name) and the source's bytes, its output one JSON object: the text, or an error message. It limits itself
+before it looks at the bytes.
 """
 
 from __future__ import annotations
 
 import json
-import resource
+import os
+import signal
+import subprocess
 import sys
 from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryFile
 
-from nlp_retrieval.errors import SourceError
-from nlp_retrieval.systems.evidence.reading.limits import CHILD_MEMORY, CHILD_SECONDS, LARGEST_TEXT
-from nlp_retrieval.systems.evidence.reading.markup.page import read_html, read_markdown
-from nlp_retrieval.systems.evidence.reading.pdf import read_pdf
-from nlp_retrieval.systems.evidence.reading.read_text import ReadText
+from nlp_retrieval.errors import EngineError, SourceError
+from nlp_retrieval.systems.evidence.reading.document import CHILD_MEMORY, CHILD_SECONDS, LARGEST_TEXT, ReadText
+
+_KEPT = ("LD_LIBRARY_PATH", "PYTHONHOME", "SYSTEMROOT", "TMPDIR")
+"""Environment variables that Python needs. Others may hold keys, which the reader of an untrusted file must not get."""
+
+_KILLED = (-signal.SIGKILL, -signal.SIGXCPU, -signal.SIGXFSZ)
+
+
+def read_in_child(kind: str, data: bytes, where: str, seconds: float = CHILD_SECONDS) -> ReadText:
+    """Read a source in a process of its own.
+
+    Args:
+        kind: "html", "markdown" or "pdf".
+        data: the bytes; those of HTML and Markdown are UTF-8.
+        where: its name, for messages.
+        seconds: limit of time.
+
+    Raises:
+        SourceError: it cannot be read, or exceeds the limit of time or memory.
+        EngineError: the child process failed.
+    """
+    # files instead of pipes: no deadlock, and the system itself stops a reply that grows too long
+    with TemporaryFile() as order, TemporaryFile() as reply, TemporaryFile() as faults:
+        order.write(json.dumps({"kind": kind, "where": where}).encode() + b"\n" + data)
+        order.seek(0)
+        with subprocess.Popen(
+            [sys.executable, "-P", "-m", "nlp_retrieval.systems.evidence.reading.child"],
+            stdin=order,
+            stdout=reply,
+            stderr=faults,
+            env=_environment(),
+            start_new_session=True,
+        ) as child:
+            try:
+                status = child.wait(seconds)
+            except subprocess.TimeoutExpired:
+                raise SourceError(f"{where}: reading it takes longer than {seconds:g} seconds; leave it out") from None
+            finally:
+                child.kill()
+        if status in _KILLED or -status in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS):
+            raise SourceError(
+                f"{where}: reading it was stopped by the system (signal {-status}): it takes more than {seconds:g} seconds "
+                f"or {CHILD_MEMORY >> 20:,} MiB of memory, or is made to end its reader; leave it out"
+            )
+        if status:
+            faults.seek(max(0, faults.seek(0, os.SEEK_END) - 500))
+            said = faults.read().decode("utf-8", "replace").strip().splitlines()[-1:]
+            raise EngineError(f"{where}: the process that reads it failed (status {status}): {' '.join(said)[:200]}")
+        reply.seek(0)
+        return _answer(reply.read(), where)
+
+
+def _environment() -> dict[str, str]:
+    here = str(Path(__file__).parents[4])
+    paths = [here, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    return kept | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def _answer(raw: bytes, where: str) -> ReadText:
+    from pydantic import TypeAdapter, ValidationError
+
+    from nlp_retrieval.core import parse_json
+
+    try:
+        reply = parse_json(raw)
+    except ValueError:
+        reply = None
+    if isinstance(reply, dict) and isinstance(message := reply.get("error"), str):
+        raise SourceError(message)
+    try:
+        return TypeAdapter(ReadText).validate_python(reply)
+    except ValidationError:
+        pass
+    raise EngineError(f"{where}: the process that reads it gave no answer that can be understood")
+
+
+# In the child.
 
 LARGEST_REPLY = 5 * LARGEST_TEXT
 """Bytes: a character has four at most, and few must be escaped; the omitted parts of a page fit in as well."""
 
 
 def read_as(kind: str, data: bytes, where: str) -> ReadText:
-    """Read a source of a kind.
-
-    Args:
-        kind: "html", "markdown" or "pdf".
-        data: the bytes; those of HTML and Markdown are UTF-8.
-        where: its name, for messages.
-
-    Raises:
-        SourceError: it cannot be read.
-    """
+    """Read a source as :func:`read_in_child` describes it, in this process."""
     if kind == "pdf":
+        from nlp_retrieval.systems.evidence.reading.pdf import read_pdf
+
         return read_pdf(data, where)
+    from nlp_retrieval.systems.evidence.reading.page import read_html, read_markdown
+
     return (read_html if kind == "html" else read_markdown)(data.decode(), where)
 
 
 def _limit() -> None:
+    import resource
+
     for what, most in (
         (resource.RLIMIT_AS, CHILD_MEMORY),
         (resource.RLIMIT_CPU, int(CHILD_SECONDS) + 1),

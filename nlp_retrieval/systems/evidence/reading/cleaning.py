@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from nlp_retrieval.systems.evidence.reading.limits import LONGEST_TITLE
-from nlp_retrieval.systems.evidence.reading.removed import Removed
+from nlp_retrieval.systems.evidence.reading.document import LONGEST_TITLE, Removed
 
 __all__ = ["clean_text", "clean_title"]
 
@@ -80,11 +79,7 @@ def clean_text(text: str) -> tuple[str, Removed]:
 
 
 def clean_title(text: str) -> tuple[str, Removed]:
-    """Return a title as one line of at most ``LONGEST_TITLE`` characters, cleaned, and what was removed.
-
-    Args:
-        text: from any source.
-    """
+    """Return a title as one line of at most ``LONGEST_TITLE`` characters, cleaned, and what was removed."""
     # enough of it to fill a title, however much white space it begins with
     cleaned, removed = clean_text(text.lstrip()[: 20 * LONGEST_TITLE])
     title = " ".join(cleaned.split())

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.systems.evidence.reading.cleaning import clean_text, clean_title
-from nlp_retrieval.systems.evidence.reading.limits import LARGEST_TEXT, MOST_PAGES
-from nlp_retrieval.systems.evidence.reading.read_text import ReadText
+from nlp_retrieval.systems.evidence.reading.document import LARGEST_TEXT, MOST_PAGES, ReadText
 
 if TYPE_CHECKING:
     from pypdf import PdfReader
@@ -29,10 +28,6 @@ _SHORT = 0.75
 
 def read_pdf(data: bytes, where: str) -> ReadText:
     """Return the title and the text of a PDF, its pages separated by blank lines.
-
-    Args:
-        data: the file. It may be encrypted with an empty password.
-        where: the file's name, for messages.
 
     Raises:
         SourceError: it is damaged, encrypted, unpacks to far more than is usual, has too many pages, or holds no text.
@@ -99,9 +94,6 @@ def join_lines(text: str) -> str:
 
     A paragraph ends at an empty line, and at a short line that ends a sentence; an item after a bullet keeps its line.
     ``exam-`` and ``ple`` become ``example``; a word that is written with a hyphen and split there loses it.
-
-    Args:
-        text: of a page, a line end for each printed line.
     """
     lines = [" ".join(line.split()) for line in text.splitlines()]
     longest = sorted(map(len, lines))[len(lines) * 9 // 10] if lines else 0

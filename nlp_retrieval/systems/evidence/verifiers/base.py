@@ -10,8 +10,7 @@ from typing import ClassVar
 
 from nlp_retrieval.core import Component, check_queries
 from nlp_retrieval.errors import EngineError, QueryError
-
-__all__ = ["ABSTAINED", "UNREAD", "BaseVerifier", "Judgement"]
+from nlp_retrieval.text import sentences_of
 
 UNREAD = "claim_too_long"
 """Signal of a judgement without meaning, because the claim was not read."""
@@ -96,3 +95,17 @@ def _check(judgement: Judgement, passage: str, verifier: str) -> None:
     begin, end = judgement.sentence
     if not 0 <= begin <= end <= len(passage):
         raise EngineError(f"{verifier} named the sentence {begin}..{end} in a passage of {len(passage)} characters")
+
+
+Span = tuple[int, int]
+
+
+def window_spans(text: str, size: int) -> list[Span]:
+    """Return windows of neighbouring sentences that cover a text, each of at most ``size`` characters or one sentence."""
+    windows: list[Span] = []
+    for begin, end in sentences_of(text):
+        if windows and end - windows[-1][0] <= size:
+            windows[-1] = (windows[-1][0], end)
+        else:
+            windows.append((begin, end))
+    return windows

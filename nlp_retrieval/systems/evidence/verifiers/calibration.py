@@ -18,8 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from nlp_retrieval.core import read_json_file, write_atomically
 from nlp_retrieval.errors import ConfigurationError, ModelError
-
-__all__ = ["Calibration", "fit_calibration"]
+from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
 
 _STEPS = 400
 _LABELS = ("support", "contradict", "neutral", "not_support")
@@ -174,3 +173,25 @@ def _softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
     raised = np.exp(logits - logits.max(axis=1, keepdims=True))
     found: NDArray[np.float64] = raised / raised.sum(axis=1, keepdims=True)
     return found
+
+
+class CalibratedVerifier(BaseVerifier):
+    """A verifier with the parameter ``calibration``: a file of ``nlp-retrieval evidence calibrate``, or None."""
+
+    calibration: str | None
+    _weights: Calibration | None = None
+
+    @property
+    def weights(self) -> Calibration | None:
+        """Return the calibration, read at first use; None if the verifier has none.
+
+        Raises:
+            ModelError: the file is not a calibration.
+        """
+        if self.calibration is not None and self._weights is None:
+            self._weights = Calibration.read(self.calibration)
+        return self._weights
+
+    @property
+    def threshold(self) -> float:
+        return super().threshold if self.weights is None else self.weights.threshold

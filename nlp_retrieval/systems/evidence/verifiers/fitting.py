@@ -14,8 +14,8 @@ from nlp_retrieval.core import tracked
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.systems.evidence.verifiers.base import UNREAD, BaseVerifier
 from nlp_retrieval.systems.evidence.verifiers.calibration import Calibration, fit_calibration
-from nlp_retrieval.systems.evidence.verifiers.training.examples import with_plants
-from nlp_retrieval.systems.evidence.verifiers.training.pairs import JudgedPair
+from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair
+from nlp_retrieval.systems.evidence.verifiers.perturbations import with_perturbations
 
 __all__ = ["FittedVerifier", "auc", "best_threshold", "fit_verifier", "macro_f1"]
 
@@ -65,14 +65,14 @@ class FittedVerifier:
 
 
 def fit_verifier(
-    verifier: BaseVerifier, pairs: Sequence[JudgedPair], plants: float = 0.25, limit: int | None = None, seed: int = 0
+    verifier: BaseVerifier, pairs: Sequence[JudgedPair], perturbations: float = 0.25, limit: int | None = None, seed: int = 0
 ) -> FittedVerifier:
     """Fit the calibration of a verifier; each label of each collection counts the same, however many pairs have it.
 
     Args:
         verifier: its signals are used, not its probabilities.
         pairs: judged ones, of several families.
-        plants: the share of supported pairs from which each kind of generated claim is made.
+        perturbations: the share of supported pairs from which each kind of generated claim is made.
         limit: at most this many pairs of each collection, sampled.
         seed: of the sampling.
 
@@ -80,7 +80,7 @@ def fit_verifier(
         ConfigurationError: there are fewer than two families.
     """
     rng = random.Random(seed)  # noqa: S311  # nothing secret is drawn
-    taken = with_plants(_drawn(pairs, limit, rng), plants, rng)
+    taken = with_perturbations(_drawn(pairs, limit, rng), perturbations, rng)
     n_families = len({pair.family for pair in taken})
     if n_families < 2:
         raise ConfigurationError(f"{n_families} families of pairs; a calibration is fitted on at least two")
@@ -124,10 +124,6 @@ def _read(verifier: BaseVerifier, pairs: Sequence[JudgedPair]) -> tuple[list[Jud
 
 def best_threshold(support: NDArray[np.float64], supported: NDArray[np.bool_]) -> float:
     """Return the probability of support that best separates supported pairs from others, both weighted equally.
-
-    Args:
-        support: of each pair.
-        supported: whether each is.
 
     Raises:
         ConfigurationError: all pairs are supported, or none is.
@@ -188,12 +184,7 @@ def macro_f1(labels: Sequence[str], probabilities: NDArray[np.float64]) -> float
 
 
 def auc(scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> float:
-    """Return the chance that a positive scores higher than a negative, ties counting half; NaN if one kind is missing.
-
-    Args:
-        scores: of each pair.
-        positive: whether each is.
-    """
+    """Return the chance that a positive scores higher than a negative, ties counting half; NaN if one kind is missing."""
     n_positive, n_negative = int(positive.sum()), int((~positive).sum())
     if not n_positive or not n_negative:
         return float("nan")

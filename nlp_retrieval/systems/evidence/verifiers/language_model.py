@@ -17,14 +17,13 @@ from pydantic import Field, ValidationError
 from nlp_retrieval import LanguageModel
 from nlp_retrieval.core import READS_FILE, has_no_words, may_set, parse_json
 from nlp_retrieval.lm import LONGEST_ANSWER
-from nlp_retrieval.systems.evidence.verifiers.base import ABSTAINED, Judgement
-from nlp_retrieval.systems.evidence.verifiers.calibrated import CalibratedVerifier
-from nlp_retrieval.systems.evidence.verifiers.signals import Checks, check
-from nlp_retrieval.systems.evidence.verifiers.windows import Span, window_spans
+from nlp_retrieval.systems.evidence.checks import Checks, check
+from nlp_retrieval.systems.evidence.verifiers.base import ABSTAINED, Judgement, Span, window_spans
+from nlp_retrieval.systems.evidence.verifiers.calibration import CalibratedVerifier
 from nlp_retrieval.text import fenced, located, sentences_around, words_of
 
 if TYPE_CHECKING:
-    from nlp_retrieval.systems.evidence.verifiers.judging_program import PassageJudgement
+    from nlp_retrieval.systems.evidence.prompts import PassageJudgement
 
 __all__ = ["LanguageModelVerifier"]
 
@@ -95,7 +94,7 @@ class LanguageModelVerifier(CalibratedVerifier):
         self.calibration = calibration
         self.window = window
         self.most_characters = most_characters
-        self._program: Any = None
+        self._predictor: Any = None
 
     def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:
         """Judge each claim by its passage.
@@ -118,18 +117,18 @@ class LanguageModelVerifier(CalibratedVerifier):
         ]
 
     def _answers(self, claims: list[str], passages: list[str]) -> list[_Answer]:
-        from nlp_retrieval.lm import ask_all
-        from nlp_retrieval.systems.evidence.verifiers.judging_program import ClaimJudge
+        from nlp_retrieval.lm import ask_all, dspy
+        from nlp_retrieval.systems.evidence.prompts import JudgeClaim
 
         answers = [_Answer(_UNPROVEN, abstained=True)] * len(claims)
         asked = [n for n in range(len(claims)) if _is_read(claims[n]) and fenced(passages[n]).strip()]
         if not asked:
             return answers
-        if self._program is None:
-            self._program = ClaimJudge()
+        if self._predictor is None:
+            self._predictor = dspy.Predict(JudgeClaim)
         found = ask_all(
             self.lm,
-            self._program.judge,
+            self._predictor,
             [self._question(claims[n], passages[n]) for n in asked],
             "judgement",
             _read,
@@ -200,7 +199,7 @@ def _signals(answer: _Answer, checks: Checks) -> dict[str, float]:
 
 def _read(_: Mapping[str, Any], answer: object) -> PassageJudgement | None:
     """Return the judgement in an answer, even if it is JSON among other words; None if there is none."""
-    from nlp_retrieval.systems.evidence.verifiers.judging_program import PassageJudgement
+    from nlp_retrieval.systems.evidence.prompts import PassageJudgement
 
     if isinstance(answer, PassageJudgement):
         return answer

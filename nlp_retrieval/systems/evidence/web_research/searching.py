@@ -8,24 +8,59 @@ import tempfile
 import warnings
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, TypeVar
 from urllib.parse import urlencode
 
 from pydantic import Field
 
-from nlp_retrieval import Bm25sRetriever, SearchableItem, Searcher
-from nlp_retrieval.core import READS_FILE, Component, Lock, check_k, check_queries, given, may_set, parse_json, without_secrets
+from nlp_retrieval import Bm25Retriever, SearchableItem, Searcher
+from nlp_retrieval.core import (
+    READS_FILE,
+    RRF_K,
+    Component,
+    Lock,
+    check_k,
+    check_queries,
+    given,
+    may_set,
+    parse_json,
+    without_secrets,
+)
 from nlp_retrieval.errors import ConfigurationError, EngineError, FetchError, FetchRefusedError, RetrievalWarning, SourceError
 from nlp_retrieval.systems.evidence.index.passages import normal_text, passage_spans
 from nlp_retrieval.systems.evidence.reading.cleaning import clean_text, clean_title
-from nlp_retrieval.systems.evidence.reading.folder import LeftOut, read_file
+from nlp_retrieval.systems.evidence.reading.sources import LeftOut, read_file
 from nlp_retrieval.systems.evidence.reading.text_of import read_bytes
-from nlp_retrieval.systems.evidence.web_research.web.page_folder import pages_of
-from nlp_retrieval.systems.evidence.web_research.web.target import WebTarget, shown, web_url
+from nlp_retrieval.systems.evidence.web_research.addresses import WebTarget, pages_of, shown, web_url
 from nlp_retrieval.text import words_of
+
+# Merging of ranked lists by reciprocal rank, so that all lists are represented from the start.
+#
+# Source: Cormack, Clarke and Büttcher, "Reciprocal Rank Fusion outperforms Condorcet and individual Rank Learning Methods",
+# SIGIR 2009.
+
+T = TypeVar("T")
+
+
+def merged_by_rank(lists: Sequence[Sequence[T]], key: Callable[[T], Hashable]) -> list[T]:
+    """Return the elements of all lists, once each, by the sum of 1 / (60 + rank); ties in the order of the lists."""
+    scores: dict[Hashable, float] = {}
+    first: dict[Hashable, tuple[int, int, T]] = {}
+    for number, ranked in enumerate(lists):
+        seen: set[Hashable] = set()
+        for rank, one in enumerate(ranked, start=1):
+            same = key(one)
+            if same in seen:
+                continue
+            seen.add(same)
+            scores[same] = scores.get(same, 0.0) + 1 / (RRF_K + rank)
+            first.setdefault(same, (rank, number, one))
+    order = sorted(first, key=lambda same: (-scores[same], first[same][:2]))
+    return [first[same][2] for same in order]
+
 
 # Base class of search engines: from a query to addresses of the web with titles and snippets, best first.
 
@@ -169,8 +204,7 @@ class SearxngSearch(BaseWebSearch):
         return list(found.values())
 
     def _page(self, query: str, page: int) -> list[WebResult]:
-        from nlp_retrieval.systems.evidence.web_research.web.connections import Deadline, resolve_host
-        from nlp_retrieval.systems.evidence.web_research.web.exchange import ask_web
+        from nlp_retrieval.systems.evidence.web_research.connections import Deadline, ask_web, resolve_host
 
         target = self._target(query, page)
         answer = ask_web(
@@ -207,10 +241,6 @@ class SearxngSearch(BaseWebSearch):
 def results_in(body: bytes, where: str) -> list[WebResult]:
     """Return the results in an answer, unchecked.
 
-    Args:
-        body: of the answer.
-        where: its origin, for messages.
-
     Raises:
         FetchError: it is not the JSON of such an answer.
     """
@@ -241,7 +271,7 @@ class FolderSearch(BaseWebSearch):
     The pages are read at first use, into an index in a temporary folder that is removed with this component.
 
     Args:
-        folder: holds the pages; see :mod:`nlp_retrieval.systems.evidence.web_research.web.page_folder`.
+        folder: holds the pages; see :mod:`nlp_retrieval.systems.evidence.web_research.addresses`.
     """
 
     name = "folder"
@@ -265,7 +295,7 @@ class FolderSearch(BaseWebSearch):
         ]
 
     def _indexed(self) -> Searcher:
-        searcher, left_out, items = Searcher([Bm25sRetriever()]), LeftOut(), []
+        searcher, left_out, items = Searcher([Bm25Retriever()]), LeftOut(), []
         urls: dict[Path, str] = {}
         for url, path in pages_of(self.folder).items():
             if len(urls.get(path, url)) >= len(url):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.loaders.chunking import ChunkingLoader
-from nlp_retrieval.loaders.jsonl import JsonlLoader
+from nlp_retrieval.loaders.tables import JsonlLoader
 from nlp_retrieval.retrievers.link_graph.links.same_parent import SameParent
 from retrievers.link_graph.corpora import approximately, links_of, passage
 

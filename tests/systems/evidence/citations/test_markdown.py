@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nlp_retrieval.errors import DependencyError, InputError
-from nlp_retrieval.systems.evidence.citations import markdown
-from nlp_retrieval.systems.evidence.citations.blocks import markdown_parser
-from nlp_retrieval.systems.evidence.citations.citation import CitedReport
-from nlp_retrieval.systems.evidence.citations.markdown import read_report
+from nlp_retrieval.systems.evidence.citations import report as markdown
+from nlp_retrieval.systems.evidence.citations.markdown import markdown_parser
+from nlp_retrieval.systems.evidence.citations.report import CitedReport, read_report
 
 A, B, C = "https://a.example/one", "https://b.example/two_x_y/", "https://c.example/three?q=1&r=2"
 LIST = f"\n\n## References\n\n[1] First title. {A}\n[2] Second title. {B}\n[3] Third title. {C}\n"

@@ -8,9 +8,8 @@ import pytest
 from markdown_it import MarkdownIt
 
 from nlp_retrieval.errors import OutputError
-from nlp_retrieval.systems.evidence.citations.audit_json import audit_json
-from nlp_retrieval.systems.evidence.citations.retrieval_audit import RetrievalStatistics, retrieval_audit, write_retrieval_audit
-from nlp_retrieval.systems.evidence.citations.summary import AuditSummary, summary_of
+from nlp_retrieval.systems.evidence.audit import AuditSummary, audit_json, summary_of
+from nlp_retrieval.systems.evidence.audit_report import RetrievalStatistics, retrieval_audit, write_retrieval_audit
 from systems.evidence.report.attacks import ATTACKS
 from systems.evidence.report.audit_data import attacked_audit, tram_audit
 

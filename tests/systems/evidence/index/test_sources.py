@@ -7,8 +7,7 @@ import hashlib
 import pytest
 
 from nlp_retrieval.errors import InputError, QueryError
-from nlp_retrieval.systems.evidence.index.incoming import checked_source
-from nlp_retrieval.systems.evidence.index.store import EvidenceStore
+from nlp_retrieval.systems.evidence.index.store import EvidenceStore, checked_source
 from systems.evidence.index.sources import LAKE, LAKE_TEXT, TOWN, TOWN_TEXT, lexical, two_sources
 
 

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nlp_retrieval.systems.evidence.reading.cleaning import clean_text, clean_title
-from nlp_retrieval.systems.evidence.reading.limits import LONGEST_TITLE
-from nlp_retrieval.systems.evidence.reading.removed import Removed
+from nlp_retrieval.systems.evidence.reading.document import LONGEST_TITLE, Removed
 
 NEEDED = {
     "Persian": "می\u200cخواهم",  # noqa: RUF001

@@ -7,8 +7,7 @@ import codecs
 import pytest
 
 from nlp_retrieval.errors import SourceError
-from nlp_retrieval.systems.evidence.reading.decoding import decode_text
-from nlp_retrieval.systems.evidence.reading.text_of import read_bytes
+from nlp_retrieval.systems.evidence.reading.text_of import decode_text, read_bytes
 
 SAMPLES = {
     "windows-1252": "Straße – 5 € “naïve”",  # noqa: RUF001

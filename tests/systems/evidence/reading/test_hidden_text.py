@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nlp_retrieval.systems.evidence.reading.removed import Removed
+from nlp_retrieval.systems.evidence.reading.document import Removed
 from nlp_retrieval.systems.evidence.reading.text_of import read_bytes
 
 SEEN = "Mean rainfall in the valley rose by 12 percent between 1990 and 2020."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nlp_retrieval.errors import SourceError
-from nlp_retrieval.systems.evidence.reading.limits import LARGEST_FILE, LARGEST_MARKUP, READ_HERE
+from nlp_retrieval.systems.evidence.reading.document import LARGEST_FILE, LARGEST_MARKUP, READ_HERE
 from nlp_retrieval.systems.evidence.reading.text_of import read_bytes
 
 ARTICLE = """<!doctype html><html lang="en"><head><title> Rain in the

@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from nlp_retrieval.errors import EngineError, SourceError
-from nlp_retrieval.systems.evidence.reading.isolation import _answer, _environment, read_in_child
-from nlp_retrieval.systems.evidence.reading.limits import MOST_PAGES
+from nlp_retrieval.systems.evidence.reading.child import _answer, _environment, read_in_child
+from nlp_retrieval.systems.evidence.reading.document import MOST_PAGES, Removed
 from nlp_retrieval.systems.evidence.reading.pdf import join_lines, read_pdf
-from nlp_retrieval.systems.evidence.reading.removed import Removed
 from nlp_retrieval.systems.evidence.reading.text_of import read_bytes
 
 from .pdfs import bomb, content, encrypted, pdf_of

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nlp_retrieval.errors import ConfigurationError, InputError, SourceError
-from nlp_retrieval.systems.evidence.reading.quality import GRADES, QualityRule, QualityRules, assess_source_quality
+from nlp_retrieval.systems.evidence.grades import GRADES, QualityRule, QualityRules, assess_source_quality
 
 GRADED = {
     "https://www.nature.com/articles/s41586-024-00000-0": "A",
@@ -97,9 +97,9 @@ def test_what_is_no_url_is_an_error(url: str) -> None:
 
 
 def test_every_grade_is_given_and_every_rule_says_why() -> None:
-    import nlp_retrieval.systems.evidence.reading.quality as module
+    import nlp_retrieval.systems.evidence.grades as module
 
-    rules = QualityRules.read(Path(module.__file__).with_name("quality.yaml"))
+    rules = QualityRules.read(Path(module.__file__).with_name("grades.yaml"))
     assert {rule.grade for rule in rules.rules} | {rules.default} == set(GRADES)
     assert all(rule.why for rule in rules.rules)
     names = [name for rule in rules.rules if not rule.path for name in rule.domain]

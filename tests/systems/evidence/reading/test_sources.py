@@ -13,10 +13,8 @@ from typing import Any
 import pytest
 
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, SourceError
-from nlp_retrieval.systems.evidence.reading.document import SourceDocument
-from nlp_retrieval.systems.evidence.reading.folder import read_file
-from nlp_retrieval.systems.evidence.reading.limits import LARGEST_FILE
-from nlp_retrieval.systems.evidence.reading.sources import read_sources
+from nlp_retrieval.systems.evidence.reading.document import LARGEST_FILE, SourceDocument
+from nlp_retrieval.systems.evidence.reading.sources import read_file, read_sources
 
 from .pdfs import content, encrypted, pdf_of
 

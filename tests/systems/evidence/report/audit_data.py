@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from nlp_retrieval.systems.evidence.citations.citation import Citation, CitedReport
-from nlp_retrieval.systems.evidence.citations.markdown import read_report
-from nlp_retrieval.systems.evidence.citations.rows import AuditRow
-from nlp_retrieval.systems.evidence.index.records import EvidencePassage
+from nlp_retrieval.systems.evidence.audit import AuditRow
+from nlp_retrieval.systems.evidence.citations.report import Citation, CitedReport, read_report
+from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 
 REPORT = """# The tram of Altbrunn
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from nlp_retrieval.systems.evidence.report.page import write_audit_page
+from nlp_retrieval.systems.evidence.audit_report import write_audit_page
 from systems.evidence.report.attacks import ATTACKS
 from systems.evidence.report.audit_data import attacked_audit, tram_audit
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 from reports.page.test_page import Page, policy
 
-from nlp_retrieval.systems.evidence.citations.citation import CitedReport
-from nlp_retrieval.systems.evidence.report.page import render_audit, write_audit_page
+from nlp_retrieval.systems.evidence.audit_report import render_audit, write_audit_page
+from nlp_retrieval.systems.evidence.citations.report import CitedReport
 from systems.evidence.report.attacks import ATTACKS
 from systems.evidence.report.audit_data import attacked_audit, tram_audit
 

@@ -11,7 +11,7 @@ from sklearn.metrics import f1_score, roc_auc_score
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.systems.evidence.verifiers.fitting import auc, fit_verifier, macro_f1
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
-from nlp_retrieval.systems.evidence.verifiers.training.pairs import JudgedPair
+from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair
 
 WORDS = "bridge harbour tower mill lamp road river stone garden winter summer market window letter".split()
 LABELS = ("support", "contradict", "neutral")
@@ -32,8 +32,8 @@ def pairs(n: int = 120, *, shuffled: bool = False) -> list[JudgedPair]:
 
 
 def test_what_can_be_told_apart_is_and_what_cannot_is_not() -> None:
-    (right,) = fit_verifier(LexicalVerifier(), pairs(), plants=0.0).figures
-    (control,) = fit_verifier(LexicalVerifier(), pairs(shuffled=True), plants=0.0).figures
+    (right,) = fit_verifier(LexicalVerifier(), pairs(), perturbations=0.0).figures
+    (control,) = fit_verifier(LexicalVerifier(), pairs(shuffled=True), perturbations=0.0).figures
     assert right.auc > 0.95
     assert right.macro_f1 > 0.9
     assert control.auc < 0.7
@@ -43,20 +43,20 @@ def test_the_calibration_serves_the_verifier(tmp_path: object) -> None:
     from pathlib import Path
 
     file = Path(str(tmp_path)) / "calibration.json"
-    fit_verifier(LexicalVerifier(), pairs(), plants=0.0).calibration.save(file)
+    fit_verifier(LexicalVerifier(), pairs(), perturbations=0.0).calibration.save(file)
     first, second = pairs()[:2]
     supported, neutral = LexicalVerifier(str(file)).judge([first.claim, second.claim], [first.passage, second.passage])
     assert supported.support > 0.5 > neutral.support
 
 
 def test_at_most_so_many_pairs_of_a_collection_are_used() -> None:
-    (figures,) = fit_verifier(LexicalVerifier(), pairs(), plants=0.0, limit=60).figures
+    (figures,) = fit_verifier(LexicalVerifier(), pairs(), perturbations=0.0, limit=60).figures
     assert figures.pairs == 60
 
 
 def test_one_family_is_too_few() -> None:
     with pytest.raises(ConfigurationError, match="1 families of pairs"):
-        fit_verifier(LexicalVerifier(), pairs(4), plants=0.0)
+        fit_verifier(LexicalVerifier(), pairs(4), perturbations=0.0)
 
 
 @pytest.mark.parametrize("seed", range(5))

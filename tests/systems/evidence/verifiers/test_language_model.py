@@ -12,12 +12,12 @@ from chat_server import asked, fields
 from nlp_retrieval.core.components.registry import build_as
 from nlp_retrieval.errors import ConfigurationError, ModelError, RetrievalWarning
 from nlp_retrieval.lm.language_model import LanguageModel
+from nlp_retrieval.systems.evidence.checks import SIGNALS
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
 from nlp_retrieval.systems.evidence.verifiers.calibration import fit_calibration
 from nlp_retrieval.systems.evidence.verifiers.fitting import fit_verifier
 from nlp_retrieval.systems.evidence.verifiers.language_model import LanguageModelVerifier
-from nlp_retrieval.systems.evidence.verifiers.signals import SIGNALS
-from nlp_retrieval.systems.evidence.verifiers.training.pairs import JudgedPair
+from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair
 
 CLAIM = "The tram has 22 stops."
 PASSAGE = "The tram opened in 1932. It has 22 stops and 9 lines. It was painted green."
@@ -193,7 +193,7 @@ def test_its_signals_are_those_of_a_pair_model_and_fit_the_same_calibration(serv
         for n in range(12)
         for word, label in verdicts.items()
     ]
-    fitted = fit_verifier(LanguageModelVerifier(model()), pairs, plants=0)
+    fitted = fit_verifier(LanguageModelVerifier(model()), pairs, perturbations=0)
     assert fitted.calibration.signals == ["model_support", "model_contradict", "quote_missing", "abstained", *SIGNALS]
     assert fitted.figures[0].auc > 0.9
     file = tmp_path / "calibration.json"
@@ -228,7 +228,7 @@ def test_a_file_that_is_no_calibration_is_an_error_before_anything_is_asked(serv
 
 
 def test_it_is_made_from_the_words_of_a_command_line(server):
-    from nlp_retrieval.systems.evidence.commands.projects import chosen_verifier
+    from nlp_retrieval.systems.evidence.commands import chosen_verifier
 
     written = f"language_model:lm={{model: openai/small, base_url: '{server.url}'}},window=400"
     made = chosen_verifier(written)
@@ -237,7 +237,7 @@ def test_it_is_made_from_the_words_of_a_command_line(server):
 
 
 def test_a_model_can_be_named_alone(monkeypatch):
-    from nlp_retrieval.systems.evidence.commands.projects import chosen_verifier
+    from nlp_retrieval.systems.evidence.commands import chosen_verifier
 
     monkeypatch.setenv("OPENAI_API_KEY", "not-a-real-one")
     assert chosen_verifier("language_model:lm=openai/small") == LanguageModelVerifier(LanguageModel("openai/small"))

@@ -12,10 +12,10 @@ from rerankers.tiny_models import WORDS, save_bert
 
 from nlp_retrieval.errors import ConfigurationError, ModelError
 from nlp_retrieval.rerankers.pair_models import TorchPairs
+from nlp_retrieval.systems.evidence.verifiers.base import window_spans
 from nlp_retrieval.systems.evidence.verifiers.fitting import fit_verifier
 from nlp_retrieval.systems.evidence.verifiers.pair_model import Meaning, PairModelVerifier
-from nlp_retrieval.systems.evidence.verifiers.training.pairs import JudgedPair, Label
-from nlp_retrieval.systems.evidence.verifiers.windows import window_spans
+from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair, Label
 
 THREE: list[Meaning] = ["support", "contradict", "neutral"]
 CLAIM = " ".join(WORDS[:5])
@@ -137,7 +137,7 @@ def test_no_calibration_is_fitted_on_claims_that_were_not_read(folder: Path) -> 
     pairs = [JudgedPair(text, text, labels[n % 3], family=str(n), collection="lake") for n, text in enumerate(texts)]
     long = [JudgedPair(f"{CLAIM} " * 200, PASSAGE, "support", family=f"long {n}", collection="lake") for n in range(3)]
     verifier = PairModelVerifier(str(folder))
-    with_long, without = (fit_verifier(verifier, some, plants=0).calibration for some in ([*pairs, *long], pairs))
+    with_long, without = (fit_verifier(verifier, some, perturbations=0).calibration for some in ([*pairs, *long], pairs))
     assert (with_long.weights, with_long.fitted_on) == (without.weights, without.fitted_on)
     with pytest.raises(ConfigurationError, match="read 0 of 3 pairs"):
-        fit_verifier(verifier, long, plants=0)
+        fit_verifier(verifier, long, perturbations=0)

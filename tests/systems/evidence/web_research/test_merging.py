@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.systems.evidence.web_research.merging import merged_by_rank
+from nlp_retrieval.systems.evidence.web_research.searching import merged_by_rank
 
 LISTS = st.lists(st.lists(st.integers(0, 12), unique=True, max_size=8), max_size=4)
 

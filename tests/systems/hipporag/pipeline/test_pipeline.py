@@ -204,7 +204,7 @@ def test_a_changed_passage_is_indexed_as_it_is_now(world, server):
 
 
 def test_until_the_grown_corpus_is_indexed_the_old_index_answers(world, server):
-    from nlp_retrieval.loaders.jsonl import JsonlLoader
+    from nlp_retrieval.loaders.tables import JsonlLoader
     from nlp_retrieval.systems.hipporag.pipeline import HippoRagPipeline
     from nlp_retrieval.systems.hipporag.settings import HippoRagSettings
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.systems.evidence.verifiers.signals import SIGNALS, check
+from nlp_retrieval.systems.evidence.checks import SIGNALS, check
 
 PASSAGE = (
     "The trial was stopped early by its sponsor. Mortality increased among patients who were given the drug for a month. "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nlp_retrieval.systems.evidence.verifiers.signals import ANTONYMS, Opposites, negations
+from nlp_retrieval.systems.evidence.opposites import ANTONYMS, Opposites, negations
 
 
 @pytest.mark.parametrize(

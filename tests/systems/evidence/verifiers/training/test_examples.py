@@ -9,18 +9,14 @@ import sys
 
 import pytest
 
-from nlp_retrieval.systems.evidence.verifiers.training.examples import (
-    examples_of,
-    held_out_families,
-    nearest_windows,
-    with_plants,
-)
-from nlp_retrieval.systems.evidence.verifiers.training.pairs import JudgedPair
+from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair, examples_of, held_out_families, nearest_windows
+from nlp_retrieval.systems.evidence.verifiers.perturbations import with_perturbations
 
 SCRIPT = """
 import hashlib, random
-from nlp_retrieval.systems.evidence.verifiers.training.examples import examples_of, with_plants
-from nlp_retrieval.systems.evidence.verifiers.training.pairs import JudgedPair
+from nlp_retrieval.systems.evidence.verifiers.perturbations import with_perturbations
+from nlp_retrieval.systems.evidence.verifiers.pairs import examples_of
+from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair
 words = "bridge harbour tower Kenya mill lamp 1932 road river Norway stone garden winter 40 market".split()
 words += [f"word{number}" for number in range(10, 90)]
 rng = random.Random(0)
@@ -29,7 +25,7 @@ for number in range(200):
     claim = " ".join(rng.sample(words, 6))
     label = ("support", "contradict")[number % 2]
     pairs.append(JudgedPair(claim, f"{claim}. {' '.join(rng.sample(words, 5))}.", label, family=str(number), collection="toy"))
-made = with_plants(pairs, 0.5, random.Random(1))
+made = with_perturbations(pairs, 0.5, random.Random(1))
 examples = examples_of(made, 2, 40, random.Random(2))
 print(len(made), hashlib.sha256(repr([made, examples]).encode()).hexdigest())
 """
@@ -77,4 +73,4 @@ def test_a_deciding_sentence_is_read_alone_too_and_another_is_neutral(label: str
 
 def test_nothing_is_made_up_unless_it_is_asked_for() -> None:
     pairs = [JudgedPair("a", "b", "support", family=str(n), collection="toy") for n in range(10)]
-    assert [pair for pair in with_plants(pairs, 0.0, random.Random(0)) if pair.label == "support"] == pairs
+    assert [pair for pair in with_perturbations(pairs, 0.0, random.Random(0)) if pair.label == "support"] == pairs

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nlp_retrieval.errors import SourceError
-from nlp_retrieval.systems.evidence.verifiers.training.pairs import read_pairs
+from nlp_retrieval.systems.evidence.verifiers.pairs import read_pairs
 
 ROW = {"claim": "It is so.", "passage": "One. Two.", "label": "support", "sentences": [[0, 4], [5, 9]], "rationale": [1]}
 

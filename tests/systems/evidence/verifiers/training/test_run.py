@@ -14,13 +14,10 @@ from safetensors.torch import load_file
 
 from nlp_retrieval.errors import ConfigurationError, ModelError, RetrievalWarning
 from nlp_retrieval.systems.evidence.verifiers.pair_model import PairModelVerifier
-from nlp_retrieval.systems.evidence.verifiers.training.batches import batches_of
-from nlp_retrieval.systems.evidence.verifiers.training.examples import held_out_families, is_short
-from nlp_retrieval.systems.evidence.verifiers.training.fine_tuning import FineTuning, TrainingSettings
-from nlp_retrieval.systems.evidence.verifiers.training.pairs import JudgedPair
-from nlp_retrieval.systems.evidence.verifiers.training.run import train_verifier
+from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair, held_out_families, is_short
+from nlp_retrieval.systems.evidence.verifiers.training import FineTuning, TrainingSettings, batches_of, train_verifier
 
-SETTINGS = TrainingSettings(epochs=3, learning_rate=1e-2, batch_tokens=60, max_length=40, plants=0.0, held_out=0.2)
+SETTINGS = TrainingSettings(epochs=3, learning_rate=1e-2, batch_tokens=60, max_length=40, perturbations=0.0, held_out=0.2)
 ANIMALS, COLOURS = ["fox", "whale", "tree"], ["red", "blue", "green"]
 
 
@@ -61,7 +58,7 @@ def test_a_run_that_was_stopped_goes_on_and_ends_with_the_same_model(
     base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     train_verifier(judged(), base, tmp_path / "whole", SETTINGS)
-    monkeypatch.setattr("nlp_retrieval.systems.evidence.verifiers.training.run._STEPS_BETWEEN_CHECKPOINTS", 8)
+    monkeypatch.setattr("nlp_retrieval.systems.evidence.verifiers.training._STEPS_BETWEEN_CHECKPOINTS", 8)
     taken, original = 0, FineTuning._loss
 
     def stopping(tuning: FineTuning, batch: object) -> object:
@@ -121,14 +118,15 @@ def test_a_damaged_checkpoint_is_named(base: str, tmp_path: Path) -> None:
 
 def test_held_out_families_are_never_trained_on(base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: set[str] = set()
-    module = "nlp_retrieval.systems.evidence.verifiers.training.run"
-    from nlp_retrieval.systems.evidence.verifiers.training.examples import held_out_families, with_plants
+    module = "nlp_retrieval.systems.evidence.verifiers.training"
+    from nlp_retrieval.systems.evidence.verifiers.pairs import held_out_families
+    from nlp_retrieval.systems.evidence.verifiers.perturbations import with_perturbations
 
     def watched(pairs: list[JudgedPair], *others: object) -> list[JudgedPair]:
         seen.update(pair.family for pair in pairs)
-        return with_plants(pairs, *others)  # type: ignore[arg-type]
+        return with_perturbations(pairs, *others)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(f"{module}.with_plants", watched)
+    monkeypatch.setattr(f"{module}.with_perturbations", watched)
     report = train_verifier(judged(), base, tmp_path / "model", SETTINGS)
     held = held_out_families(judged(), SETTINGS.held_out, SETTINGS.seed)
     assert not seen & held
@@ -142,7 +140,7 @@ def test_short_pairs_are_read_by_themselves_first(base: str, tmp_path: Path, mon
         read.append([is_short(one) for one in examples])
         return batches_of(examples, *rest)
 
-    monkeypatch.setattr("nlp_retrieval.systems.evidence.verifiers.training.run.batches_of", recorded)
+    monkeypatch.setattr("nlp_retrieval.systems.evidence.verifiers.training.batches_of", recorded)
     long = [replace(pair, passage=f"{pair.passage}. " * 30, family=f"{pair.family} long") for pair in judged(30)]
     settings = replace(SETTINGS, epochs=1, short_epochs=2)
     report = train_verifier([*judged(30), *long], base, tmp_path / "model", settings)

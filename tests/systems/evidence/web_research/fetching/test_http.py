@@ -134,15 +134,15 @@ def test_a_name_that_changes_its_address_is_connected_to_at_the_one_that_was_che
     web: WebServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """DNS rebinding: public when it is checked, private when it is used."""
-    import httpcore
+    import httpcore2
 
     connected: list[str] = []
 
-    def connect(self: object, host: str, port: int, *rest: object) -> httpcore.NetworkStream:
+    def connect(self: object, host: str, port: int, *rest: object) -> httpcore2.NetworkStream:
         connected.append(host)
-        raise httpcore.ConnectError("the test goes no further")
+        raise httpcore2.ConnectError("the test goes no further")
 
-    monkeypatch.setattr(httpcore.SyncBackend, "connect_tcp", connect)
+    monkeypatch.setattr(httpcore2.SyncBackend, "connect_tcp", connect)
     one = resolving({"a.example": [["93.184.216.34"], ["127.0.0.1"]]})
     with pytest.raises(FetchError, match="goes no further"):
         one.fetch("http://a.example/")
@@ -156,25 +156,25 @@ def test_a_name_that_changes_its_address_is_connected_to_at_the_one_that_was_che
 def test_tls_is_for_the_name_and_the_connection_for_the_checked_address(monkeypatch: pytest.MonkeyPatch) -> None:
     import ssl
 
-    import httpcore
+    import httpcore2
 
     told: list[object] = []
 
-    class Stream(httpcore.NetworkStream):
+    class Stream(httpcore2.NetworkStream):
         def start_tls(
             self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
-        ) -> httpcore.NetworkStream:
+        ) -> httpcore2.NetworkStream:
             told.extend([server_hostname, ssl_context.check_hostname, ssl_context.verify_mode])
-            raise httpcore.ConnectError("the test goes no further")
+            raise httpcore2.ConnectError("the test goes no further")
 
         def close(self) -> None:
             pass
 
-    def connect(self: object, host: str, port: int, *rest: object) -> httpcore.NetworkStream:
+    def connect(self: object, host: str, port: int, *rest: object) -> httpcore2.NetworkStream:
         told.extend([host, port])
         return Stream()
 
-    monkeypatch.setattr(httpcore.SyncBackend, "connect_tcp", connect)
+    monkeypatch.setattr(httpcore2.SyncBackend, "connect_tcp", connect)
     with pytest.raises(FetchError, match="goes no further"):
         resolving({"a.example": [["93.184.216.34"]]}).fetch("https://a.example/")
     assert told == ["93.184.216.34", 443, "a.example", True, ssl.CERT_REQUIRED]
@@ -372,11 +372,9 @@ def web_server_that_ended():
     return nullcontext(port)
 
 
-def test_without_httpcore_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    web = "nlp_retrieval.systems.evidence.web_research.web"
-    for name in ("connections", "exchange", "httpcore_package"):
-        monkeypatch.delitem(sys.modules, f"{web}.{name}", raising=False)
-    monkeypatch.setitem(sys.modules, "httpcore", None)
+def test_without_httpcore2_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "nlp_retrieval.systems.evidence.web_research.connections", raising=False)
+    monkeypatch.setitem(sys.modules, "httpcore2", None)
     with pytest.raises(DependencyError, match=r"nlp_retrieval\[research\]"):
         HttpFetcher().fetch("https://a.example/")
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.systems.evidence.web_research.full_text.answers import read_numbers, read_stances
+from nlp_retrieval.systems.evidence.web_research.full_text import read_numbers, read_stances
 
 VALID = range(1, 20)
 

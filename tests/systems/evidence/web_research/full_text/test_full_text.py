@@ -11,10 +11,8 @@ from chat_server import ChatServer, MakeModel, asked, fields
 from nlp_retrieval.errors import ConfigurationError, ItemError, QueryError, RetrievalWarning
 from nlp_retrieval.lm.programs import save_program
 from nlp_retrieval.systems.evidence.index.passages import normal_text, passage_spans
-from nlp_retrieval.systems.evidence.web_research.full_text.extract import Extract
-from nlp_retrieval.systems.evidence.web_research.full_text.match import Match
-from nlp_retrieval.systems.evidence.web_research.full_text.quote import Quote
-from nlp_retrieval.systems.evidence.web_research.full_text.signatures import PassageJudge, PassageSelector
+from nlp_retrieval.systems.evidence.prompts import PassageJudge, PassageSelector
+from nlp_retrieval.systems.evidence.web_research.full_text import Extract, Match, Quote
 
 OPENED = "The bridge over the strait was opened in 1932."
 COST = "It did not cost 40 million crowns."

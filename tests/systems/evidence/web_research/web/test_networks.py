@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nlp_retrieval.systems.evidence.web_research.web.networks import not_public
+from nlp_retrieval.systems.evidence.web_research.connections import not_public
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from nlp_retrieval.systems.evidence.web_research.web.robots import LARGEST_ROBOTS, RobotRules
+from nlp_retrieval.systems.evidence.web_research.fetching import LARGEST_ROBOTS, RobotRules
 
 AGENT = "nlp_retrieval/0.1 (research fetcher)"
 

@@ -1,0 +1,389 @@
+"""Items of Parquet files, of Arrow tables, and of data sets of the Hugging Face library ``datasets``.
+
+Batches are checked for damage, and their values converted to JSON. No script of a data set is run: ``datasets`` 4 and later
+have no scripts, and earlier versions are refused. Folders of ``save_to_disk`` are read as Arrow, without a copy in the cache.
+In a folder of data files, ``datasets`` assigns the files to splits; the loaders of such files read them, so that no value
+changes by a guess at its type.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from nlp_retrieval.core.components.trust_rules import FIELD_NAMES, READS_FILE, given, may_set
+from nlp_retrieval.core.files.json_text import parse_json
+from nlp_retrieval.errors import DependencyError, RetrievalError, RetrievalWarning, SourceError, install, nearest
+from nlp_retrieval.loaders.files import MAX_ENTRY, JsonObject, read_json_file_of_records, read_lines, too_long
+from nlp_retrieval.loaders.records import RecordLoader, plain_value, quoted
+from nlp_retrieval.loaders.tables import CsvLoader
+
+BATCH = 256
+"""Rows at a time: few, because a row may be a whole book."""
+
+
+def check_schema(loader: RecordLoader, location: str, schema: pa.Schema) -> None:
+    """Refuse a table whose columns cannot be id, text and title, before a row of it is read.
+
+    Raises:
+        SourceError: a column is missing, occurs twice, or is not text.
+    """
+    for name in schema.names:
+        if schema.names.count(name) > 1:
+            raise SourceError(f'{location}: {schema.names.count(name)} columns are called "{name[:40]}"; rename one')
+    loader.check_columns(location, schema.names)
+    for field in loader.taken_fields:
+        kind = _type_of(schema, field)
+        if kind is None or not _is_no_text(kind):
+            continue
+        parameter = loader.parameter_of(field)
+        cure = f"pass {parameter}=... with another column"
+        if pa.types.is_struct(kind) and kind.num_fields:
+            cure = f'name a field in it, such as "{field}.{kind.field(0).name}", as {parameter}'
+        elif parameter in ("id_field", "title_field"):
+            cure = f"pass {parameter}=None where no column is fit, or name another"
+        raise SourceError(f'{location}: column "{field}" holds {str(kind)[:80]}, and not text; {cure}')
+
+
+def _is_no_text(kind: pa.DataType) -> bool:
+    types = pa.types
+    return any(is_one(kind) for is_one in (types.is_nested, types.is_binary, types.is_large_binary, types.is_temporal))
+
+
+def _type_of(schema: pa.Schema, field: str) -> Any:
+    """The type of a column, or of a field in a struct; None if it does not exist."""
+    if field in schema.names:
+        return schema.field(field).type
+    name, *inner = field.split(".")
+    kind = schema.field(name).type if name in schema.names else None
+    for part in inner:
+        if kind is None or not pa.types.is_struct(kind) or kind.get_field_index(part) < 0:
+            return None
+        kind = kind.field(part).type
+    return kind
+
+
+def rows_of_batches(source: str, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, JsonObject]]:
+    """Yield the rows of batches, each with its location (``items.parquet, row 17``), rows counted from 1.
+
+    Raises:
+        SourceError: the data is damaged, a row is longer than ``MAX_ENTRY`` bytes, or a value cannot be converted to JSON.
+    """
+    number = 0
+    try:
+        for batch in batches:
+            batch.validate(full=True)  # untrusted data may have offsets outside its memory
+            odd = [(field.name, field.type) for field in batch.schema if not _is_plain(field.type)]
+            for part in _parts(_in_microseconds(batch)):
+                if part.nbytes > MAX_ENTRY:
+                    raise too_long(f"{source}, row {number + 1}")
+                for row in _converted(f"{source}, row {number + 1} or soon after", part):
+                    number += 1
+                    location = f"{source}, row {number}"
+                    for column, kind in odd:
+                        row[column] = plain_value(location, column, _parsed(kind, row[column]))
+                    yield location, row
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"{source}: damaged after row {number} ({str(error)[:200]}); fetch or write it again") from error
+
+
+def _converted(location: str, part: pa.RecordBatch) -> list[dict[str, Any]]:
+    try:
+        return cast(list[dict[str, Any]], part.to_pylist(maps_as_pydicts="strict"))
+    except (pa.ArrowException, UnicodeDecodeError):
+        raise
+    except (
+        OverflowError,
+        ValueError,
+        LookupError,
+    ) as error:  # a date after the year 9999, an unknown zone, a key twice in a map
+        raise SourceError(
+            f"{location}: a value that Python has no form for ({str(error)[:200]}); "
+            "make text of its column, or leave it out with metadata_fields"
+        ) from None
+
+
+def _in_microseconds(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with times in microseconds, the finest that Python knows; so they are the same with and without pandas."""
+    for location, field in enumerate(batch.schema):
+        if pa.types.is_timestamp(field.type) and field.type.unit == "ns":
+            coarser = batch.column(location).cast(pa.timestamp("us", field.type.tz), safe=False)
+        elif field.type == pa.time64("ns"):
+            coarser = batch.column(location).cast(pa.time64("us"), safe=False)
+        else:
+            continue
+        batch = batch.set_column(location, field.name, coarser)
+    return batch
+
+
+def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """A batch, or, if it is very long, its rows one by one."""
+    if batch.nbytes <= MAX_ENTRY:
+        yield batch
+    else:
+        yield from (batch.slice(row, 1) for row in range(len(batch)))
+
+
+def _parsed(kind: pa.DataType, value: Any) -> Any:
+    """A value with JSON texts decoded; ``datasets`` stores columns of mixed types as JSON."""
+    if value is None or not _holds_json(kind):
+        return value
+    if _is_json(kind):
+        try:
+            return parse_json(value)
+        except ValueError:
+            return value  # ``datasets`` does not encode texts such as 001
+    if pa.types.is_struct(kind):
+        return {field.name: _parsed(field.type, value[field.name]) for field in kind}
+    if pa.types.is_map(kind):
+        return {key: _parsed(kind.item_type, inner) for key, inner in value.items()}
+    return [_parsed(kind.value_type, inner) for inner in value]
+
+
+def _is_json(kind: pa.DataType) -> bool:
+    return isinstance(kind, pa.BaseExtensionType) and str(kind.extension_name) == "arrow.json"
+
+
+def _holds_json(kind: pa.DataType) -> bool:
+    if pa.types.is_struct(kind):
+        return any(_holds_json(field.type) for field in kind)
+    inner = getattr(kind, "item_type" if pa.types.is_map(kind) else "value_type", None)
+    return _is_json(kind) or (inner is not None and _holds_json(inner))
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    types = pa.types
+    return any(is_one(kind) for is_one in (types.is_string, types.is_large_string, types.is_integer, types.is_boolean))
+
+
+class ParquetLoader(RecordLoader):
+    """Items from a Parquet file, or from all ``*.parquet`` in a folder, by name; read in parts, so they may be of any size.
+
+    Only the columns in use are read. Dates and times become ISO 8601 text, decimals floats.
+
+    Args:
+        path: the file or folder.
+        id_field: the column that holds the id, unique: text or integer; a name, or a path into structs (``doc.id``).
+            None: the number of the row, from 0.
+        content_field: the column that holds the text, or several, which are joined by line ends.
+        title_field: the column that holds the title, if there is one. None: the items have no titles.
+        metadata_fields: the columns to keep as metadata. None: all the others.
+    """
+
+    name = "parquet"
+    manifest_may_set = may_set(*FIELD_NAMES, path=READS_FILE)
+
+    def __init__(
+        self,
+        path: str | Path,
+        id_field: str | None = "id",
+        content_field: str | Sequence[str] = "content",
+        title_field: str | None = "title",
+        metadata_fields: Sequence[str] | None = None,
+    ) -> None:
+        super().__init__(id_field, content_field, title_field, metadata_fields)
+        self.path = path
+
+    def records(self) -> Iterator[tuple[str, JsonObject]]:
+        """Yield the rows as objects, each with its number.
+
+        Raises:
+            SourceError: a file is missing or damaged, a column is missing or not text, or a value cannot be converted to JSON.
+        """
+        for file in self._files():
+            try:
+                opened = pq.ParquetFile(file, pre_buffer=False, buffer_size=2**20)
+            except (pa.ArrowException, OSError, ValueError) as error:
+                raise SourceError(
+                    f"{file}: not a Parquet file that can be read ({str(error)[:200]}); check the path, or write it again"
+                ) from error
+            with opened:
+                schema = opened.schema_arrow
+                check_schema(self, str(file), schema)
+                used = None if self.metadata_fields is None else self.used_columns(schema.names)
+                yield from rows_of_batches(str(file), opened.iter_batches(BATCH, columns=used))
+
+    def _files(self) -> list[Path]:
+        path = Path(self.path).expanduser()
+        if not path.exists():
+            raise SourceError(
+                f"{self.path}: no such file or folder; check the path (the current folder is {str(Path.cwd())!r})"
+            )
+        if not path.is_dir():
+            return [path]
+        files = sorted(path.glob("*.parquet"))
+        if not files:
+            raise SourceError(f"{self.path}: no *.parquet in this folder; name the folder that holds them, or a file")
+        return files
+
+
+class HuggingFaceLoader(RecordLoader):
+    """Items from a data set of Hugging Face's ``datasets`` (the extra ``huggingface``).
+
+    A folder that ``save_to_disk`` wrote, or one of JSON, CSV, Parquet or text files, is read in place; files are read like
+    those of the loaders ``jsonl``, ``csv`` and ``parquet``, so cells of CSV are text. Any other path is a name on the hub: it
+    is taken from the cache of this machine, or downloaded; with ``HF_HUB_OFFLINE=1`` only the cache is used.
+
+    Args:
+        path: a folder, a file, or a name on the hub (``mteb/scifact``).
+        config: a configuration of the data set (``corpus``). None: its only or default one.
+        split: one of its splits; for a single data set of ``save_to_disk``, the split it was made from.
+        revision: a commit, branch or tag on the hub. None: the newest.
+        id_field: the column that holds the id, unique: text or integer; or a path into objects. None: the number of the row,
+            from 0, by which ``datasets`` knows it too.
+        content_field: the column that holds the text, or several, which are joined by line ends.
+        title_field: the column that holds the title, if there is one. None: the items have no titles.
+        metadata_fields: the columns to keep as metadata. None: all the others.
+    """
+
+    name = "huggingface"
+    manifest_may_set = may_set(*FIELD_NAMES, "config", "split", "revision", path=given("load, or download, the data set"))
+
+    def __init__(
+        self,
+        path: str | Path,
+        config: str | None = None,
+        split: str = "train",
+        revision: str | None = None,
+        id_field: str | None = "id",
+        content_field: str | Sequence[str] = "content",
+        title_field: str | None = "title",
+        metadata_fields: Sequence[str] | None = None,
+    ) -> None:
+        super().__init__(id_field, content_field, title_field, metadata_fields)
+        self.path = path
+        self.config_name = config
+        self.split = split
+        self.revision = revision
+
+    def records(self) -> Iterator[tuple[str, JsonObject]]:
+        """Yield the rows as objects, each with its number.
+
+        Raises:
+            DependencyError: ``datasets`` is not installed.
+            SourceError: there is no such data set or split, the hub cannot be reached, a column is missing or not text.
+        """
+        source = f"{self.path}, split {self.split}"
+        folder = Path(self.path).expanduser()
+        saved = any((folder / name).is_file() for name in ("dataset_dict.json", "state.json"))
+        if folder.exists() and not saved:
+            yield from self._records_of_files(source, folder)
+        else:
+            yield from rows_of_batches(source, self._batches(source, folder, saved))
+
+    def _records_of_files(self, source: str, folder: Path) -> Iterator[tuple[str, JsonObject]]:
+        """The records of the data files of a split, each read as its own loader reads it."""
+        with _clear_errors(source):
+            path, names = (str(folder), None) if folder.is_dir() else (str(folder.absolute().parent), [folder.name])
+            builder = _datasets().load_dataset_builder(path, self.config_name, data_files=names)
+            files = {str(split): [str(file) for file in of_split] for split, of_split in builder.config.data_files.items()}
+        form = type(builder).__module__.rpartition(".")[2]
+        for file in self._split_of(files):
+            if form == "csv":
+                yield from self._csv(file, builder.config).records()
+            elif form == "parquet":
+                fields = (self.id_field, self.content_field, self.title_field, self.metadata_fields)
+                yield from ParquetLoader(file, *fields).records()
+            elif form == "json":
+                yield from read_json_file_of_records(file)
+            elif form == "text":
+                for number, line in read_lines(file):
+                    yield f"{file}, line {number}", {"text": line}
+            else:
+                raise SourceError(
+                    f"{source}: {file} is read by datasets as {form!r}, and only CSV, JSON, Parquet and text files are read "
+                    "from a folder; load it with datasets and write it with save_to_disk"
+                )
+
+    def _csv(self, file: str, read_as: Any) -> CsvLoader:
+        return _CsvOfFolder(
+            file,
+            self.id_field,
+            self.content_field,
+            self.title_field,
+            self.metadata_fields,
+            delimiter=None if read_as.sep == "," else read_as.sep,
+            columns=read_as.names,
+            encoding=read_as.encoding or "utf-8",
+        )
+
+    def _batches(self, source: str, folder: Path, saved: bool) -> Iterator[pa.RecordBatch]:
+        checked = False
+        with _clear_errors(source):
+            for table in self._open(folder, saved).with_format("arrow").iter(batch_size=BATCH):
+                if not checked:
+                    check_schema(self, source, table.schema)
+                    checked = True
+                yield from table.select(self.used_columns(table.column_names)).to_batches()
+
+    def _open(self, folder: Path, saved: bool) -> Any:
+        datasets = _datasets()
+        if not saved:
+            dataset = datasets.load_dataset(str(self.path), self.config_name, split=self.split, revision=self.revision)
+            _say_what_was_guessed(str(self.path), dataset)
+            return dataset
+        dataset = datasets.load_from_disk(str(folder))
+        if isinstance(dataset, datasets.DatasetDict):
+            return self._split_of(dataset)
+        if dataset.split is not None and str(dataset.split) != self.split:
+            raise SourceError(
+                f'{self.path}: it was made of the split "{dataset.split}", and "{self.split}" is asked for; '
+                f'pass split="{dataset.split}"'
+            )
+        return dataset
+
+    def _split_of(self, splits: Any) -> Any:
+        if self.split not in splits:
+            raise SourceError(f'{self.path}: no split "{self.split}"; {nearest(self.split, splits)}')
+        return splits[self.split]
+
+
+class _CsvOfFolder(CsvLoader):
+    """A CSV file in a folder of data files, read as the folder's settings say."""
+
+    offers = ()
+
+
+def _datasets() -> Any:
+    try:
+        import datasets
+    except ImportError:
+        raise DependencyError(f"HuggingFaceLoader needs datasets: {install('huggingface')}") from None
+    return datasets
+
+
+@contextmanager
+def _clear_errors(source: str) -> Iterator[None]:
+    """Turn exceptions of the library and its readers into an error that names the source."""
+    try:
+        yield
+    except (RetrievalError, pa.ArrowException, UnicodeDecodeError):
+        raise
+    except ConnectionError as error:
+        raise SourceError(
+            f"{source}: neither a folder here nor in the cache, and the hub cannot be reached ({str(error)[:200]}); "
+            "check path, name and network, or download it on another machine (save_to_disk) and name the folder"
+        ) from None
+    except Exception as error:
+        reason = str(error.__cause__ or error)[:300]
+        raise SourceError(f"{source}: datasets cannot read it: {reason}; check path, config and split") from error
+
+
+def _say_what_was_guessed(name: str, splits: Any) -> None:
+    """Warn if ``datasets`` turned texts of a file into numbers or times, because the texts cannot be restored."""
+    form = splits.info.builder_name
+    guessed = {"csv": ("int", "float", "bool", "timestamp", "date"), "json": ("timestamp",)}.get(form, ())
+    changed = [column for column, feature in splits.features.items() if getattr(feature, "dtype", "").startswith(guessed)]
+    if guessed and changed:
+        warnings.warn(
+            f"{name}: datasets guessed the types of {quoted(changed)} from its {form.upper()} files (001 reads as 1, a date as "
+            "a time); to have the text as it is, download the files into a folder and name the folder",
+            RetrievalWarning,
+            stacklevel=2,
+        )

@@ -1,0 +1,333 @@
+"""Judgements: which items are relevant to which queries, from TREC qrels, CSV, TSV or JSON lines.
+
+All readers of judgements use this module: loaders of queries, and the comparison of runs. The suffix of the file determines its
+form; a file with any other suffix is TREC qrels. The first line distinguishes TREC's four columns, three columns without names,
+and columns with names, whatever separates them. In ``.tsv`` a quotation mark is text; in ``.csv`` it quotes.
+
+Judgements by subtopic (the diversity tasks) judge an item for each subtopic of a query: its grade is the highest of these.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from nlp_retrieval.core.files.trec_ids import decode_id
+from nlp_retrieval.core.models import Gold, Query
+from nlp_retrieval.errors import RetrievalWarning, SourceError
+from nlp_retrieval.loaders.files import kind, read_json_lines, read_json_objects, read_lines
+from nlp_retrieval.loaders.records import as_id, likely, quoted
+from nlp_retrieval.loaders.tables import read_cells
+
+T = TypeVar("T")
+
+Judgements = dict[str, dict[str, int]]
+"""By query id, the grade by item id."""
+
+FileFormat = Literal["trec", "csv", "tsv", "jsonl", "json"]
+
+Judgement = tuple[str, str, str, object, str]
+"""Location, ids of query and item, the grade as written, and the subtopic; empty if there is none."""
+
+_SUFFIXES: dict[str, FileFormat] = {
+    ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json",
+}  # fmt: skip
+_OTHERS = {
+    ".parquet": "write it as .jsonl or .csv",
+    ".xlsx": "save it as .csv",
+    ".db": "write the table as .csv",
+}
+_GRADE = re.compile(r"[+-]?[0-9]{1,9}(?:\.0{0,9})?")
+_NAMES = {
+    "query": ("query_id", "query-id", "qid", "query", "topic", "topic_id", "q_id"),
+    "item": ("item_id", "corpus-id", "corpus_id", "doc_id", "docid", "docno", "doc-id", "pid", "passage_id", "document_id"),
+    "grade": ("relevance", "score", "rel", "grade", "label", "judgement", "judgment"),
+}
+_SUBTOPICS = ("subtopic", "subtopic_id", "intent", "iteration", "iter")
+_NO_SUBTOPIC = ("0", "Q0")
+
+
+def format_of(path: str | Path, given: FileFormat | None) -> FileFormat:
+    """Return the form of a file of queries or gold: the given one, or the one of its suffix, TREC's by default.
+
+    Raises:
+        SourceError: its suffix is that of an unsupported form.
+    """
+    file = Path(path)
+    suffix = (Path(file.stem) if file.suffix.lower() == ".gz" else file).suffix.lower()
+    if given is None and suffix in _OTHERS:
+        raise SourceError(
+            f"{path}: queries and gold are read from TREC files, .csv, .tsv, .jsonl and .json, and not from {suffix}; "
+            f"{_OTHERS[suffix]}"
+        )
+    return given or _SUFFIXES.get(suffix, "trec")
+
+
+def read_judgements(path: str | Path, given: FileFormat | None = None) -> Judgements:
+    """Read judgements.
+
+    Args:
+        path: the file, plain or gzip.
+        given: its form. None: the one of its suffix.
+
+    Returns:
+        By query id the grade by item id, in the order of the file; grades of 0 and below are kept.
+
+    Raises:
+        SourceError: no such file, a line that is not a judgement, or two different ones of one item for one query.
+    """
+    form = format_of(path, given)
+    return collect_judgements(_json_rows(path, form) if form in ("json", "jsonl") else _cells(path, form), path)
+
+
+def collect_judgements(entries: Iterable[Judgement], source: str | Path) -> Judgements:
+    """Return judgements by query and item; of several by subtopic, the highest grade, with a warning that counts them.
+
+    Raises:
+        SourceError: a grade is not an integer, an id is empty, an item has two grades for one query and subtopic, or there
+            are no judgements.
+    """
+    judgements: Judgements = {}
+    by_subtopic: dict[tuple[str, str], dict[str, int]] = {}
+    firsts: dict[str, dict[str, str]] = {}
+    for location, query_id, item_id, written, subtopic in entries:
+        grade = _grade(location, written)
+        if not query_id or not item_id:
+            raise SourceError(f"{location}: an id is empty; a judgement names a query and an item")
+        grades = judgements.setdefault(query_id, {})
+        subtopics = firsts.setdefault(query_id, {})
+        if item_id not in grades:
+            grades[item_id] = grade
+            if subtopic:
+                subtopics[item_id] = subtopic
+            continue
+        known = by_subtopic.setdefault((query_id, item_id), {subtopics.get(item_id, ""): grades[item_id]})
+        if known.setdefault(subtopic, grade) != grade:
+            raise SourceError(
+                f'{location}: item "{item_id}" has grade {grade} here and {known[subtopic]} above for query "{query_id}"; '
+                "keep one"
+            )
+        grades[item_id] = max(grades[item_id], grade)
+    if not judgements:
+        raise SourceError(f"{source}: it holds no judgements")
+    several = [names for names, known in by_subtopic.items() if len(set(known.values())) > 1]
+    if several:
+        query_id, item_id = several[0]
+        _warn(
+            f"{source}: {len(several):,} pairs of query and item have several grades, as judgements by subtopic have "
+            f'(first: query "{query_id}", item "{item_id}"); the highest grade of each counts'
+        )
+    return judgements
+
+
+def _grade(location: str, written: object) -> int:
+    text = written if isinstance(written, str) else repr(written)
+    if isinstance(written, bool) or not _GRADE.fullmatch(text):
+        raise SourceError(
+            f"{location}: the grade is {text[:40]!r}; it must be an integer of at most 9 digits; "
+            "round or scale the grades of the file"
+        )
+    return int(text.partition(".")[0])
+
+
+def _json_rows(path: str | Path, form: FileFormat) -> Iterator[Judgement]:
+    for location, row in read_json_lines(path) if form == "jsonl" else read_json_objects(path):
+        query, item, grade = (row[name] for name in _named(location, list(row)))
+        subtopic = next((row[name] for name in row if name.strip().lower() in _SUBTOPICS), None)
+        if isinstance(grade, list | dict):
+            raise SourceError(f"{location}: the grade is {kind(grade)}; it must be an integer")
+        yield (
+            location,
+            as_id(location, "query_id", query),
+            as_id(location, "item_id", item),
+            grade,
+            "" if subtopic is None else str(subtopic),
+        )
+
+
+def _cells(path: str | Path, form: FileFormat) -> Iterator[Judgement]:
+    locations: Sequence[int] | None = None
+    width = 0
+    lines: Iterator[tuple[int, list[str]]]
+    if form == "trec":
+        # only ASCII white space parts columns, as in C; an id may hold a no-break space
+        lines = ((number, [cell for cell in re.split(r"[ \t\r\f\v]+", line) if cell]) for number, line in read_lines(path))
+    else:
+        lines = read_cells(path, "\t" if form == "tsv" else None, None if form == "tsv" else '"', "utf-8")
+    for number, line in lines:
+        location, cells = f"{path}, line {number}", [cell.strip() for cell in line]
+        while cells and not cells[-1] and len(cells) > (width or 3):
+            cells.pop()
+        if not any(cells):
+            continue
+        if locations is None:
+            width = len(cells)
+            if width > 2 and not _GRADE.fullmatch(cells[-1]) and _has_names(cells):
+                named = [cells.index(name) for name in _named(location, cells)]
+                subtopic = [cells.index(name) for name in cells if name.strip().lower() in _SUBTOPICS]
+                locations = [*named, *subtopic[:1]]
+                continue
+            locations = (0, 1, 2) if width == 3 else (0, 2, 3, 1)
+            if width not in (3, 4):
+                raise SourceError(
+                    f"{location}: {width} columns, where a judgement is query, item and grade, or query, 0, item and grade "
+                    "(4 columns); check what separates them, or name them in a first line (query_id, item_id, relevance) "
+                    "where there are more"
+                )
+        if len(cells) != width:
+            raise SourceError(
+                f"{location}: {len(cells)} columns in {' '.join(cells)[:60]!r}, where the lines before have {width}"
+            )
+        query_id, item_id, grade, *subtopics = (cells[at] for at in locations)
+        if form == "trec":
+            query_id, item_id = decode_id(query_id), decode_id(item_id)
+        yield location, query_id, item_id, grade, subtopics[0] if subtopics and subtopics[0] not in _NO_SUBTOPIC else ""
+
+
+def _has_names(cells: Sequence[str]) -> bool:
+    """Return whether a first line names columns: none of its cells can be a grade, or one of them is a known name."""
+    known = {alias for aliases in _NAMES.values() for alias in aliases}
+    return any(cell.lower() in known for cell in cells) or not any(_GRADE.fullmatch(cell) for cell in cells)
+
+
+def _named(location: str, names: list[str]) -> list[str]:
+    chosen = []
+    for what, aliases in _NAMES.items():
+        known = {name.strip().lower() for name in names}
+        if not known & set(aliases):
+            near = likely(aliases[0], names, aliases)
+            meant = f'rename "{near}" to "{aliases[0]}"' if near else f'name the column of the {what} "{aliases[0]}"'
+            raise SourceError(f'{location}: no column of the {what}, such as "{aliases[0]}" (found: {quoted(names)}); {meant}')
+        chosen.append(next(name for alias in aliases for name in names if name.strip().lower() == alias))
+    return chosen
+
+
+def match_numbers(wanted: Iterable[str], known: Iterable[str]) -> dict[str, str]:
+    """Return the known id for each wanted one that differs only in leading zeros, such as "51" for "051".
+
+    Only numbers are matched, and only if both sides have the number once; equal ids need no match.
+    """
+    here, there = _by_number(wanted), _by_number(known)
+    pairs = ((names[0], there[number][0]) for number, names in here.items() if len(names) == len(there.get(number, ())) == 1)
+    return {name: other for name, other in pairs if name != other}
+
+
+def with_matched_numbers(rankings: dict[str, T], query_ids: Iterable[str], source: str | Path) -> dict[str, T]:
+    """Return rankings under the query ids in use here, where a number differs only in leading zeros.
+
+    A warning counts these.
+
+    Args:
+        rankings: by the query ids of a run.
+        query_ids: the ids in use.
+        source: the run, for the message.
+    """
+    matched = match_numbers(rankings, query_ids)
+    if not matched:
+        return rankings
+    name, other = next(iter(matched.items()))
+    _warn(
+        f"{source}: {len(matched):,} of its queries have other zeros in front than here (first: {name!r}, here {other!r}); "
+        "they are matched as numbers"
+    )
+    return {matched.get(query_id, query_id): ranking for query_id, ranking in rankings.items()}
+
+
+def _by_number(names: Iterable[str]) -> dict[str, list[str]]:
+    numbers: dict[str, list[str]] = {}
+    for name in dict.fromkeys(names):
+        if name.isascii() and name.isdigit():
+            numbers.setdefault(name.lstrip("0"), []).append(name)
+    return numbers
+
+
+def judged_queries(
+    source: str | Path, queries: Iterable[tuple[str, Query]], judgements: Judgements, judged_in: str | Path
+) -> tuple[list[Query], list[Gold]]:
+    """Return the queries that are judged, in their order, and the gold of each.
+
+    A query whose number has other leading zeros than in the judgements ("051" and "51") gets the id of the judgements. A judged
+    query without a relevant item counts, as in trec_eval, and scores 0. Warnings count these, and judged queries that are
+    missing.
+
+    Args:
+        source: file of the queries.
+        queries: each with its location; held in memory only if they are judged.
+        judgements: their grades.
+        judged_in: file of the judgements.
+
+    Raises:
+        SourceError: no query has a relevant item, or two have one id.
+    """
+    locations: dict[str, str] = {}
+    judged: list[Query] = []
+    numbered: list[Query] = []
+    numbers = {name.lstrip("0") for name in judgements if name.isascii() and name.isdigit()}
+    for location, query in queries:
+        name = query.query_id
+        if name in locations:
+            raise SourceError(f'{location}: the id "{name}" is taken by {locations[name]}; ids must be unique')
+        locations[name] = location
+        if name in judgements:
+            judged.append(query)
+        elif name.isascii() and name.isdigit() and name.lstrip("0") in numbers:
+            judged.append(query)
+            numbered.append(query)
+    if numbered:
+        judged = _renamed(judged, {query.query_id for query in numbered}, locations, judgements, source, judged_in)
+    hopeless = sum(not any(grade > 0 for grade in judgements[query.query_id].values()) for query in judged)
+    unknown = [query_id for query_id in judgements if query_id not in locations]
+    if not judged:
+        raise SourceError(
+            f"{judged_in}: none of its {len(judgements):,} judged queries ({quoted(unknown[:3])}) is among the "
+            f"{len(locations):,} of {source} ({quoted(list(locations)[:3])}); are both of the same collection?"
+        )
+    if hopeless == len(judged):
+        raise SourceError(
+            f"{judged_in}: none of its {len(judgements):,} judged queries has an item with a grade above 0; "
+            "no ranking can find anything for them"
+        )
+    if unknown:
+        _warn(
+            f"{judged_in}: {len(unknown):,} of its {len(judgements):,} judged queries are not in {source} "
+            f"(first {quoted(unknown[:3])}); they are left out: check that both are of the same collection"
+        )
+    if hopeless:
+        _warn(
+            f"{judged_in}: {hopeless:,} of {len(judged):,} judged queries have no item with a grade above 0; they count and "
+            "score 0, as in trec_eval"
+        )
+    return judged, [Gold(query_id=query.query_id, relevance=judgements[query.query_id]) for query in judged]
+
+
+def _renamed(
+    judged: list[Query],
+    numbered: set[str],
+    locations: dict[str, str],
+    judgements: Judgements,
+    source: str | Path,
+    judged_in: str | Path,
+) -> list[Query]:
+    """Give queries whose numbers differ from the judgements in leading zeros the ids of the judgements."""
+    ids = {name: other for name, other in match_numbers(locations, judgements).items() if name in numbered}
+    for name, other in ids.items():
+        locations[other] = locations[name]
+    if ids:
+        name, other = next(iter(ids.items()))
+        _warn(
+            f'{source}: {len(ids):,} numbers have other zeros in front than in {judged_in} (first: "{name}", there "{other}"); '
+            "they are matched as numbers, and the queries have the ids of the judgements"
+        )
+    return [
+        query.model_copy(update={"query_id": ids[query.query_id]}) if query.query_id in ids else query
+        for query in judged
+        if query.query_id in ids or query.query_id in judgements
+    ]
+
+
+def _warn(message: str) -> None:
+    # a single line for queries and for gold, so that Python warns only once
+    warnings.warn(message, RetrievalWarning, stacklevel=3)

@@ -1,1 +1,0 @@
-"""Loaders of rows with named columns: CSV, Parquet, Hugging Face data sets."""

@@ -1,0 +1,490 @@
+"""Queries and their gold from files: TREC topics, CSV, TSV or JSON, with judgements in a file of their own.
+
+**TREC topics** have many forms: tags that are never closed, XML, with attributes, in wrappers, with labels (``Number: 301``).
+Well-formed XML is read as such. Everything else is read by :func:`_lenient`, which finds the ends of fields without a closing
+tag. Either way, the names of tags and attributes are lower-cased, entities and CDATA are decoded, markup in a text (``<i>``) is
+removed but its content kept, and elements of one name are joined by line ends.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from html import unescape
+from pathlib import Path
+from typing import Literal, NamedTuple
+from urllib.parse import unquote
+from xml.parsers import expat
+
+from pydantic import JsonValue
+
+from nlp_retrieval.core.components.component import BaseQueryLoader
+from nlp_retrieval.core.components.trust_rules import READS_FILE, may_set
+from nlp_retrieval.core.models import Gold, Query
+from nlp_retrieval.errors import SourceError
+from nlp_retrieval.loaders.files import JsonObject, read_json_lines, read_json_objects, read_lines
+from nlp_retrieval.loaders.judgements import FileFormat, format_of, judged_queries, read_judgements
+from nlp_retrieval.loaders.records import (
+    ID_NAMES,
+    as_id,
+    field_of,
+    has_field,
+    joined_text,
+    make_query,
+    metadata_of,
+    missing_field,
+    quoted,
+    without_fields,
+)
+from nlp_retrieval.loaders.tables import Quote, read_cells, read_rows
+
+_CAR = re.compile(r"enwiki:\S+")
+_NUMBERED = re.compile(r"\d{1,9}:\s*\S")
+_OFFERS = ("columns", "quote")
+_MOST = 64 * 2**20
+_TAG = re.compile(
+    r"(?P<comment><!--)|(?P<cdata><!\[CDATA\[)|(?P<instruction><\?)|(?P<declaration><![A-Za-z])"
+    r"|<(?P<closes>/?)(?P<name>[A-Za-z][\w.-]{0,40})(?P<rest>(?:[\s/][^<>]*)?)>"
+)
+_ENDS = {
+    "comment": re.compile("-->"),
+    "cdata": re.compile("]]>"),
+    "instruction": re.compile(r"\?>"),
+    "declaration": re.compile(r"[^>\[]*+(?:\[[^\]]*+\]\s*+)?>"),
+}
+_ATTRIBUTE = re.compile(r"""([A-Za-z][\w.:-]{0,40})=(?:"([^"]*)"|'([^']*)'|([^\s"'=/]+))""")
+_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_LABELS = {
+    "num": re.compile(r"(?:Number|Topic|Query)\s{0,9}:", re.IGNORECASE),
+    "title": re.compile(r"(?:Topic|Title):", re.IGNORECASE),
+    "desc": re.compile(r"Description:", re.IGNORECASE),
+    "narr": re.compile(r"Narrative(?::|(?=\s{0,9}\n))", re.IGNORECASE),
+    "dom": re.compile(r"Domain:", re.IGNORECASE),
+    "smry": re.compile(r"Summary:", re.IGNORECASE),
+    "con": re.compile(r"Concepts?(?:\(s\))?:", re.IGNORECASE),
+    "fac": re.compile(r"Factors?(?:\(s\))?:", re.IGNORECASE),
+    "def": re.compile(r"Definitions?(?:\(s\))?:", re.IGNORECASE),
+}
+"""Labels at the beginning of a text in TREC's classic form, by tag."""
+
+_TOPICS = ("top", "topic", "inex_topic", "doc", "query", "question")
+"""Tags around one topic; all topics of a file have the first one that occurs in it."""
+_FIELDS = frozenset(
+    "num number title desc description narr narrative query question text docno docid url head dom smry con fac def time nat "
+    "querytime querytweettime subtopic identifier id background summary note".split()
+)
+_MARKUP = frozenset(
+    "a abbr acronym b bdi bdo big cite code del dfn em font i ins kbd mark q s samp small span strike strong sub sup tt u "
+    "var".split()
+)
+"""Tags within a text that do not separate words."""
+_IN_TEXT = _MARKUP | frozenset("br p div li ul ol hr table tr td th blockquote pre h1 h2 h3 h4".split())
+"""Tags within a text that begin no field."""
+_QUERY_ID_NAMES = (
+    "query_id", "qid", "number", "num", "topic", "topic_id", "topicid", "identifier", "question_id", "docno", "query-id",
+    *ID_NAMES,
+)  # fmt: skip
+_TEXT_NAMES = ("text", "query", "question", "title", "claim", "query_text", "query_txt", "topic_title")
+_TOPIC_TEXT_NAMES = ("title", "query", "question", "text", "raw_query", "raw")
+_CUT_OFF = {
+    expat.errors.codes[message]
+    for message in (
+        expat.errors.XML_ERROR_NO_ELEMENTS,
+        expat.errors.XML_ERROR_UNCLOSED_TOKEN,
+        expat.errors.XML_ERROR_UNCLOSED_CDATA_SECTION,
+    )
+}
+
+_Fields = dict[str, list[str]]
+"""The texts of a topic by the name of the tag or attribute."""
+
+
+class TopicsLoader(BaseQueryLoader):
+    """Queries from a file, and their gold from another: TREC topics with qrels, CSV, TSV or JSON.
+
+    The suffix determines the form: ``.csv``, ``.tsv``, ``.jsonl``, ``.json`` (a list), anything else TREC's (the classic form
+    with ``<top>``, or XML with ``<topic number="1">``), plain or gzip; a file without tags and with a tab in its first line is
+    TSV. Queries that are not judged are left out. A number with other leading zeros than in the judgements ("051" and "51") is
+    matched with a warning. A field ``family`` is the query's family.
+
+    Args:
+        path: the file of queries.
+        qrels: the file of judgements: TREC's four columns, or query, item and grade as CSV, TSV or JSON lines.
+        format: the form of ``path``. None: by its suffix.
+        qrels_format: the form of ``qrels``. None: by its suffix.
+        id_field: the field that holds the id. None: the topic's number, in other forms ``id``, or another usual name that the
+            first entry has (``query_id``, ``qid``, ``_id``).
+        text_field: the field that holds the text, or several, joined by line ends. None: the topic's ``title``, in other forms
+            ``text``, or another usual name that the first entry has (``query``, ``question``).
+        columns: the names of the columns of a CSV or TSV file without a line of names. None: ``id`` and ``text``, if the file
+            has two columns and its first line none of the usual names.
+        quote: the quotation mark of cells in a CSV or TSV file. None: there is none, and a quotation mark is text. ``auto``:
+            none in TSV, ``"`` in CSV.
+    """
+
+    name = "topics"
+    manifest_may_set = may_set(
+        *("format", "qrels_format", "id_field", "text_field", "columns", "quote"), path=READS_FILE, qrels=READS_FILE
+    )
+
+    def __init__(
+        self,
+        path: str | Path,
+        qrels: str | Path,
+        format: FileFormat | None = None,  # noqa: A002 -- what users call it
+        qrels_format: FileFormat | None = None,
+        id_field: str | None = None,
+        text_field: str | Sequence[str] | None = None,
+        columns: Sequence[str] | None = None,
+        quote: Quote = "auto",
+    ) -> None:
+        self.path = path
+        self.qrels = qrels
+        self.format = format
+        self.qrels_format = qrels_format
+        self.id_field = id_field
+        self.text_field = text_field
+        self.columns = columns
+        self.quote = quote
+
+    def queries(self) -> list[Query]:
+        """Return the queries that are judged, in the order of the file.
+
+        Raises:
+            SourceError: a file is missing or malformed, two queries have one id, or none is judged.
+        """
+        return self._judged()[0]
+
+    def gold(self) -> list[Gold]:
+        """Return the judgements of these queries by item id, in the same order.
+
+        Raises:
+            SourceError: as :meth:`queries`.
+        """
+        return self._judged()[1]
+
+    def _judged(self) -> tuple[list[Query], list[Gold]]:
+        judgements = read_judgements(self.qrels, self.qrels_format)
+        return judged_queries(self.path, self.read(), judgements, self.qrels)
+
+    def read(self) -> Iterator[tuple[str, Query]]:
+        """Yield all queries of the file, judged or not, each with its location.
+
+        Raises:
+            SourceError: the file is missing or malformed.
+        """
+        form = self._form()
+        fields: tuple[str, str | Sequence[str]] | None = None
+        for location, row in self._rows(form):
+            if fields is None:
+                fields = self._fields(form, row)
+            id_field, text_field = fields
+            if not has_field(row, id_field):
+                raise missing_field(location, "id_field", id_field, row, _QUERY_ID_NAMES)
+            query_id = as_id(location, id_field, field_of(row, id_field))
+            text = joined_text(location, row, text_field, "text_field", _TEXT_NAMES)
+            used = [text_field] if isinstance(text_field, str) else text_field
+            metadata = metadata_of(location, without_fields(row, [id_field, *used]), ())
+            family = metadata.get("family")
+            known = None if family in (None, "") else as_id(location, "family", family)
+            yield location, make_query(location, query_id, text, known, metadata)
+
+    def _form(self) -> FileFormat:
+        """The form of the file of queries: given, by its suffix, or TSV if a file with another suffix begins like that."""
+        form = format_of(self.path, self.format)
+        if form == "trec" and self.format is None:
+            first = next((line for _, line in read_lines(self.path) if line.strip()), "")
+            if "\t" in first.strip() and not first.lstrip().startswith("<"):
+                return "tsv"
+            if first.startswith("{"):
+                return "jsonl"
+        return form
+
+    def _fields(self, form: FileFormat, row: JsonObject) -> tuple[str, str | Sequence[str]]:
+        """The fields of id and text: those that are given, or the usual names that the first entry has."""
+        id_field, text_field = self.id_field, self.text_field
+        if form == "trec":  # names of tags are in lower case
+            id_field = id_field and id_field.lower()
+            text_field = (
+                text_field.lower() if isinstance(text_field, str) else text_field and [name.lower() for name in text_field]
+            )
+        ids = ("number", *_QUERY_ID_NAMES) if form == "trec" else ("id", *_QUERY_ID_NAMES)
+        texts = _TOPIC_TEXT_NAMES if form == "trec" else _TEXT_NAMES
+        if text_field is None and form == "trec" and not any(name in row for name in texts):
+            texts = (*(name for name in row if name.endswith(("-title", "_title"))), *texts)[:1]  # CLEF's <EN-title>
+        return (
+            id_field or next((name for name in ids if name in row), ids[0]),
+            text_field or next((name for name in texts if name in row), texts[0]),
+        )
+
+    def _rows(self, form: FileFormat) -> Iterator[tuple[str, JsonObject]]:
+        if form == "trec":
+            return _topics(self.path)
+        if form == "jsonl":
+            return read_json_lines(self.path)
+        if form == "json":
+            return read_json_objects(self.path)
+        quote = (None if form == "tsv" else '"') if self.quote == "auto" else self.quote
+        delimiter = "\t" if form == "tsv" else None
+        columns = self.columns
+        if columns is None and self.id_field is None and self.text_field is None:
+            _, first = next(read_cells(self.path, delimiter, quote, "utf-8", _OFFERS), (0, []))
+            names = [cell.strip() for cell in first]
+            while names and not names[-1]:
+                names.pop()
+            if names and not {name.lower() for name in names} & {*_QUERY_ID_NAMES, *_TEXT_NAMES}:
+                if len(names) != 2:
+                    more = "".join(f', "column{number}"' for number in range(3, len(names) + 1))
+                    raise SourceError(
+                        f"{self.path}, line 1: no column has a usual name for the id or the text of a query (found: "
+                        f'{quoted(names)}); where the file has no line of names, pass columns=["id", "text"{more}], and '
+                        "where it has one, pass id_field= and text_field="
+                    )
+                columns = ("id", "text")
+        return read_rows(self.path, delimiter, quote, columns, offers=_OFFERS)
+
+
+def _by_line(path: str | Path, lines: Sequence[str]) -> Iterator[tuple[str, JsonObject]]:
+    """Yield one-line topics, if all lines have one of two forms.
+
+    ``12:text`` (TREC's million queries), or a path of headings that is both id and text (TREC CAR's ``enwiki:A/B%20c``).
+    """
+    written = [(number, line.strip()) for number, line in enumerate(lines, start=1) if line.strip()]
+    if all(_CAR.fullmatch(line) for _, line in written):
+        for number, line in written:
+            yield f"{path}, line {number}", {"number": line, "text": unquote(line.removeprefix("enwiki:").replace("/", " "))}
+    elif all(_NUMBERED.match(line) for _, line in written):
+        for number, line in written:
+            name, _, text = line.partition(":")
+            yield f"{path}, line {number}", {"number": name, "text": text.strip()}
+
+
+def _topics(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
+    lines: list[str] = []
+    size = 0
+    for _, line in read_lines(path):
+        lines.append(line)
+        size += len(line) + 1
+        if size > _MOST:
+            raise SourceError(f"{path}: longer than {_MOST >> 20} MiB; is this a file of TREC topics?")
+    text = "\n".join(lines)
+    tokens = list(_tokens(path, text))
+    wanted = next((token.name for token in tokens if token.kind == "tag" and token.name in _TOPICS), None)
+    if wanted is None:
+        if topics_by_line := list(_by_line(path, lines)):
+            yield from topics_by_line
+            return
+        raise SourceError(
+            f"{path}: it holds no TREC topics (<top> or <topic>); pass format= where it is csv, tsv, json or jsonl under "
+            "another suffix, and write a tab between id and text where it is plain text"
+        )
+    try:
+        topics = _xml(text, wanted)
+    except expat.ExpatError as error:
+        if wanted not in ("top", "doc") and error.code in _CUT_OFF:
+            raise SourceError(
+                f"{path}, line {error.lineno}: neither TREC topics nor well-formed XML ({expat.ErrorString(error.code)}); "
+                "the file is cut off: fetch it again, or add what is missing"
+            ) from None
+        topics = list(_lenient(path, text, tokens, wanted))
+    for number, fields in topics:
+        location = f"{path}, line {number}"
+        row: JsonObject = dict(_labelled(fields))
+        if "\n" in str(row.get("number", "")):
+            numbers = ", ".join(str(row["number"])[:60].split())
+            raise SourceError(
+                f"{location}: this topic has several numbers ({numbers}); write <{wanted}> in front of each topic"
+            )
+        yield location, row
+
+
+class _Token(NamedTuple):
+    kind: Literal["tag", "end", "text", "nothing"]
+    """The beginning of an element, its end, literal text (CDATA), or what is skipped (comments, declarations)."""
+    name: str
+    """In lower case."""
+    content: str
+    """The attributes of a tag, or the text."""
+    begin: int
+    end: int
+
+
+def _tokens(path: str | Path, text: str) -> Iterator[_Token]:
+    """Yield the markup of a text.
+
+    Raises:
+        SourceError: it declares entities.
+    """
+    at = 0
+    never_ends: set[str] = set()
+    while match := _TAG.search(text, at):
+        begin, at, what = match.start(), match.end(), match.lastgroup or ""
+        if what in _ENDS:
+            find = _ENDS[what].match if what == "declaration" else _ENDS[what].search
+            end = find(text, at) if what not in never_ends else None
+            if end is None:  # text that only looks like markup
+                never_ends.add(what)
+                continue
+            if what == "declaration" and "<!ENTITY" in text[begin : end.end()]:
+                line = text.count("\n", 0, begin) + 1
+                raise SourceError(f"{path}, line {line}: it declares XML entities, which are not read; remove them")
+            yield _Token("text" if what == "cdata" else "nothing", "", text[at : end.start()], begin, end.end())
+            at = end.end()
+        else:
+            yield _Token("end" if match["closes"] else "tag", match["name"].lower(), match["rest"], begin, at)
+
+
+def _xml(text: str, wanted: str) -> list[tuple[int, _Fields]]:
+    """The topics of well-formed XML: attributes and elements of each are its fields, its own text is ``text``."""
+    parser = expat.ParserCreate()
+    topics: list[tuple[int, _Fields]] = []
+    inside: list[str] = []
+    pieces: list[str] = []
+    own: list[str] = []
+    attributes: set[str] = set()
+
+    def begin(tag: str, tag_attributes: dict[str, str]) -> None:
+        name = tag.lower()
+        if not inside and name == wanted:
+            fields = {attribute.lower(): [value] for attribute, value in tag_attributes.items()}
+            attributes.clear()
+            attributes.update(fields)
+            own.clear()
+            topics.append((parser.CurrentLineNumber, fields))
+        elif len(inside) == 1:
+            pieces.clear()
+        if inside or name == wanted:
+            pieces.append("" if name in _MARKUP else " ")
+            inside.append(name)
+
+    def end(_: str) -> None:
+        if not inside:
+            return
+        name = inside.pop()
+        fields = topics[-1][1]
+        if not inside:
+            _add_own(fields, own)
+        elif len(inside) > 1:
+            pieces.append("" if name in _MARKUP else " ")
+        else:
+            if name in attributes:  # an element takes precedence over an attribute
+                attributes.discard(name)
+                fields[name] = []
+            fields.setdefault(name, []).append("".join(pieces))
+            own.append(" ")
+
+    def characters(data: str) -> None:
+        if inside:
+            (own if len(inside) == 1 else pieces).append(data)
+
+    def skipped(name: str, is_parameter: bool) -> None:
+        if not is_parameter:
+            characters(unescape(f"&{name};"))
+
+    parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = begin, end, characters
+    parser.SkippedEntityHandler = skipped
+    parser.Parse(text, True)
+    return topics
+
+
+def _lenient(path: str | Path, text: str, tokens: Sequence[_Token], wanted: str) -> Iterator[tuple[int, _Fields]]:
+    """The topics of a text that is not XML: each from its tag to its end, or to the next such tag.
+
+    Raises:
+        SourceError: the number of a topic is outside of all topics.
+    """
+    line, counted, first = 1, 0, None
+    for number, token in enumerate([*tokens, None]):
+        if token is not None and (token.name != wanted or token.kind not in ("tag", "end")):
+            if first is None and token.kind == "tag" and token.name in ("num", "number"):
+                outside = text.count("\n", 0, token.begin) + 1
+                raise SourceError(f"{path}, line {outside}: <{token.name}> is in no topic; write <{wanted}> in front of it")
+            continue
+        if first is not None:
+            opening = tokens[first]
+            line += text.count("\n", counted, opening.begin)
+            counted = opening.begin
+            stop = len(text) if token is None else token.begin
+            yield line, _fields_of(text, tokens[first + 1 : number], opening, stop)
+        first = number if token is not None and token.kind == "tag" else None
+
+
+def _fields_of(text: str, tokens: Sequence[_Token], opening: _Token, stop: int) -> _Fields:
+    """The fields of one topic: a field ends at its end tag, or, without one, where the next field begins."""
+    attributes = {match[1].lower(): match[2] or match[3] or match[4] or "" for match in _ATTRIBUTE.finditer(opening.content)}
+    ends = _ends_of(tokens)
+    own: list[str] = []
+    elements: list[tuple[str, list[str]]] = []
+    pieces, field, until, at = own, "", -1, opening.end
+    for number, token in enumerate(tokens):
+        pieces.append(_decoded(text[at : token.begin]))
+        at = token.end
+        gap = "" if token.name in _MARKUP else " "
+        if token.kind == "text":
+            pieces.append(token.content)
+        elif token.kind == "end":
+            if token.name == field and until in (number, -1):
+                pieces, field, until = own, "", -1
+            pieces.append(gap)
+        elif token.kind == "tag" and until < 0 and _begins_field(text, token, field):
+            own.append(" ")
+            pieces, field, until = [], token.name, ends[number]
+            elements.append((field, pieces))
+            if token.content.endswith("/"):
+                pieces, field, until = own, "", -1
+        elif token.kind == "tag":
+            is_markup = ends[number] >= 0 or token.name in _IN_TEXT or token.content.endswith("/")
+            pieces.append(gap if is_markup else text[token.begin : token.end])  # or text that only looks like a tag
+    pieces.append(_decoded(text[at:stop]))
+    names = {name for name, _ in elements}  # an element takes precedence over an attribute
+    fields: _Fields = {name: [_decoded(value)] for name, value in attributes.items() if name not in names}
+    for name, parts in elements:
+        fields.setdefault(name, []).append("".join(parts))
+    _add_own(fields, own)
+    return fields
+
+
+def _ends_of(tokens: Sequence[_Token]) -> list[int]:
+    """For each tag the position of its end tag, before which no other tag of its name begins; -1 if it has none."""
+    ends = [-1] * len(tokens)
+    following: dict[str, int] = {}
+    for number in reversed(range(len(tokens))):
+        token = tokens[number]
+        if token.kind == "end":
+            following[token.name] = number
+        elif token.kind == "tag":
+            ends[number] = following.pop(token.name, -1)
+    return ends
+
+
+def _begins_field(text: str, token: _Token, field: str) -> bool:
+    """Return whether a tag begins a field of the topic; ``field`` is the one that is open and has no end, or empty."""
+    if token.name in _IN_TEXT:
+        return False
+    if not field or token.name in _FIELDS or token.name.endswith(("-title", "-desc", "-narr")):
+        return True
+    _, line_end, same_line = text[max(0, token.begin - 100) : token.begin].rpartition("\n")
+    return bool(line_end) and not same_line.strip()
+
+
+def _add_own(fields: _Fields, own: Sequence[str]) -> None:
+    """Add a topic's own text, outside of its elements, as the field ``text``."""
+    if (text := "".join(own)).strip():
+        fields.setdefault("text", []).append(text)
+
+
+def _decoded(text: str) -> str:
+    return _ENTITY.sub(lambda match: unescape(match[0]), text) if "&" in text else text
+
+
+def _labelled(fields: _Fields) -> Iterator[tuple[str, JsonValue]]:
+    """The fields of a topic without labels and with single spaces; empty ones are left out, except those of the text."""
+    for name, texts in fields.items():
+        label = _LABELS.get("title" if name.endswith("-title") else name)
+        read = []
+        for text in map(str.lstrip, texts):
+            match = label.match(text) if label else None
+            read.append(" ".join((text[match.end() :] if match else text).split()))
+        value = "\n".join(filter(None, read))
+        if value or name in _TOPIC_TEXT_NAMES[:3]:
+            yield "number" if name == "num" else name, value

@@ -1,0 +1,424 @@
+"""Figures of a report: the columns of the table of quality and cost, marks of significance, and Pareto fronts.
+
+The terminal, the page and the tables in files take their columns and marks from here, so that a figure reads the same
+everywhere. "Best" is the best value measured, and every value that prints the same shares it; it does not imply significance. A
+mark is the verdict of the corrected test alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from nlp_retrieval.benchmarks.cost import AnsweringCost, Cost, LanguageModelCost, price_per_1000_queries, price_spent
+from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
+from nlp_retrieval.evaluation.comparison import Comparison
+from nlp_retrieval.evaluation.measure import LABELS, Measure
+from nlp_retrieval.evaluation.randomisation import holm
+from nlp_retrieval.evaluation.verdicts import limits, verdict
+
+COST = "cost"
+ABSENT = "\N{EN DASH}"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of figures.
+
+    Args:
+        key: the name of a measure (``"recall@5"``) or the field of a cost.
+        family: key for showing and hiding columns together: a measure without its cutoff, or ``"cost"``.
+        label: the heading below that of its family.
+        lower_is_better: true of times and sizes.
+        cost: returns the figure from a cost, or None if the cost lacks it; None for a measure.
+        count: whether it concerns this run alone, such as a number of calls; no such value is called best.
+        shown: how to format a figure, if not like other measures, costs or counts.
+    """
+
+    key: str
+    family: str
+    label: str
+    lower_is_better: bool = False
+    cost: Callable[[Cost], float | None] | None = None
+    count: bool = False
+    shown: Callable[[float], str] | None = None
+
+    @property
+    def title(self) -> str:
+        """Complete heading: ``"Recall @5"``, ``"MRR"``, ``"median ms"``."""
+        return f"{family_label(self.family)} {self.label}" if self.label.startswith("@") else self.label
+
+    def value(self, result: ConfigurationResult, group: str = "") -> float | None:
+        """Return the figure for a group of queries, or None if it was not measured. Cost is that of all queries."""
+        if self.cost is not None:
+            value = self.cost(result.cost) if result.cost is not None else None
+        else:
+            measures = result.groups.get(group, {}) if group else result.measures
+            value = measures.get(self.key)
+        return value if value is not None and math.isfinite(value) else None
+
+    def text(self, value: float | None) -> str:
+        """Return the formatted figure: three decimals for measures, about three digits for costs."""
+        if value is None:
+            return ABSENT
+        if self.shown is not None:
+            return self.shown(value)
+        if self.count:
+            return f"{value:,.0f}"
+        return f"{value:.3f}" if self.cost is None else amount(value)
+
+    def difference(self, value: float | None, baseline: float | None) -> str:
+        """Return the comparison of a figure with the baseline's: the difference of measures, the ratio of costs."""
+        if value is None or baseline is None or self.count:
+            return ""
+        if self.cost is not None:
+            return f"\N{MULTIPLICATION SIGN}{amount(value / baseline)}" if baseline > 0 else ""
+        return signed(value - baseline)
+
+    def best(self, values: Sequence[float | None]) -> set[int]:
+        """Return the positions of the best value, including all that print the same; empty if all do."""
+        measured = [value for value in values if value is not None]
+        printed = {self.text(value) for value in measured}
+        if len(printed) < 2 or self.count:
+            return set()
+        top = self.text(min(measured) if self.lower_is_better else max(measured))
+        return {position for position, value in enumerate(values) if self.text(value) == top}
+
+
+COST_COLUMNS = [
+    Column("latency_ms", COST, "median ms", True, lambda cost: cost.latency_ms),
+    Column("latency_p95_ms", COST, "p95 ms", True, lambda cost: cost.latency_p95_ms),
+    Column("queries_per_second", COST, "queries/s", False, lambda cost: cost.queries_per_second),
+    Column("index_seconds", COST, "index s", True, lambda cost: cost.index_seconds),
+    Column("index_bytes", COST, "index MB", True, lambda cost: cost.index_bytes / 1e6),
+]
+
+
+def _of_model(figure: str) -> Callable[[Cost], float | None]:
+    def read(cost: Cost) -> float | None:
+        value: float | None = getattr(cost.language_model, figure, None)
+        return value
+
+    return read
+
+
+LANGUAGE_MODEL_COLUMNS = [
+    Column("calls", COST, "LM calls", True, _of_model("calls"), count=True),
+    Column("cache_hits", COST, "from disk", True, _of_model("cache_hits"), count=True),
+    Column("tokens_in", COST, "tokens in", True, _of_model("tokens_in"), count=True),
+    Column("tokens_out", COST, "tokens out", True, _of_model("tokens_out"), count=True),
+    Column("query_tokens_in", COST, "tokens in/query", True, _of_model("query_tokens_in")),
+    Column("query_tokens_out", COST, "tokens out/query", True, _of_model("query_tokens_out")),
+    Column("failures", COST, "failed calls", True, _of_model("failures"), count=True),
+    Column("degraded", COST, "degraded", True, _of_model("degraded"), count=True),
+]
+
+
+def _of_answering(figure: Callable[[AnsweringCost], float]) -> Callable[[Cost], float | None]:
+    return lambda cost: None if cost.answering is None else figure(cost.answering)
+
+
+ANSWER_COLUMNS = [
+    Column("answer_seconds", COST, "answering s", True, _of_answering(lambda cost: cost.seconds)),
+    Column("unanswered", COST, "no answer", True, _of_answering(lambda cost: cost.unanswered), count=True),
+    Column("failed_answers", COST, "failed answers", True, _of_answering(lambda cost: cost.failed), count=True),
+    Column("dropped_citations", COST, "dropped citations", True, _of_answering(lambda cost: cost.dropped), count=True),
+]
+
+
+def language_model_of(result: ConfigurationResult) -> LanguageModelCost | None:
+    """Return the language model usage of a configuration; None if there was none, or cost was not measured."""
+    return result.cost.language_model if result.cost is not None else None
+
+
+def price_columns(report: BenchmarkReport) -> list[Column]:
+    """Return the columns of prices; empty if no price is known for a configuration that used a language model."""
+    prices = report.prices
+    if prices is None:
+        return []
+    per_1000 = Column(
+        "price_per_1000_queries",
+        COST,
+        f"{prices.currency}/1k queries",
+        True,
+        lambda cost: price_per_1000_queries(cost, prices),
+        shown=price_text,
+    )
+    asked = [result for result in report.configurations if language_model_of(result) is not None]
+    if all(per_1000.value(result) is None for result in asked):
+        return []
+    spent = f"{prices.currency} spent"
+    return [
+        per_1000,
+        Column("price_spent", COST, spent, True, lambda cost: price_spent(cost, prices), count=True, shown=price_text),
+    ]
+
+
+def cost_columns(report: BenchmarkReport) -> list[Column]:
+    """Return the columns of costs; those of language models and their price only if a configuration used one."""
+    asked = any(language_model_of(result) is not None for result in report.configurations)
+    answered = any(result.cost is not None and result.cost.answering is not None for result in report.configurations)
+    of_models = [*LANGUAGE_MODEL_COLUMNS, *price_columns(report)] if asked else []
+    return [*COST_COLUMNS, *of_models, *(ANSWER_COLUMNS if answered else [])]
+
+
+def amount(value: float) -> str:
+    """Return a cost with about three digits: 0.52, 3.10, 24.6, 1,250."""
+    if value < 0.005 and value > 0:
+        return "<0.01"
+    return f"{value:.2f}" if value < 9.995 else f"{value:.1f}" if value < 99.95 else f"{value:,.0f}"
+
+
+def price_text(value: float) -> str:
+    """Return a price with about two digits if it is small: 0.0042, 0.15, 3.10."""
+    if not value or value >= 0.1:
+        return amount(value)
+    return f"{value:.2g}" if value >= 0.0001 else "<0.0001"
+
+
+def signed(difference: float, decimals: int = 3) -> str:
+    """Return a difference with its sign, ± if it prints as 0."""
+    moved = f"{difference:+.{decimals}f}".replace("-", "\N{MINUS SIGN}")
+    return f"±{moved[1:]}" if not float(moved[1:]) else moved
+
+
+def family_label(family: str) -> str:
+    """Return the heading of a measure or of the costs."""
+    return "Cost" if family == COST else LABELS.get(family, family)
+
+
+def query_groups(report: BenchmarkReport) -> list[str]:
+    """Return the groups of queries in their order, ``""`` (all queries) first."""
+    named = [*report.query_counts, *(group for result in report.configurations for group in result.groups)]
+    return list(dict.fromkeys(["", *named]))
+
+
+def measure_columns(report: BenchmarkReport) -> list[Column]:
+    """Return a column for every measure of any configuration, by measure and then by cutoff."""
+    keys = {
+        key for result in report.configurations for measures in (result.measures, *result.groups.values()) for key in measures
+    }
+    return [
+        Column(str(measure), measure.family, measure.family_label if measure.cutoff is None else f"@{measure.cutoff}")
+        for measure in sorted(map(Measure.parse, keys), key=lambda measure: measure.order)
+    ]
+
+
+def summary_columns(report: BenchmarkReport) -> list[Column]:
+    """Return perfect recall and recall at every cutoff, nDCG at 10 or below, answers, latency, index size, and known prices."""
+    measures = measure_columns(report)
+    kept = [column for column in measures if column.family in ("perfect_recall", "recall")]
+    ndcg = [column for column in measures if column.family == "ndcg"]
+    small = [column for column in ndcg if 1 <= (Measure.parse(column.key).cutoff or 0) <= 10]
+    costs = [column for column in COST_COLUMNS if column.key in ("latency_ms", "index_bytes")]
+    answers = [column for column in measures if column.family in ("answer_em", "answer_f1", "joint_f1")]
+    return kept + (small[-1:] or ndcg[:1]) + answers + costs + price_columns(report)[:1]
+
+
+ALPHA = 0.05
+UNTESTED = "Differences are not tested for significance; any of them may be chance."
+NOTHING_TO_FIND = "no difference could have been borne out"
+NO_VERDICT = "Bold is the best value measured, significant or not."
+
+
+@dataclass(frozen=True)
+class Marks:
+    """Symbols for the two verdicts; ``none`` is used for neither."""
+
+    better: str
+    worse: str
+    none: str = ""
+
+    def of(self, comparison: Comparison | None) -> str:
+        """Return the mark of a figure; ``none`` for one that was not compared."""
+        if comparison is None:
+            return self.none
+        return {"better": self.better, "worse": self.worse}.get(verdict(comparison, ALPHA), self.none)
+
+
+TRIANGLES = Marks("\N{BLACK UP-POINTING TRIANGLE}", "\N{BLACK DOWN-POINTING TRIANGLE}")
+SIGNS = Marks("+", "-")
+DAGGERS = Marks("\N{DAGGER}", "\N{DOUBLE DAGGER}")
+
+
+def by_figure(report: BenchmarkReport) -> dict[tuple[str, str, str], Comparison]:
+    """Return the comparisons with the baseline by group, measure and configuration."""
+    return {
+        (group, comparison.measure, comparison.system): comparison
+        for group, comparisons in report.comparisons.items()
+        for comparison in comparisons
+        if comparison.baseline == report.baseline
+    }
+
+
+def unit(comparison: Comparison) -> str:
+    """Return the test's independent units, with their number: ``"1,000 queries"``, ``"812 families of queries"``."""
+    return f"{comparison.families:,} {'queries' if comparison.families == comparison.queries else 'families of queries'}"
+
+
+def legend(report: BenchmarkReport, marks: Marks) -> str:
+    """Return the meaning of the marks and their test, or a note that nothing was tested."""
+    compared = [comparison for comparisons in report.comparisons.values() for comparison in comparisons]
+    if not compared:
+        return UNTESTED if len(report.configurations) > 1 else ""
+    first = compared[0]
+    verdicts = {verdict(comparison, ALPHA) for comparison in compared}
+    better, worse = f"{marks.better} better", f"{marks.worse} worse"
+    if verdicts == {"not distinguishable"}:
+        meaning = "No measure is distinguishable from the baseline's"
+    else:
+        meaning = ", ".join([better] * ("better" in verdicts) + [worse] * ("worse" in verdicts)) + " than the baseline"
+    many = first.comparisons
+    each = "each measure and group" if len(report.comparisons) > 1 else "each measure"
+    corrected = f", Holm's correction for {many} comparisons in {each}" if many > 1 else ""
+    test = f"paired randomisation test over {unit(first)}{corrected}"
+    return f"{meaning} at level {ALPHA:g}: {test}. What is not marked may be chance."
+
+
+def by_chance(report: BenchmarkReport) -> str:
+    """Return the expected number of false marks if more is compared than is corrected together; otherwise ``""``.
+
+    Holm's method limits the chance of any wrong mark in one measure and one group; a reader who looks at many of them
+    sees more. The expected number of those with a wrong mark is at most the sum of these chances, however they depend on one
+    another.
+    """
+    compared = list(by_figure(report).items())
+    together = {(group, measure) for group, measure, _ in dict(compared)}
+    if len(together) < 2:
+        return ""
+    marked = [verdict(comparison, ALPHA) != "not distinguishable" for _, comparison in compared]
+    stand = sum(p <= ALPHA and mark for p, mark in zip(holm([comparison.p for _, comparison in compared]), marked, strict=True))
+    note = (
+        f"In all there are {len(compared):,} comparisons with the baseline, in {len(together):,} pairs of a measure and a "
+        f"group, each corrected for itself: if nothing differed, chance alone would still mark something in up to "
+        f"{ALPHA * len(together):.3g} of these."
+    )
+    if not any(marked):
+        return note
+    if min(comparison.least_p for _, comparison in compared) * len(compared) > ALPHA:
+        return (
+            f"{note} {max(comparison.resamples for _, comparison in compared):,} resamples are too few to correct for all "
+            f"{len(compared):,} together: draw at least {math.ceil(len(compared) / ALPHA):,} to see which of the "
+            f"{sum(marked):,} marked differences stand."
+        )
+    return f"{note} Corrected for all {len(compared):,} together, {stand:,} of the {sum(marked):,} marked differences stand."
+
+
+def out_of_reach(report: BenchmarkReport) -> dict[str, list[str]]:
+    """Return why no difference in a group could have been significant, with the groups concerned."""
+    groups_by_reason: dict[str, list[str]] = {}
+    for group, comparisons in report.comparisons.items():
+        if reason := shared_reason(comparisons):
+            groups_by_reason.setdefault(reason, []).append(group)
+    return groups_by_reason
+
+
+def shared_reason(comparisons: Sequence[Comparison]) -> str:
+    """Return why none of some differences could have been significant; ``""`` if one could, or there is none."""
+    reasons = [limits(comparison, ALPHA) for comparison in comparisons]
+    if not all(reasons):
+        return ""
+    differing = [reason for reason, comparison in zip(reasons, comparisons, strict=True) if comparison.differing]
+    return next(iter([*differing, *reasons]), "")
+
+
+def p_text(p: float) -> str:
+    """Return a formatted p-value: three decimals, and a fourth if they would round it to the level."""
+    return "<0.001" if p < 0.0005 else f"{p:.4f}" if abs(p - ALPHA) < 0.0005 else f"{p:.3f}"
+
+
+MARK = "\N{BLACK DIAMOND}"
+ASCII_MARK = "#"
+TIE = "\N{WHITE DIAMOND}"
+ASCII_TIE = "~"
+
+
+@dataclass(frozen=True)
+class Front:
+    """A Pareto front.
+
+    Args:
+        measure: the measure of quality, such as ``"recall@20"``.
+        cost: the column of the cost.
+        names: the configurations on it, in the order of the report.
+        placed: the configurations that have both values.
+        tied: those off the front that cannot be distinguished from one on it.
+    """
+
+    measure: str
+    cost: Column
+    names: tuple[str, ...]
+    placed: tuple[str, ...]
+    tied: tuple[str, ...] = ()
+
+
+def not_dominated(points: Sequence[tuple[float, float]]) -> list[bool]:
+    """Return for each point whether no other is at least as good in both values and better in one.
+
+    Args:
+        points: quality (more is better) and cost (less is better); finite.
+    """
+    on_front = [False] * len(points)
+    last: tuple[float, float] | None = None
+    for position in sorted(range(len(points)), key=lambda position: (points[position][1], -points[position][0])):
+        if last is None or points[position][0] > last[0] or points[position] == last:
+            on_front[position] = True
+            last = points[position]
+    return on_front
+
+
+def fronts(report: BenchmarkReport) -> dict[str, Front]:
+    """Return the fronts by the key of their cost: ``"latency_ms"``, and ``"price_per_1000_queries"`` if prices are known."""
+    measure = report.main_measure
+    quality = Column(measure, Measure.parse(measure).family, measure)
+    by_cost = {}
+    for cost in [*(column for column in COST_COLUMNS if column.key == "latency_ms"), *price_columns(report)[:1]]:
+        values = {result.name: (quality.value(result), cost.value(result)) for result in report.configurations}
+        points = {name: (good, dear) for name, (good, dear) in values.items() if good is not None and dear is not None}
+        if len(points) > 1:
+            on_front = not_dominated(list(points.values()))
+            names = tuple(name for name, on in zip(points, on_front, strict=True) if on)
+            tied = _tied(report, names, tuple(points)) if cost.key == "latency_ms" else ()
+            by_cost[cost.key] = Front(measure, cost, names, tuple(points), tied)
+    return by_cost
+
+
+def latency_interval(result: ConfigurationResult) -> tuple[float, float] | None:
+    """Return the interval of a median latency in milliseconds; None if unknown."""
+    cost = result.cost
+    if cost is None or cost.latency_low_ms is None or cost.latency_high_ms is None:
+        return None
+    return cost.latency_low_ms, cost.latency_high_ms
+
+
+def _tied(report: BenchmarkReport, names: Sequence[str], placed: Sequence[str]) -> tuple[str, ...]:
+    pairwise = report.pairwise
+    if pairwise is None or pairwise.measure != report.main_measure:
+        return ()
+    both = pairwise.both_ways()
+    spans = {result.name: span for result in report.configurations if (span := latency_interval(result)) is not None}
+
+    def alike(result: str, other: str) -> bool:
+        if result not in spans or other not in spans or (result, other) not in both:
+            return False
+        (low, high), (other_low, other_high) = spans[result], spans[other]
+        return low <= other_high and other_low <= high and verdict(both[result, other], ALPHA) == "not distinguishable"
+
+    return tuple(name for name in placed if name not in names and any(alike(name, other) for other in names))
+
+
+def front_legend(report: BenchmarkReport, mark: str) -> str:
+    """Return the meaning of a front's mark; ``""`` if there is no front."""
+    if not fronts(report):
+        return ""
+    ties, tie = any(front.tied for front in fronts(report).values()), {MARK: TIE, ASCII_MARK: ASCII_TIE}[mark]
+    measure = Measure.parse(report.main_measure).label.replace(" @", "@")
+    return (
+        f"{mark} on the Pareto front of {measure} and this cost: no other configuration is at least as good in both and "
+        "better in one. The front is of the values measured; neighbours on it may differ by chance."
+    ) + (
+        f" {tie} tied with one on it: latency intervals overlap, and the test does not tell their quality apart."
+        if ties
+        else ""
+    )

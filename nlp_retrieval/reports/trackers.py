@@ -1,0 +1,678 @@
+"""Trackers of experiments: Weights & Biases, MLflow and TensorBoard.
+
+A logger is checked before the run and receives the results after it; the content comes from ``logged_run``. Weights & Biases
+runs are offline unless the user is logged in or requests otherwise. Nothing that looks like a key is ever logged.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import re
+import shutil
+import socket
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies
+
+from nlp_retrieval.benchmarks.config import BenchmarkConfig
+from nlp_retrieval.benchmarks.results import BenchmarkReport
+from nlp_retrieval.benchmarks.settings import MlflowSettings, WandbMode, WandbSettings
+from nlp_retrieval.core.components.component import Config, canonical_json
+from nlp_retrieval.core.files.atomic import (
+    check_folder_for_output,
+    file_names,
+    make_folder,
+    remove_output,
+    sync_folder,
+    sync_tree,
+    write_output,
+)
+from nlp_retrieval.core.files.json_text import read_json_file
+from nlp_retrieval.core.secrets import without_secrets
+from nlp_retrieval.errors import ConfigurationError, DependencyError, OutputError, first_line, install
+from nlp_retrieval.reports.logged_run import PARTS, SUMMARY, LoggedRun, cost_figures, on_fronts, runs_of, sweep_of
+from nlp_retrieval.reports.view import ReportView, view_of
+
+_ID_LENGTH = 16
+_PATIENCE_S = 3.0
+
+
+class RunLogger(ABC):
+    """Logs finished benchmarks to a tracker: a run for each configuration, and a summary, each once.
+
+    The content comes from :func:`nlp_retrieval.reports.logged_run.runs_of`; a logger only passes it on.
+    """
+
+    @abstractmethod
+    def check(self, folder: Path) -> str:
+        """Check before the run whether it can be logged, and return in one line where it will be.
+
+        Raises:
+            DependencyError: the tracker is not installed.
+            ConfigurationError: it does not accept a name or an address.
+            OutputError: its server cannot be reached.
+        """
+
+    @abstractmethod
+    def log(self, report: BenchmarkReport, folder: Path) -> list[str]:
+        """Log a benchmark; return lines that say where the runs are, and how to view them.
+
+        Args:
+            report: with its files.
+            folder: folder of these files.
+
+        Raises:
+            OutputError: the runs cannot be written, or are not accepted; the benchmark's files are complete anyway.
+        """
+
+
+def sweep_id(sweep: Config) -> str:
+    """Return the id of a sweep."""
+    return hashlib.sha256(canonical_json(sweep).encode()).hexdigest()
+
+
+def run_id(sweep: str, key: str) -> str:
+    """Return the id of a run, the same whenever it is logged."""
+    return hashlib.sha256(f"{sweep} {key}".encode()).hexdigest()[:_ID_LENGTH]
+
+
+def is_reachable(url: str) -> bool:
+    """Return whether a server accepts connections; assumed to be so behind a proxy."""
+    parts = urlsplit(url)
+    if parts.scheme in getproxies():
+        return True
+    try:
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        socket.create_connection((parts.hostname or "", port), timeout=_PATIENCE_S).close()
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+FOLDER = "tensorboard"
+
+
+class TensorboardLogger(RunLogger):
+    """Writes event files for TensorBoard; those of an earlier run in the same folder are replaced."""
+
+    def check(self, folder: Path) -> str:
+        """Report where the files go; see :meth:`RunLogger.check`."""
+        _require()
+        return f"TensorBoard: runs go to {folder / FOLDER}"
+
+    def log(self, report: BenchmarkReport, folder: Path) -> list[str]:
+        """Log a benchmark; see :meth:`RunLogger.log`. A failed configuration has nothing to draw, and no folder."""
+        _require()
+        runs = [run for run in runs_of(report) if run.job != SUMMARY and not run.failed]
+        metrics = list(
+            dict.fromkeys(name for run in runs for name in (*run.headline, "cost/latency_ms") if name in run.figures)
+        )
+        for earlier in sorted((folder / FOLDER).glob("*/events.out.tfevents.*")):
+            remove_output(earlier)
+        for run, stem in zip(runs, file_names([run.name for run in runs]), strict=True):
+            run_folder = folder / FOLDER / stem
+            check_folder_for_output(run_folder)
+            try:
+                _write_events(run, metrics, run_folder)
+            except OSError as error:
+                raise OutputError(
+                    f"{run_folder} cannot be written ({error.strerror}); the results are whole in {folder}"
+                ) from error
+        return [f"TensorBoard runs: {folder / FOLDER}", f"  look at them in a browser: tensorboard --logdir {folder / FOLDER}"]
+
+
+def _write_events(run: LoggedRun, metrics: list[str], folder: Path) -> None:
+    from tensorboard.compat.proto.summary_pb2 import Summary
+    from tensorboard.plugins.hparams import summary_v2 as hparams
+    from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+    writer = EventFileWriter(str(folder))
+    values = {key: value if isinstance(value, str | bool | int | float) else str(value) for key, value in run.config.items()}
+    shown = [hparams.Metric(name) for name in metrics]
+    _add_event(writer, hparams.hparams_config_pb([hparams.HParam(key) for key in values], shown), 0)
+    _add_event(writer, hparams.hparams_pb(values, trial_id=run.name), 0)
+    for name, value in run.figures.items():
+        _add_event(writer, Summary(value=[Summary.Value(tag=name, simple_value=float(value))]), 0)
+    for name, curve in run.curves.items():
+        for k, value in sorted(curve.items()):
+            _add_event(writer, Summary(value=[Summary.Value(tag=name, simple_value=value)]), k)
+    writer.close()
+
+
+def _add_event(writer: Any, summary: Any, step: int) -> None:
+    import time
+
+    from tensorboard.compat.proto.event_pb2 import Event
+
+    writer.add_event(Event(wall_time=time.time(), step=step, summary=summary))
+
+
+def _require() -> None:
+    try:
+        import tensorboard  # noqa: F401
+    except ImportError:
+        raise DependencyError(f"logging to TensorBoard needs tensorboard: {install('tensorboard')}") from None
+
+
+ID_TAG = "nlp_retrieval.run"
+"""Tag that identifies a run that was logged before."""
+
+WHOLE_TAG = "nlp_retrieval.whole"
+"""Tag that is set last."""
+
+_MOST_AT_ONCE = 100
+_LONGEST_VALUE = 6000
+_LONGEST_KEY = 250
+
+
+class MlflowLogger(RunLogger):
+    """Logs to MLflow.
+
+    Args:
+        settings: settings for MLflow.
+    """
+
+    def __init__(self, settings: MlflowSettings | None = None) -> None:
+        self.settings = settings or MlflowSettings()
+
+    def check(self, folder: Path) -> str:
+        """Report where the runs go; see :meth:`RunLogger.check`."""
+        _mlflow()
+        uri = self._uri(folder)
+        shown = str(without_secrets(uri))
+        if urlsplit(uri).scheme in ("http", "https") and not is_reachable(uri):
+            raise OutputError(f"the MLflow server {shown} cannot be reached; start it, or name another (mlflow: {{uri: ...}})")
+        return f"MLflow: runs go to experiment {self.settings.experiment!r} of {shown}"
+
+    def log(self, report: BenchmarkReport, folder: Path) -> list[str]:
+        """Log a benchmark; see :meth:`RunLogger.log`. Unfinished runs are deleted and logged again."""
+        mlflow = _mlflow()
+        uri = self._uri(folder)
+        sweep, runs = sweep_id(sweep_of(report)), runs_of(report)
+        make_folder(folder)
+        with _mlflow_quiet(), _as_mlflow_error(mlflow, folder):
+            client = mlflow.MlflowClient(tracking_uri=uri)
+            experiment = self._experiment(client, folder)
+            names = _names(key for run in runs for key in (*run.config, *run.figures, *run.curves, *run.words))
+            *children, parent = [_Logged(run, run_id(sweep, run.key), names) for run in runs]
+            page = report.files.get("report")
+            above = parent.begin(client, experiment, None)
+            for child in children:
+                child.finish(client, child.begin(client, experiment, above))
+            parent.finish(client, above, [Path(page)] if page and Path(page).is_file() else [])
+        return [
+            f"MLflow runs: experiment {self.settings.experiment!r} of {without_secrets(uri)}",
+            f"  look at them in a browser: mlflow ui --backend-store-uri {without_secrets(uri)}",
+        ]
+
+    def _uri(self, folder: Path) -> str:
+        return self.settings.uri or os.environ.get("MLFLOW_TRACKING_URI") or _own_uri(folder)
+
+    def _experiment(self, client: Any, folder: Path) -> str:
+        name = self.settings.experiment
+        experiment = client.get_experiment_by_name(name)
+        if experiment is not None:
+            if experiment.lifecycle_stage != "active":
+                raise ConfigurationError(f"mlflow: the experiment {name!r} was deleted; restore it, or choose another name")
+            return str(experiment.experiment_id)
+        location = (folder.absolute() / "mlflow-artifacts").as_uri() if self._uri(folder) == _own_uri(folder) else None
+        return str(client.create_experiment(name, artifact_location=location))
+
+
+def _own_uri(folder: Path) -> str:
+    """URI of the default store, a file."""
+    return f"sqlite:///{folder.absolute() / 'mlflow.db'}"
+
+
+class _Logged:
+    """One run: started, filled, and ended; unchanged if it was ended before."""
+
+    def __init__(self, run: LoggedRun, identity: str, names: Mapping[str, str]) -> None:
+        self.run = run
+        self._names = names
+        self.identity = identity
+        self.is_finished = False
+
+    def begin(self, client: Any, experiment: str, parent: str | None) -> str:
+        for before in client.search_runs([experiment], f"tags.`{ID_TAG}` = '{self.identity}'"):
+            if before.data.tags.get(WHOLE_TAG):
+                self.is_finished = True
+                if parent:  # its parent run may have been deleted since
+                    client.set_tag(before.info.run_id, "mlflow.parentRunId", parent)
+                return str(before.info.run_id)
+            client.delete_run(before.info.run_id)
+        above = {"mlflow.parentRunId": parent} if parent else {}
+        words = {self._names[key]: str(value)[:_LONGEST_VALUE] for key, value in self.run.words.items()}
+        tags = {f"tag/{name}": "yes" for name in _names(self.run.tags).values()}
+        own = {ID_TAG: self.identity, "job": self.run.job}
+        begun = client.create_run(experiment, run_name=self.run.name, tags=tags | words | own | above)
+        return str(begun.info.run_id)
+
+    def finish(self, client: Any, identity: str, more: Iterable[Path] = ()) -> None:
+        if self.is_finished:
+            return
+        from mlflow.entities import Metric, Param
+
+        now = int(time.time() * 1000)
+        params = {self._names[key]: str(value)[:_LONGEST_VALUE] for key, value in self.run.config.items()}
+        for some in _some([Param(key, value) for key, value in params.items()]):
+            client.log_batch(identity, params=some)
+        points = {(self._names[key], 0): float(value) for key, value in self.run.figures.items()}
+        points |= {(self._names[key], k): value for key, curve in self.run.curves.items() for k, value in curve.items()}
+        for some in _some([Metric(key, value, now, step) for (key, step), value in points.items()]):
+            client.log_batch(identity, metrics=some)
+        for file in (*self.run.files, *more):
+            client.log_artifact(identity, str(file))
+        client.set_tag(identity, WHOLE_TAG, "yes")
+        client.set_terminated(identity, "FAILED" if self.run.failed else "FINISHED")
+
+
+def _some(entities: list[Any]) -> Iterator[list[Any]]:
+    """Split entities into parts of at most one request's size."""
+    yield from (entities[start : start + _MOST_AT_ONCE] for start in range(0, len(entities), _MOST_AT_ONCE))
+
+
+def _mlflow() -> Any:
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # read when MLflow is imported
+    try:
+        import mlflow
+        import sqlalchemy  # noqa: F401 -- keeps the runs in a file
+    except ImportError:
+        raise DependencyError(f"logging to MLflow needs mlflow: {install('mlflow')}") from None
+    return mlflow
+
+
+@contextmanager
+def _mlflow_quiet() -> Iterator[None]:
+    """Keep MLflow from reporting the tables it creates."""
+    logger = logging.getLogger("mlflow")
+    before = logger.level
+    logger.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
+@contextmanager
+def _as_mlflow_error(mlflow: Any, folder: Path) -> Iterator[None]:
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except (mlflow.exceptions.MlflowException, SQLAlchemyError, OSError) as error:
+        raise OutputError(f"MLflow did not take the runs ({_mlflow_line(error)}); the results are whole in {folder}") from error
+
+
+def _mlflow_line(error: Exception) -> str:
+    return str(without_secrets(first_line(error)))
+
+
+def _names(texts: Iterable[str]) -> dict[str, str]:
+    """Names in MLflow's form, by original name; equal ones get a number, also if only case differs."""
+    made: dict[str, str] = {}
+    used: set[str] = set()
+    for text in dict.fromkeys(texts):
+        name = candidate = _name(text)
+        number = 1
+        while candidate.casefold() in used:
+            number += 1
+            candidate = f"{name[: _LONGEST_KEY - 8]}-{number}"
+        used.add(candidate.casefold())
+        made[text] = candidate
+    return made
+
+
+def _name(text: str) -> str:
+    """A name in MLflow's form: a path without empty parts, of letters, digits and a few symbols."""
+    plain = re.sub(r"[^\w\-. :/]", "_", text.replace("@", "_at_").replace("=", ":"))
+    return "/".join(part.strip(".") or "_" for part in plain.split("/"))[:_LONGEST_KEY]
+
+
+# The runs of a sweep already logged to Weights & Biases: each is logged once, however often the sweep is resumed.
+#
+# A run is recorded before it is started and again when it is finished, under an id derived from its sweep and its name. An
+# unfinished run is discarded and logged again under the same id. A sweep is identified by its quality, not its cost: other
+# configurations, other data or another baseline make another sweep, with its own runs and group.
+
+_LEDGER_FILE = "wandb-logged.json"
+_LEDGER_FORMAT = 1
+
+
+class Ledger:
+    """The runs of one sweep that were logged.
+
+    Args:
+        folder: folder of the benchmark's files.
+        sweep: plain values that identify it.
+        group: the name of its group, if it was not logged before.
+    """
+
+    def __init__(self, folder: Path, sweep: Config, group: str) -> None:
+        self._folder = folder
+        self._sweep = sweep_id(sweep)
+        self._sweeps = _read_ledger(folder / _LEDGER_FILE)
+        self._own = self._sweeps.setdefault(self._sweep, {"group": group, "runs": {}})
+
+    @property
+    def group(self) -> str:
+        """Return the group of the sweep's runs."""
+        return str(self._own["group"])
+
+    def id_of(self, name: str) -> str:
+        """Return the id of a run, the same whenever it is logged."""
+        return run_id(self._sweep, name)
+
+    def finished(self, name: str) -> Path | None:
+        """Return where a run was logged; None if it was not, or no longer exists."""
+        logged = self._own["runs"].get(name)
+        folder = self._folder / str(logged) if logged else None
+        return folder if folder is not None and folder.is_dir() else None
+
+    def begin(self, name: str) -> None:
+        """Record that a run is about to be logged; remains of an interrupted one are removed."""
+        if name in self._own["runs"]:
+            for left in (self._folder / "wandb").glob(f"offline-run-*-{self.id_of(name)}"):
+                shutil.rmtree(left, ignore_errors=True)
+        self._note(name, "")
+
+    def finish(self, name: str, folder: Path) -> None:
+        """Record where a run was logged, after all of it is on disk: the W&B client leaves syncing to the system."""
+        with suppress(OSError):  # an unreadable run is recorded unsynced
+            sync_tree(folder)
+            for above in folder.parents[: len(folder.relative_to(self._folder).parts)]:
+                sync_folder(above)
+        self._note(name, str(folder.relative_to(self._folder)))
+
+    def _note(self, name: str, where: str) -> None:
+        self._own["runs"][name] = where
+        content = {"format": _LEDGER_FORMAT, "sweeps": self._sweeps}
+        write_output(self._folder / _LEDGER_FILE, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def _read_ledger(path: Path) -> dict[str, Any]:
+    """Return the recorded runs; empty if the file is missing or invalid."""
+    try:
+        content = read_json_file(path)
+        sweeps = content["sweeps"] if content["format"] == _LEDGER_FORMAT else {}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+    whole = isinstance(sweeps, dict) and all(
+        isinstance(sweep, dict) and isinstance(sweep.get("group"), str) and isinstance(sweep.get("runs"), dict)
+        for sweep in sweeps.values()
+    )
+    return sweeps if whole else {}
+
+
+# The table of all configurations: components and grid settings, then measures, intervals, tests and costs.
+
+_ALWAYS = ("retrievers", "fusion", "reranker")
+
+
+def comparison_table(view: ReportView, runs: list[LoggedRun]) -> tuple[list[str], list[list[Any]]]:
+    """Return columns and rows; a part set by an axis of the grid has the axis as its column."""
+    rows = view.groups[0].rows
+    configs = [run.config for run in runs[: len(rows)]]
+    axes = list(dict.fromkeys(key for config in configs for key in config if key.startswith("grid/")))
+    parts = [part for part in PARTS if part in _ALWAYS or any(part in config for config in configs)]
+    made_of = [*(part for part in parts if f"grid/{part}" not in axes), *axes]
+    main, measures = view.main_measure, list(view.report.configurations[0].measures)
+    costs = [cost_figures(row) | on_fronts(row, view) for row in rows]
+    kinds = list(dict.fromkeys(key for cost in costs for key in cost))
+    bounds = [f"{main}/low", f"{main}/high"] if any(f"{main}/low" in run.figures for run in runs) else []
+    tested = [f"{main} p_holm"] if view.comparisons else []
+    table = []
+    for row, run, cost in zip(rows, runs, costs, strict=False):
+        compared = row.cells[main].comparison
+        p_holm = [compared.p_holm if compared is not None else None for _ in tested]
+        figures = [run.figures.get(name) for name in (*measures, *bounds)]
+        table.append([run.name, *map(run.config.get, made_of), *figures, *p_holm, *map(cost.get, kinds)])
+    return ["configuration", *made_of, *measures, *bounds, *tested, *kinds], table
+
+
+# Checks, before the run, that Weights & Biases can be logged to as requested.
+
+
+def mode_of(settings: WandbSettings) -> tuple[WandbMode, str]:
+    """Return the mode of logging, and the reason as a short phrase.
+
+    Raises:
+        DependencyError: wandb is not installed.
+        ConfigurationError: online and without an API key, or a name that Weights & Biases does not accept.
+        OutputError: online, and the server cannot be reached.
+    """
+    try:
+        import wandb
+    except ImportError:
+        raise DependencyError(f"logging to Weights & Biases needs wandb: {install('wandb')}") from None
+    try:
+        wandb.Settings(project=settings.project, entity=settings.entity, run_group=settings.group)
+    except (wandb.errors.UsageError, ValueError) as error:
+        raise ConfigurationError(f"wandb: {first_line(error)}; choose another name") from None
+    if settings.mode == "offline":
+        return "offline", "offline, as asked for"
+    with _wandb_quiet():
+        has_key = bool(wandb.api.api_key)
+    if not has_key:
+        if settings.mode == "online":
+            raise ConfigurationError(
+                "wandb.mode is online, and no API key is configured; run wandb login, set WANDB_API_KEY, or write mode: offline"
+            )
+        return "offline", "no API key is configured"
+    with _wandb_quiet():
+        address = str(wandb.setup().settings.base_url)
+    server = without_secrets(address)
+    if is_reachable(address):
+        return "online", f"online, at {server}"
+    if settings.mode == "online":
+        raise OutputError(f"wandb.mode is online, and {server} cannot be reached; check the network, or write mode: offline")
+    return "offline", f"{server} cannot be reached"
+
+
+@contextmanager
+def _wandb_quiet() -> Iterator[None]:
+    """Keep wandb from writing to the terminal while the block runs."""
+    before = os.environ.get("WANDB_SILENT")
+    os.environ["WANDB_SILENT"] = "true"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["WANDB_SILENT"]
+        else:
+            os.environ["WANDB_SILENT"] = before
+
+
+# A benchmark as Weights & Biases runs: one per configuration in one group, and a summary run.
+#
+# Runs are offline unless the user is logged in or requests otherwise, and nothing that looks like a key is ever logged.
+
+_LONGEST_NAME = 100
+_LONGEST_TAG = 64
+
+
+class WandbLogger(RunLogger):
+    """Logs to Weights & Biases.
+
+    Args:
+        settings: settings for Weights & Biases.
+    """
+
+    def __init__(self, settings: WandbSettings | None = None) -> None:
+        self.settings = settings or WandbSettings()
+
+    def check(self, folder: Path) -> str:
+        """Report whether runs go online, and why not; see :meth:`RunLogger.check`."""
+        mode, reason = mode_of(self.settings)
+        target = f"project {self.settings.project}" if mode == "online" else f"{folder / 'wandb'}, for wandb sync"
+        return f"Weights & Biases: {reason}; runs go to {target}"
+
+    def log(self, report: BenchmarkReport, folder: Path) -> list[str]:
+        """Log a benchmark; see :func:`log_to_wandb`."""
+        runs = log_to_wandb(report, self.settings, folder)
+        lines = [f"Weights & Biases runs: {runs[0].parent}"]
+        if runs[0].name.startswith("offline-"):
+            lines.append(f"  look at them in a terminal: wandb leet {runs[0].parent}")
+            lines.append(f"  put them online: wandb sync {runs[0].parent}/offline-run-*")
+        return lines
+
+
+def log_to_wandb(report: BenchmarkReport, settings: WandbSettings, folder: str | Path) -> list[Path]:
+    """Log a finished benchmark.
+
+    In each configuration's run, ``recall``, ``precision``, ``f1``, ``perfect_recall``, ``ndcg``, ``map`` and ``mrr`` are
+    curves over ``k``, for all queries and for each group, and the summary holds every measure with its interval and every cost
+    by name, whether the configuration is on the Pareto front of quality and latency (``pareto``) or price (``pareto_price``),
+    and the test results over all queries under ``significance``. The config is flat, with each setting once, and the axes
+    of a grid under ``grid/``. Its lists are an artifact. A failed configuration is a failed run with its error. The
+    last run, ``summary``, holds the table of all configurations, the plots and the page, and the manifest as an artifact.
+
+    Each run is logged once: runs logged before for the same results, by this function into this folder, are not logged
+    again.
+
+    Args:
+        report: with its files.
+        settings: settings for Weights & Biases.
+        folder: the runs' files go into ``<folder>/wandb``.
+
+    Returns:
+        The folders of the runs, in order.
+
+    Raises:
+        DependencyError: wandb is not installed.
+        ConfigurationError: online and without an API key, or a name that Weights & Biases does not accept.
+        OutputError: the folder cannot be created, or Weights & Biases does not accept the runs.
+    """
+    mode, _ = mode_of(settings)
+    import wandb
+
+    target = Path(folder).absolute()
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{target} cannot be made ({error.strerror}); choose another folder") from error
+    group = settings.group or f"benchmark {report.manifest.get('finished', '')}".strip()
+    where = {"project": settings.project, "entity": settings.entity, "mode": mode, "group": settings.group}
+    ledger = Ledger(target, {"where": where, "results": sweep_of(report)}, group)
+    view, folders = view_of(report), []
+    runs = runs_of(view)
+    with _wandb_quiet(), _as_wandb_error(wandb, target):
+        for logged in runs:
+            before = ledger.finished(logged.key)
+            if before is None:
+                ledger.begin(logged.key)
+                with _wandb_run(settings, mode, ledger, logged, target) as run:
+                    _log_run(run, logged)
+                    if logged.job == SUMMARY:
+                        _log_comparison(wandb, run, view, runs)
+                    before = Path(run.dir).parent
+                ledger.finish(logged.key, before)
+            folders.append(before)
+    return folders
+
+
+@contextmanager
+def _as_wandb_error(wandb: Any, folder: Path) -> Iterator[None]:
+    """Report what remains on disk if Weights & Biases refuses runs, or cannot be reached."""
+    try:
+        yield
+    except wandb.errors.Error as error:
+        raise OutputError(
+            f"Weights & Biases did not take the runs ({first_line(error)}); the results are whole in {folder}. Run it again to "
+            "log what is missing, or with mode: offline"
+        ) from error
+
+
+@contextmanager
+def _wandb_run(settings: WandbSettings, mode: WandbMode, ledger: Ledger, logged: LoggedRun, folder: Path) -> Iterator[Any]:
+    import wandb
+
+    run = wandb.init(
+        project=settings.project,
+        entity=settings.entity,
+        group=ledger.group,
+        id=ledger.id_of(logged.key),
+        resume="allow" if mode == "online" else None,
+        name=logged.name,
+        job_type=logged.job,
+        tags=[tag[:_LONGEST_TAG] for tag in logged.tags],
+        config=logged.config,
+        mode=mode,
+        dir=str(folder),
+        reinit="finish_previous",
+        settings=wandb.Settings(
+            silent=True, console="off", disable_git=True, disable_code=True, save_code=False,
+            x_disable_stats=True, x_disable_meta=True, x_disable_machine_info=True,
+        ),
+    )  # fmt: skip
+    try:
+        yield run
+    except BaseException:
+        run.finish(exit_code=1)
+        raise
+    run.finish(exit_code=1 if logged.failed else 0)
+
+
+def _log_run(run: Any, logged: LoggedRun) -> None:
+    """Log curves, with the headline measures in their last row, then the summary and the files."""
+    run.define_metric("k")
+    for name in logged.curves:
+        run.define_metric(name, step_metric="k", summary="none")
+    for name in logged.headline:
+        run.define_metric(name, step_metric="k", summary="last")
+    cutoffs = sorted({k for curve in logged.curves.values() for k in curve})
+    for k in cutoffs:
+        last = {name: logged.figures[name] for name in logged.headline} if k == cutoffs[-1] else {}
+        run.log({"k": k} | {name: curve[k] for name, curve in logged.curves.items() if k in curve} | last)
+    run.summary.update(dict(logged.figures) | dict(logged.words))
+    if logged.files:
+        import wandb
+
+        summary = logged.job == SUMMARY
+        name = "benchmark" if summary else f"run-{logged.files[0].stem}"
+        short = re.sub(r"[^A-Za-z0-9_.-]", "_", name)[:_LONGEST_NAME]
+        artifact = wandb.Artifact(f"{short}-{run.id}", type="benchmark" if summary else "trec-run")
+        for file in logged.files:
+            artifact.add_file(str(file), name=file.name)
+        run.log_artifact(artifact)
+
+
+def _log_comparison(wandb: Any, run: Any, view: ReportView, runs: list[LoggedRun]) -> None:
+    """Log the table of all configurations, plots of it, and the page."""
+    report = view.report
+    columns, rows = comparison_table(view, runs)
+    table = wandb.Table(columns=columns, data=rows)
+    curves = wandb.plot.line_series(
+        xs=report.k_values,
+        ys=[[result.measures[f"recall@{k}"] for k in report.k_values] for result in report.configurations],
+        keys=[result.name for result in report.configurations],
+        title="Recall over k",
+        xname="k",
+    )
+    logged: dict[str, Any] = {"comparison": table, "recall over k": curves}
+    if "latency_ms" in columns:
+        logged["quality against latency"] = wandb.plot.scatter(
+            table, "latency_ms", f"recall@{report.k_values[-1]}", title="Quality against latency"
+        )
+    if page := report.files.get("report"):
+        logged["report"] = wandb.Html(Path(page).read_text("utf-8"), inject=False)
+    run.log(logged)
+
+
+def loggers_of(config: BenchmarkConfig, names: Sequence[str] = ()) -> list[RunLogger]:
+    """Return the loggers of a benchmark."""
+    named = {"wandb": config.wandb is not None, "mlflow": config.mlflow is not None, "tensorboard": config.tensorboard}
+    loggers: dict[str, RunLogger] = {
+        "wandb": WandbLogger(config.wandb),
+        "mlflow": MlflowLogger(config.mlflow),
+        "tensorboard": TensorboardLogger(),
+    }
+    return [logger for name, logger in loggers.items() if (name in names if names else named[name])]

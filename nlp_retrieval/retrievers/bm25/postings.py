@@ -1,0 +1,336 @@
+"""The files of a bm25 index: memory-mapped postings, checked to fit together when they are opened.
+
+Checks go beyond checksums, because compiled code uses the numbers as indices.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from io import BufferedWriter
+from itertools import chain, pairwise
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nlp_retrieval.core.candidates import Mask, offsets_of
+from nlp_retrieval.core.files.columns import CURE, Stream, check_numbers, check_offsets, damaged, mapped
+from nlp_retrieval.core.files.json_text import read_json_file
+from nlp_retrieval.errors import IndexDamagedError
+from nlp_retrieval.retrievers.bm25.scoring import Postings, found_in, term_cuts
+
+ROWS = "rows.npy"
+FREQUENCIES = "frequencies.npy"
+INDPTR = "indptr.npy"
+_LENGTHS = "lengths.npy"
+_VOCABULARY = "vocabulary.json"
+_POSTINGS_AT_ONCE = 2**20
+
+
+class PostingFiles(NamedTuple):
+    """The opened files: the postings, and the numbers of their terms by stem, in the alphabetical order of the stems."""
+
+    postings: Postings
+    vocabulary: dict[str, int]
+
+
+def write_terms(folder: Path, indptr: NDArray[np.int64], lengths: NDArray[np.int32], vocabulary: list[str]) -> None:
+    """Write the files other than the postings.
+
+    Args:
+        folder: holds ``rows.npy`` and ``frequencies.npy``.
+        indptr: see :class:`~nlp_retrieval.retrievers.bm25.scoring.Postings`.
+        lengths: the same.
+        vocabulary: the terms, in alphabetical order.
+    """
+    for name, column in ((INDPTR, indptr), (_LENGTHS, lengths)):
+        with Stream(folder / name, column.dtype) as stream:
+            stream.write(column)
+    (folder / _VOCABULARY).write_text(json.dumps(vocabulary, ensure_ascii=False), "utf-8")
+
+
+def open_files(folder: Path, n_items: int | None = None) -> PostingFiles:
+    """Open an index.
+
+    Args:
+        folder: folder of its files.
+        n_items: how many items it must have; None for any number.
+
+    Raises:
+        IndexDamagedError: a file is missing or holds something else, or the files contradict one another.
+    """
+    vocabulary = _read_vocabulary(folder / _VOCABULARY)
+    rows: NDArray[np.int32] = mapped(folder / ROWS, np.int32)
+    frequencies: NDArray[np.int32] = mapped(folder / FREQUENCIES, np.int32, rows.shape)
+    indptr: NDArray[np.int64] = mapped(folder / INDPTR, np.int64, (len(vocabulary) + 1,))
+    lengths: NDArray[np.int32] = mapped(folder / _LENGTHS, np.int32, (n_items,))
+    check_postings(folder, rows, indptr, len(lengths))
+    if len(frequencies) and frequencies.min() < 1:
+        raise damaged(folder / FREQUENCIES, f"a term occurs {frequencies.min()} times in an item")
+    counted = np.zeros(len(lengths))
+    for begin, end in pairwise([*range(0, len(rows), _POSTINGS_AT_ONCE), len(rows)]):
+        counted += np.bincount(rows[begin:end], frequencies[begin:end], len(lengths))
+    if not (counted == lengths).all():
+        raise damaged(folder, f"{FREQUENCIES} and {_LENGTHS} contradict one another")
+    return PostingFiles(Postings(rows, frequencies, indptr, lengths), vocabulary)
+
+
+def check_postings(folder: Path, rows: NDArray[np.int32], indptr: NDArray[np.int64], n_items: int) -> None:
+    """Check that postings can be searched: the terms follow one another, and their rows ascend.
+
+    Args:
+        folder: folder of the files.
+        rows: see :class:`~nlp_retrieval.retrievers.bm25.scoring.Postings`.
+        indptr: the same.
+        n_items: how many items there are.
+
+    Raises:
+        IndexDamagedError: they cannot.
+    """
+    check_offsets(folder / INDPTR, indptr, len(rows))
+    check_numbers(folder / ROWS, rows, n_items)
+    rising = np.ones(len(rows) + 1, np.bool_)
+    np.greater(rows[1:], rows[:-1], out=rising[1:-1])
+    rising[indptr] = True  # where the next term begins
+    if not rising.all():
+        raise damaged(folder / ROWS, "the rows of a term do not ascend")
+
+
+def _read_vocabulary(path: Path) -> dict[str, int]:
+    try:
+        terms = read_json_file(path)
+    except (OSError, ValueError) as error:
+        raise IndexDamagedError(f"{path} is missing or damaged ({error}); {CURE}") from error
+    if not isinstance(terms, list) or not all(isinstance(term, str) for term in terms):
+        raise damaged(path, "it is not a list of terms")
+    if not all(term < following for term, following in pairwise(terms)):
+        raise damaged(path, "its terms do not ascend")
+    return {term: number for number, term in enumerate(terms)}
+
+
+# Writing a bm25 index in bounded memory: postings are spooled as sorted runs and then merged, a range of terms at a time.
+#
+# A run holds the postings of consecutive rows, by term. Runs come in the order of their rows, so in the merged index a term has
+# its postings of the first run, then those of the second, and so on. The segments of an index are such runs too: the same merge
+# joins them, without any text. Terms are numbered in alphabetical order, so the files depend on the items alone: joined
+# segments have the same bytes as an index built at once.
+#
+# For the whole corpus, memory holds only the vocabulary, the lengths of the items, and 8 bytes per run and term in it.
+
+
+Numbers = NDArray[np.int32]
+
+_SPOOL = "spool"
+_TOKENS_AT_ONCE = 2**20
+
+
+class PostingColumn(Protocol):
+    """Numbers read at a time."""
+
+    def __getitem__(self, part: slice, /) -> NDArray[Any]: ...
+
+
+@dataclass(frozen=True)
+class Run:
+    """Postings by term, with ascending rows within a term.
+
+    Args:
+        terms: ``[n]`` ascending, numbers in the merged vocabulary.
+        counts: ``[n]``, how many postings each term has.
+        rows: rows of the postings.
+        values: value of each posting: a frequency, or a weight.
+        kept: ``[n]``, how many postings of each term the merged index keeps.
+        targets: for each row of the run its row in the merged index, -1 if it is dropped; None if all rows stay the same.
+    """
+
+    terms: NDArray[np.integer]
+    counts: NDArray[np.integer]
+    rows: PostingColumn
+    values: PostingColumn
+    kept: NDArray[np.integer]
+    targets: Numbers | None = None
+
+
+def build_files(folder: Path, analyzed: Iterable[tuple[Numbers, Numbers]], vocabulary: dict[str, int], n_items: int) -> None:
+    """Write the index of a corpus.
+
+    Args:
+        folder: an empty folder.
+        analyzed: for each batch of items, how many terms each item has, and the numbers of all terms one after another.
+        vocabulary: numbers by term; grows while batches are analyzed.
+        n_items: how many items the batches hold.
+    """
+    lengths = np.zeros(n_items, np.int32)
+    spooled: list[tuple[Numbers, Numbers, Spooled, Spooled]] = []
+    first = 0
+    with (folder / _SPOOL).open("wb") as spool:
+        for counts, terms in _joined_batches(analyzed):
+            lengths[first : first + len(counts)] = counts
+            spooled.append(_spool_run(spool, counts, terms, first, list(vocabulary)))
+            first += len(counts)
+    ordered = sorted(vocabulary)
+    ranks = np.empty(len(ordered), np.int32)
+    ranks[np.fromiter(map(vocabulary.__getitem__, ordered), np.int64, len(ordered))] = np.arange(len(ordered), dtype=np.int32)
+    runs = [Run(ranks[numbers], counts, rows, times, counts) for numbers, counts, rows, times in spooled]
+    del spooled
+    _merge(folder, runs, ordered, lengths)
+    (folder / _SPOOL).unlink()
+
+
+def join_files(folder: Path, segments: Sequence[tuple[PostingFiles, Mask | None]]) -> None:
+    """Join several indexes into one, without deleted items and with consecutive rows.
+
+    Args:
+        folder: an empty folder.
+        segments: opened files in the order of their rows, each with a mask of the items not deleted (None for all).
+    """
+    ordered = sorted(dict.fromkeys(chain.from_iterable(opened.vocabulary for opened, _ in segments)))
+    ranks = {term: rank for rank, term in enumerate(ordered)}
+    runs: list[Run] = []
+    lengths: list[Numbers] = []
+    first = 0
+    for opened, live in segments:
+        postings = opened.postings
+        is_live = np.ones(len(postings.lengths), np.bool_) if live is None else live
+        terms = np.fromiter(map(ranks.__getitem__, opened.vocabulary), np.int32, len(opened.vocabulary))
+        targets = np.where(is_live, np.cumsum(is_live) - 1 + first, -1).astype(np.int32)
+        counts, kept = np.diff(postings.indptr), found_in(postings.rows, postings.indptr, live)
+        runs.append(Run(terms, counts, postings.rows, postings.frequencies, kept, targets))
+        lengths.append(postings.lengths[is_live])
+        first += len(lengths[-1])
+    _merge(folder, runs, ordered, np.concatenate(lengths))
+
+
+class Spooled:
+    """Numbers in a file that is read, not mapped, so that they do not stay in memory.
+
+    Args:
+        spool: the file, open for writing.
+        numbers: to append.
+    """
+
+    def __init__(self, spool: BufferedWriter, numbers: NDArray[Any]) -> None:
+        self._path, self._offset, self._dtype = Path(spool.name), spool.tell(), numbers.dtype
+        spool.write(numbers.data)
+
+    def __getitem__(self, part: slice, /) -> NDArray[Any]:
+        begin = self._offset + part.start * self._dtype.itemsize
+        return np.fromfile(self._path, self._dtype, part.stop - part.start, offset=begin)
+
+
+def _joined_batches(analyzed: Iterable[tuple[Numbers, Numbers]]) -> Iterator[tuple[Numbers, Numbers]]:
+    """Join batches until they hold enough for a run."""
+    waiting: list[tuple[Numbers, Numbers]] = []
+    n_tokens = 0
+    for batch in analyzed:
+        waiting.append(batch)
+        n_tokens += len(batch[1])
+        if n_tokens >= _TOKENS_AT_ONCE:
+            yield _concatenated(waiting)
+            waiting, n_tokens = [], 0
+    if waiting:
+        yield _concatenated(waiting)
+
+
+def _concatenated(batches: Sequence[tuple[Numbers, Numbers]]) -> tuple[Numbers, Numbers]:
+    return np.concatenate([counts for counts, _ in batches]), np.concatenate([terms for _, terms in batches])
+
+
+def _spool_run(
+    spool: BufferedWriter, counts: Numbers, terms: Numbers, first: int, texts: list[str]
+) -> tuple[Numbers, Numbers, Spooled, Spooled]:
+    """Append a run to the spool: its terms in the order of their texts, how many postings each has, and its columns.
+
+    Args:
+        spool: open, positioned at its end.
+        counts: how many terms each item has.
+        terms: numbers of the terms of all items.
+        first: row of the first item.
+        texts: text of each term, by number.
+    """
+    distinct = np.flatnonzero(np.bincount(terms, minlength=len(texts))).tolist()
+    numbers = np.array(sorted(distinct, key=texts.__getitem__), np.int32)
+    places = np.zeros(len(texts), np.int64)
+    places[numbers] = np.arange(len(numbers))
+    bits = len(counts).bit_length()
+    keys = places[terms]
+    keys <<= bits
+    keys |= np.repeat(np.arange(len(counts)), counts)
+    keys.sort()
+    begins = np.flatnonzero(np.diff(keys, prepend=-1))
+    frequencies = np.diff(begins, append=len(keys)).astype(np.int32)
+    pairs = keys[begins]
+    rows = (pairs & ((1 << bits) - 1)) + first
+    per_term = np.bincount(pairs >> bits, minlength=len(numbers)).astype(np.int32)
+    return numbers, per_term, Spooled(spool, rows.astype(np.int32)), Spooled(spool, frequencies)
+
+
+def _merge(folder: Path, runs: Sequence[Run], vocabulary: Sequence[str], lengths: Numbers) -> None:
+    """Merge runs into the files of an index, without terms that have no postings."""
+    totals = np.zeros(len(vocabulary), np.int64)
+    for run in runs:
+        totals[run.terms] += run.kept
+    merge_runs(runs, offsets_of(totals), folder / ROWS, folder / FREQUENCIES, np.int32)
+    occurs = totals > 0
+    kept = [term for term, is_kept in zip(vocabulary, occurs.tolist(), strict=True) if is_kept]
+    write_terms(folder, offsets_of(totals[occurs]), lengths, kept)
+
+
+def merge_runs(
+    runs: Sequence[Run], indptr: NDArray[np.int64], rows_file: Path, values_file: Path, dtype: type[np.generic]
+) -> None:
+    """Merge the postings of runs, a range of terms in memory at a time.
+
+    Args:
+        runs: in the order of their rows.
+        indptr: of the merged index, with the terms that have no postings.
+        rows_file: receives the rows.
+        values_file: receives the values.
+        dtype: of the values.
+    """
+    terms_read, postings_read = [0] * len(runs), [0] * len(runs)
+    with Stream(rows_file, np.int32) as rows, Stream(values_file, dtype) as values:
+        for begin, end in pairwise(term_cuts(indptr, _POSTINGS_AT_ONCE)):
+            free = indptr[begin:end] - indptr[begin]
+            size = indptr[end] - indptr[begin]
+            merged = np.empty(size, np.int32), np.empty(size, dtype)
+            for number, run in enumerate(runs):
+                terms = slice(terms_read[number], int(np.searchsorted(run.terms, end)))
+                part = slice(postings_read[number], postings_read[number] + int(run.counts[terms].sum()))
+                terms_read[number], postings_read[number] = terms.stop, part.stop
+                _place(run, terms, part, run.terms[terms] - begin, free, merged)
+            rows.write(merged[0])
+            values.write(merged[1])
+
+
+def _place(
+    run: Run,
+    terms: slice,
+    part: slice,
+    targets: NDArray[np.integer],
+    free: NDArray[np.int64],
+    merged: tuple[NDArray[np.int32], NDArray[Any]],
+) -> None:
+    """Copy the postings of some terms of a run to their places in a block of the merged index.
+
+    Args:
+        run: the run to copy from.
+        terms: which terms of the run.
+        part: which postings of the run.
+        targets: the numbers of these terms in the block.
+        free: for each term of the block its first free place; advanced.
+        merged: rows and values of the block.
+    """
+    rows, values = run.rows[part], run.values[part]
+    if run.targets is not None:
+        rows = run.targets[rows]
+        is_live = rows >= 0
+        rows, values = rows[is_live], values[is_live]
+    kept = run.kept[terms]
+    places = np.repeat(free[targets] - offsets_of(kept)[:-1], kept)
+    places += np.arange(len(places))
+    merged[0][places], merged[1][places] = rows, values
+    free[targets] += kept

@@ -1,0 +1,209 @@
+"""Weights of postings, added up per query; those of BM25 are computed once per k1 and b.
+
+numpy and a numba kernel that adds in the same order give the same bits. Compiling the kernel takes about a second, so
+``auto`` compiles it once numpy has taken that long in this process, which is never much worse than the better choice.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nlp_retrieval.core.backend import Backend, CompiledLoops, require_numba
+from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, top_k
+from nlp_retrieval.core.processes import usable_cores
+
+_loops = CompiledLoops(compiling_seconds=1.5)
+
+_QUERIES_PER_THREAD = 32
+_POSTINGS_AT_ONCE = 2**20
+
+
+@dataclass(frozen=True)
+class Postings:
+    """The inverted index.
+
+    Args:
+        rows: item row of every posting, ascending within a term.
+        frequencies: how often the term occurs in the item.
+        indptr: ``[terms + 1]``; term t has the postings ``indptr[t]:indptr[t + 1]``.
+        lengths: ``[items]``, in terms.
+    """
+
+    rows: NDArray[np.int32]
+    frequencies: NDArray[np.int32]
+    indptr: NDArray[np.int64]
+    lengths: NDArray[np.int32]
+
+
+class Scorer:
+    """Scores queries against postings.
+
+    Args:
+        rows: item row of every posting, ascending within a term.
+        indptr: see :class:`Postings`; ``n``, one more than its last term, is an extra one that occurs in no item.
+        weights: each posting's part of a score, above 0.
+        n_items: how many items there are.
+        backend: see :class:`~nlp_retrieval.retrievers.bm25.retriever.Bm25Retriever`.
+    """
+
+    def __init__(
+        self, rows: NDArray[np.int32], indptr: NDArray[np.int64], weights: NDArray[np.float32], n_items: int, backend: Backend
+    ) -> None:
+        if backend == "numba":
+            require_numba()
+        self._backend: Backend = backend
+        self._rows = np.ascontiguousarray(rows)
+        self._indptr = np.append(indptr, indptr[-1])
+        self._n_items = n_items
+        self._weights = weights
+
+    def search(
+        self,
+        counts: NDArray[np.integer],
+        terms: NDArray[np.int32],
+        k: int,
+        allowed: Mask | None,
+        factors: Scores | None = None,
+    ) -> Hits:
+        """Return the best k matching items per query; ties at the cut go to the lowest rows.
+
+        Args:
+            counts: per query, how many terms it has.
+            terms: the terms of all queries, one after another; repeated terms count again.
+            k: length of the lists.
+            allowed: ``[items]``, or None.
+            factors: the weight of each term in its query, above 0; None if all are 1.
+        """
+        bounds = np.zeros(len(counts) + 1, np.int64)
+        np.cumsum(counts, out=bounds[1:])
+        if _loops.chosen(self._backend):
+            return self._by_numba(bounds, terms, k, allowed, np.zeros(0) if factors is None else factors)
+        with _loops.in_numpy():
+            return Hits.from_lists(
+                [
+                    self._by_numpy(terms[start:end], k, allowed, None if factors is None else factors[start:end])
+                    for start, end in pairwise(bounds)
+                ]
+            )
+
+    def weights_in(self, row: int, terms: NDArray[np.int32]) -> Scores:
+        """Return each term's part of the score of an item, 0 for terms that it lacks."""
+        held = np.zeros(len(terms))
+        for place, term in enumerate(terms.tolist()):
+            begin, end = self._indptr[term : term + 2].tolist()
+            at = begin + int(np.searchsorted(self._rows[begin:end], row))
+            if at < end and self._rows[at] == row:
+                held[place] = self._weights[at]
+        return held
+
+    def _by_numpy(self, terms: NDArray[np.int32], k: int, allowed: Mask | None, factors: Scores | None) -> tuple[Rows, Scores]:
+        if len(terms) == 0:
+            return np.zeros(0, np.int64), np.zeros(0)
+        slices = [slice(self._indptr[term], self._indptr[term + 1]) for term in terms]
+        rows = np.concatenate([self._rows[part] for part in slices])
+        weights = np.concatenate([self._weights[part] for part in slices])
+        if factors is not None:
+            weights = weights * np.repeat(factors, [part.stop - part.start for part in slices])
+        scores = np.bincount(rows, weights, self._n_items).astype(np.float64, copy=False)
+        if allowed is not None:
+            scores[~allowed] = 0.0
+        matching = np.flatnonzero(scores)
+        return top_k(matching, scores[matching], k)
+
+    def _by_numba(self, bounds: Rows, terms: NDArray[np.int32], k: int, allowed: Mask | None, factors: Scores) -> Hits:
+        n_queries = len(bounds) - 1
+        rows, scores = np.full((n_queries, k), -1, np.int64), np.zeros((n_queries, k))
+        mask = np.zeros(0, np.bool_) if allowed is None else allowed.view()
+        mask.flags.writeable = False  # one type for all masks, or numba would compile again for the other
+        from nlp_retrieval.retrievers.bm25.kernel import score_and_select
+
+        def run(part: slice) -> None:
+            score_and_select(
+                bounds[part.start : part.stop + 1], terms, factors, self._indptr, self._rows, self._weights, self._n_items,
+                mask, rows[part], scores[part],
+            )  # fmt: skip
+
+        n_parts = min(usable_cores(), n_queries // _QUERIES_PER_THREAD)
+        if n_parts <= 1:
+            run(slice(0, n_queries))
+        else:
+            cuts = np.linspace(0, n_queries, n_parts + 1).astype(int).tolist()
+            with ThreadPoolExecutor(n_parts) as threads:  # the kernel releases the interpreter's lock
+                list(threads.map(run, [slice(start, stop) for start, stop in pairwise(cuts)]))
+        return Hits.from_matrix(rows, scores)
+
+
+def inverse_frequencies(n_containing: NDArray[np.integer], n_items: int) -> NDArray[np.float32]:
+    """The weight of each term, as Lucene defines it.
+
+    Args:
+        n_containing: in how many items each term occurs.
+        n_items: how many items there are.
+    """
+    weights: NDArray[np.float32] = np.log(1.0 + (n_items - n_containing + 0.5) / (n_containing + 0.5)).astype(np.float32)
+    return weights
+
+
+def length_norms(lengths: NDArray[np.integer], mean: float, k1: float, b: float) -> NDArray[np.float32]:
+    """Return, per item, the sum that the divisor adds to the frequency of a term, with exact lengths.
+
+    Args:
+        lengths: lengths of the items.
+        mean: mean length of all items that are not deleted, at least 1.
+        k1: see :class:`~nlp_retrieval.retrievers.bm25.retriever.Bm25Retriever`.
+        b: the same.
+    """
+    norms: NDArray[np.float32] = (k1 * (1.0 - b + b * lengths / mean)).astype(np.float32)
+    return norms
+
+
+def found_in(rows: NDArray[np.int32], indptr: NDArray[np.int64], live: Mask | None) -> NDArray[np.int64]:
+    """The number of items in which each term occurs, not counting deleted ones.
+
+    Args:
+        rows: see :class:`Postings`.
+        indptr: the same.
+        live: ``[items]``, True for those that are not deleted; None for all.
+    """
+    counts = np.diff(indptr)
+    if live is not None and not live.all():
+        deleted = np.flatnonzero(~live[rows])
+        terms = np.searchsorted(indptr, deleted, side="right") - 1
+        counts -= np.bincount(terms, minlength=len(counts))
+    return counts
+
+
+def term_cuts(indptr: NDArray[np.int64], n_postings: int) -> list[int]:
+    """Return cuts of the terms, from 0 to their number, so that a part has fewer than ``n_postings`` before its last term.
+
+    Args:
+        indptr: see :class:`Postings`.
+        n_postings: at least 1.
+    """
+    cuts: list[int] = np.unique([0, *np.searchsorted(indptr, np.arange(0, indptr[-1], n_postings)), len(indptr) - 1]).tolist()
+    return cuts
+
+
+def bm25_weights(
+    postings: Postings, inverse_frequencies: NDArray[np.float32], norms: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Return the BM25 score of every posting, as Lucene defines it.
+
+    Args:
+        postings: the inverted index of ``n`` terms.
+        inverse_frequencies: ``[n]``; see :func:`inverse_frequencies`.
+        norms: ``[items]``; see :func:`length_norms`.
+    """
+    weights = np.empty(len(postings.rows), np.float32)
+    counts = np.diff(postings.indptr)
+    for begin, end in pairwise(term_cuts(postings.indptr, _POSTINGS_AT_ONCE)):
+        part = slice(postings.indptr[begin], postings.indptr[end])
+        frequency = postings.frequencies[part].astype(np.float32)
+        saturated = frequency / (frequency + norms[postings.rows[part]])
+        weights[part] = np.repeat(inverse_frequencies[begin:end], counts[begin:end]) * saturated
+    return weights

@@ -1,0 +1,436 @@
+"""Auditing every citation of a report against the text of its own source.
+
+A citation is judged by the cited source alone: not by a search over all sources, and not by a similarity score. The verifier
+reads the whole source, or the passages of a long one that are nearest to the sentence; numbers, dates, names and quotations are
+looked up in all of it. Everything else that is looked up for a citation that does not pass only explains why.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Literal
+
+from nlp_retrieval.errors import ConfigurationError, InputError, QueryError
+from nlp_retrieval.systems.evidence.checks import LookedUp, looked_up
+from nlp_retrieval.systems.evidence.citations.report import Citation, CitedReport, read_report
+from nlp_retrieval.systems.evidence.claims import judge_passages
+from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex, SourceVersion
+from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
+from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier, Judgement
+from nlp_retrieval.text import words_of
+
+# Rows of an audit, and their summary.
+
+AuditStatus = Literal["PASS", "REVIEW", "SOURCE_NOT_INDEXED"]
+AuditReason = Literal[
+    "",
+    "contradicted",
+    "other number",
+    "unclear number",
+    "other entity",
+    "another source",
+    "changed source",
+    "hidden text",
+    "quote not found",
+    "not found",
+    "not judged",
+    "too long",
+    "no reference",
+    "deleted source",
+]
+
+
+@dataclass(frozen=True)
+class AuditRow:
+    """Result of an audit for one citation.
+
+    Args:
+        citation: that was audited.
+        status: PASS if its source supports the sentence, SOURCE_NOT_INDEXED if the source is not in the index, else REVIEW.
+        reason: why it did not pass; empty if it did.
+        support_score: 0 to 1, the calibrated probability that the source supports the sentence.
+        passage: the passage of the cited source that is nearest to the sentence; None if the source is not in the index.
+        sentence: where the deciding sentence begins and ends in the passage's content, in characters.
+        other_source: URL of another indexed source that supports the sentence, if the reason is "another source".
+        detail: one sentence for people: which number or name, and what the source says instead.
+    """
+
+    citation: Citation
+    status: AuditStatus
+    reason: AuditReason
+    support_score: float
+    passage: EvidencePassage | None
+    sentence: tuple[int, int]
+    other_source: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class AuditSummary:
+    """Numbers of citations of a report by the result of its audit.
+
+    Args:
+        citations: number of all.
+        passed: number whose source supports the sentence.
+        review: number that a person should check.
+        not_indexed: number whose source is not in the index.
+        reasons: number that did not pass for each reason, most frequent first.
+    """
+
+    citations: int
+    passed: int
+    review: int
+    not_indexed: int
+    reasons: dict[str, int]
+
+
+def summary_of(rows: Sequence[AuditRow]) -> AuditSummary:
+    """Count the rows of an audit."""
+    statuses = Counter(row.status for row in rows)
+    reasons = Counter(row.reason for row in rows if row.reason)
+    return AuditSummary(
+        len(rows), statuses["PASS"], statuses["REVIEW"], statuses["SOURCE_NOT_INDEXED"], dict(reasons.most_common())
+    )
+
+
+# An audit as JSON, for programs.
+#
+# The keys stay as they are within one ``format``:
+#
+# - ``report``: ``title``
+# - ``summary``: ``citations``, ``passed``, ``review``, ``not_indexed``, ``reasons``
+# - ``citations``: of each ``number``, ``mark``, ``sentence``, ``line``, ``url``, ``title``, ``status``, ``reason``, ``detail``,
+#   ``support_score``, ``other_source``, and ``passage``: null, or ``content``, ``url``, ``title``, ``quality``, ``fetch_date``,
+#   ``key``, ``start``, ``end`` and ``deciding``, the span of the deciding sentence in ``content``
+# - ``uncited``: of each ``sentence``, ``line``
+# - ``missing``: of each ``mark``, ``sentence``, ``line``
+# - ``unused``, ``duplicates``: of each ``mark``, ``title``, ``url``, ``line``
+#
+# The text holds no ``<``, ``>`` or ``&``, so it can be embedded in a page unchanged.
+
+FORMAT = 1
+
+_ESCAPED = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
+
+
+def audit_json(rows: Sequence[AuditRow], report: CitedReport) -> str:
+    """Return an audit as JSON."""
+    audit = {
+        "format": FORMAT,
+        "report": {"title": report.title},
+        "summary": asdict(summary_of(rows)),
+        "citations": [_row(row) for row in rows],
+        "uncited": [asdict(one) for one in report.uncited],
+        "missing": [{"mark": one.mark, "sentence": one.sentence, "line": one.line} for one in report.missing],
+        "unused": [asdict(one) for one in report.unused],
+        "duplicates": [asdict(one) for one in report.duplicates],
+    }
+    text = json.dumps(audit, indent=1, ensure_ascii=False, allow_nan=False).translate(_ESCAPED)
+    # UTF-8 cannot encode a lone surrogate
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") + "\n"
+
+
+def _row(row: AuditRow) -> dict[str, object]:
+    citation, passage = row.citation, row.passage
+    return {
+        "number": citation.number,
+        "mark": citation.mark,
+        "sentence": citation.sentence,
+        "line": citation.line,
+        "url": citation.url,
+        "title": citation.title,
+        "status": row.status,
+        "reason": row.reason,
+        "detail": row.detail,
+        "support_score": row.support_score,
+        "other_source": row.other_source,
+        "passage": None
+        if passage is None
+        else {
+            "content": passage.content,
+            "url": passage.url,
+            "title": passage.title,
+            "quality": passage.quality,
+            "fetch_date": passage.fetch_date,
+            "key": passage.key,
+            "start": passage.start,
+            "end": passage.end,
+            "deciding": list(row.sentence),
+        },
+    }
+
+
+_LONGEST_SOURCE = 40_000
+"""Longest source that is read whole, in characters; of a longer one, only the passages that a search in it finds are read."""
+
+_PASSAGES_OF_LONG_SOURCE = 60
+_OTHER_SOURCES = 8
+_EARLIER_VERSIONS = 5
+_LONGEST_SENTENCE = 2_000
+"""Longest sentence, in characters; a sentence that a verifier reads only in part must not pass."""
+
+
+@dataclass(frozen=True)
+class CitationAudit:
+    """An audit of a report.
+
+    Args:
+        report: as it was read.
+        rows: one per citation, in order.
+    """
+
+    report: CitedReport
+    rows: list[AuditRow]
+
+    def count(self, status: str) -> int:
+        """Return how many rows have a status: "PASS", "REVIEW" or "SOURCE_NOT_INDEXED"."""
+        return sum(row.status == status for row in self.rows)
+
+
+@dataclass(frozen=True)
+class _Text:
+    """Text of a source that is read, and the passage of each part of it."""
+
+    text: str
+    passages: list[tuple[int, EvidencePassage]]
+
+
+@dataclass(frozen=True)
+class _ReadCitation:
+    """A sentence and its source: the text that was read, the verifier's judgement, and the result of looking it up."""
+
+    read: _Text
+    judgement: Judgement
+    there: LookedUp
+
+
+class CitationAuditor:
+    """Audits the citations of reports.
+
+    A citation passes if the verifier's probability of support reaches the threshold, every number, date and quotation of the
+    sentence is in the source, no number only for something else, and no sentence of the source says the same except for a
+    negation, an opposite word, or a name that the source lacks: what can be looked up overrules the verifier.
+
+    Args:
+        index: of the sources.
+        verifier: judges a sentence by the text of a source.
+        threshold: the least probability of support that passes; by default that of the verifier's calibration.
+
+    Raises:
+        ConfigurationError: the threshold is not between 0 and 1.
+    """
+
+    def __init__(self, index: EvidenceIndex, verifier: BaseVerifier, threshold: float | None = None) -> None:
+        if threshold is not None and not 0 < threshold < 1:
+            raise ConfigurationError(f"threshold={threshold}; it must be between 0 and 1")
+        self.index, self.verifier = index, verifier
+        self.threshold = verifier.threshold if threshold is None else threshold
+
+    @property
+    def rule(self) -> str:
+        """Return the rule for passing, as a sentence for people."""
+        return (
+            f"Judged by {self.verifier.name}: a citation passes from a support of {self.threshold:.2f} on, if its numbers, "
+            "dates and quotations stand in the source and no negation, opposite word or other name parts the two."
+        )
+
+    def audit(self, report: str | CitedReport, progress: Callable[[int, int], None] | None = None) -> CitationAudit:
+        """Audit a report.
+
+        Args:
+            report: Markdown, or a report that was read.
+            progress: called with the number of citations done, and the number of all.
+        """
+        read = read_report(report) if isinstance(report, str) else report
+        rows: list[AuditRow] = []
+        judged: dict[tuple[str, str, str], AuditRow] = {}
+        for citation in read.citations:
+            same = (citation.sentence, citation.url, citation.mark)
+            if same not in judged:
+                judged[same] = self.row(citation)
+            rows.append(replace(judged[same], citation=citation))
+            if progress is not None:
+                progress(len(rows), len(read.citations))
+        return CitationAudit(read, rows)
+
+    def row(self, citation: Citation) -> AuditRow:
+        """Audit one citation.
+
+        Args:
+            citation: of a report.
+        """
+        if not citation.url:
+            return _unread(citation, "REVIEW", "no reference", f"[{citation.mark}] has no entry with a URL")
+        source = self._source(citation.url)
+        if source is None:
+            return self._not_indexed(citation)
+        if len(citation.sentence) > _LONGEST_SENTENCE:
+            told = f"the sentence has {len(citation.sentence):,} characters, and at most {_LONGEST_SENTENCE:,} are judged"
+            return _unread(citation, "REVIEW", "too long", f"{told}; split it up")
+        try:
+            return self._judged(citation, source)
+        except QueryError:
+            if self._source(citation.url) is not None:
+                raise
+            return self._not_indexed(citation)  # another process deleted it since it was looked up
+
+    def _judged(self, citation: Citation, source: SourceVersion) -> AuditRow:
+        found = self._reading(citation, source)
+        passage, span = _passage_at(found.read, found.judgement.sentence)
+        support = found.judgement.support
+        if self._passes(found):
+            return AuditRow(citation, "PASS", "", support, passage, span, "", "")
+        reason, other, detail = self._reason(citation.sentence, source, found)
+        since = self._supporting_version(citation)
+        if since:
+            reason, other, detail = "changed source", "", f"{since} supports this, the newest does not: {detail}"
+        elif self.index.doubtful(source.key) and self._passes(self._reading(citation, source, seen_alone=False)):
+            reason, other, detail = "hidden text", "", "readers of the page may not see the text that supports this"
+        return AuditRow(citation, "REVIEW", reason, support, passage, span, other, detail)
+
+    def _passes(self, found: _ReadCitation) -> bool:
+        return found.judgement.support >= self.threshold and not found.there.contradicts_source
+
+    def _reading(
+        self, citation: Citation, source: SourceVersion, *, newest: bool = True, seen_alone: bool = True
+    ) -> _ReadCitation:
+        """Read a sentence with its source; text that readers of the page may not see counts only if not ``seen_alone``."""
+        whole = self.index.text(source.key)
+        if seen_alone:
+            whole = _without(whole, self.index.doubtful(source.key))
+        read = self._text(citation, source, whole, newest=newest)
+        (judgement,) = self.verifier.judge([citation.sentence], [read.text])
+        there = looked_up(citation.sentence, read.text, f"{source.title}\n\n{whole}", quoted=citation.quoted)
+        return _ReadCitation(read, judgement, there)
+
+    def _supporting_version(self, citation: Citation) -> str:
+        """Return the earlier version of a source with which its citation would have passed, in words; empty if none."""
+        for version in reversed(self.index.versions(citation.url)[:-1][-_EARLIER_VERSIONS:]):
+            if self._passes(self._reading(citation, version, newest=False)):
+                return f"the version fetched {version.fetch_date}" if version.fetch_date else "an earlier version"
+        return ""
+
+    def _source(self, url: str) -> SourceVersion | None:
+        try:
+            return self.index.source(url)
+        except InputError:  # the report names something that is not a URL: nothing can be stored under it
+            return None
+
+    def _not_indexed(self, citation: Citation) -> AuditRow:
+        try:
+            deleted = self.index.was_deleted(citation.url)
+        except InputError:
+            deleted = False
+        if deleted:
+            return _unread(citation, "SOURCE_NOT_INDEXED", "deleted source", "the source under this URL was deleted")
+        return _unread(citation, "SOURCE_NOT_INDEXED", "", "no text was stored under this URL")
+
+    def _text(self, citation: Citation, source: SourceVersion, text: str, *, newest: bool) -> _Text:
+        """Return the whole stored text of a short source; of a long one the passages nearest to the claim, in order."""
+        passages = self.index.passages(source.key)
+        if len(text) <= _LONGEST_SOURCE:
+            return _Text(text, [(passage.start, passage) for passage in passages])
+        searched = self.index.search_source(citation.sentence, citation.url, _PASSAGES_OF_LONG_SOURCE) if newest else []
+        found = {one.start for one in searched}
+        chosen = [one for one in passages if one.start in found] or _sharing_most_words(citation.sentence, passages)
+        parts, begins, length = [], [], 0
+        for one in chosen:
+            begins.append((length, one))
+            parts.append(text[one.start : one.end])
+            length += len(one.content) + 2
+        return _Text("\n\n".join(parts), begins)
+
+    def _reason(self, claim: str, source: SourceVersion, found: _ReadCitation) -> tuple[AuditReason, str, str]:
+        """Return why a citation did not pass: what contradicts it, else which source has it, else what is missing."""
+        there, judgement = found.there, found.judgement
+        unclear = there.checks.unclear_numbers
+        if unclear and len(unclear) == len(there.checks.missing_numbers) and judgement.support >= self.threshold:
+            number, other = unclear[0]
+            return "unclear number", "", f"{number} and the source's {other} may be the same or not: compare them"
+        if number := self._other_number(found):
+            return "other number", "", number
+        if there.checks.contradiction and not there.checks.missing_names:
+            return "contradicted", "", f"the source says this {there.checks.contradiction}"
+        elsewhere = bool(there.checks.missing_names or there.quotations) or judgement.contradict < judgement.neutral
+        other = self._other_source(claim, source) if elsewhere else ""
+        if other:
+            return "another source", other, "another indexed source supports this"
+        reason, detail = self._lack(found)
+        return reason, "", detail
+
+    def _lack(self, found: _ReadCitation) -> tuple[AuditReason, str]:
+        """Return what a source lacks of a citation, or what the verifier says."""
+        there, judgement = found.there, found.judgement
+        if there.quotations:
+            return "quote not found", f"the source does not have these words: \u201c{there.quotations[0]}\u201d"
+        if there.checks.missing_names:
+            return "other entity", f"the source does not name {_listed(there.checks.missing_names)}"
+        if not judgement.was_judged:
+            why = "the sentence is longer than it reads; split it up" if judgement.unread else "there was no usable answer"
+            return "not judged", f"{self.verifier.name} did not judge this: {why}"
+        if judgement.contradict >= judgement.neutral:
+            return "contradicted", "the source says otherwise"
+        return "not found", "no passage of the source supports this"
+
+    def _other_number(self, found: _ReadCitation) -> str:
+        """Return what is wrong with the numbers of a claim, in words; empty if nothing is."""
+        checks = found.there.checks
+        if checks.missing_numbers and (not checks.missing_names or found.judgement.support >= self.threshold):
+            return f"the source does not have {_listed(checks.missing_numbers)}"
+        if found.there.miscounted and not checks.missing_names:
+            return " and ".join(f"where this says {number}, the source has {other}" for number, other in found.there.miscounted)
+        return ""
+
+    def _other_source(self, claim: str, source: SourceVersion) -> str:
+        """Return the address of another source with a passage that would let the claim pass; empty if none is found."""
+        found = [one for one in self.index.search(claim, _OTHER_SOURCES) if one.key != source.key]
+        judged = [one for one in judge_passages(self.verifier, claim, found) if one.judgement.support >= self.threshold]
+        judged.sort(key=lambda one: -one.judgement.support)
+        return next((one.passage.url for one in judged if not self._parted(claim, one.passage)), "")
+
+    def _parted(self, claim: str, passage: EvidencePassage) -> bool:
+        try:
+            whole = self.index.text(passage.key)
+        except QueryError:  # another process deleted it since it was found
+            return True
+        return looked_up(claim, passage.content, f"{passage.title}\n\n{whole}").contradicts_source
+
+
+def _without(text: str, spans: list[tuple[int, int]]) -> str:
+    """Return a text with some spans, given in order, replaced by spaces."""
+    parts, end = [], 0
+    for start, stop in spans:
+        begin = max(start, end)
+        parts += [text[end:begin], " " * (stop - begin)]
+        end = max(end, stop)
+    return "".join([*parts, text[end:]])
+
+
+def _unread(citation: Citation, status: AuditStatus, reason: AuditReason, detail: str) -> AuditRow:
+    return AuditRow(citation, status, reason, 0.0, None, (0, 0), "", detail)
+
+
+def _passage_at(read: _Text, sentence: tuple[int, int]) -> tuple[EvidencePassage | None, tuple[int, int]]:
+    """Return the passage that holds most of a sentence of the text, and the sentence's span in it."""
+    best, span, most = None, (0, 0), -1
+    for begin, passage in read.passages:
+        start, end = max(0, sentence[0] - begin), min(len(passage.content), sentence[1] - begin)
+        if end - start > most:
+            best, span, most = passage, (max(0, start), max(0, start, end)), end - start
+    return best, span
+
+
+def _sharing_most_words(claim: str, passages: list[EvidencePassage]) -> list[EvidencePassage]:
+    """Return the passages that share most words with a claim, in order; for a text that the index does not hold."""
+    wanted = set(words_of(claim))
+    shared = [len(wanted.intersection(words_of(passage.content))) for passage in passages]
+    best = sorted(range(len(passages)), key=lambda number: -shared[number])[:_PASSAGES_OF_LONG_SOURCE]
+    return [passages[number] for number in sorted(best)]
+
+
+def _listed(words: tuple[str, ...]) -> str:
+    shown = ", ".join(words[:3])
+    return f"{shown} and {len(words) - 3} more" if len(words) > 3 else shown

@@ -1,0 +1,282 @@
+"""An audit of a report's citations for people: as an HTML page, as a table for a terminal, and as Markdown in the project."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+from nlp_retrieval.core import write_output
+from nlp_retrieval.reports import asset, counted, listed, rendered
+from nlp_retrieval.systems.evidence.audit import AuditRow, AuditStatus, AuditSummary, summary_of
+from nlp_retrieval.systems.evidence.citations.markdown import web_address
+from nlp_retrieval.systems.evidence.citations.report import CitedReport
+from nlp_retrieval.text import visible
+
+STATUSES: dict[AuditStatus, str] = {"PASS": "passed", "REVIEW": "to review", "SOURCE_NOT_INDEXED": "not indexed"}
+
+
+def summary_sentence(summary: AuditSummary) -> str:
+    """Return a summary as a sentence: ``"15 citations: 7 passed, 6 to review and 2 not indexed."``."""
+    if not summary.citations:
+        return "The report has no citations."
+    counts = (summary.passed, summary.review, summary.not_indexed)
+    parts = [f"{count:,} {word}" for count, word in zip(counts, STATUSES.values(), strict=True)]
+    return f"{counted(summary.citations, 'citation')}: {listed(parts)}."
+
+
+# The audit of a report's citations as one HTML page that needs no network: each claim next to the passage of its source.
+#
+# Text of reports and sources is escaped, and the content security policy of the page allows only its own style sheet and
+# script. The HTML holds everything; the script only hides what a filter excludes. Invisible characters are named.
+
+_FILES = Path(__file__).parent / "audit_page"
+
+
+def render_audit(rows: Sequence[AuditRow], report: CitedReport, rule: str = "") -> str:
+    """Return the page."""
+    summary = summary_of(rows)
+    counts = Counter(row.status for row in rows)
+    return rendered(
+        "audit.html",
+        _FILES,
+        web_address=web_address,
+        rows=rows,
+        report=report,
+        rule=rule,
+        said=summary_sentence(summary),
+        statuses={status: counts[status] for status in STATUSES if counts[status]},
+        words=STATUSES,
+        reasons=summary.reasons,
+        missing={one.number for one in report.missing},
+        style=asset("report.css") + asset("passages.css") + asset("audit.css", _FILES),
+        script=asset("audit.js", _FILES),
+    )
+
+
+def write_audit_page(rows: Sequence[AuditRow], report: CitedReport, path: str | Path, rule: str = "") -> None:
+    """Write the page; a reader sees the old page or the complete new one.
+
+    Raises:
+        OutputError: the folder or the file cannot be written.
+    """
+    write_output(Path(path), render_audit(rows, report, rule).encode())
+
+
+# The audit of a report's citations as a table for a terminal of any width.
+#
+# Invisible characters in a claim are named, and nothing in it reaches the terminal as a command.
+
+_STYLES: dict[AuditStatus, str] = {"PASS": "green", "REVIEW": "yellow", "SOURCE_NOT_INDEXED": "dim"}
+_NARROW = 80
+_WIDE = 110
+"""Fewest columns with room for the source; a shorter piece of an address would be useless."""
+
+_LONGEST_CLAIM = 400
+
+
+@dataclass(frozen=True)
+class AuditTable:
+    """The rows of an audit for a terminal, printed with ``rich``; claims and addresses are cut to the width."""
+
+    rows: Sequence[AuditRow]
+    report: CitedReport
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        dim = "dim" if console.is_terminal else ""
+        if self.rows:
+            yield self._table(options)
+        yield Text(summary_sentence(summary_of(self.rows)), style="bold" if console.is_terminal else "")
+        report = self.report
+        found: dict[str, Sequence[object]] = {
+            "facts without a citation": report.uncited,
+            "marks without a reference": report.missing,
+            "references never cited": report.unused,
+            "references with the number of an earlier one": report.duplicates,
+        }
+        told = [f"{what}: {len(ones):,}" for what, ones in found.items() if ones]
+        if told:
+            yield Text("; ".join(told).capitalize() + ".", style=dim)
+
+    def _table(self, options: ConsoleOptions) -> Table:
+        narrow, wide = options.max_width < _NARROW, options.max_width >= _WIDE
+        table = Table(box=None if options.ascii_only else SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, expand=True)
+        table.add_column("line", justify="right", no_wrap=True)
+        table.add_column("status", no_wrap=True)
+        table.add_column("claim", no_wrap=True, overflow="crop" if options.ascii_only else "ellipsis", ratio=3)
+        if wide:
+            table.add_column("source", no_wrap=True, overflow="crop" if options.ascii_only else "ellipsis", ratio=2)
+        if not narrow:
+            table.add_column("support", justify="right", no_wrap=True)
+        table.add_column("reason", no_wrap=True)
+        for row in self.rows:
+            score = f"{row.support_score:.2f}" if row.status != "SOURCE_NOT_INDEXED" else ""
+            address = row.citation.url.removeprefix("https://").removeprefix("http://") or row.citation.title
+            more = ([_cell(address)] if wide else []) + ([] if narrow else [Text(score)])
+            status = Text(STATUSES[row.status], style=_STYLES[row.status])
+            table.add_row(str(row.citation.line), status, _cell(row.citation.sentence), *more, Text(row.reason))
+        return table
+
+
+def _cell(text: str) -> Text:
+    return Text(visible(text[:_LONGEST_CLAIM]))
+
+
+# The audit as ``09_qa/retrieval_audit.md``: the index, its queries, every citation, and what to do.
+#
+# Claims, addresses and passages are untrusted. They are escaped in the file: they cannot end a row, or make a link, image,
+# heading or HTML.
+
+PLACE = Path("09_qa") / "retrieval_audit.md"
+
+_LONGEST_CELL = 300
+_HEADS = ("Claim", "Cited Source", "Retrieved Passage", "Support Score", "Status")
+_MARKUP = re.compile(r"([\\`*_\[\](){}<>|~$&#!]|:(?=/)|(?<=[^\W_])\.(?=[^\W\d_]))")
+
+
+@dataclass(frozen=True)
+class RetrievalStatistics:
+    """Figures of an index and its searches.
+
+    Args:
+        documents: number of indexed texts, without those that were replaced, or that wait for the index to be built.
+        passages: number of their passages.
+        sources: number of registrable domains that they are from.
+        queries: number of searches so far.
+        relevance: mean relevance of their results, 0 to 10; None without a search.
+        zero_result_queries: number of searches without results.
+        scale: a sentence that explains relevance.
+    """
+
+    documents: int
+    passages: int
+    sources: int
+    queries: int
+    relevance: float | None
+    zero_result_queries: int
+    scale: str = ""
+
+
+def retrieval_audit(rows: Sequence[AuditRow], statistics: RetrievalStatistics, engine: str, rule: str = "") -> str:
+    """Return the audit as Markdown."""
+    share = statistics.zero_result_queries / statistics.queries if statistics.queries else 0.0
+    relevance = "not measured" if statistics.relevance is None else f"{statistics.relevance:.1f}/10"
+    lines = [
+        "# Retrieval Quality Audit",
+        "",
+        "## Index Statistics",
+        "",
+        f"- Documents indexed {statistics.documents}",
+        f"- Total passages {statistics.passages}",
+        f"- Unique sources {statistics.sources}",
+        "",
+        "## Query Performance",
+        "",
+        f"- Queries executed {statistics.queries}",
+        f"- Average relevance score {relevance}",
+        f"- Zero-result queries {statistics.zero_result_queries} ({share:.0%})",
+        *(["", _text(statistics.scale)] if statistics.scale else []),
+        "",
+        "## Citation Verification via ColBERT",
+        "",
+        "Each citation was judged within its own source: by the whole text, or, where that is long, by the passages in it "
+        f"that were retrieved by {_text(engine)}.",
+        *([_text(rule)] if rule else []),
+        "",
+        *(_markdown_table(rows) if rows else ["The report has no citations."]),
+        "",
+        "## Recommendations",
+        "",
+        *_recommendations(rows),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def write_retrieval_audit(
+    project: str | Path, rows: Sequence[AuditRow], statistics: RetrievalStatistics, engine: str, rule: str = ""
+) -> Path:
+    """Write the audit into a project; a reader sees the old file or the complete new one.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
+    path = Path(project) / PLACE
+    write_output(path, retrieval_audit(rows, statistics, engine, rule).encode("utf-8", "replace"))
+    return path
+
+
+def _markdown_table(rows: Iterable[AuditRow]) -> list[str]:
+    lines = [_line(_HEADS), _line(["---"] * len(_HEADS))]
+    for row in rows:
+        indexed = row.status != "SOURCE_NOT_INDEXED"
+        passage = _decisive(row)
+        cells = [
+            _text(row.citation.sentence),
+            _address(row.citation.url) or "no reference",
+            _text(passage) or "none",
+            f"{row.support_score:.2f}" if indexed else "none",
+            row.status,
+        ]
+        lines.append(_line(cells))
+    return lines
+
+
+def _decisive(row: AuditRow) -> str:
+    if row.passage is None:
+        return ""
+    begin, end = row.sentence
+    return row.passage.content[begin:end] or row.passage.content
+
+
+def _recommendations(rows: Sequence[AuditRow]) -> list[str]:
+    absent = [row.citation.url for row in rows if row.status == "SOURCE_NOT_INDEXED" and row.citation.url]
+    doubtful = [row for row in rows if row.status == "REVIEW" or (row.status != "PASS" and not row.citation.url)]
+    return [
+        "### Sources to re-fetch",
+        "",
+        *([f"- {_address(url)}" for url in dict.fromkeys(absent)] or ["None."]),
+        "",
+        "### Claims needing manual verification",
+        "",
+        *([_doubt(row) for row in doubtful] or ["None."]),
+    ]
+
+
+def _doubt(row: AuditRow) -> str:
+    mark = f" {_text(f'[{row.citation.mark}]')}" if row.citation.mark else ""
+    told = [
+        f"- Line {row.citation.line}{mark}: {_text(row.citation.sentence) or 'no sentence'}",
+        row.reason,
+        _text(row.detail),
+    ]
+    other = f"See {_address(row.other_source)}" if row.other_source else ""
+    return " — ".join(filter(None, [*told, other]))
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _short(text: str) -> str:
+    text = " ".join(visible(text[: 4 * _LONGEST_CELL]).split())
+    return text if len(text) <= _LONGEST_CELL else text[:_LONGEST_CELL].rsplit(" ", 1)[0] + " …"
+
+
+def _text(text: str) -> str:
+    """Escape text so that Markdown shows it as text, addresses too."""
+    escaped = _MARKUP.sub(r"\\\1", _short(text))
+    # services turn an at sign into a link even if escaped, and notify people
+    return escaped.replace("@", "\N{FULLWIDTH COMMERCIAL AT}")
+
+
+def _address(url: str) -> str:
+    """Return an address as code, to copy it: it is not a link."""
+    plain = _short(url).replace("|", "%7C").replace("`", "%60").replace("\\", "%5C")
+    return f"`{plain}`" if plain else ""

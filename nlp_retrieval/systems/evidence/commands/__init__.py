@@ -1,1 +1,0 @@
-"""``nlp-retrieval evidence``: sources, claims and citations."""

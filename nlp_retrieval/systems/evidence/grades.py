@@ -1,0 +1,219 @@
+"""Grades of trustworthiness, A to E, by a source's address: from the package's list of rules or the user's own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from nlp_retrieval.core import check_keys, read_yaml
+from nlp_retrieval.errors import ConfigurationError, InputError, nearest
+from nlp_retrieval.systems.evidence.reading.document import LONGEST_URL
+from nlp_retrieval.text import has_other_brackets, printable, registered_name
+
+Grade = Literal["A", "B", "C", "D", "E"]
+GRADES: tuple[Grade, ...] = ("A", "B", "C", "D", "E")
+"""From the most to the least trustworthy."""
+
+_CONDITIONS = ("domain", "suffix", "host", "path")
+_OWN_RULES = Path(__file__).with_name("grades.yaml")
+_LONGEST_PATTERN = 200
+_NAME = re.compile(r"[^\s/:@*?\[\]{}\\]{1,200}")
+_BAD_IN_URL = re.compile(r"[\s\\\x00-\x1f\x7f]")
+
+
+@dataclass(frozen=True)
+class QualityRule:
+    """A grade, and the conditions that a URL has to meet, each by any one of its values.
+
+    Args:
+        grade: "A" to "E".
+        domain: registered names, each with its subdomains.
+        suffix: ends of the host.
+        host: patterns of the host, with ``*`` and ``?``.
+        path: patterns of the path.
+        why: the reason, for people.
+    """
+
+    grade: Grade
+    domain: tuple[str, ...] = ()
+    suffix: tuple[str, ...] = ()
+    host: tuple[str, ...] = ()
+    path: tuple[str, ...] = ()
+    why: str = ""
+
+    def fits(self, host: str, path: str) -> bool:
+        """Return whether a URL meets all conditions, by its host in lower case and its path without escapes."""
+        return (
+            (not self.domain or registered_name(host) in self.domain)
+            and (not self.suffix or any(host == end or host.endswith(f".{end}") for end in self.suffix))
+            and (not self.host or any(fnmatchcase(host, pattern) for pattern in self.host))
+            and (not self.path or any(fnmatchcase(path, pattern) for pattern in self.path))
+        )
+
+
+@dataclass(frozen=True)
+class QualityRules:
+    """Rules in their order.
+
+    Args:
+        rules: the first that matches decides.
+        default: the grade if none matches.
+    """
+
+    rules: tuple[QualityRule, ...] = field(default_factory=tuple)
+    default: Grade = "C"
+
+    @staticmethod
+    def read(path: str | Path) -> QualityRules:
+        """Read rules from a YAML file; the package's own, ``grades.yaml`` next to this module, describes the format.
+
+        Raises:
+            SourceError: there is no such file, or it cannot be read.
+            ConfigurationError: an unknown key, a grade outside A to E, or an invalid pattern; the message names the rule.
+        """
+        content = read_yaml(path)
+        check_keys(content, ("default", "rules"), ("rules",), str(path))
+        rules = content["rules"]
+        if not isinstance(rules, list):
+            raise ConfigurationError(f"{path}: rules is not a list; write one rule a line, each beginning with a dash")
+        return QualityRules(
+            tuple(_rule(rule, f"{path}, rule {number}") for number, rule in enumerate(rules, 1)),
+            _grade(content.get("default", "C"), f"{path}, default"),
+        )
+
+    def grade(self, url: str) -> Grade:
+        """Return the grade of a URL.
+
+        Raises:
+            InputError: it is not a URL.
+        """
+        parts = _split(url)
+        host = (parts.hostname or "").rstrip(".")
+        if parts.scheme not in ("http", "https") or not host:
+            return self.default
+        path = unquote(parts.path) or "/"
+        return next((rule.grade for rule in self.rules if rule.fits(host, path)), self.default)
+
+
+def assess_source_quality(url: str, rules: QualityRules | str | Path | None = None) -> Grade:
+    """Return the grade of a source by its address alone.
+
+    Args:
+        url: of the source. Anything but an address of the web (``file://``) has the default grade.
+        rules: rules, or the path of a YAML file that holds them; None: those of the package.
+
+    Returns:
+        "A" (best) to "E".
+
+    Raises:
+        InputError: this is not a URL.
+        SourceError: the file of rules cannot be read.
+        ConfigurationError: its rules are invalid.
+        DependencyError: tldextract is not installed.
+    """
+    if rules is None:
+        rules = _own_rules()
+    elif not isinstance(rules, QualityRules):
+        rules = QualityRules.read(rules)
+    return rules.grade(url)
+
+
+@cache
+def _own_rules() -> QualityRules:
+    return QualityRules.read(_OWN_RULES)
+
+
+def _split(url: str) -> SplitResult:
+    shown = printable(url)[:120]
+    if len(url) > LONGEST_URL:
+        raise InputError(f"the URL {shown!r}... has {len(url):,} characters; at most {LONGEST_URL:,} are read")
+    # a backslash is a slash to browsers but not to Python: the two would see different hosts
+    if _BAD_IN_URL.search(url):
+        raise InputError(f"{shown!r} is not a URL: it holds a space, a backslash or a control character; escape it")
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError as error:
+        raise InputError(f"{shown!r} is not a URL ({error})") from None
+    if has_other_brackets(parts.netloc):
+        raise InputError(f"{shown!r} is not a URL (there are brackets in its host, and not around it)")
+    if not parts.scheme or (not parts.hostname and parts.scheme in ("http", "https")):
+        raise InputError(f"{shown!r} is not a URL; write it whole, as https://example.org/page")
+    return parts
+
+
+def _rule(rule: object, place: str) -> QualityRule:
+    if not isinstance(rule, Mapping):
+        raise ConfigurationError(f"{place}: not a mapping; write grade: and one of {', '.join(_CONDITIONS)}")
+    given: dict[str, Any] = dict(rule)
+    check_keys(given, ("grade", *_CONDITIONS, "why"), ("grade",), place)
+    conditions = {name: _patterns(given[name], name, f"{place}, {name}") for name in _CONDITIONS if name in given}
+    if not conditions:
+        raise ConfigurationError(f"{place}: no condition, so that it would fit every URL; use default: for that")
+    why = given.get("why", "")
+    if not isinstance(why, str):
+        raise ConfigurationError(f"{place}, why: not text")
+    return QualityRule(_grade(given["grade"], f"{place}, grade"), why=why, **conditions)
+
+
+def _grade(value: object, place: str) -> Grade:
+    for grade in GRADES:
+        if value == grade:
+            return grade
+    raise ConfigurationError(f"{place}: {str(value)[:40]!r} is not a grade; grades are A, B, C, D and E")
+
+
+def _patterns(value: object, name: str, place: str) -> tuple[str, ...]:
+    values: Sequence[object] = value if isinstance(value, list) else [value]
+    if not values:
+        raise ConfigurationError(f"{place}: an empty list fits nothing; leave the rule out")
+    return tuple(_pattern(one, name, place) for one in values)
+
+
+def _pattern(value: object, name: str, place: str) -> str:
+    if not isinstance(value, str) or not value or len(value) > _LONGEST_PATTERN:
+        raise ConfigurationError(f"{place}: {str(value)[:40]!r} is not text of 1 to {_LONGEST_PATTERN} characters")
+    if "[" in value or "]" in value:
+        raise ConfigurationError(f"{place}: {value!r}: only * and ? have a meaning in a pattern; leave brackets out")
+    if name == "path":
+        if not value.startswith(("/", "*")):
+            raise ConfigurationError(f"{place}: {value!r} fits no path, since paths begin with a slash; write /{value}")
+        return value
+    value = value.lower()
+    if name == "host":
+        if "/" in value or ":" in value:
+            raise ConfigurationError(f"{place}: {value!r} is more than a host; write what follows its slash as path:")
+        return value
+    if not _NAME.fullmatch(value.lstrip(".")):
+        raise ConfigurationError(f"{place}: {value!r} is not the name of a {name}; patterns go under host: or path:")
+    value = value.strip(".")
+    if name == "domain" and registered_name(value) != value:
+        raise ConfigurationError(f"{place}: {value!r} is not a registered name, so no URL has it; write it as suffix: or host:")
+    return value
+
+
+def check_grade(grade: object, what: str) -> str:
+    """Return a grade after checking it.
+
+    Raises:
+        InputError: it is not a grade.
+    """
+    if not isinstance(grade, str) or grade not in GRADES:
+        shown = repr(grade)[:40]
+        raise InputError(f"{what} is {shown}, and grades are A (best) to E; {nearest(str(grade)[:40].upper(), GRADES)}")
+    return grade
+
+
+def at_least(minimum: str | None) -> list[str] | None:
+    """Return the grades that are no worse than a minimum, or None if there is no minimum.
+
+    Raises:
+        InputError: it is not a grade.
+    """
+    return None if minimum is None else list(GRADES[: GRADES.index(check_grade(minimum, "min_quality")) + 1])

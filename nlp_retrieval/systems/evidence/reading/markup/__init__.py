@@ -1,1 +1,0 @@
-"""Pages of HTML and Markdown to plain text: finding hidden text, and reading the rest."""

@@ -1,0 +1,543 @@
+"""Reading the title and plain text of a page of HTML or Markdown, without parts that its readers do not see.
+
+trafilatura locates the main text; everything that the page shows there is read, not only trafilatura's extract. If it finds
+next to nothing, as on a very short page, or much less than the page holds besides navigation, the whole page is read.
+
+Source: Barbaresi, "Trafilatura: A Web Scraping Library and Command-Line Tool for Text Discovery and Extraction", ACL 2021.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from nlp_retrieval.errors import SourceError
+from nlp_retrieval.systems.evidence.reading.cleaning import clean_text, clean_title
+from nlp_retrieval.systems.evidence.reading.document import ReadText, Removed
+from nlp_retrieval.systems.evidence.reading.hidden import DOUBT, DOUBT_ENDS, remove_hidden
+from nlp_retrieval.systems.evidence.reading.styles import StylesTooCostlyError
+
+# Text of an HTML tree in reading order: paragraphs separated by blank lines, items of lists and rows of tables by lines.
+
+_PARAGRAPHS = frozenset(
+    "p head h1 h2 h3 h4 h5 h6 div section article main aside header footer nav body figure figcaption quote blockquote pre "
+    "address details summary fieldset form hr ul ol dl list table caption center dir menu td th cell noscript dialog "
+    "search hgroup legend button option".split()
+)
+_LINES = frozenset("li item dt dd tr row lb br".split())
+_ITEMS = frozenset("li item".split())
+_CELLS = frozenset("td th cell".split())
+_ROWS = frozenset("tr row".split())
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a tree's text.
+
+    Args:
+        text: of the line.
+        element: in which it begins.
+        ends_paragraph: whether the next line begins another paragraph.
+    """
+
+    text: str
+    element: Any
+    ends_paragraph: bool
+
+
+def is_block(tag: str) -> bool:
+    """Return whether an element of this name begins a line of its own."""
+    return tag in _PARAGRAPHS or tag in _LINES or tag in _CELLS
+
+
+def block_text(tree: Any) -> str:
+    """Return the text of a tree.
+
+    White space becomes one space within a paragraph and within a line; an item of a list begins with ``- `` and the cells of a
+    row are separated by `` | ``. Nothing is recursive, so that a deep tree costs no more than a wide one.
+    """
+    return text_of_lines(lines_of(tree))
+
+
+def text_of_lines(lines: Iterable[Line]) -> str:
+    """Return lines as text, with a blank line between paragraphs."""
+    return "".join(f"{line.text}\n\n" if line.ends_paragraph else f"{line.text}\n" for line in lines).strip("\n")
+
+
+def lines_of(tree: Any) -> list[Line]:
+    """Return the lines of a tree's text, in reading order."""
+    lines = _Lines()
+    pending: list[tuple[Any, bool]] = [(tree, True)]
+    while pending:
+        element, entering = pending.pop()
+        tag = element.tag if isinstance(element.tag, str) else ""
+        if entering:
+            lines.enter(tag)
+            if tag and element.text:
+                lines.add(element.text, element)
+            pending.append((element, False))
+            pending.extend((child, True) for child in reversed(element))
+        else:
+            lines.leave(tag)
+            if element is not tree and element.tail:
+                lines.add(element.tail, element.getparent())
+    return lines.finish()
+
+
+class _Lines:
+    """Builder of lines and paragraphs."""
+
+    def __init__(self) -> None:
+        self._done: list[Line] = []
+        self._lines: list[tuple[str, Any]] = []
+        self._parts: list[str] = []
+        self._begins: Any = None
+        self._rows = 0
+        self._mark = ""
+
+    def add(self, text: str, element: Any) -> None:
+        if self._begins is None and not text.isspace():
+            self._begins = element
+        self._parts.append(text)
+
+    def enter(self, tag: str) -> None:
+        if tag in _ROWS:
+            self._end_line()
+            self._rows += 1
+        elif tag in _CELLS and self._rows:
+            self._parts.append(" ")
+        elif tag in _PARAGRAPHS and not self._rows:
+            self._end_paragraph()
+        elif tag in _PARAGRAPHS:
+            self._parts.append(" ")
+        elif tag in _LINES and not self._rows:
+            self._end_line()
+            self._mark = "- " if tag in _ITEMS else ""
+        elif tag in _LINES:
+            self._parts.append(" ")
+
+    def leave(self, tag: str) -> None:
+        if tag in _ROWS and self._rows:
+            self._rows -= 1
+            self._end_line()
+        elif tag in _CELLS and self._rows:
+            self._parts.append(_CELL)
+        elif tag in _PARAGRAPHS and not self._rows:
+            self._end_paragraph()
+        elif tag in _LINES and not self._rows:
+            self._end_line()
+        elif tag in _PARAGRAPHS | _LINES:
+            self._parts.append(" ")
+
+    def _end_line(self) -> None:
+        joined = "".join(self._parts)
+        begins, self._parts, self._begins = self._begins, [], None
+        cells = [" ".join(cell.split()) for cell in joined.split(_CELL)]
+        if len(cells) > 1 and not cells[-1]:
+            cells.pop()
+        line = " | ".join(cells) if any(cells) else ""
+        if line:
+            self._lines.append((self._mark + line, begins))
+            self._mark = ""
+
+    def _end_paragraph(self) -> None:
+        self._end_line()
+        last = len(self._lines) - 1
+        self._done += [Line(text, element, place == last) for place, (text, element) in enumerate(self._lines)]
+        self._lines = []
+
+    def finish(self) -> list[Line]:
+        self._end_paragraph()
+        return self._done
+
+
+_CELL = "\x1f"
+"""Separator of the cells of a row; the text around it has no control characters."""
+
+
+# Raised text: exponents are written as such, and marks of footnotes are removed, since they are not part of a sentence.
+#
+# ``22<sup>[2]</sup> stops`` says 22 stops, ``10<sup>6</sup>`` is a million and ``m<sup>2</sup>`` a unit.
+
+_MAY_BE_RAISED = "0123456789+-\u2212()n"
+_RAISED = str.maketrans(_MAY_BE_RAISED, "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁽⁾ⁿ")
+_LONGEST_MARK = 24
+_BEFORE = 24
+_LEFT_OUT = "left-out-of-the-text"
+
+_NUMBERS = r"[0-9]{1,3}(?:\s?[,;\u2013-]\s?[0-9]{1,3}){0,7}"
+_BRACKETED = re.compile(rf"[\[\u3010(]\s?(?:{_NUMBERS}|[^\W\d_]{{1,3}}|[^\W\d_]{{1,8}}[ \u00a0.][^\]]{{1,12}})\s?[\]\u3011)]")
+_PLAIN = re.compile(rf"{_NUMBERS}|[a-z]|[*\u2020\u2021\u00a7\u00b6]{{1,3}}")
+_DIGITS = re.compile(rf"{_NUMBERS}")
+_IN_TEXT = re.compile(
+    r"(?<=[\w.,;:?\"'\u201d\u2019)%])(?:\[(?:[0-9]{1,3}(?:\s?[,\u2013-]\s?[0-9]{1,3}){0,7}|note [0-9]{1,3})\])+"
+)
+_NOTE_NAMES = re.compile(
+    r"(?:^|[-_ :])(?:fn|ftn|note|notes|footnote|footnotes|endnote|noteref|fnref|ref|refs|reference|references|cite|citation|bib)"  # noqa: E501
+)
+_NOTE_PLACE = re.compile(
+    r"#(?:[-_:.]*(?:user-content-)?(?:fn|ftn|edn|note|foot|end|ref|cite|cit|bib|b|r|n|rf)[a-z]{0,12}[-_:.]?[a-z]{0,12}[-_:.]?[0-9a-z]|[0-9]{1,3}$)",
+    re.IGNORECASE,
+)
+_LETTERS = re.compile(r"[^\W\d_]+\Z")
+_NUMBER_BEFORE = re.compile(r"(?<![\w.,])([0-9][0-9.,]*)\Z")
+_ON_GOES_A_FORMULA = ("=", "+", "\u2212", "\u00d7", "*", "/", "^", "<", ">", "\u2248", "\u00b7", "\u2264", "\u2265")
+_UNITS = frozenset(
+    "km cm mm dm hm nm µm μm pm ft in yd mi sq kg mg µg s ms h min Hz kHz MHz mol cd rad sr Pa kPa ly pc AU au px nmi sec "
+    "metre metres meter meters mile miles foot feet inch inches yard yards sin cos tan log ln exp det chi rho sigma".split()
+)
+
+
+def read_raised(page: Any) -> tuple[int, list[str]]:
+    """Write exponents as such and remove the marks of footnotes, in place.
+
+    A mark is a short number, letter or sign that links to a note, or is in brackets, or is raised after a word or a number
+    where it cannot be an exponent. An exponent follows a unit, a single letter, a bracket of a formula, or the base of a
+    power. Code has no marks.
+    """
+    from lxml import etree
+
+    marks: list[str] = []
+    before = ""
+    pending: list[tuple[Any, bool, bool]] = [(page, True, False)]
+    while pending:
+        element, entering, is_code = pending.pop()
+        tag = element.tag if isinstance(element.tag, str) else ""
+        if not entering:
+            before = "" if is_block(tag) else before
+            if element is not page:
+                before = _remove_marks(element, "tail", before, is_code, marks)
+            continue
+        before = "" if is_block(tag) else before
+        pending.append((element, False, is_code))
+        if not tag or tag in ("title", "head"):
+            continue
+        inside = is_code or tag in ("pre", "code", "samp", "kbd", "math", "svg")
+        if tag in ("sup", "a", "span", "small") and not inside and (text := _short(element)):
+            if _is_mark(element, tag, text, before):
+                marks.append(text)
+                element.tag = _LEFT_OUT
+                continue
+            if tag == "sup" and not text.strip(_MAY_BE_RAISED):
+                for inner in list(element):
+                    element.remove(inner)
+                element.text = text.translate(_RAISED)
+        before = _remove_marks(element, "text", before, inside, marks)
+        pending.extend((child, True, inside) for child in reversed(element))
+    etree.strip_elements(page, _LEFT_OUT, with_tail=False)
+    return len(marks), marks
+
+
+def _remove_marks(element: Any, part: str, before: str, is_code: bool, marks: list[str]) -> str:
+    """Remove marks in the text itself, and return the text that now precedes the following text."""
+    text = getattr(element, part)
+    if not text:
+        return before
+    if "[" in text and not is_code:
+        whole = before + text
+        kept = _IN_TEXT.sub("", whole)
+        if kept != whole and text.isprintable() and whole.startswith(before) and kept.startswith(before):
+            marks += _IN_TEXT.findall(whole)
+            text = kept[len(before) :]
+            setattr(element, part, text)
+    return f"{before}{text[-_BEFORE:]}"[-_BEFORE:]
+
+
+def _short(element: Any) -> str:
+    """Return the stripped text of an element; empty if it is longer than a mark."""
+    text = "".join(islice(element.itertext(), 12)).strip()
+    return text if len(text) <= _LONGEST_MARK else ""
+
+
+def _is_mark(element: Any, tag: str, text: str, before: str) -> bool:
+    links = [element] if tag == "a" else list(islice(element.iter("a"), 4))
+    named = " ".join(element.get(name, "") for name in ("class", "id", "role", "epub:type", "rel")).lower()
+    leads = any(_NOTE_PLACE.search(link.get("href", "")) for link in links) or bool(_NOTE_NAMES.search(named))
+    bracketed = _BRACKETED.fullmatch(text) is not None
+    if tag == "a":
+        if not leads or not element.get("href", "").strip().startswith(("#", "http", "/")):
+            return False
+        return "#" in element.get("href", "") and (bracketed or _PLAIN.fullmatch(text) is not None) and bool(before.strip())
+    if tag in ("span", "small"):
+        return leads and bracketed and bool(before.strip())
+    if leads and (bracketed or _PLAIN.fullmatch(text)):
+        return True
+    if bracketed:
+        single = text.startswith("(") and re.search(r"(?:\A|[^\w])[^\W\d_]\Z", before) is not None
+        return not single and (text[0] != "(" or bool(_DIGITS.fullmatch(text[1:-1].strip())))
+    return _DIGITS.fullmatch(text) is not None and not _is_exponent(element, text, before)
+
+
+def _is_exponent(element: Any, text: str, before: str) -> bool:  # noqa: PLR0911
+    """Return whether a raised number belongs to the text before it, or to the symbol after it."""
+    after = element.tail or ""
+    if not before or before[-1].isspace() or before[-1] in "([":
+        return after[:1].isalpha()  # an isotope
+    if not text.isdigit():
+        return False
+    if after.lstrip()[:1] in _ON_GOES_A_FORMULA and after.strip():
+        return True
+    if number := _NUMBER_BEFORE.search(before):
+        return number[1] in ("2", "10") or len(number[1]) == 1
+    if before[-1] in ")]":
+        inner = before[before.rfind("(") + 1 : -1] if "(" in before else ""
+        return bool(inner) and not re.search(r"[^\W\d_]{3}", inner)
+    letters = _LETTERS.search(before)
+    if letters is None:
+        return not before[-1].isascii() and not before[-1].isalnum() and before[-1] not in "\u201d\u2019\u00bb\u3002\u2026"
+    word = letters[0]
+    return len(word) == 1 or word in _UNITS
+
+
+# Lines of a page that belong to its main text.
+#
+# trafilatura locates the main text; of the element that holds it, and of all lines between its first and last, everything is
+# kept except what is navigation by its tag, role, class or links, and was not selected by trafilatura.
+
+_LEAST_MAIN_TEXT = 250
+"""Characters; with fewer, the main text may not have been found. Trafilatura's own default for the same question."""
+
+_LEAST_PART = 0.5
+"""Share of the words outside navigation; if the main text has less, they are all read."""
+
+_MOST_OF_IT = 0.9
+_FEWEST_WORDS = 6
+_FEWEST_LINKS = 3
+_NAVIGATION = frozenset("nav aside footer form menu search button".split())
+_ROLES = frozenset("navigation complementary search banner contentinfo menu menubar toolbar tablist dialog alertdialog".split())
+
+
+def main_lines(page: Any, lines: Sequence[Line]) -> list[bool]:
+    """Return which lines belong to the main text.
+
+    Args:
+        page: the root of the page, without its hidden parts; it is not changed.
+        lines: of its body, in order.
+    """
+    taken = _taken(page, lines)
+    if sum(len(line.text) for line, one in zip(lines, taken, strict=True) if one) < _LEAST_MAIN_TEXT:
+        return [True] * len(lines)
+    navigation = _navigation(page, lines)
+    first, last = taken.index(True), len(taken) - 1 - taken[::-1].index(True)
+    inside = _inside(lines, taken)
+    kept = [
+        one or (not aside and (first <= place <= last or within))
+        for place, (one, aside, within) in enumerate(zip(taken, navigation, inside, strict=True))
+    ]
+    counts = [len(line.text.split()) or 1 for line in lines]
+    held = sum(count for count, keep in zip(counts, kept, strict=True) if keep)
+    besides = sum(count for count, aside in zip(counts, navigation, strict=True) if not aside)
+    if held < _LEAST_PART * besides:
+        return [keep or not aside for keep, aside in zip(kept, navigation, strict=True)]
+    return kept
+
+
+def _taken(page: Any, lines: Sequence[Line]) -> list[bool]:
+    """Return which lines trafilatura selects as the main text."""
+    from trafilatura import bare_extraction
+
+    found: Any = bare_extraction(page, include_comments=False, include_tables=True, deduplicate=False)
+    if found is None or found.body is None:
+        return [False] * len(lines)
+    text = block_text(found.body)
+    whole = {_plain(line) for line in text.split("\n")} - {""}
+    there = set(text.casefold().split())
+    return [_plain(line.text) in whole or _is_among(line.text, there) for line in lines]
+
+
+def _plain(line: str) -> str:
+    return "".join(char for char in line if char.isalnum()).casefold()
+
+
+def _is_among(line: str, there: set[str]) -> bool:
+    """Return whether the words of a long line occur, as when two lines were joined."""
+    words = line.casefold().split()
+    return len(words) >= _FEWEST_WORDS and sum(word in there for word in words) >= _MOST_OF_IT * len(words)
+
+
+def _inside(lines: Sequence[Line], taken: Sequence[bool]) -> list[bool]:
+    """Return which lines are in the innermost element that holds most of the main text."""
+    weights: Counter[Any] = Counter()
+    for line, one in zip(lines, taken, strict=True):
+        if one:
+            for around in _around(line.element):
+                weights[around] += len(line.text)
+    most = _MOST_OF_IT * max(weights.values())
+    holding = {around for around, weight in weights.items() if weight >= most}
+    innermost = max(holding, key=lambda one: sum(1 for _ in one.iterancestors()))
+    return [any(around is innermost for around in _around(line.element)) for line in lines]
+
+
+def _around(element: Any) -> list[Any]:
+    return [element, *element.iterancestors()]
+
+
+def _navigation(page: Any, lines: Sequence[Line]) -> list[bool]:
+    """Return which lines are navigation, comments of readers or advertisements."""
+    from trafilatura.xpaths import OVERALL_DISCARD_XPATH, REMOVE_COMMENTS_XPATH
+
+    aside = {one for path in (*OVERALL_DISCARD_XPATH, *REMOVE_COMMENTS_XPATH) for one in path(page)}
+    for one in page.iter():
+        role = one.get("role", "").strip().lower() if isinstance(one.tag, str) else ""
+        header = one.tag == "header" and not any(around.tag in ("article", "main") for around in one.iterancestors())
+        if one.tag in _NAVIGATION or role in _ROLES or (header and one.find(".//h1") is None):
+            aside.add(one)
+    aside |= _link_lists(page)
+    # an element with most of the page is not navigation, whatever its name
+    length = sum(len(line.text) for line in lines)
+    weights: Counter[Any] = Counter()
+    for line in lines:
+        for around in _around(line.element):
+            if around in aside:
+                weights[around] += len(line.text)
+    aside = {one for one in aside if weights[one] <= length / 2}
+    return [any(around in aside for around in _around(line.element)) for line in lines]
+
+
+def _link_lists(page: Any) -> set[Any]:
+    """Return lists and other boxes whose text is links."""
+    lengths: dict[Any, list[int]] = {}
+    for link in page.iter("a"):
+        size = sum(len(text.strip()) for text in link.itertext())
+        for around in link.iterancestors():
+            entry = lengths.setdefault(around, [0, 0])
+            entry[0] += size
+            entry[1] += 1
+    found = set()
+    for one, (size, count) in lengths.items():
+        if count >= _FEWEST_LINKS and one.tag in ("ul", "ol", "div", "p", "td", "section", "table", "tr"):
+            total = sum(len(text.strip()) for text in one.itertext())
+            if size >= _MOST_OF_IT * total:
+                found.add(one)
+    return found
+
+
+_DOUBT_MARKS = re.compile(f"([{DOUBT}{DOUBT_ENDS}])")
+
+_DEEPEST = 250
+"""Depth of nested elements; the parser stops at 256, and would omit the rest."""
+
+_DEEPEST_MARKDOWN = 100
+"""Depth of nested quotes, and half as many lists; the parser recurses into each, and omits deeper ones."""
+
+
+def read_html(text: str, where: str) -> ReadText:
+    """Return the title and the main text of a page.
+
+    Navigation, readers' comments and advertisements are omitted as far as they can be told from the main text. The title is
+    that of the ``title`` element, else the first heading; ``meta`` elements are ignored.
+
+    Raises:
+        SourceError: it is nested too deeply, or holds no text.
+    """
+    cleaned, removed = clean_text(text)
+    return _read(cleaned, where, removed, main_text_only=True)
+
+
+def read_markdown(text: str, where: str) -> ReadText:
+    """Return the title and the text of a Markdown file as its readers see it: without markup, addresses and hidden HTML.
+
+    The title is the first heading.
+
+    Raises:
+        SourceError: it is nested too deeply, or holds no text.
+    """
+    from markdown_it import MarkdownIt
+    from mdit_py_plugins.footnote import footnote_plugin
+
+    cleaned, removed = clean_text(text)
+    parser = MarkdownIt("commonmark", {"html": True, "maxNesting": _DEEPEST_MARKDOWN}).enable(["table", "strikethrough"])
+    parser.use(footnote_plugin, inline=False)
+    marks = parser.parse(cleaned)
+    if any(mark.level >= _DEEPEST_MARKDOWN - 1 for mark in marks):
+        raise SourceError(f"{where}: more than {_DEEPEST_MARKDOWN // 2} lists or quotes stand inside each other; flatten it")
+    return _read(parser.renderer.render(marks, parser.options, {}), where, removed, main_text_only=False)
+
+
+def _read(text: str, where: str, removed: Removed, main_text_only: bool) -> ReadText:
+    page = _parsed(text, where)
+    try:
+        hidden, doubtful, left_out = remove_hidden(page)
+    except StylesTooCostlyError:
+        raise SourceError(f"{where}: its style sheets take more work than a page needs; save it as plain text") from None
+    count, marks = read_raised(page)
+    left_out += [("footnote marks", " ".join(marks))] if marks else []
+    title, removed_there = clean_title(_title(page))
+    body = page.find("body")
+    lines = lines_of(page if body is None else body)
+    kept = main_lines(page, lines) if main_text_only else [True] * len(lines)
+    outside = [line.text for line, keep in zip(lines, kept, strict=True) if not keep]
+    left_out += [("outside the main text", _DOUBT_MARKS.sub("", one)) for one in outside]
+    content, spans, removed_after = _without_marks(text_of_lines(_only(lines, kept)))
+    return ReadText(
+        title,
+        content,
+        removed + hidden + removed_there + removed_after + Removed(marks=count),
+        doubtful=tuple(spans),
+        doubtful_elements=doubtful,
+        outside_words=sum(len(one.split()) for one in outside),
+        left_out=tuple((why, one) for why, one in left_out if one),
+    )
+
+
+def _only(lines: list[Line], kept: list[bool]) -> Iterator[Line]:
+    """Yield the lines that are kept; a paragraph also ends where a dropped line ended one."""
+    last: Line | None = None
+    for line, keep in zip(lines, kept, strict=True):
+        if keep:
+            if last is not None:
+                yield last
+            last = line
+        elif last is not None:
+            last = Line(last.text, last.element, True)
+    if last is not None:
+        yield last
+
+
+def _without_marks(text: str) -> tuple[str, list[tuple[int, int]], Removed]:
+    """Return a text without the marks of doubt, the spans between them, and counts of what else was removed."""
+    parts: list[str] = []
+    spans: list[tuple[int, int]] = []
+    removed, begin, length = Removed(), -1, 0
+    for piece in _DOUBT_MARKS.split(text.strip()):
+        if piece in (DOUBT, DOUBT_ENDS):
+            if piece == DOUBT_ENDS and 0 <= begin < length:
+                spans.append((begin, length))
+            begin = length if piece == DOUBT else -1
+            continue
+        # entities (&#8203;) become characters only when the page is parsed
+        cleaned, gone = clean_text(piece)
+        cleaned = cleaned if parts else cleaned.lstrip()
+        parts.append(cleaned)
+        removed += gone
+        length += len(cleaned)
+    content = "".join(parts).rstrip()
+    return content, [(start, min(end, len(content))) for start, end in spans if start < len(content)], removed
+
+
+def _parsed(text: str, where: str) -> Any:
+    from lxml import etree, html
+
+    if not text.strip():
+        raise SourceError(f"{where}: it is empty; there is nothing to read")
+    parser = html.HTMLParser(encoding="utf-8", huge_tree=False)
+    try:
+        page = html.document_fromstring(text.encode(), parser=parser)
+    except (etree.ParserError, etree.XMLSyntaxError) as error:
+        raise SourceError(f"{where}: it is not HTML that can be parsed ({str(error)[:80]})") from None
+    last = parser.error_log.last_error
+    if last is not None and "RESOURCE_LIMIT" in last.type_name:
+        raise SourceError(f"{where}: more than {_DEEPEST} elements stand inside each other; save it as plain text")
+    return page
+
+
+def _title(page: Any) -> str:
+    for path in ("head/title", "body//h1"):
+        found = page.find(path)
+        if found is not None and (title := found.text_content().strip()):
+            return str(title)
+    return ""

@@ -1,1 +1,0 @@
-"""Shared parts of fetchers and search engines: addresses, guarded connections, bounded answers, folders of pages."""

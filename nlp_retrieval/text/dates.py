@@ -1,0 +1,146 @@
+"""Dates of a text, in any common form: "12 March 2019", "March 12", "Mar. 2019", "2019-03-12", "12.03.2019".
+
+Two dates agree if no part that both give differs: "12 March 2019" and "in March" agree, "12 March" and "11 March" do not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+_MOST = 2_000
+_MONTHS = "January February March April May June July August September October November December".split()
+_NUMBERS = {name[:length].lower(): number for number, name in enumerate(_MONTHS, 1) for length in (3, len(name))}
+_NUMBERS |= {"sept": 9}
+_NAME = rf"(?:{'|'.join([*_MONTHS, *map(str.upper, _MONTHS)])}|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b\.?)"
+_DAY = r"\d{1,2}(?:st|nd|rd|th)?"
+_TO = r"\s?(?:[-\u2013\u2014,/&]|to\b|and\b|or\b)\s?"
+_DAYS = rf"{_DAY}(?:{_TO}{_DAY}){{0,3}}"
+_YEAR = r"(?:1[5-9]|20|21)\d\d(?!\d)"
+_WRITTEN = re.compile(
+    rf"(?<![\w.,/])(?P<before>{_DAYS})(?:\s|-)(?:of\s)?(?P<month>{_NAME})(?:(?:,?\s|-)(?P<year>{_YEAR}))?(?!\w)"
+    rf"|\b(?P<month_first>{_NAME})(?:\s(?P<after>{_DAYS})(?![\d%]|[.,]\d))?(?:(?:,\s?|\s(?:of\s)?)(?P<year_last>{_YEAR}))?(?!\w)"
+)
+_NUMERIC = re.compile(
+    r"(?<![\w.,/-])(?:(?P<year>(?:1[5-9]|20|21)\d\d)(?P<by>[-/.])(?P<month>\d{1,2})(?P=by)(?P<day>\d{1,2})"
+    r"|(?P<one>\d{1,2})(?P<between>[./-])(?P<other>\d{1,2})(?P=between)(?P<last>(?:1[5-9]|20|21)\d\d))(?!(?!T\d)\w|/|[.,-]\d)"
+)
+_PARTS = re.compile(rf"({_TO})?({_DAY})")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Possible meaning of a date.
+
+    Args:
+        year: None if it has none.
+        month: 1 to 12.
+        days: that it names, including each day of a range; may be empty.
+    """
+
+    year: int | None
+    month: int
+    days: frozenset[int]
+
+    def agrees(self, other: Reading) -> bool:
+        """Return whether nothing differs that both give."""
+        years = self.year is None or other.year is None or self.year == other.year
+        return years and self.month == other.month and (not self.days or not other.days or bool(self.days & other.days))
+
+
+@dataclass(frozen=True)
+class Date:
+    """A date in a text.
+
+    Args:
+        readings: possible meanings: "3/4/2019" is in March or in April.
+        begin: where it begins in the text, in characters.
+        end: where it ends.
+        numbers: positions of the year and the day in a date of digits only; a month, or a possible month, is left out.
+        written: its text.
+    """
+
+    readings: tuple[Reading, ...]
+    begin: int
+    end: int
+    numbers: tuple[tuple[int, int], ...]
+    written: str
+
+    @property
+    def is_full(self) -> bool:
+        """Return whether it has more than a month."""
+        return any(reading.year is not None or reading.days for reading in self.readings)
+
+    def agrees(self, other: Date) -> bool:
+        """Return whether two dates may be the same."""
+        return any(one.agrees(another) for one in self.readings for another in other.readings)
+
+
+def dates_of(text: str) -> list[Date]:
+    """Return the dates of a text, and months by themselves, in order; at most 2,000.
+
+    Args:
+        text: any text.
+    """
+    dates = [*islice(_numeric(text), _MOST), *islice(_with_names(text), _MOST)]
+    return sorted(dates, key=lambda date: date.begin)[:_MOST]
+
+
+def months_named(text: str) -> frozenset[int]:
+    """Return the months that the dates of a text name, as numbers from 1.
+
+    Args:
+        text: any text.
+    """
+    return frozenset(reading.month for date in dates_of(text) for reading in date.readings)
+
+
+def month_of(word: str) -> int | None:
+    """Return the number of the month that a word names, in full or shortened; None if it names none.
+
+    Args:
+        word: a single one.
+    """
+    return _NUMBERS.get(word.lower().rstrip("."))
+
+
+def _with_names(text: str) -> Iterator[Date]:
+    for match in _WRITTEN.finditer(text):
+        month = month_of(match["month"] or match["month_first"])
+        days = _days(match["before"] or match["after"] or "")
+        year = match["year"] or match["year_last"]
+        if month is not None:
+            reading = Reading(int(year) if year else None, month, days)
+            yield Date((reading,), match.start(), match.end(), (), match[0])
+
+
+def _numeric(text: str) -> Iterator[Date]:
+    for match in _NUMERIC.finditer(text):
+        numbers: tuple[tuple[int, int], ...]
+        if match["year"]:
+            readings = _readings(int(match["year"]), [(int(match["month"]), int(match["day"]))])
+            numbers = (match.span("year"), match.span("day"))
+        else:
+            one, other = int(match["one"]), int(match["other"])
+            orders = [(other, one)] if match["between"] == "." else [(other, one), (one, other)]
+            readings = _readings(int(match["last"]), orders)
+            day = [match.span("one" if readings[0].month == other else "other")] if len(readings) == 1 else []
+            numbers = (*day, match.span("last"))
+        if readings:
+            yield Date(readings, match.start(), match.end(), numbers, match[0])
+
+
+def _readings(year: int, orders: list[tuple[int, int]]) -> tuple[Reading, ...]:
+    possible = dict.fromkeys(order for order in orders if 1 <= order[0] <= 12 and 1 <= order[1] <= 31)
+    return tuple(Reading(year, month, frozenset({day})) for month, day in possible)
+
+
+def _days(written: str) -> frozenset[int]:
+    days: list[int] = []
+    for match in _PARTS.finditer(written):
+        day = int(re.sub(r"\D", "", match[2]))
+        ranged = days and match[1] and match[1].strip() in {"-", "\u2013", "\u2014", "to"} and days[-1] < day
+        days.extend(range(days[-1] + 1, day + 1) if ranged else [day])
+    return frozenset(day for day in days if 1 <= day <= 31)

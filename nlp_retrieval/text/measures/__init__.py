@@ -1,1 +1,0 @@
-"""Numbers and units of measure in texts."""

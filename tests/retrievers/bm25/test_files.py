@@ -1,0 +1,168 @@
+"""The files of a bm25 index: the same however they were written, and refused where compiled code could not follow them."""
+
+from __future__ import annotations
+
+import errno
+import json
+import random
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hashed_words import items_of
+
+from nlp_retrieval import Bm25Retriever, SearchableItem
+from nlp_retrieval.core.index.items import ItemTable, write_items
+from nlp_retrieval.errors import IndexDamagedError
+from nlp_retrieval.retrievers.bm25 import postings as bm25_build
+from nlp_retrieval.retrievers.bm25.postings import open_files
+
+NAMES = ["frequencies.npy", "indptr.npy", "lengths.npy", "rows.npy", "vocabulary.json"]
+
+
+def texts_of(count: int, seed: int = 7) -> list[str]:
+    draw = random.Random(seed)
+    return [" ".join(f"w{int(draw.paretovariate(0.7))}" for _ in range(draw.randrange(30))) for _ in range(count)]
+
+
+def table(folder: Path, items: list[SearchableItem]) -> ItemTable:
+    folder.mkdir()
+    write_items(items, folder)
+    return ItemTable(folder / "items.arrow")
+
+
+def built(items: ItemTable, folder: Path) -> dict[str, bytes]:
+    folder.mkdir()
+    Bm25Retriever(stemmer="none").build(items, folder)
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def test_the_files_hold_the_postings_that_counting_by_hand_gives(tmp_path: Path) -> None:
+    texts = texts_of(300)
+    files = built(table(tmp_path / "items", items_of(texts)), tmp_path / "index")
+    assert list(files) == NAMES
+    postings, vocabulary = open_files(tmp_path / "index")
+    words = [text.split() for text in texts]
+    assert list(vocabulary) == sorted({word for one in words for word in one})
+    assert postings.lengths.tolist() == [len(one) for one in words]
+    for word, term in vocabulary.items():
+        part = slice(postings.indptr[term], postings.indptr[term + 1])
+        found = dict(zip(postings.rows[part].tolist(), postings.frequencies[part].tolist(), strict=True))
+        assert found == {row: one.count(word) for row, one in enumerate(words) if word in one}
+
+
+@pytest.mark.parametrize(("tokens", "postings"), [(1, 1), (100, 50), (2**20, 7)])
+def test_runs_and_blocks_of_any_size_give_the_same_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tokens: int, postings: int
+) -> None:
+    items = table(tmp_path / "items", items_of(texts_of(200)))
+    whole = built(items, tmp_path / "whole")
+    monkeypatch.setattr(bm25_build, "_TOKENS_AT_ONCE", tokens)
+    monkeypatch.setattr(bm25_build, "_POSTINGS_AT_ONCE", postings)
+    monkeypatch.setattr("nlp_retrieval.retrievers.bm25.retriever._BATCH", 9)
+    assert built(items, tmp_path / "parts") == whole
+
+
+def test_building_holds_a_run_and_a_block_however_many_items_there_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bm25_build, "_TOKENS_AT_ONCE", 20_000)
+    monkeypatch.setattr(bm25_build, "_POSTINGS_AT_ONCE", 20_000)
+    draw = random.Random(5)
+    texts = [" ".join(draw.choices([f"w{word}" for word in range(50)], k=40)) for _ in range(1000)]
+    peaks = []
+    for copies in (4, 40):
+        vocabulary: dict[str, int] = {}
+        folder = tmp_path / str(copies)
+        folder.mkdir()
+        words = [[vocabulary.setdefault(word, len(vocabulary)) for word in text.split()] for text in texts]
+        batch = (np.array([len(one) for one in words], np.int32), np.array([word for one in words for word in one], np.int32))
+        tracemalloc.start()
+        bm25_build.build_files(folder, (batch for _ in range(copies)), vocabulary, copies * len(texts))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert (tmp_path / "40" / "rows.npy").stat().st_size > 4_000_000
+    assert peaks[1] < 1.2 * peaks[0] + 4 * 36 * len(texts)  # beside 4 bytes for the length of each item
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_disk_that_is_full_is_an_error_that_says_so(tmp_path: Path, name: str) -> None:
+    items = table(tmp_path / "items", items_of(texts_of(200)))
+    folder = tmp_path / "index"
+    folder.mkdir()
+    (folder / name).symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space left") as caught:
+        Bm25Retriever().build(items, folder)
+    assert caught.value.errno == errno.ENOSPC
+
+
+def _array(change: Callable[[np.ndarray], object]) -> Callable[[Path], None]:
+    def damage(path: Path) -> None:
+        column = np.load(path)
+        np.save(path, change(column), allow_pickle=False)
+
+    return damage
+
+
+def _set(place: int, value: int) -> Callable[[Path], None]:
+    def change(column: np.ndarray) -> np.ndarray:
+        column[place] = value
+        return column
+
+    return _array(change)
+
+
+def _terms(change: Callable[[list[str]], object]) -> Callable[[Path], None]:
+    def damage(path: Path) -> None:
+        path.write_text(json.dumps(change(json.loads(path.read_text("utf-8")))), "utf-8")
+
+    return damage
+
+
+@pytest.mark.parametrize(
+    ("name", "damage", "blamed", "message"),
+    [
+        ("rows.npy", _set(0, -1), "rows.npy", "it names -1"),
+        ("rows.npy", _set(5, 10_000), "rows.npy", r"it names 0\.\.10000 of 50"),
+        ("rows.npy", _array(lambda rows: rows[::-1].copy()), "rows.npy", "rows of a term do not ascend"),
+        ("rows.npy", _array(lambda rows: rows.astype(np.int64)), "rows.npy", "rows.npy is damaged: it holds"),
+        ("rows.npy", _array(lambda rows: rows[:-1]), "frequencies.npy", r"\(\d+,\), not \S+ of"),
+        ("frequencies.npy", _set(3, 0), "frequencies.npy", "a term occurs 0 times"),
+        ("frequencies.npy", _set(3, -4), "frequencies.npy", "a term occurs -4 times"),
+        ("frequencies.npy", _set(3, 70), "", "frequencies.npy and lengths.npy contradict one another"),
+        ("frequencies.npy", _array(lambda column: column.reshape(1, -1)), "frequencies.npy", r"of shape \(1, \d+\)"),
+        ("indptr.npy", _set(0, 1), "indptr.npy", "it runs from 1"),
+        ("indptr.npy", _set(-1, 10**12), "indptr.npy", "to 1000000000000"),
+        ("indptr.npy", _set(2, 10**6), "indptr.npy", "its numbers do not ascend"),
+        ("indptr.npy", _array(lambda column: column[:-1]), "indptr.npy", r"\(\d+,\), not \S+ of"),
+        ("lengths.npy", _set(0, 9), "", "frequencies.npy and lengths.npy contradict one another"),
+        ("lengths.npy", _array(lambda column: column[:1]), "rows.npy", r"names 0\.\.49 of 1;"),
+        ("vocabulary.json", _terms(lambda terms: terms[::-1]), "vocabulary.json", "its terms do not ascend"),
+        ("vocabulary.json", _terms(lambda terms: [terms[0], *terms[:-1]]), "vocabulary.json", "its terms do not ascend"),
+        ("vocabulary.json", _terms(lambda terms: terms[:-1]), "indptr.npy", r"\(\d+,\), not \S+ of"),
+        ("vocabulary.json", _terms(lambda terms: [1, *terms[1:]]), "vocabulary.json", "not a list of terms"),
+        ("vocabulary.json", _terms(lambda terms: dict.fromkeys(terms, 1)), "vocabulary.json", "not a list of terms"),
+    ],
+)
+def test_numbers_that_compiled_code_could_not_follow_are_damage_that_names_the_file(
+    tmp_path: Path, name: str, damage: Callable[[Path], None], blamed: str, message: str
+) -> None:
+    built(table(tmp_path / "items", items_of(texts_of(50))), tmp_path / "index")
+    damage(tmp_path / "index" / name)
+    with pytest.raises(IndexDamagedError, match=message) as caught:
+        Bm25Retriever().load(tmp_path / "index")
+    assert str(tmp_path / "index" / blamed) in str(caught.value)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_file_that_is_missing_or_cut_off_is_damage_that_names_it(tmp_path: Path, name: str) -> None:
+    files = built(table(tmp_path / "items", items_of(texts_of(50))), tmp_path / "index")
+    path = tmp_path / "index" / name
+    for content in (None, b"", files[name][:40], files[name][:-3], files[name] + b"x"):
+        path.unlink()
+        if content is not None:
+            path.write_bytes(content)
+        with pytest.raises(IndexDamagedError, match=name):
+            open_files(tmp_path / "index")
+        path.write_bytes(files[name])
+    open_files(tmp_path / "index")

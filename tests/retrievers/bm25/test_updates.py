@@ -1,0 +1,244 @@
+"""bm25 after updates: to the last bit, it answers as an index built at once from the items that are there."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import warnings
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from math import log
+from pathlib import Path
+
+import numpy as np
+import pytest
+from soaking import Figures
+
+from nlp_retrieval import Bm25Retriever, RetrievalWarning, SearchableItem, Searcher
+from nlp_retrieval.core.filters import Where
+from nlp_retrieval.core.index.generation import SegmentFolder, open_generation
+from nlp_retrieval.errors import IndexDamagedError
+
+WORDS = "river bridge Köln museum Kubrick runs running village queen 1914 guitar physics straße Москва 日本語 the of".split()
+ONCE = [f"word{number}" for number in range(200)]  # so many that most stand in one item or none
+BACKENDS = ["numpy", "numba"]
+
+Found = list[list[tuple[str, str, float, dict[str, float]]]]
+
+
+def some_item(draw: random.Random, item_id: str) -> SearchableItem:
+    """An item whose text is often short, empty, or of stop words alone."""
+    words = draw.choices(WORDS, k=draw.choice([0, 1, 2, 8])) + draw.choices(ONCE, k=draw.randrange(3))
+    return SearchableItem(item_id=item_id, content=" ".join(words), metadata={"part": draw.randrange(3)})
+
+
+def some_items(draw: random.Random, ids: Iterable[str]) -> list[SearchableItem]:
+    return [some_item(draw, item_id) for item_id in ids]
+
+
+def some_queries(seed: int, count: int) -> list[str]:
+    draw = random.Random(seed)
+    found = [draw.choices([*WORDS, *ONCE[:40]], k=1 + number % 6) for number in range(count)]
+    return list(dict.fromkeys(" ".join(words + words[:1]) for words in found))
+
+
+def answers(searcher: Searcher, queries: list[str], k: int, where: Where | None = None) -> Found:
+    lists = searcher.search(queries, k, where)
+    return [[(hit.item.item_id, hit.item.content, hit.score, dict(hit.signals)) for hit in hits] for hits in lists]
+
+
+def found(searcher: Searcher, queries: list[str], k: int = 1000, where: Where | None = None) -> Found:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RetrievalWarning)  # for words that no item holds, or deleted ones alone
+        return answers(searcher, queries, k, where)
+
+
+def at_once(items: Iterable[SearchableItem], folder: Path, **settings: object) -> Searcher:
+    shutil.rmtree(folder, ignore_errors=True)
+    searcher = Searcher([Bm25Retriever(**settings)])  # type: ignore[arg-type]
+    searcher.index(items, folder)
+    return searcher
+
+
+def files_of(searcher: Searcher) -> list[dict[str, bytes]]:
+    """The files of every segment of the index of the only retriever."""
+    folders = [searcher.opened.path / segment.folder for segment in searcher.index_records()[0].segments]
+    return [{path.name: path.read_bytes() for path in sorted(folder.iterdir())} for folder in folders]
+
+
+def changed(draw: random.Random, searcher: Searcher, items: dict[str, SearchableItem], number: int) -> None:
+    """Change an index, and the items that should be in it, in one of three ways."""
+    kind = draw.choice(["add", "add", "update", "delete"])
+    ids = draw.sample(sorted(items), draw.randint(1, len(items)))
+    if kind == "add":
+        gone = [item_id for item_id in map("d{}".format, range(12)) if item_id not in items]
+        new = some_items(draw, [*gone[: draw.randrange(3)], *(f"e{number}-{n}" for n in range(draw.randint(1, 6)))])
+        searcher.add(new, auto_compact=False)
+        items.update((item.item_id, item) for item in new)
+    elif kind == "update":
+        new = some_items(draw, [*ids[: draw.randint(1, 5)], f"u{number}"])
+        searcher.update(new, auto_compact=False)
+        for item in new:
+            items.pop(item.item_id, None)
+            items[item.item_id] = item
+    elif len(ids) < len(items):
+        searcher.delete(ids, auto_compact=False)
+        for item_id in ids:
+            del items[item_id]
+
+
+def test_after_any_updates_answers_are_those_of_an_index_built_at_once(tmp_path: Path, effort: int, figures: Figures) -> None:
+    compared = 0
+    for seed in range(4 * effort):
+        draw = random.Random(seed)
+        settings = {"backend": BACKENDS[seed % 2], "k1": draw.choice([0.0, 0.9, 1.7]), "b": draw.choice([0.0, 0.4, 1.0])}
+        settings["feedback"] = (None, "bo1", "rm3", "bo1")[seed % 4]
+        items = {item.item_id: item for item in some_items(draw, [f"d{number}" for number in range(draw.randint(1, 12))])}
+        searcher = at_once(items.values(), tmp_path / "index", **settings)
+        queries = some_queries(seed, 12)
+        for number in range(5):
+            changed(draw, searcher, items, number)
+            if number % 2 == 0:
+                whole = at_once(items.values(), tmp_path / "whole", **settings)
+                for k, where in ((1000, None), (2, None), (1000, {"part": 1}), (3, {"part": {"gte": 1}})):
+                    assert found(searcher, queries, k, where) == found(whole, queries, k, where), (seed, number, k, where)
+                    compared += len(queries)
+        searcher.compact()
+        assert files_of(searcher) == files_of(at_once(items.values(), tmp_path / "whole", **settings)), seed
+        assert found(searcher, queries) == found(Searcher([Bm25Retriever(**settings)]).open(tmp_path / "whole"), queries)
+    figures.add(
+        "Live updates", "bm25: answers after updates", compared, compared, "to the last bit those of an index built at once"
+    )
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_deleted_items_count_nowhere_in_the_scores(tmp_path: Path, backend: str) -> None:
+    items = [
+        SearchableItem(item_id=f"d{n}", content=text) for n, text in enumerate(["fox fox", "fox tree", "tree bird", "sea"])
+    ]
+    searcher = at_once(items, tmp_path, backend=backend)
+    searcher.add([SearchableItem(item_id="d4", content="fox sea sea sea")], auto_compact=False)
+    searcher.delete(["d1", "d3"], auto_compact=False)
+    there = {"d0": ["fox", "fox"], "d2": ["tree", "bird"], "d4": ["fox", "sea", "sea", "sea"]}
+    mean = sum(map(len, there.values())) / 3
+    for word in ("fox", "tree", "sea"):
+        holding = {item_id: words for item_id, words in there.items() if word in words}
+        rarity = log(1 + (3 - len(holding) + 0.5) / (len(holding) + 0.5))
+        counts = {item_id: words.count(word) for item_id, words in holding.items()}
+        by_hand = {
+            item_id: rarity * counts[item_id] / (counts[item_id] + 0.9 * (0.6 + 0.4 * len(words) / mean))
+            for item_id, words in holding.items()
+        }
+        scores = {item_id: score for item_id, _, score, _ in found(searcher, [word])[0]}
+        assert scores == pytest.approx(by_hand, rel=1e-6), word
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_segment_of_which_all_was_deleted_and_one_of_one_item(tmp_path: Path, backend: str) -> None:
+    draw = random.Random(1)
+    items = some_items(draw, [f"d{number}" for number in range(20)])
+    searcher = at_once(items[:10], tmp_path / "index", backend=backend)
+    searcher.add(items[10:11], auto_compact=False)
+    searcher.add(items[11:], auto_compact=False)
+    searcher.delete([item.item_id for item in items[11:]], auto_compact=False)
+    queries = some_queries(1, 30)
+    assert found(searcher, queries) == found(at_once(items[:11], tmp_path / "eleven"), queries)
+    searcher.delete([item.item_id for item in items[:10]], auto_compact=False)
+    searcher.add(items[:1], auto_compact=False)
+    left = at_once([items[10], items[0]], tmp_path / "two")
+    assert found(searcher, queries) == found(left, queries)
+    searcher.compact()
+    assert files_of(searcher) == files_of(left)
+
+
+def test_words_of_deleted_items_alone_are_found_no_more(tmp_path: Path) -> None:
+    searcher = at_once([SearchableItem(item_id=f"d{n}", content=text) for n, text in enumerate(["fox", "tree"])], tmp_path)
+    searcher.add([SearchableItem(item_id="d2", content="bird")], auto_compact=False)
+    searcher.delete(["d0", "d2"], auto_compact=False)
+    with pytest.warns(RetrievalWarning, match="nothing for 2 of 3"):
+        assert [[hit.item.item_id for hit in hits] for hits in searcher.search(["fox", "bird", "tree"])] == [[], [], ["d1"]]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_ties_between_segments_go_by_row_also_at_the_cut(tmp_path: Path, backend: str) -> None:
+    items = [SearchableItem(item_id=f"d{n}", content=["red fox", "blue whale"][n % 2]) for n in range(30)]
+    searcher = at_once(items[:13], tmp_path, backend=backend)
+    for begin in range(13, 30, 5):
+        searcher.add(items[begin : begin + 5], auto_compact=False)
+    searcher.delete(["d0", "d14"], auto_compact=False)
+    left = [item.item_id for item in items[::2] if item.item_id not in ("d0", "d14")]
+    for k in (1, 6, 8, 100):
+        assert [item_id for item_id, *_ in found(searcher, ["red fox"], k)[0]] == left[:k]
+
+
+def test_threads_that_search_at_once_get_what_each_would_get_alone(tmp_path: Path) -> None:
+    draw = random.Random(4)
+    items = some_items(draw, [f"d{number}" for number in range(120)])
+    searcher = at_once(items[:80], tmp_path, backend="numba")
+    searcher.add(items[80:], auto_compact=False)
+    searcher.delete([item.item_id for item in items[::9]], auto_compact=False)
+    batches = [some_queries(seed, 80) for seed in range(12)]
+    alone = [found(searcher, queries, 20) for queries in batches]
+    with warnings.catch_warnings(), ThreadPoolExecutor(6) as threads:
+        warnings.simplefilter("ignore", RetrievalWarning)
+        assert list(threads.map(lambda queries: answers(searcher, queries, 20), batches)) == alone
+
+
+def test_segments_are_joined_from_their_postings_without_reading_a_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = random.Random(6)
+    items = some_items(draw, [f"d{number}" for number in range(40)])
+    searcher = at_once(items[:25], tmp_path / "index")
+    searcher.add(items[25:], auto_compact=False)
+    searcher.delete(["d3", "d30"], auto_compact=False)
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a text was analysed")
+
+    monkeypatch.setattr(Bm25Retriever, "build", refuse)
+    searcher.compact()
+    monkeypatch.undo()
+    left = [item for item in items if item.item_id not in ("d3", "d30")]
+    assert files_of(searcher) == files_of(at_once(left, tmp_path / "whole"))
+
+
+def test_the_last_segments_alone_are_joined_where_the_first_is_large(tmp_path: Path) -> None:
+    items = some_items(random.Random(8), [f"d{number}" for number in range(100)])
+    searcher = at_once(items[:80], tmp_path / "index")
+    before = files_of(searcher)
+    for begin in range(80, 100, 4):
+        searcher.add(items[begin : begin + 4])
+    searcher.delete(["d81", "d5"])
+    after = files_of(searcher)
+    assert 1 < len(after) < 6
+    assert after[0] == before[0]
+    queries = some_queries(8, 30)
+    left = [item for item in items if item.item_id not in ("d81", "d5")]
+    assert found(searcher, queries) == found(at_once(left, tmp_path / "whole"), queries)
+
+
+def test_a_segment_with_the_files_of_another_is_damage(tmp_path: Path) -> None:
+    searcher = at_once(some_items(random.Random(2), ["a", "b", "c"]), tmp_path / "index")
+    (segment,) = searcher.index_records()[0].segments
+    folder = tmp_path / "index" / segment.folder
+    wrong: Sequence[SegmentFolder] = [SegmentFolder(folder, 0, 4)]
+    for use in (
+        Bm25Retriever().load_segments,
+        lambda segments: Bm25Retriever().join(segments, searcher.opened.items, tmp_path),
+    ):
+        with pytest.raises(IndexDamagedError, match=r"lengths\.npy is damaged: .* of shape \(3,\), not \S+ of 4"):
+            use(wrong)
+
+
+def test_a_mask_that_was_never_seen_by_the_compiled_code_is_taken_as_any_other(tmp_path: Path) -> None:
+    items = some_items(random.Random(9), [f"d{number}" for number in range(30)])
+    at_once(items, tmp_path, backend="numba")
+    retriever = Bm25Retriever(backend="numba").open(open_generation(tmp_path))
+    allowed = np.arange(30) % 2 == 0
+    read_only = allowed.copy()
+    read_only.flags.writeable = False
+    one, other = (retriever.search_batch(["river queen"], 30, mask) for mask in (allowed, read_only))
+    assert one.rows.tolist() == other.rows.tolist()
+    assert allowed.flags.writeable
+    assert set(one.rows.tolist()) <= set(range(0, 30, 2))
