@@ -36,14 +36,14 @@ class EmbeddedPrompt(NamedTuple):
 
 
 @dataclass
-class _Opened:
+class _OpenStudy:
     """The study that :func:`open_study` opened last, and its folder."""
 
     study: PolicyStudy | None = None
     output: Path = Path("answers")
 
 
-_opened = _Opened()
+_opened = _OpenStudy()
 
 
 def open_study(study: PolicyStudy | str | Path, output: str | Path = "answers") -> PolicyStudy:

@@ -123,7 +123,7 @@ class ChunkServer:
             ) from None
         if words.get("password") == HIDDEN:
             raise SourceError(
-                f"{self.shown}: this DSN comes from a config, which hides secrets; put the whole DSN into an "
+                f"{self.shown}: this DSN comes from a config, which never shows a secret; put the whole DSN into an "
                 "environment variable NAME and pass url=env:NAME"
             )
         if not words.get("dbname") and not words.get("service"):

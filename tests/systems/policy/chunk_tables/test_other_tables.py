@@ -63,7 +63,7 @@ def test_they_are_read_as_they_are(dsn: str, theirs: str, sql: psycopg.Connectio
     before = described(sql, theirs)
     tables = ChunkTables(dsn, schema=theirs)
     with pytest.warns(
-        RetrievalWarning, match=rf"1 chunks name a different country .*{PREFIX}3, 'Peru' and 'Chile'.*document's counts"
+        RetrievalWarning, match=rf"1 chunks name a different country .*{PREFIX}3, 'Peru' and 'Chile'.*document's is used"
     ):
         found = {one.item_id: one for one in tables.stream()}
     assert found == {

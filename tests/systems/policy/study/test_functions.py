@@ -79,7 +79,7 @@ def test_given_chunks_are_scored_and_all_come_back_best_first(asked: PolicyStudy
 
 @pytest.fixture
 def nothing_opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(functions, "_opened", functions._Opened())
+    monkeypatch.setattr(functions, "_opened", functions._OpenStudy())
 
 
 @pytest.mark.usefixtures("nothing_opened")
