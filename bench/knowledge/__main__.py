@@ -17,8 +17,10 @@ from pathlib import Path
 from bench.knowledge.server import slow_server
 from bench.writing import page, table
 from nlp_retrieval import JsonlLoader, LanguageModel, SearchableItem
-from nlp_retrieval.hipporag import KnowledgeExtractor, KnowledgeStore, OpenIeFile, extract_knowledge
+from nlp_retrieval.systems.hipporag.extraction import KnowledgeExtractor, extract_knowledge
 from nlp_retrieval.systems.hipporag.knowledge import Extraction, ExtractionRun, PassageRecord, ReadKnowledge, passage_hash
+from nlp_retrieval.systems.hipporag.sources import OpenIeFile
+from nlp_retrieval.systems.hipporag.store import KnowledgeStore
 
 _PAGE = Path(__file__).parent.parent / "KNOWLEDGE.md"
 _SECONDS = 1.5

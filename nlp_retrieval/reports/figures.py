@@ -13,10 +13,9 @@ from dataclasses import dataclass
 
 from nlp_retrieval.benchmarks.cost import AnsweringCost, Cost, LanguageModelCost, price_per_1000_queries, price_spent
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
-from nlp_retrieval.evaluation.comparison import Comparison
-from nlp_retrieval.evaluation.measure import LABELS, Measure
-from nlp_retrieval.evaluation.randomisation import holm
-from nlp_retrieval.evaluation.verdicts import limits, verdict
+from nlp_retrieval.evaluation.comparison import Comparison, limits, verdict
+from nlp_retrieval.evaluation.evaluator import LABELS, Measure
+from nlp_retrieval.evaluation.resampling import holm
 
 COST = "cost"
 ABSENT = "\N{EN DASH}"

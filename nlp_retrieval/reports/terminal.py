@@ -15,8 +15,14 @@ from rich.table import Table
 from rich.text import Text
 
 from nlp_retrieval.benchmarks.plans import Plan
-from nlp_retrieval.evaluation.changed_queries import ChangedQuery
-from nlp_retrieval.evaluation.ranking_difference import HitDifference, MissedGold, QueryDifference, Seen, SignalMove
+from nlp_retrieval.evaluation.ranking_difference import (
+    ChangedQuery,
+    HitDifference,
+    MissedGold,
+    QueryDifference,
+    Seen,
+    SignalMove,
+)
 from nlp_retrieval.evaluation.rankings import RunLists
 from nlp_retrieval.reports.figures import (
     ABSENT,

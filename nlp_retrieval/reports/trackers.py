@@ -22,9 +22,8 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
-from nlp_retrieval.benchmarks.config import BenchmarkConfig
 from nlp_retrieval.benchmarks.results import BenchmarkReport
-from nlp_retrieval.benchmarks.settings import MlflowSettings, WandbMode, WandbSettings
+from nlp_retrieval.benchmarks.settings import BenchmarkConfig, MlflowSettings, WandbMode, WandbSettings
 from nlp_retrieval.core.components.component import Config, canonical_json
 from nlp_retrieval.core.files.atomic import (
     check_folder_for_output,

@@ -14,10 +14,9 @@ from typing import Any
 
 from nlp_retrieval.benchmarks.cost import unpriced
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
-from nlp_retrieval.benchmarks.runs.comparable import RunCorpus, cautions_in, corpora_note, corpora_of
+from nlp_retrieval.benchmarks.runs import RunCorpus, cautions_in, corpora_note, corpora_of
 from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.evaluation.comparison import Comparison
-from nlp_retrieval.evaluation.verdicts import verdict
+from nlp_retrieval.evaluation.comparison import Comparison, verdict
 from nlp_retrieval.reports.figures import (
     ALPHA,
     ASCII_MARK,

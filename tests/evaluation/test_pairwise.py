@@ -12,10 +12,7 @@ from scipy import stats
 
 from nlp_retrieval.core.candidates import Scores
 from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.evaluation.by_group import LEVEL, RESAMPLES
-from nlp_retrieval.evaluation.comparison import compare
-from nlp_retrieval.evaluation.pairwise import Pairwise, compare_pairs, turned
-from nlp_retrieval.evaluation.verdicts import verdict
+from nlp_retrieval.evaluation.comparison import LEVEL, RESAMPLES, Pairwise, compare, compare_pairs, turned, verdict
 from nlp_retrieval.reports.page.page import pairwise_section
 
 MEASURE = "recall@10"

@@ -17,8 +17,7 @@ from rich.console import Console
 from nlp_retrieval import BenchmarkRun, Query, Searcher, write_run_files
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.evaluation.comparison import compare
-from nlp_retrieval.evaluation.verdicts import sentence, verdict
+from nlp_retrieval.evaluation.comparison import compare, sentence, verdict
 from nlp_retrieval.reports.figures import DAGGERS, TRIANGLES, by_chance, by_figure, legend, out_of_reach, p_text
 from nlp_retrieval.reports.page.page import render_page
 from nlp_retrieval.reports.tables import latex_table, markdown_table

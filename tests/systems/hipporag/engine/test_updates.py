@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from nlp_retrieval import RetrievalResult, SearchableItem, Searcher
 from nlp_retrieval.core.index.generation import open_generation
-from nlp_retrieval.hipporag import HippoRagRetriever
 from nlp_retrieval.systems.hipporag import synonyms
 from nlp_retrieval.systems.hipporag.graph import KnowledgeGraph
+from nlp_retrieval.systems.hipporag.retriever import HippoRagRetriever
 from nlp_retrieval.systems.hipporag.tables import KnowledgeTables
 from systems.hipporag.stored_knowledge import openie_file, passage, random_passage
 

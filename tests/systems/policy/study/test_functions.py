@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from nlp_retrieval.errors import ConfigurationError, QueryError
-from nlp_retrieval.policy import (
-    PolicyStudy,
+from nlp_retrieval.systems.policy import functions
+from nlp_retrieval.systems.policy.functions import (
+    EmbeddedPrompt,
     embed_prompt,
     evaluate_chunks,
     open_study,
@@ -18,8 +19,7 @@ from nlp_retrieval.policy import (
     retrieve_chunks_with_hop,
     run_script,
 )
-from nlp_retrieval.systems.policy import functions
-from nlp_retrieval.systems.policy.functions import EmbeddedPrompt
+from nlp_retrieval.systems.policy.study import PolicyStudy
 
 from .studies import HashedWords, plans
 
