@@ -100,11 +100,11 @@ def _price(text: str) -> Any:
 
     try:
         prompts, answers = map(float, text.split(","))
+        return ModelPrice(prompts, answers)
     except ValueError:
         raise ConfigurationError(
-            f"--price {text!r}: give two numbers, for a million tokens of prompts and of answers, such as 0.15,0.60"
+            f"--price {text!r} is not a price: give two numbers, per million tokens of prompts and of answers, such as 0.15,0.60"
         ) from None
-    return ModelPrice(prompts, answers)
 
 
 def tell(done: ExtractionSummary, spent: float | None) -> None:
