@@ -103,7 +103,7 @@ def _price(text: str) -> Any:
         return ModelPrice(prompts, answers)
     except ValueError:
         raise ConfigurationError(
-            f"--price {text!r} is not a price: give two numbers, per million tokens of prompts and of answers, such as 0.15,0.60"
+            f"--price {text!r} is not a price: give two numbers, per million tokens of prompts and answers, such as 0.15,0.60"
         ) from None
 
 
