@@ -233,8 +233,8 @@ class CitationAuditor:
     def rule(self) -> str:
         """Return the rule for passing, as a sentence for people."""
         return (
-            f"Judged by {self.verifier.name}: a citation passes from a support of {self.threshold:.2f} on, if its numbers, "
-            "dates and quotations stand in the source and no negation, opposite word or other name parts the two."
+            f"Judged by {self.verifier.name}: a citation passes with a support of at least {self.threshold:.2f} if its numbers, "
+            "dates and quotations are in the source and no negation, opposite word or other name separates claim and source."
         )
 
     def audit(self, report: str | CitedReport, progress: Callable[[int, int], None] | None = None) -> CitationAudit:

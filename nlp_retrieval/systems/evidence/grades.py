@@ -155,7 +155,7 @@ def _rule(rule: object, place: str) -> QualityRule:
     check_keys(given, ("grade", *_CONDITIONS, "why"), ("grade",), place)
     conditions = {name: _patterns(given[name], name, f"{place}, {name}") for name in _CONDITIONS if name in given}
     if not conditions:
-        raise ConfigurationError(f"{place}: no condition, so that it would fit every URL; use default: for that")
+        raise ConfigurationError(f"{place}: no condition, so it would match every URL; use default: instead")
     why = given.get("why", "")
     if not isinstance(why, str):
         raise ConfigurationError(f"{place}, why: not text")
@@ -172,7 +172,7 @@ def _grade(value: object, place: str) -> Grade:
 def _patterns(value: object, name: str, place: str) -> tuple[str, ...]:
     values: Sequence[object] = value if isinstance(value, list) else [value]
     if not values:
-        raise ConfigurationError(f"{place}: an empty list fits nothing; leave the rule out")
+        raise ConfigurationError(f"{place}: an empty list matches nothing; remove the rule")
     return tuple(_pattern(one, name, place) for one in values)
 
 
@@ -180,7 +180,7 @@ def _pattern(value: object, name: str, place: str) -> str:
     if not isinstance(value, str) or not value or len(value) > _LONGEST_PATTERN:
         raise ConfigurationError(f"{place}: {str(value)[:40]!r} is not text of 1 to {_LONGEST_PATTERN} characters")
     if "[" in value or "]" in value:
-        raise ConfigurationError(f"{place}: {value!r}: only * and ? have a meaning in a pattern; leave brackets out")
+        raise ConfigurationError(f"{place}: {value!r}: only * and ? are wildcards in a pattern; remove the brackets")
     if name == "path":
         if not value.startswith(("/", "*")):
             raise ConfigurationError(f"{place}: {value!r} fits no path, since paths begin with a slash; write /{value}")

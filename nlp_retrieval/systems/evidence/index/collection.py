@@ -114,13 +114,13 @@ def _gold(sources: EvidenceIndex, place: str, url: str, row: JsonObject) -> Iter
     except InputError as error:
         raise SourceError(f"{place}: {error}") from None
     if source is None:
-        raise SourceError(f"{place}: no text is stored under {url[:200]!r}; add it to the project, or leave the line out")
+        raise SourceError(f"{place}: no text is stored under {url[:200]!r}; add it to the project, or remove the line")
     passages = sources.passages(source.key)
     if row.get("quote") is None:
         return [_id(source.key, number) for number in range(len(passages))]
     span = located(_text(place, row, "quote"), sources.text(source.key), shortest=1)
     if span is None:
-        raise SourceError(f"{place}: the text of {url[:200]!r} does not have this quote; copy it as it stands there")
+        raise SourceError(f"{place}: the text of {url[:200]!r} does not have this quote; copy it exactly")
     begin, end = span
     whole = [number for number, one in enumerate(passages) if one.start <= begin and end <= one.end]
     parts = [number for number, one in enumerate(passages) if one.start < end and begin < one.end]

@@ -546,7 +546,7 @@ def _searcher(given: object) -> BaseSearcher:
         return given
     if not isinstance(given, str) or not given.strip():
         raise ConfigurationError(
-            f"searcher={given!r:.80} is {type(given).__name__} and no searcher; pass Searcher([...]), "
+            f"searcher={given!r:.80} is {type(given).__name__} not a searcher; pass Searcher([...]), "
             "or the name of a ColBERT model as text"
         )
     if not ("/" in given or Path(given).expanduser().is_dir()):

@@ -84,7 +84,7 @@ def normal_text(content: str) -> str:
     if not isinstance(content, str):
         raise ItemError(f"the content of a source is a string, not {type(content).__name__}; decode it first")
     if len(content) > MAX_CHARACTERS:
-        raise ItemError(f"the content has {len(content):,} characters, and at most {MAX_CHARACTERS:,} are taken; cut it")
+        raise ItemError(f"the content has {len(content):,} characters, and at most {MAX_CHARACTERS:,} are allowed; shorten it")
     if (half := find_lone_surrogate(content)) is not None:
         raise ItemError(lone_surrogate_message("the content", half))
     text = normalize("NFC", content)
@@ -92,7 +92,7 @@ def normal_text(content: str) -> str:
     text = "\n".join(line.rstrip() for line in text.split("\n"))
     text = _BLANK_LINES.sub("\n\n", _BEGINNING.sub("", text)).rstrip()
     if all(unicodedata.category(char) in _INVISIBLE for char in text):
-        raise ItemError("the content is empty; a source without text supports nothing, so leave it out")
+        raise ItemError("the content is empty; a source without text supports nothing; omit it")
     return text
 
 

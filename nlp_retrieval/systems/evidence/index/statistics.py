@@ -245,7 +245,7 @@ def write_metadata(path: Path, described: Callable[[], IndexMetadata]) -> None:
             replace_file(path, f"{_indented(described())}\n".encode())
     except (OSError, Timeout) as error:
         warnings.warn(
-            f"{path} could not be written ({error}); the sources are kept, and the next change writes it again",
+            f"{path} could not be written ({error}); the sources are stored, and the next change writes it again",
             RetrievalWarning,
             stacklevel=2,
         )

@@ -363,7 +363,7 @@ class EvidenceStore:
             return None
         content = rows[0][0]
         if not isinstance(content, str) or hashlib.sha256(content.encode()).hexdigest() != sha256:
-            raise self._damaged(f"the text {sha256[:12]} is not what its checksum says")
+            raise self._damaged(f"the text {sha256[:12]} does not match its checksum")
         return content
 
     def spans(self, sha256: str | None = None) -> dict[str, list[tuple[int, int]]]:

@@ -454,7 +454,7 @@ def read_markdown(text: str, where: str) -> ReadText:
     parser.use(footnote_plugin, inline=False)
     marks = parser.parse(cleaned)
     if any(mark.level >= _DEEPEST_MARKDOWN - 1 for mark in marks):
-        raise SourceError(f"{where}: more than {_DEEPEST_MARKDOWN // 2} lists or quotes stand inside each other; flatten it")
+        raise SourceError(f"{where}: more than {_DEEPEST_MARKDOWN // 2} levels of nested lists or quotes; flatten it")
     return _read(parser.renderer.render(marks, parser.options, {}), where, removed, main_text_only=False)
 
 
@@ -463,7 +463,7 @@ def _read(text: str, where: str, removed: Removed, main_text_only: bool) -> Read
     try:
         hidden, doubtful, left_out = remove_hidden(page)
     except StylesTooCostlyError:
-        raise SourceError(f"{where}: its style sheets take more work than a page needs; save it as plain text") from None
+        raise SourceError(f"{where}: its style sheets are too complex to evaluate; save it as plain text") from None
     count, marks = read_raised(page)
     left_out += [("footnote marks", " ".join(marks))] if marks else []
     title, removed_there = clean_title(_title(page))
@@ -531,7 +531,7 @@ def _parsed(text: str, where: str) -> Any:
         raise SourceError(f"{where}: it is not HTML that can be parsed ({str(error)[:80]})") from None
     last = parser.error_log.last_error
     if last is not None and "RESOURCE_LIMIT" in last.type_name:
-        raise SourceError(f"{where}: more than {_DEEPEST} elements stand inside each other; save it as plain text")
+        raise SourceError(f"{where}: more than {_DEEPEST} levels of nested elements; save it as plain text")
     return page
 
 

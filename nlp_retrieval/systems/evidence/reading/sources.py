@@ -70,24 +70,24 @@ def files_in(folder: Path, left_out: LeftOut) -> Iterator[Path]:
     """Yield the files of a folder that can be sources."""
 
     def unreadable(error: OSError) -> None:
-        left_out.add("folders left out, since they cannot be opened", f"{printable(str(error.filename))}: {error.strerror}")
+        left_out.add("folders skipped because they cannot be opened", f"{printable(str(error.filename))}: {error.strerror}")
 
     for here, folders, names in os.walk(folder, onerror=unreadable, followlinks=False):
         for name in [name for name in folders if (Path(here) / name).is_symlink()]:
-            left_out.add("symbolic links left out", printable(str(Path(here) / name)))
+            left_out.add("symbolic links skipped", printable(str(Path(here) / name)))
         folders[:] = sorted(name for name in folders if not name.startswith(".") and not (Path(here) / name).is_symlink())
         for name in sorted(names):
             path = Path(here) / name
             if name.startswith("."):
                 continue
             if path.is_symlink():
-                left_out.add("symbolic links left out", printable(str(path)))
+                left_out.add("symbolic links skipped", printable(str(path)))
             elif not path.is_file():
-                left_out.add("devices, pipes and sockets left out", printable(str(path)))
+                left_out.add("devices, pipes and sockets skipped", printable(str(path)))
             elif is_json_lines(path) or path.suffix.lower() in SUFFIXES:
                 yield path
             else:
-                left_out.add("files of kinds that are not read left out", printable(str(path)))
+                left_out.add("unsupported files skipped", printable(str(path)))
 
 
 def read_file(path: Path, follow_link: bool) -> bytes:
@@ -210,7 +210,7 @@ class _Reading:
         except DependencyError:
             raise
         except InputError as error:
-            self.left_out.add("files left out, since they cannot be read", str(error))
+            self.left_out.add("files skipped because they cannot be read", str(error))
             return None
 
     def _file(self, path: Path, follow_link: bool) -> SourceDocument:
@@ -218,7 +218,7 @@ class _Reading:
         read = read_bytes(read_file(path, follow_link), name=str(path))
         self._note(shown, read.removed)
         if read.unread_pages:
-            self.left_out.add("PDFs with pages left out, since they are damaged", f"{shown}: {read.unread_pages} of its pages")
+            self.left_out.add("PDFs with damaged pages, which were skipped", f"{shown}: {read.unread_pages} of its pages")
         title, _ = clean_title(read.title or path.stem)
         url = self.url_of(path) if self.url_of is not None else Path(os.path.abspath(path)).as_uri()  # noqa: PTH100 -- Path's own follows no ..
         self._outside += read.outside_words
@@ -227,7 +227,7 @@ class _Reading:
         for why, text in read.left_out:
             self.left_out.detail(shown, why, text)
         if read.doubtful:
-            reason = "sources with text that readers may not see, which counts for little"
+            reason = "sources with text that readers may not see; it does not count as evidence"
             self.left_out.add(reason, f"{shown}: {read.doubtful_elements} places")
         doubtful = tuple(read.text[start:end] for start, end in read.doubtful)
         grade = self.quality or self._grade(shown, url)
@@ -258,7 +258,7 @@ class _Reading:
         content, removed = clean_text(values[name])
         title, removed_there = clean_title(values.get("title", ""))
         if not content.strip():
-            raise SourceError(f'{place}: "{name}" holds no text that a reader would see; leave the line out')
+            raise SourceError(f'{place}: "{name}" has no visible text; remove the line')
         if len(content) > LARGEST_TEXT:
             raise SourceError(
                 f'{place}: "{name}" has {len(content):,} characters; at most {LARGEST_TEXT:,} are read, split it up'
@@ -285,4 +285,4 @@ class _Reading:
 
     def _note(self, place: str, removed: Removed) -> None:
         if removed.suspicious:
-            self.left_out.add("sources with text that no reader sees, which was left out", f"{place}: {removed.describe()}")
+            self.left_out.add("sources with text that readers do not see, which was omitted", f"{place}: {removed.describe()}")

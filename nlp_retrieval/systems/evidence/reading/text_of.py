@@ -71,7 +71,7 @@ def decode_text(data: bytes, declared: str = "", where: str = "this source") -> 
     """
     for mark, name in _MARKS:
         if data.startswith(mark):
-            return _decoded(data, name, where, f"its byte order mark says {name.upper()}").removeprefix("\ufeff")
+            return _decoded(data, name, where, f"its byte order mark is that of {name.upper()}").removeprefix("\ufeff")
     known = _known(declared)
     if known.startswith(_STATEFUL):
         return _decoded(data, known, where, f"it declares {known}")
@@ -170,7 +170,7 @@ def read_bytes(data: bytes, name: str = "", media_type: str = "", seconds: float
     else:
         read = _read_text(kind, decode_text(data, _declared(kind, data, media_type), where), where, seconds)
     if not read.text:
-        raise SourceError(f"{where}: it holds no text that a reader would see")
+        raise SourceError(f"{where}: it has no visible text")
     if len(read.text) > LARGEST_TEXT:
         raise SourceError(f"{where}: it holds more than {LARGEST_TEXT:,} characters of text; split it up")
     return read

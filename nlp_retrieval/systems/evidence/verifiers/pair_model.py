@@ -209,8 +209,8 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
                 _check_labels(self.labels, self.model)
                 if said is not None and said != self.labels:
                     raise ModelError(
-                        f"{self.model}: labels={self.labels}, and its config.json says {said}; leave labels out, "
-                        "or mend the one that is wrong"
+                        f"{self.model}: labels={self.labels}, and its config.json says {said}; remove labels, "
+                        "or correct the wrong one"
                     )
             elif said is None:
                 raise ModelError(
@@ -264,6 +264,6 @@ def _check_labels(labels: Iterable[Meaning], model: str) -> None:
     allowed = ({"support", "contradict", "neutral"}, {"support", "contradict"}, {"support", "not_support"})
     if len(set(given)) != len(given) or set(given) not in allowed:
         raise ConfigurationError(
-            f"{model}: labels {given}; a verifier tells support, contradict and neutral apart, or support and contradict, or "
-            "support and not_support, each named once"
+            f"{model}: labels {given}; they must be support, contradict and neutral, or support and contradict, or "
+            "support and not_support, each once"
         )

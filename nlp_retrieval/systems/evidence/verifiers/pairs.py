@@ -84,7 +84,7 @@ def _rationale(row: dict[str, Any], where: str) -> tuple[Span, ...]:
     except (TypeError, ValueError, IndexError) as error:
         raise SourceError(f"{where}: sentences and rationale do not fit ({error})") from None
     if any(not 0 <= begin <= end <= len(row["passage"]) for begin, end in chosen):
-        raise SourceError(f"{where}: a span of a sentence lies outside the passage")
+        raise SourceError(f"{where}: a sentence's span is outside the passage")
     return chosen
 
 

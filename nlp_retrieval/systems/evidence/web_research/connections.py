@@ -141,7 +141,7 @@ class GuardedBackend(httpcore2.NetworkBackend):
         for address in addresses:
             reason = None if self._private else not_public(address)
             if reason is not None:
-                raise FetchRefusedError(f"{host}: {reason}; nothing there is fetched unless the user names this host")
+                raise FetchRefusedError(f"{host}: {reason}; it is fetched only if the user allows this host")
         while True:
             address, *addresses = addresses
             share = self._deadline.left(timeout) / (1 + len(addresses))
@@ -296,7 +296,9 @@ def _plain(parts: Iterable[bytes], headers: dict[str, str], max_bytes: int, wher
     elif coding in ("gzip", "x-gzip"):
         yield from _unpacked(parts, max_bytes, where)
     else:
-        raise FetchError(f"{where}: the answer is compressed as {shown(coding)!r}, which was not asked for and is not read")
+        raise FetchError(
+            f"{where}: the answer is compressed as {shown(coding)!r}, which was not requested and is not supported"
+        )
 
 
 def _unpacked(parts: Iterable[bytes], max_bytes: int, where: str) -> Iterator[bytes]:

@@ -164,9 +164,7 @@ class BaseFetcher(Component, ABC):
                 f"{type(self).__name__} returned a {type(page).__name__}; it must return a FetchedPage with bytes"
             )
         if web_url(page.url) is None:
-            raise EngineError(
-                f"{type(self).__name__} says that a page was read at {str(page.url)[:80]!r}, no address of the web"
-            )
+            raise EngineError(f"{type(self).__name__} returned a page from {str(page.url)[:80]!r}, which is not a web address")
         return page
 
     @abstractmethod
@@ -280,14 +278,14 @@ class HttpFetcher(BaseFetcher):
         named = {host.strip().lower() for host in self.private_hosts or ()}
         if target.port not in ports and f"{target.bracketed}:{target.port}" not in named:
             raise FetchRefusedError(
-                f"{shown(target.url)}: port {target.port} is not asked; only {', '.join(map(str, ports[:9]))} are, and "
-                "those that the user names with a host"
+                f"{shown(target.url)}: port {target.port} is not allowed; only {', '.join(map(str, ports[:9]))} are, and "
+                "those that the user allows with a host"
             )
 
     def _redirected(self, target: WebTarget, answer: WebAnswer) -> WebTarget:
         location = answer.headers.get("location")
         if not location:
-            raise FetchError(f"{shown(target.url)}: the server redirects and does not say where to")
+            raise FetchError(f"{shown(target.url)}: the server redirects without a location")
         found = target.redirected(location)
         if self._is_private(found) and found.host != target.host:
             raise FetchRefusedError(
@@ -314,7 +312,7 @@ class HttpFetcher(BaseFetcher):
         return rules
 
     def _read_rules(self, target: WebTarget, deadline: Deadline) -> RobotRules:
-        why = f"{shown(target.site)}: its robots.txt cannot be read, so nothing is fetched there"
+        why = f"{shown(target.site)}: its robots.txt cannot be read, so nothing is fetched from it"
         try:
             answer = self._robots_answer(target.at("/robots.txt"), deadline)
         except FetchRefusedError:

@@ -153,7 +153,7 @@ def research(
         IndexStateError: the index cannot be written to, or is damaged.
     """
     if not isinstance(subquestion, str) or has_no_words(subquestion):
-        raise QueryError("the subquestion says nothing; write one question in words")
+        raise QueryError("the subquestion has no content words; write one question")
     for value, name in ((results, "results"), (pages, "pages"), (k, "k")):
         check_k(value, name)
     grading = QualityRules.read(rules) if isinstance(rules, str | Path) else rules
@@ -262,7 +262,7 @@ class _PageReader:
         return SourceDocument(read.text, page.url, title, quality, page.fetch_date, doubtful=doubtful)
 
 
-_DELETED = "it was deleted from this project; add it by hand to have it again"
+_DELETED = "it was deleted from this project; add it again with the add command"
 
 
 def _passages(index: EvidenceIndex, subquestion: str, expansion: ExpandedQuery | None, k: int) -> list[EvidencePassage]:

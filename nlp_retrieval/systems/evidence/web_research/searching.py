@@ -105,7 +105,7 @@ class BaseWebSearch(Component, ABC):
         (asked,), cut = check_queries([query]), check_k(k)
         found = self.find(asked, cut) if asked.strip() else []
         if not isinstance(found, list) or not all(isinstance(one, WebResult) for one in found):
-            raise EngineError(f"{type(self).__name__} returned something else than a list of WebResult")
+            raise EngineError(f"{type(self).__name__} must return a list of WebResult")
         kept: dict[str, WebResult] = {}
         left_out = []
         for one in found:
@@ -116,7 +116,7 @@ class BaseWebSearch(Component, ABC):
                 kept.setdefault(canonical, WebResult(one.url.strip(), clean_title(one.title)[0], _snippet(one.snippet)))
         if left_out:
             warnings.warn(
-                f"{self.name}: results left out, since they are no http or https addresses: {len(left_out):,} (first: "
+                f"{self.name}: results dropped because they are not http or https addresses: {len(left_out):,} (first: "
                 f"{shown(str(left_out[0]))!r})",
                 RetrievalWarning,
                 stacklevel=2,
@@ -182,7 +182,7 @@ class SearxngSearch(BaseWebSearch):
     ) -> None:
         if without_secrets(url) != url:
             raise ConfigurationError(
-                f"SearxngSearch: url={without_secrets(url)!r} holds a password or a key, which would stand in "
+                f"SearxngSearch: url={without_secrets(url)!r} holds a password or a key, which would appear in "
                 "configurations and messages; use a server that needs none"
             )
         self.url = url
@@ -305,7 +305,7 @@ class FolderSearch(BaseWebSearch):
                 read = read_bytes(read_file(path, follow_link=False), name=str(path))
                 self._texts[url] = normal_text(read.text)
             except SourceError as error:
-                left_out.add("pages left out of the search, since they cannot be read", str(error))
+                left_out.add("pages not searched because they cannot be read", str(error))
                 continue
             title = read.title or path.stem
             items.append(SearchableItem(item_id=url, content=self._texts[url], metadata={"title": title}))

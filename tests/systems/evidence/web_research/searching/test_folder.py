@@ -37,7 +37,7 @@ def test_at_most_k_are_found_and_none_for_nothing(folder: Path) -> None:
 
 def test_a_page_that_cannot_be_read_is_left_out_with_a_warning(folder: Path) -> None:
     (folder / "lakes.example" / "bad.pdf").write_bytes(b"%PDF-1.4 nothing")
-    with pytest.warns(RetrievalWarning, match="pages left out"):
+    with pytest.warns(RetrievalWarning, match="pages not searched"):
         found = FolderSearch(folder).search("lake")
     assert len(found) == 1
 
