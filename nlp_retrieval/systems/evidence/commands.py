@@ -183,13 +183,13 @@ def add(
     url_of = None if url is None else lambda _: url
     try:
         with progress("reading", None) as advance:
-            for one in read_sources(sources, quality, rules, fetch_date, url_of, left_out):
+            for document in read_sources(sources, quality, rules, fetch_date, url_of, left_out):
                 try:
-                    added = index.add_source(one)
+                    added = index.add_source(document)
                 except InputError as error:
                     if not any(path.is_dir() for path in sources):
                         raise
-                    left_out.add("files skipped because they cannot be stored", f"{visible(one.url)[:200]}: {error}")
+                    left_out.add("files skipped because they cannot be stored", f"{visible(document.url)[:200]}: {error}")
                     continue
                 new, known = new + added, known + (not added)
                 advance(1)
@@ -236,11 +236,11 @@ def search(
     retriever: Retrievers = None,
 ) -> None:
     """Search the sources of a project."""
-    found = existing_project(project, retriever).search(query, k, min_quality)
+    passages = existing_project(project, retriever).search(query, k, min_quality)
     if as_json:
-        typer.echo(json.dumps([asdict(passage) for passage in found], indent=1))
+        typer.echo(json.dumps([asdict(passage) for passage in passages], indent=1))
         return
-    print_passages(found)
+    print_passages(passages)
 
 
 def stats(project: Project, as_json: Json = False) -> None:
@@ -426,19 +426,19 @@ def _print_verdict(verdict: ClaimVerdict) -> None:
     to = console()
     read = counted(len(verdict.neutral_evidence), "passage")
     to.print(Text.assemble((verdict.verification_status, "bold"), f"  {verdict.rule}"))
-    for one in verdict.supporting_evidence:
-        print_passage(to, f"  supports ({one.judgement.support:.2f})  ", one.passage, one.quote)
-    for one in verdict.contradicting_evidence:
-        print_passage(to, f"  contradicts ({one.judgement.contradict:.2f})  ", one.passage, one.quote)
+    for item in verdict.supporting_evidence:
+        print_passage(to, f"  supports ({item.judgement.support:.2f})  ", item.passage, item.quote)
+    for item in verdict.contradicting_evidence:
+        print_passage(to, f"  contradicts ({item.judgement.contradict:.2f})  ", item.passage, item.quote)
     if not verdict.supporting_evidence and not verdict.contradicting_evidence:
-        for one in verdict.neutral_evidence[:1]:
-            said = f"support {one.judgement.support:.2f}, contradict {one.judgement.contradict:.2f}"
-            print_passage(to, f"  inconclusive, the nearest of {read} ({said})  ", one.passage, one.quote)
+        for item in verdict.neutral_evidence[:1]:
+            scores = f"support {item.judgement.support:.2f}, contradict {item.judgement.contradict:.2f}"
+            print_passage(to, f"  inconclusive, the nearest of {read} ({scores})  ", item.passage, item.quote)
     for evidence, origins in (
         (verdict.supporting_evidence, verdict.supporting_origins),
         (verdict.contradicting_evidence, verdict.contradicting_origins),
     ):
-        for origin in (one for one in origins if one.reasons):
+        for origin in (item for item in origins if item.reasons):
             urls = dict.fromkeys(evidence[member].passage.url for member in origin.members)
             to.print(Text(visible(f"  one origin: {', '.join(urls)} ({'; '.join(origin.reasons)})")))
 
@@ -629,24 +629,24 @@ def demonstrate(folder: Path) -> None:
         ["audit", project, report, "--html", page, "--json", rows],
         lambda: audit(project, report, html=page, json_file=rows),
     )
-    told = json.loads(rows.read_text("utf-8"))["citations"]
-    for line in outcome(told, json.loads((folder / "wrong.json").read_text("utf-8"))):
+    citations = json.loads(rows.read_text("utf-8"))["citations"]
+    for line in outcome(citations, json.loads((folder / "wrong.json").read_text("utf-8"))):
         say(line)
     say(f"open {page} in a browser")
 
 
 def outcome(citations: Sequence[dict[str, Any]], wrong: Sequence[dict[str, Any]]) -> list[str]:
     """Return how many wrong citations an audit found, in sentences."""
-    ways = {one["number"]: one["way"] for one in wrong}
-    missed = [one for one in citations if one["number"] in ways and one["status"] == "PASS"]
-    flagged = [one for one in citations if one["number"] not in ways and one["status"] != "PASS"]
+    ways = {row["number"]: row["way"] for row in wrong}
+    missed = [row for row in citations if row["number"] in ways and row["status"] == "PASS"]
+    flagged = [row for row in citations if row["number"] not in ways and row["status"] != "PASS"]
     right = len(citations) - len(ways)
     lines = [
         f"the audit found {len(ways) - len(missed)} of the {len(ways)} citations that are wrong, and flagged {len(flagged)} of "
         f"the {right} that are right"
     ]
-    lines += [f"  missed, {ways[one['number']]}, line {one['line']}: {one['sentence']}" for one in missed]
-    lines += [f"  flagged though right ({one['reason']}), line {one['line']}: {one['sentence']}" for one in flagged]
+    lines += [f"  missed, {ways[row['number']]}, line {row['line']}: {row['sentence']}" for row in missed]
+    lines += [f"  flagged though right ({row['reason']}), line {row['line']}: {row['sentence']}" for row in flagged]
     if missed or flagged:
         lines.append(
             "the lexical verifier compares words, numbers, names and negations, and misses paraphrases; "

@@ -310,13 +310,13 @@ class ProjectService(BaseService):
     def tools(self) -> list[McpTool]:
         """Return the tools for searching, reading on, verifying, auditing, and adding."""
 
-        def add(given: SourceToAdd) -> bytes:
-            return self._add(IndexBody(documents=[given]))
+        def add(arguments: SourceToAdd) -> bytes:
+            return self._add(IndexBody(documents=[arguments]))
 
-        def read(given: PassageArguments) -> bytes:
-            found = json.loads(self._passages(given.key))["passages"]
-            following = [passage for passage in found if passage["end"] > given.start]
-            return json.dumps({"passages": following[: given.count]}).encode()
+        def read(arguments: PassageArguments) -> bytes:
+            passages = json.loads(self._passages(arguments.key))["passages"]
+            following = [passage for passage in passages if passage["end"] > arguments.start]
+            return json.dumps({"passages": following[: arguments.count]}).encode()
 
         return [
             McpTool(
@@ -370,13 +370,13 @@ class ProjectService(BaseService):
     def _add(self, body: IndexBody) -> bytes:
         documents = [
             {
-                "content": clean_text(one.content)[0].strip(),
-                "url": one.url,
-                "title": clean_title(one.title)[0],
-                "source_quality": one.quality,
-                "fetch_date": one.fetch_date,
+                "content": clean_text(source.content)[0].strip(),
+                "url": source.url,
+                "title": clean_title(source.title)[0],
+                "source_quality": source.quality,
+                "fetch_date": source.fetch_date,
             }
-            for one in body.documents
+            for source in body.documents
         ]
         for number, document in enumerate(documents, start=1):  # before any of them is added
             try:
@@ -397,8 +397,8 @@ class ProjectService(BaseService):
 
     def _search(self, body: PassageSearchBody) -> bytes:
         with collected_notes() as notes:
-            found = self._index.search(body.query, body.k, body.min_quality, body.where)
-        return PassagesAnswer.model_construct(passages=found, notes=notes).model_dump_json().encode()
+            passages = self._index.search(body.query, body.k, body.min_quality, body.where)
+        return PassagesAnswer.model_construct(passages=passages, notes=notes).model_dump_json().encode()
 
     def _verify(self, body: VerifyBody) -> bytes:
         verdict = self._claims.verify(body.claim, body.claim_type)
@@ -416,10 +416,10 @@ class ProjectService(BaseService):
 
     def _passages(self, key: str) -> bytes:
         try:
-            found = self._index.passages(key)
+            passages = self._index.passages(key)
         except QueryError as error:
             raise RefusedError(404, "not_found", str(error)) from None
-        return PassagesAnswer.model_construct(passages=found).model_dump_json().encode()
+        return PassagesAnswer.model_construct(passages=passages).model_dump_json().encode()
 
     def _stats(self, _: None) -> bytes:
         return ProjectFigures.model_validate(self._index.stats()).model_dump_json().encode()

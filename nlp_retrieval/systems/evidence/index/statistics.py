@@ -81,8 +81,8 @@ class QueryCounters:
 
     def read(self) -> QueryStatistics:
         """Return the counts so far."""
-        found: dict[object, object] = dict(self._database.rows("SELECT name, value FROM counters"))
-        value = {name: float(count) if isinstance(count := found.get(name), int | float) else 0.0 for name in _NAMES}
+        counts: dict[object, object] = dict(self._database.rows("SELECT name, value FROM counters"))
+        value = {name: float(count) if isinstance(count := counts.get(name), int | float) else 0.0 for name in _NAMES}
         answered = value["queries"] - value["without"]
         return QueryStatistics(
             queries=int(value["queries"]),
@@ -195,7 +195,7 @@ def statistics_of(
     """Count what an index holds."""
     domains = {url: registrable_domain(url) for url in {version.canonical for version in versions}}
     indexed = {sha256: text for sha256, text in texts.items() if is_held(text, held)}
-    found = {domains[version.canonical] for version in versions if version.newest and version.sha256 in indexed}
+    indexed_domains = {domains[version.canonical] for version in versions if version.newest and version.sha256 in indexed}
     return {
         "index_built": built,
         "document_count": len(texts),
@@ -204,7 +204,7 @@ def statistics_of(
         "passage_count": sum(text.first.passage_count for text in texts.values()),
         "indexed_passage_count": sum(text.first.passage_count for text in indexed.values()),
         "unique_domains": len(set(domains.values())),
-        "indexed_domains": len(found),
+        "indexed_domains": len(indexed_domains),
         "bytes": n_bytes,
         "total_queries": asked.queries,
         "zero_result_queries": asked.without_results,

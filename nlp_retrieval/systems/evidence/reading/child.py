@@ -63,8 +63,8 @@ def read_in_child(kind: str, data: bytes, where: str, seconds: float = CHILD_SEC
             )
         if status:
             faults.seek(max(0, faults.seek(0, os.SEEK_END) - 500))
-            said = faults.read().decode("utf-8", "replace").strip().splitlines()[-1:]
-            raise EngineError(f"{where}: the process that reads it failed (status {status}): {' '.join(said)[:200]}")
+            last_line = faults.read().decode("utf-8", "replace").strip().splitlines()[-1:]
+            raise EngineError(f"{where}: the process that reads it failed (status {status}): {' '.join(last_line)[:200]}")
         reply.seek(0)
         return _answer(reply.read(), where)
 

@@ -51,15 +51,15 @@ class _Rule:
         first, *middle = self.parts
         if not middle:
             return path == first if self.ends else path.startswith(first)
-        last, place = middle.pop(), len(first)
+        last, position = middle.pop(), len(first)
         if not path.startswith(first):
             return False
         for part in middle:  # the first occurrence leaves the most room for the others
-            found = path.find(part, place)
-            if found < 0:
+            start = path.find(part, position)
+            if start < 0:
                 return False
-            place = found + len(part)
-        return path.endswith(last) and len(path) - len(last) >= place if self.ends else path.find(last, place) >= 0
+            position = start + len(part)
+        return path.endswith(last) and len(path) - len(last) >= position if self.ends else path.find(last, position) >= 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,12 +286,12 @@ class HttpFetcher(BaseFetcher):
         location = answer.headers.get("location")
         if not location:
             raise FetchError(f"{shown(target.url)}: the server redirects without a location")
-        found = target.redirected(location)
-        if self._is_private(found) and found.host != target.host:
+        new_target = target.redirected(location)
+        if self._is_private(new_target) and new_target.host != target.host:
             raise FetchRefusedError(
-                f"{shown(target.url)} redirects to {shown(found.url)}; a page elsewhere does not lead to a private host"
+                f"{shown(target.url)} redirects to {shown(new_target.url)}; a page elsewhere does not lead to a private host"
             )
-        return found
+        return new_target
 
     def _ask(self, target: WebTarget, deadline: Deadline, max_bytes: int) -> WebAnswer:
         from nlp_retrieval.systems.evidence.web_research.connections import ask_web
@@ -323,13 +323,13 @@ class HttpFetcher(BaseFetcher):
             raise FetchError(f"{why}: the server answered with status {answer.status}")
         return RobotRules(answer.status, answer.body)
 
-    def _robots_answer(self, place: WebTarget, deadline: Deadline) -> WebAnswer:
+    def _robots_answer(self, robots: WebTarget, deadline: Deadline) -> WebAnswer:
         for _ in range(_ROBOTS_REDIRECTS + 1):
-            self._check(place)
-            answer = self._ask(place, deadline, LARGEST_ROBOTS)
+            self._check(robots)
+            answer = self._ask(robots, deadline, LARGEST_ROBOTS)
             if answer.status not in _REDIRECTS:
                 return answer
-            place = self._redirected(place, answer)
+            robots = self._redirected(robots, answer)
         raise FetchError(f"more than {_ROBOTS_REDIRECTS} redirects")
 
 
