@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from nlp_retrieval import HyDE
     from nlp_retrieval.core import BaseRetriever, Config
-    from nlp_retrieval.errors import SourceError
     from nlp_retrieval.systems.evidence.audit import CitationAudit
     from nlp_retrieval.systems.evidence.audit_report import RetrievalStatistics
     from nlp_retrieval.systems.evidence.claims import ClaimVerdict
@@ -79,34 +78,18 @@ def open_project(project: Path, retrievers: Sequence[str | BaseRetriever] | None
     return EvidenceIndex(project)
 
 
-def existing_project(project: Path, retrievers: list[str] | None) -> EvidenceIndex:
-    """Return the index of a project that has sources.
+def existing_project(project: Path, retrievers: list[str] | None, *, may_be_emptied: bool = False) -> EvidenceIndex:
+    """Return the index of a project that has sources, or also of one whose sources were all deleted.
 
     Raises:
         SourceError: it has none.
     """
-    index = open_project(project, retrievers)
-    if not index.sources():
-        raise _without_sources(project)
-    return index
-
-
-def emptied_or_existing_project(project: Path, retrievers: list[str] | None) -> EvidenceIndex:
-    """Return the index of a project that has sources, or had some and they were deleted.
-
-    Raises:
-        SourceError: it never had any.
-    """
-    index = open_project(project, retrievers)
-    if not index.sources() and not index.has_deleted:
-        raise _without_sources(project)
-    return index
-
-
-def _without_sources(project: Path) -> SourceError:
     from nlp_retrieval.errors import SourceError
 
-    return SourceError(f"{project} holds no sources; add some with: nlp-retrieval evidence add {project} FILE_OR_FOLDER")
+    index = open_project(project, retrievers)
+    if not index.sources() and not (may_be_emptied and index.has_deleted):
+        raise SourceError(f"{project} holds no sources; add some with: nlp-retrieval evidence add {project} FILE_OR_FOLDER")
+    return index
 
 
 def chosen_verifier(chosen: str | Config) -> BaseVerifier:
@@ -354,7 +337,7 @@ def audit(
     from nlp_retrieval.systems.evidence.audit_report import write_retrieval_audit
     from nlp_retrieval.systems.evidence.citations.report import read_report
 
-    index = emptied_or_existing_project(project, retriever)
+    index = existing_project(project, retriever, may_be_emptied=True)
     for path in filter(None, (html, json_file)):
         check_folder_for_output(path.parent)
     auditor = CitationAuditor(index, chosen_verifier(verifier), threshold)

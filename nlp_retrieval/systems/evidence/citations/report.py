@@ -80,15 +80,7 @@ _TRAIL = f"{_SLOT}{_LINE} ,;:\uff1a|/·&.!?\u2013\u2014"
 
 @dataclass
 class MarkedSentence:
-    """A sentence and its marks.
-
-    Args:
-        text: plain, without marks, with single spaces.
-        line: where it begins.
-        marks: in order.
-        states: whether it states something; a heading does not.
-        quoted: whether it is in a block quote.
-    """
+    """A sentence as plain text, and its marks in order; a heading states nothing."""
 
     text: str
     line: int

@@ -67,11 +67,7 @@ class _Opened:
 
 
 class EvidenceDatabase:
-    """The file of a project's sources, opened at first use; reading creates nothing.
-
-    Args:
-        path: of the file; its folder is created with it.
-    """
+    """The file of a project's sources, opened at first use; reading creates nothing, and writing its folder too."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

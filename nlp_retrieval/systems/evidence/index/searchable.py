@@ -41,12 +41,7 @@ def place_of(item_id: str) -> tuple[str, int]:
 
 
 class SearchablePassages:
-    """The index of a project's passages.
-
-    Args:
-        folder: of the index.
-        searcher: searches it; a copy of it is opened, so that it can serve several projects.
-    """
+    """The index of a project's passages; a copy of the searcher is opened, so that it can serve several projects."""
 
     def __init__(self, folder: Path, searcher: BaseSearcher) -> None:
         self.folder = folder

@@ -31,15 +31,7 @@ _ADD = "INSERT INTO counters VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET valu
 
 @dataclass(frozen=True)
 class QueryStatistics:
-    """Counts of the searches so far.
-
-    Args:
-        queries: number of searches.
-        results: number of passages returned, in total.
-        without_results: number of searches that returned none.
-        repeated: number of searches that repeated an earlier query.
-        average_relevance: 0 to 10, the mean of :func:`relevance_of` over the searches with results; 0 if there are none.
-    """
+    """Counts of the searches so far; the average is of :func:`relevance_of`, 0 to 10, over the searches with results."""
 
     queries: int
     results: int
@@ -60,11 +52,7 @@ def relevance_of(query: str, passage: str) -> float:
 
 
 class QueryCounters:
-    """The counters of a project.
-
-    Args:
-        database: of the project. Queries are not stored, only their SHA-256.
-    """
+    """The counters of a project; of queries, only their SHA-256 is stored."""
 
     def __init__(self, database: EvidenceDatabase) -> None:
         self._database = database

@@ -196,21 +196,7 @@ class NewSource:
 
 @dataclass(frozen=True)
 class StoredVersion:
-    """One text under one URL.
-
-    Args:
-        sha256: of the text.
-        key: its shown key.
-        passage_count: of the text.
-        canonical: form of the URL.
-        url: as it was added.
-        title: of the page.
-        quality: its grade.
-        fetch_date: as it was given.
-        number: of the version, in the order of adding.
-        moment: from which on this was the version of the URL.
-        newest: whether no version of this URL is later.
-    """
+    """One text under one URL, from a moment on. ``number`` is the order of adding; ``newest``: no version is later."""
 
     sha256: str
     key: str
@@ -248,11 +234,7 @@ class StoredText:
 
 
 class EvidenceStore:
-    """The sources of one project.
-
-    Args:
-        path: of the file.
-    """
+    """The sources of one project."""
 
     shortest_key = 12
     """Characters of a shown key; as many more as it takes to be unique."""

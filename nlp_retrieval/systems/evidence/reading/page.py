@@ -36,13 +36,7 @@ _ROWS = frozenset("tr row".split())
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a tree's text.
-
-    Args:
-        text: of the line.
-        element: in which it begins.
-        ends_paragraph: whether the next line begins another paragraph.
-    """
+    """A line of a tree's text, and the element in which it begins."""
 
     text: str
     element: Any

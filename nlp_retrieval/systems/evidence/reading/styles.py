@@ -101,11 +101,7 @@ class _StyleRule:
 
 @dataclass
 class Sheets:
-    """The style sheets in a page.
-
-    Args:
-        page: the root, as lxml parsed it.
-    """
+    """The style sheets in a page."""
 
     page: Any
     has_others: bool = False
@@ -516,7 +512,7 @@ def _is_supported(prelude: Sequence[Any]) -> bool:
 
 
 def _supports(block: Any) -> bool:
-    """Return whether browsers know a one, or a selector."""
+    """Return whether browsers know a declaration, or a selector."""
     if block.type == "function":
         if block.lower_name == "selector":
             return bool(_selectors(list(block.arguments)))

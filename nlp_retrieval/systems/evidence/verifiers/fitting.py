@@ -44,12 +44,7 @@ class CollectionFigures:
 
 @dataclass(frozen=True)
 class FittedVerifier:
-    """A calibration, and its figures out of sample.
-
-    Args:
-        calibration: fitted on all pairs.
-        figures: by collection, from fits on other families.
-    """
+    """A calibration that was fitted on all pairs, and its figures by collection, from fits on other families."""
 
     calibration: Calibration
     figures: list[CollectionFigures]

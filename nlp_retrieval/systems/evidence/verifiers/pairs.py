@@ -99,14 +99,7 @@ _SHORT = 450
 
 @dataclass(frozen=True)
 class TrainingExample:
-    """A claim, the texts that together decide it, and the judgement.
-
-    Args:
-        claim: a statement.
-        texts: at least one.
-        label: as of a judged pair.
-        collection: that the pair comes from.
-    """
+    """A claim, the texts that together decide it, and the judgement."""
 
     claim: str
     texts: tuple[str, ...]

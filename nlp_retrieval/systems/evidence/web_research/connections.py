@@ -69,11 +69,7 @@ Resolve = Callable[[str, int], list[str]]
 
 
 class Deadline:
-    """Time limit of one whole fetch.
-
-    Args:
-        seconds: from now on.
-    """
+    """Time limit of one whole fetch."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -207,13 +203,7 @@ _STEP = 2**16
 
 @dataclass(frozen=True)
 class WebAnswer:
-    """Answer of a server.
-
-    Args:
-        status: of HTTP.
-        headers: by their names in lower case; the first of repeated ones.
-        body: decompressed; empty if the status is neither 200 nor wanted.
-    """
+    """Answer of a server: lower-case headers, the first of repeated ones, and the decompressed body if the status is 200."""
 
     status: int
     headers: dict[str, str]

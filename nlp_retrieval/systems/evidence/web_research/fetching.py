@@ -69,12 +69,7 @@ class _Group:
 
 
 class RobotRules:
-    """Rules of one site.
-
-    Args:
-        status: of HTTP, of the request for the file.
-        body: the file, if the status is 200.
-    """
+    """Rules of one site, by the answer to the request for its robots.txt."""
 
     def __init__(self, status: int, body: bytes = b"") -> None:
         self._readable = status == 200 or (400 <= status < 500 and status != 429)

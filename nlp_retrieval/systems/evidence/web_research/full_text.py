@@ -37,12 +37,7 @@ class TextPassage:
 
 @dataclass(frozen=True)
 class TextPart:
-    """Passages that are shown together.
-
-    Args:
-        shown: a line for each, with its number.
-        numbers: of the passages, from 1 in the whole text.
-    """
+    """Passages that are shown together."""
 
     shown: str
     numbers: tuple[int, ...]
@@ -50,9 +45,6 @@ class TextPart:
 
 class NumberedText:
     """A text and its passages, those of the index (:mod:`nlp_retrieval.systems.evidence.index.passages`).
-
-    Args:
-        text: the whole text.
 
     Raises:
         ItemError: it is not a string, or empty.
