@@ -12,11 +12,12 @@ import numpy as np
 import Stemmer
 
 from bench.common import Data, Row, at_least, at_most, best_of_each, median_ms, record_of, seconds_of
-from nlp_retrieval import BeirLoader, Bm25sRetriever, FaissRetriever, Searcher, SentenceTransformerEncoder
+from nlp_retrieval import BeirLoader, Bm25Retriever, FaissRetriever, Searcher, SentenceTransformerEncoder
 from nlp_retrieval.core.components.component import Component
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.search.stages import Stages, using_stages
 from nlp_retrieval.encoders import Vectors
+from nlp_retrieval.retrievers import HNSW
 from nlp_retrieval.retrievers.faiss.build import build_ann_index
 
 
@@ -36,7 +37,7 @@ class RememberedQueries(Stages):
 def measure(data: Data) -> list[Row]:
     """Dense search, a searcher's overhead, hybrid throughput and hybrid latency, and building a graph."""
     encoder = SentenceTransformerEncoder()
-    dense, lexical = FaissRetriever(encoder), Bm25sRetriever(backend="numba")
+    dense, lexical = FaissRetriever(encoder), Bm25Retriever(backend="numba")
     path = data.work / "wiki-index"
     Searcher([lexical, dense]).index(BeirLoader(str(data.corpus)), path)
     questions = data.questions()
@@ -44,7 +45,7 @@ def measure(data: Data) -> list[Row]:
     passages = np.load(record_of(path, dense)[1] / "vectors.npy")
     return [
         _dense(dense, encoder, passages, questions, str(path)),
-        _overhead(Bm25sRetriever(backend="numba"), questions, str(path)),
+        _overhead(Bm25Retriever(backend="numba"), questions, str(path)),
         *_hybrid(data, passages, vectors, questions, str(path)),
         _graph(passages),
     ]
@@ -73,7 +74,7 @@ def _dense(
     return at_most("dense search against encode + IndexFlatIP.search", 1.1, ours_s / hand_s, detail)
 
 
-def _overhead(retriever: Bm25sRetriever, questions: list[str], path: str) -> Row:
+def _overhead(retriever: Bm25Retriever, questions: list[str], path: str) -> Row:
     searcher = Searcher([retriever]).open(path)
     processed = [[question] for question in questions]
 
@@ -98,7 +99,7 @@ def _hybrid(data: Data, passages: Vectors, vectors: Vectors, questions: list[str
     engine.activate_numba_scorer()
     index = faiss.IndexFlatIP(passages.shape[1])
     index.add(passages)
-    searcher = Searcher([Bm25sRetriever(backend="numba"), FaissRetriever()], depth=20).open(path)
+    searcher = Searcher([Bm25Retriever(backend="numba"), FaissRetriever()], depth=20).open(path)
     everything = items.items(np.arange(len(items)))
 
     def tokens(queries: list[str]) -> list[list[str]]:
@@ -144,15 +145,15 @@ def _hybrid(data: Data, passages: Vectors, vectors: Vectors, questions: list[str
 
 def _graph(passages: Vectors) -> Row:
     """Building an hnsw graph of vectors that lie on disk, and writing it."""
-    retriever = FaissRetriever(index_type="hnsw")
+    graph = HNSW()
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         np.save(place / "vectors.npy", passages)
-        ours_s = seconds_of(lambda: build_ann_index(place, "hnsw", retriever))
+        ours_s = seconds_of(lambda: build_ann_index(place, graph))
 
         def by_hand() -> None:
-            index = faiss.IndexHNSWFlat(passages.shape[1], retriever.hnsw_m, faiss.METRIC_INNER_PRODUCT)
-            index.hnsw.efConstruction = retriever.ef_construction
+            index = faiss.IndexHNSWFlat(passages.shape[1], graph.m, faiss.METRIC_INNER_PRODUCT)
+            index.hnsw.efConstruction = graph.ef_construction
             index.add(passages)
             faiss.write_index(index, str(place / "by_hand.faiss"))
 

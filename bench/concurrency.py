@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from bench.common import Data, Row, noted, seconds_of
 from bench.memory import HashingEncoder
-from nlp_retrieval import BeirLoader, Bm25sRetriever, FaissRetriever, PyseriniRetriever, Searcher
+from nlp_retrieval import BeirLoader, Bm25Retriever, FaissRetriever, PyseriniRetriever, Searcher
 
 THREADS = (1, 2, 4, 8)
 QUERIES = 400
@@ -20,7 +20,7 @@ TOP = 10
 def measure(data: Data) -> list[Row]:
     """Throughput of lexical, dense and hybrid searchers over the wiki collection; the encoder costs next to nothing."""
     questions = data.questions()[:QUERIES]
-    lexical, dense, lucene = Bm25sRetriever(backend="numba"), FaissRetriever(HashingEncoder()), PyseriniRetriever(threads=1)
+    lexical, dense, lucene = Bm25Retriever(backend="numba"), FaissRetriever(HashingEncoder()), PyseriniRetriever(threads=1)
     path = data.work / "hashed-wiki-index"
     Searcher([lexical, dense, lucene]).index(BeirLoader(str(data.corpus)), path)
     searchers = {

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.common import Data, Row, compared
-from nlp_retrieval import BeirLoader, Bm25sRetriever, HoverLoader, Searcher
+from nlp_retrieval import BeirLoader, Bm25Retriever, HoverLoader, Searcher
 from nlp_retrieval.evaluation.bootstrap import bootstrap_intervals, family_numbers
 from nlp_retrieval.evaluation.randomisation import randomisation_test
 
@@ -162,7 +162,7 @@ def _percentile(values: Values, numbers: NDArray[np.int64]) -> Values:
 
 def _hover(data: Data) -> tuple[Values, NDArray[np.int64]]:
     """``[measures, queries]`` of two rankings in turn, and the family of each query."""
-    searchers = {"short": Searcher([Bm25sRetriever(k1=0.9, b=0.4)]), "long": Searcher([Bm25sRetriever(k1=2.0, b=1.0)])}
+    searchers = {"short": Searcher([Bm25Retriever(k1=0.9, b=0.4)]), "long": Searcher([Bm25Retriever(k1=2.0, b=1.0)])}
     run = compared(searchers, BeirLoader(str(data.corpus)), HoverLoader(data.claims), (5, 20), data.work / "coverage-index")
     names = ("recall@5", "perfect_recall@5", "ndcg@5", "recall@20", "perfect_recall@20", "mrr@20")
     values = np.stack([run.per_query[system][name] for name in names for system in searchers])

@@ -15,7 +15,7 @@ from typing import get_args
 from bench.common import Data, compared
 from bench.sweeps import Figures
 from bench.writing import page, table
-from nlp_retrieval import BeirLoader, Bm25sRetriever, ClauseSplit, EntityPhrases, HoverLoader, OverlapReranker, Searcher
+from nlp_retrieval import BeirLoader, Bm25Retriever, ClauseSplit, EntityPhrases, HoverLoader, OverlapReranker, Searcher
 from nlp_retrieval.core import BaseLoader, BaseQueryLoader
 from nlp_retrieval.core.search.joining import MergeRule
 
@@ -54,12 +54,12 @@ def collections(data: Data) -> Iterator[tuple[str, BaseLoader, BaseQueryLoader]]
 
 def searchers() -> dict[str, Searcher]:
     """Return what is compared, the query alone first."""
-    made = {_ALONE: Searcher([Bm25sRetriever()], depth=100)}
+    made = {_ALONE: Searcher([Bm25Retriever()], depth=100)}
     for name, processor in _PROCESSORS.items():
         for rule in get_args(MergeRule):
-            made[f"{name}, {rule}"] = Searcher([Bm25sRetriever(merge=rule)], processor=processor, depth=100)
+            made[f"{name}, {rule}"] = Searcher([Bm25Retriever(merge=rule)], processor=processor, depth=100)
     for blend in ("rank", "score", "replace"):
-        made[f"overlap, {blend}"] = Searcher([Bm25sRetriever()], reranker=OverlapReranker(blend=blend), depth=100)
+        made[f"overlap, {blend}"] = Searcher([Bm25Retriever()], reranker=OverlapReranker(blend=blend), depth=100)
     return made
 
 

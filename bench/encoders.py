@@ -24,7 +24,7 @@ import torch
 from bench.common import Data, Row, aside, at_least, best_of_each, compared, noted, python_with, seconds_of
 from nlp_retrieval import (
     BeirLoader,
-    Bm25sRetriever,
+    Bm25Retriever,
     FaissRetriever,
     HoverLoader,
     LinkGraphRetriever,
@@ -189,7 +189,7 @@ def _quality(data: Data, whole: BaseEncoder, eight: BaseEncoder) -> list[Row]:
         corpus = BeirLoader(str(queries if name == "SciFact" else data.corpus))
         encoders = {"float32": whole, "8 bits": eight, "static": StaticEncoder(distill_static(whole, corpus.stream()))}
         searchers = {label: Searcher([FaissRetriever(encoder)]) for label, encoder in encoders.items()}
-        searchers["bm25s"] = Searcher([Bm25sRetriever()])
+        searchers["bm25s"] = Searcher([Bm25Retriever()])
         index = data.work / ("scifact-index" if name == "SciFact" else "wiki-index")
         run = compared(searchers, corpus, BeirLoader(str(queries)), (10,), index)
         found = {one.name: (one.measures["recall@10"], one.measures["ndcg@10"]) for one in run.report.configurations}
@@ -205,7 +205,7 @@ def _quality(data: Data, whole: BaseEncoder, eight: BaseEncoder) -> list[Row]:
 def _seeds(data: Data, whole: BaseEncoder, static: BaseEncoder) -> list[Row]:
     """The link graph seeded by BM25 alone, with the transformer, and with static embeddings in its place."""
     seeds = {"BM25": [], "BM25 and MiniLM": [FaissRetriever(whole)], "BM25 and static": [FaissRetriever(static)]}
-    searchers = {label: Searcher([LinkGraphRetriever([Bm25sRetriever(), *more])]) for label, more in seeds.items()}
+    searchers = {label: Searcher([LinkGraphRetriever([Bm25Retriever(), *more])]) for label, more in seeds.items()}
     rows = []
     for name, queries, measures in (
         ("HotpotQA", BeirLoader(str(data.root / "wiki" / "hotpotqa")), ("recall@2", "recall@5", "recall@10")),

@@ -6,7 +6,7 @@ import sys
 import warnings
 
 from bench.common import Data, compared
-from nlp_retrieval import BeirLoader, Bm25sRetriever, PyseriniRetriever, Searcher
+from nlp_retrieval import BeirLoader, Bm25Retriever, PyseriniRetriever, Searcher
 
 
 def main(arguments: list[str]) -> int:
@@ -17,9 +17,9 @@ def main(arguments: list[str]) -> int:
     warnings.simplefilter("ignore")
     data = Data.of(arguments[0])
     searchers = {
-        "bm25s": Searcher([Bm25sRetriever()]),
-        "bm25s, rm3": Searcher([Bm25sRetriever(feedback="rm3")]),
-        "bm25s, bo1": Searcher([Bm25sRetriever(feedback="bo1")]),
+        "bm25s": Searcher([Bm25Retriever()]),
+        "bm25s, rm3": Searcher([Bm25Retriever(feedback="rm3")]),
+        "bm25s, bo1": Searcher([Bm25Retriever(feedback="bo1")]),
         "pyserini": Searcher([PyseriniRetriever(document_vectors=True)]),
         "pyserini, rm3": Searcher([PyseriniRetriever(rm3=True)]),
     }

@@ -24,7 +24,7 @@ from bench.sweeps import Figures
 from bench.writing import page, table
 from nlp_retrieval import (
     BeirLoader,
-    Bm25sRetriever,
+    Bm25Retriever,
     FaissRetriever,
     Gold,
     HoverLoader,
@@ -207,7 +207,7 @@ def main(arguments: list[str]) -> int:
     data = Data.of(arguments[0])
     values: dict[str, str] = {}
     dense = FaissRetriever(SentenceTransformerEncoder(arguments[1]))
-    for key, seeds in (("lexical", [Bm25sRetriever()]), ("both", [Bm25sRetriever(), dense])):
+    for key, seeds in (("lexical", [Bm25Retriever()]), ("both", [Bm25Retriever(), dense])):
         names, judged = [], []
         for collection in collections(data):
             if key == "both" and arguments[2:] and not collection.name.startswith(tuple(arguments[2:])):

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.common import Data, record_of
-from nlp_retrieval import BeirLoader, Bm25sRetriever, FaissRetriever, LinkGraphRetriever, Searcher
+from nlp_retrieval import BeirLoader, Bm25Retriever, FaissRetriever, LinkGraphRetriever, Searcher
 from nlp_retrieval.core import BaseLoader
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.models import SearchableItem
@@ -107,7 +107,7 @@ def haystack_index(
 
 def _index(data: Data, items: BaseLoader, name: str, dense: FaissRetriever) -> Path:
     path = data.work / name
-    lexical = Bm25sRetriever()
+    lexical = Bm25Retriever()
     report = Searcher([lexical, dense, LinkGraphRetriever([lexical, dense])]).index(items, path)
     if report.built:
         print(f"{name}: built {', '.join(report.built)} in {report.seconds:.0f} s", flush=True)

@@ -23,7 +23,7 @@ from scipy import sparse
 
 from bench.common import Data, Row, best_of_each, median_ms, noted, record_of, seconds_of
 from bench.haystack import LookedUpPassages, haystack_index, wiki_index
-from nlp_retrieval import Bm25sRetriever, FaissRetriever, LinkGraphRetriever, Searcher
+from nlp_retrieval import Bm25Retriever, FaissRetriever, LinkGraphRetriever, Searcher
 from nlp_retrieval.core.backend import Backend
 from nlp_retrieval.core.candidates import offsets_of
 from nlp_retrieval.core.context import record_stages
@@ -43,10 +43,10 @@ def measure(data: Data) -> list[Row]:
     """Extraction, size, PageRank, whole queries."""
     encoder = SentenceTransformerEncoder()
     path = wiki_index(data, encoder)
-    small = LinkGraphRetriever([Bm25sRetriever(), FaissRetriever(encoder)])
+    small = LinkGraphRetriever([Bm25Retriever(), FaissRetriever(encoder)])
     large_path, exact = haystack_index(data, encoder)
     _, chosen = haystack_index(data, encoder, index_type="auto")
-    large, usual = (LinkGraphRetriever([Bm25sRetriever(), dense]) for dense in (exact, chosen))
+    large, usual = (LinkGraphRetriever([Bm25Retriever(), dense]) for dense in (exact, chosen))
     questions = data.questions()
     alike = _alike(large, usual, large_path, questions)  # before other encoders are put in place of theirs
     return [
@@ -191,7 +191,7 @@ def _whole_queries(retriever: LinkGraphRetriever, path: Path, questions: Sequenc
     opened = searcher.open_retrievers().retrievers["link_graph"]
     dense = next(part for part in opened._opened_parts if isinstance(part, FaissRetriever))
     size = len(open_generation(path).items)
-    what = f"whole query, one a call, k=10, {size:,} passages, vectors {dense._chosen(size)}, median of 100"
+    what = f"whole query, one a call, k=10, {size:,} passages, vectors {dense._type.chosen(size).name}, median of 100"
     slow, _ = _whole_query(searcher, dense, questions)
     holder = dense.encoder if isinstance(dense.encoder, LookedUpPassages) else dense
     holder.encoder = SentenceTransformerEncoder(backend="onnx")

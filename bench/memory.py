@@ -143,7 +143,7 @@ def _letters(copy: int) -> str:
 
 def retrievers_by_name() -> dict[str, Callable[[], list[BaseRetriever]]]:
     """What is measured: each with an encoder that costs next to nothing, where it has one."""
-    from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
+    from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
     from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
     from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
     from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever
@@ -151,21 +151,21 @@ def retrievers_by_name() -> dict[str, Callable[[], list[BaseRetriever]]]:
 
     return {
         "items alone": list,
-        "bm25s": lambda: [Bm25sRetriever()],
+        "bm25s": lambda: [Bm25Retriever()],
         "pyserini": lambda: [PyseriniRetriever()],
-        "faiss flat": lambda: [FaissRetriever(HashingEncoder(), index_type="flat")],
-        "faiss hnsw": lambda: [FaissRetriever(HashingEncoder(), index_type="hnsw")],
-        "faiss sq8": lambda: [FaissRetriever(HashingEncoder(), index_type="sq8")],
+        "faiss flat": lambda: [FaissRetriever(HashingEncoder(), index="flat")],
+        "faiss hnsw": lambda: [FaissRetriever(HashingEncoder(), index="hnsw")],
+        "faiss sq8": lambda: [FaissRetriever(HashingEncoder(), index="sq8")],
         "colbert": lambda: [ColbertRetriever(HashingTokens())],
-        LINK_GRAPH: lambda: [LinkGraphRetriever([Bm25sRetriever()])],
-        _SHARED_NAMES: lambda: [LinkGraphRetriever([Bm25sRetriever()])],
+        LINK_GRAPH: lambda: [LinkGraphRetriever([Bm25Retriever()])],
+        _SHARED_NAMES: lambda: [LinkGraphRetriever([Bm25Retriever()])],
     }
 
 
 def _index(name: str, copies: int, corpus: Path) -> _Peak:
     """Index in this process."""
     from nlp_retrieval.core.index.build import build_index
-    from nlp_retrieval.core.search.composition import builders_of
+    from nlp_retrieval.core.search.base_searcher import builders_of
 
     _, patterns = _HELD.get(name, ("", []))
     with tempfile.TemporaryDirectory() as folder:

@@ -21,7 +21,7 @@ import numpy as np
 from bench.common import best_of_each, seconds_of
 from bench.links import random_graph, random_restarts
 from bench.memory import HashingEncoder
-from nlp_retrieval import Bm25sRetriever, FaissRetriever, LinkGraphRetriever, SearchableItem, Searcher
+from nlp_retrieval import Bm25Retriever, FaissRetriever, LinkGraphRetriever, SearchableItem, Searcher
 from nlp_retrieval.core import BaseLoader, BaseRetriever
 from nlp_retrieval.retrievers import TitleMentions
 from nlp_retrieval.retrievers.link_graph.walk.pagerank import local_pagerank, pagerank
@@ -80,7 +80,7 @@ def walks(nodes: int, entries: int) -> bool:
 def queries(count: int, mentions: int, *, dense: bool) -> bool:
     """Print what an index over made-up passages and its queries take; return whether a query keeps its promise."""
     loader = MadeUpPassages(count, mentions)
-    seeds: list[BaseRetriever] = [Bm25sRetriever(), *([FaissRetriever(HashingEncoder())] if dense else [])]
+    seeds: list[BaseRetriever] = [Bm25Retriever(), *([FaissRetriever(HashingEncoder())] if dense else [])]
     searcher = Searcher([LinkGraphRetriever(seeds, links=[TitleMentions()])])
     with tempfile.TemporaryDirectory() as folder:
         begin = time.perf_counter()

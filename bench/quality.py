@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bench.common import Data, Row, compared
-from nlp_retrieval import BeirLoader, Bm25sRetriever, FaissRetriever, HoverLoader, PyseriniRetriever, Searcher
+from nlp_retrieval import BeirLoader, Bm25Retriever, FaissRetriever, HoverLoader, PyseriniRetriever, Searcher
 
 # Pyserini's two-click reproductions of BEIR v1.0.0, flat index: https://castorini.github.io/pyserini/2cr/beir.html
 _SCIFACT = {"ndcg@10": 0.6789, "recall@100": 0.9253}
@@ -25,7 +25,7 @@ def measure(data: Data) -> list[Row]:
 
 def _scifact(data: Data) -> list[Row]:
     loader = BeirLoader(str(data.root / "scifact"))
-    searchers = {"pyserini": Searcher([PyseriniRetriever()]), "bm25s": Searcher([Bm25sRetriever()])}
+    searchers = {"pyserini": Searcher([PyseriniRetriever()]), "bm25s": Searcher([Bm25Retriever()])}
     run = compared(searchers, loader, loader, (10, 100), data.work / "scifact-index")
     rows = []
     for result in run.report.configurations:
@@ -41,7 +41,7 @@ def _scifact(data: Data) -> list[Row]:
 def _hover(data: Data) -> list[Row]:
     bm25, dense = PyseriniRetriever(k1=0.9, b=0.4), FaissRetriever("sentence-transformers/all-MiniLM-L6-v2")
     searchers = {"bm25": Searcher([bm25]), "dense": Searcher([dense]), "hybrid": Searcher([bm25, dense])}
-    searchers["bm25s"] = Searcher([Bm25sRetriever(k1=0.9, b=0.4)])
+    searchers["bm25s"] = Searcher([Bm25Retriever(k1=0.9, b=0.4)])
     run = compared(searchers, BeirLoader(str(data.corpus)), HoverLoader(data.claims), _CUTOFFS, data.work / "wiki-index")
     rows = []
     for result in run.report.configurations:

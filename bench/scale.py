@@ -25,7 +25,7 @@ from bench.common import Data, aside, peak_bytes, record_of, seconds_of
 from bench.memory import copied_items
 from bench.writing import page, table
 from nlp_retrieval import (
-    Bm25sRetriever,
+    Bm25Retriever,
     FaissRetriever,
     LinkGraphRetriever,
     PyseriniRetriever,
@@ -74,13 +74,13 @@ class DrawnVectors(BaseEncoder):
 
 Made = Callable[[BaseEncoder], list[BaseRetriever]]
 ENGINES: dict[str, Made] = {
-    "bm25s": lambda _: [Bm25sRetriever()],
+    "bm25s": lambda _: [Bm25Retriever()],
     "Lucene": lambda _: [PyseriniRetriever()],
-    "flat": lambda encoder: [FaissRetriever(encoder, index_type="flat")],
-    "sq8": lambda encoder: [FaissRetriever(encoder, index_type="sq8")],
-    "hnsw": lambda encoder: [FaissRetriever(encoder, index_type="hnsw")],
-    "ivfpq": lambda encoder: [FaissRetriever(encoder, index_type="ivfpq")],
-    "link graph": lambda encoder: [LinkGraphRetriever([Bm25sRetriever(), FaissRetriever(encoder)])],
+    "flat": lambda encoder: [FaissRetriever(encoder, index="flat")],
+    "sq8": lambda encoder: [FaissRetriever(encoder, index="sq8")],
+    "hnsw": lambda encoder: [FaissRetriever(encoder, index="hnsw")],
+    "ivfpq": lambda encoder: [FaissRetriever(encoder, index="ivfpq")],
+    "link graph": lambda encoder: [LinkGraphRetriever([Bm25Retriever(), FaissRetriever(encoder)])],
 }
 
 

@@ -7,14 +7,14 @@ import sys
 from pathlib import Path
 
 from bench.common import Data, Row, best_of_each, noted
-from nlp_retrieval import BeirLoader, Bm25sRetriever, Searcher
+from nlp_retrieval import BeirLoader, Bm25Retriever, Searcher
 
 
 def measure(data: Data) -> list[Row]:
     """Whole processes, best of five; a bare interpreter is counted in."""
     script = str(Path(sys.executable).with_name("nlp-retrieval"))
     index = data.work / "bm25-index"
-    Searcher([Bm25sRetriever()]).index(BeirLoader(str(data.corpus)), index)
+    Searcher([Bm25Retriever()]).index(BeirLoader(str(data.corpus)), index)
     searching = _seconds([script, "search", str(index), data.questions()[0]])
     return [
         _row("import nlp_retrieval", 0.3, [sys.executable, "-c", "import nlp_retrieval"]),

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.common import Data, Row, at_most, noted
-from nlp_retrieval import BeirLoader, Benchmarker, Bm25sRetriever, FaissRetriever, OverlapReranker
+from nlp_retrieval import BeirLoader, Benchmarker, Bm25Retriever, FaissRetriever, OverlapReranker
 from nlp_retrieval.benchmarks.cost import Sample
 from nlp_retrieval.core import BaseReranker, BaseRetriever
 from nlp_retrieval.core.candidates import CandidateBatch, Rows
@@ -43,7 +43,7 @@ RERANKERS: dict[str, BaseReranker] = {
 
 def measure(data: Data) -> list[Row]:
     """A sweep over the HotpotQA questions, and the same once more."""
-    lexical, tuned, dense = Bm25sRetriever(backend="numba"), Bm25sRetriever(k1=1.6, b=0.75, backend="numba"), FaissRetriever()
+    lexical, tuned, dense = Bm25Retriever(backend="numba"), Bm25Retriever(k1=1.6, b=0.75, backend="numba"), FaissRetriever()
     sets = {
         "lexical and dense": {"lexical": lexical, "dense": dense},
         "tuned and dense": {"tuned": tuned, "dense": dense},

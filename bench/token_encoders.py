@@ -8,7 +8,7 @@ import numpy as np
 
 from bench.common import Data, Row, at_least, best_of_each, compared, noted, query_ms
 from bench.stored_tokens import MODEL
-from nlp_retrieval import BeirLoader, Bm25sRetriever, ColbertEncoder, HoverLoader, LateInteractionReranker, Searcher
+from nlp_retrieval import BeirLoader, Bm25Retriever, ColbertEncoder, HoverLoader, LateInteractionReranker, Searcher
 from nlp_retrieval.encoders import Vectors
 
 _PASSAGES, _QUERIES, _DEPTH = 300, 100, 20
@@ -49,7 +49,7 @@ def _speed(data: Data, whole: ColbertEncoder, eight: ColbertEncoder) -> list[Row
 def _quality(data: Data, encoders: dict[str, ColbertEncoder]) -> list[Row]:
     """BM25's first passages in the order of late interaction, with each encoder."""
     searchers = {
-        name: Searcher([Bm25sRetriever()], reranker=LateInteractionReranker(encoder), depth=_DEPTH)
+        name: Searcher([Bm25Retriever()], reranker=LateInteractionReranker(encoder), depth=_DEPTH)
         for name, encoder in encoders.items()
     }
     corpus, queries = BeirLoader(str(data.corpus)), HoverLoader(data.claims)

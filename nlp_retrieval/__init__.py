@@ -17,6 +17,11 @@ def _former_name(name: str) -> object:
 
     if find_spec(f"{__name__}.{name}") is not None:  # a module, which the import system goes on to import
         raise AttributeError(f"module {__name__!r} has no attribute {name!r} yet")
+    if name in _RENAMED:
+        module, now = _RENAMED[name]
+        message = f"{name} is now called {now}, with signals bm25.score and bm25.rank; the old name goes with the next release"
+        warnings.warn(message, DeprecationWarning, stacklevel=3)
+        return getattr(import_module(module), name)
     packages = {f"{__name__}.{room}": room for room in ROOMS}
     packages |= {system.value: system.name for system in entry_points(group="nlp_retrieval.systems")}
     for package, short_name in packages.items():
@@ -27,5 +32,8 @@ def _former_name(name: str) -> object:
             return getattr(import_module(package), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
+
+_RENAMED = {"Bm25sRetriever": ("nlp_retrieval.retrievers.bm25.retriever", "Bm25Retriever")}
+"""Classes that have another name now: the module that still has the former one, and the new name."""
 
 __getattr__, __dir__ = public_names(__name__, globals(), _former_name)

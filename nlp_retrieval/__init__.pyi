@@ -10,11 +10,11 @@ from nlp_retrieval.benchmarks.runs.compare import compare_runs as compare_runs
 from nlp_retrieval.benchmarks.runs.folder import read_run_folder as read_run_folder
 from nlp_retrieval.benchmarks.settings import WandbSettings as WandbSettings
 from nlp_retrieval.benchmarks.trec_run import TrecRun as TrecRun
-from nlp_retrieval.core.answer import Answer as Answer
 from nlp_retrieval.core.explanation import Explanation as Explanation
 from nlp_retrieval.core.index.build import IndexReport as IndexReport
 from nlp_retrieval.core.index.generation import verify_index as verify_index
 from nlp_retrieval.core.index.update import UpdateReport as UpdateReport
+from nlp_retrieval.core.models import Answer as Answer
 from nlp_retrieval.core.models import Gold as Gold
 from nlp_retrieval.core.models import Query as Query
 from nlp_retrieval.core.models import RetrievalResult as RetrievalResult
@@ -68,7 +68,7 @@ from nlp_retrieval.rerankers.mmr import MmrReranker as MmrReranker
 from nlp_retrieval.rerankers.multi_signal.reranker import MultiSignalReranker as MultiSignalReranker
 from nlp_retrieval.rerankers.multi_signal.tuning import tune_signals as tune_signals
 from nlp_retrieval.rerankers.overlap import OverlapReranker as OverlapReranker
-from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever as Bm25sRetriever
+from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever as Bm25Retriever
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever as ColbertRetriever
 from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever as FaissRetriever
 from nlp_retrieval.retrievers.feedback import FeedbackRetriever as FeedbackRetriever

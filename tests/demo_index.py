@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 import nlp_retrieval
-from nlp_retrieval import BeirLoader, Bm25sRetriever, Searcher
+from nlp_retrieval import BeirLoader, Bm25Retriever, Searcher
 
 DEMO = Path(nlp_retrieval.__file__).parent / "demo"
 
 
 @pytest.fixture(scope="session")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An index of the demonstration's pages by bm25s."""
+    """An index of the demonstration's pages by bm25."""
     folder = tmp_path_factory.mktemp("hover") / "index"
-    Searcher([Bm25sRetriever()]).index(BeirLoader(DEMO / "corpus.jsonl"), folder)
+    Searcher([Bm25Retriever()]).index(BeirLoader(DEMO / "corpus.jsonl"), folder)
     return folder

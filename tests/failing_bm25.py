@@ -9,13 +9,13 @@ from pathlib import Path
 
 from failing_writes import has_bad_luck
 
-from nlp_retrieval import Bm25sRetriever
+from nlp_retrieval import Bm25Retriever
 from nlp_retrieval.core import Hits
 from nlp_retrieval.core.candidates import Mask
 from nlp_retrieval.core.components.component import Config
 
 
-class UnluckyBm25(Bm25sRetriever):
+class UnluckyBm25(Bm25Retriever):
     """Something happens in a worker that searches, and leaves a line in a file; nothing in the first process.
 
     Args:

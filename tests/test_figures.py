@@ -14,7 +14,7 @@ from typer.main import get_command
 
 import nlp_retrieval
 from nlp_retrieval import (
-    Bm25sRetriever,
+    Bm25Retriever,
     ClauseSplit,
     FaissRetriever,
     OverlapReranker,
@@ -75,7 +75,7 @@ def test_a_figure_can_be_read(path: Path) -> None:
 
 
 def test_the_index_directory_holds_the_files_that_are_drawn(tmp_path: Path) -> None:
-    Searcher([Bm25sRetriever(), FaissRetriever(HashedWords())]).index(InMemory(TEXTS, TITLES), tmp_path / "index")
+    Searcher([Bm25Retriever(), FaissRetriever(HashedWords())]).index(InMemory(TEXTS, TITLES), tmp_path / "index")
     names = (path.name + "/" * path.is_dir() for path in (tmp_path / "index").iterdir())
     found = {re.sub(r"-[0-9a-f]{16}/", "-<fingerprint>/", name) for name in names}
     assert found | {f"{publishing.SCRATCH}<id>/"} == set(shown("indexing", "file"))
@@ -83,12 +83,12 @@ def test_the_index_directory_holds_the_files_that_are_drawn(tmp_path: Path) -> N
 
 def test_the_stages_are_those_that_a_search_is_timed_by() -> None:
     searcher = Searcher(
-        [Bm25sRetriever(), FaissRetriever(HashedWords())], processor=ClauseSplit(), reranker=OverlapReranker(), scope="pooled"
+        [Bm25Retriever(), FaissRetriever(HashedWords())], processor=ClauseSplit(), reranker=OverlapReranker(), scope="pooled"
     )
     assert shown("search", "stage") == searcher.stages
     for option in shown("search", "option-name"):
         name, _, value = option.partition("=")
-        assert Searcher([Bm25sRetriever()], **{name: value.strip('"')}).config[name] == value.strip('"')
+        assert Searcher([Bm25Retriever()], **{name: value.strip('"')}).config[name] == value.strip('"')
 
 
 def test_a_benchmark_leaves_the_files_that_are_drawn(tmp_path: Path) -> None:

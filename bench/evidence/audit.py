@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.evidence.measures import Figure, mean_of
-from nlp_retrieval import Bm25sRetriever, Searcher
+from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.systems.evidence.audit import CitationAuditor
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
@@ -37,7 +37,7 @@ def audited(data: Path, verifier: BaseVerifier, work: Path, kept: Path, threshol
     """Audit all reports, or read what was kept of an earlier run."""
     truth = [json.loads(line) for line in (data / "truth.jsonl").read_text("utf-8").splitlines()]
     if not kept.is_file():
-        index = EvidenceIndex(work / "audit-project", Searcher([Bm25sRetriever()]))
+        index = EvidenceIndex(work / "audit-project", Searcher([Bm25Retriever()]))
         if not index.sources():
             sources = [json.loads(line) for line in (data / "sources.jsonl").read_text("utf-8").splitlines()]
             for one in sources:

@@ -15,7 +15,7 @@ from pathlib import Path
 from bench.common import seconds_of
 from bench.evidence.speed_page import PAGE, milliseconds, write_section
 from bench.writing import table
-from nlp_retrieval import Bm25sRetriever, FaissRetriever, Searcher
+from nlp_retrieval import Bm25Retriever, FaissRetriever, Searcher
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.evidence import EvidenceIndex
 
@@ -71,8 +71,8 @@ def main(arguments: list[str]) -> int:
     vectors = FaissRetriever(arguments[0])
     vectors.encoder.encode_queries(["loads the model"])
     searchers: dict[str, BaseSearcher] = {
-        "bm25s": Searcher([Bm25sRetriever()]),
-        "bm25s and vectors": Searcher([Bm25sRetriever(), vectors]),
+        "bm25s": Searcher([Bm25Retriever()]),
+        "bm25s and vectors": Searcher([Bm25Retriever(), vectors]),
     }
     measured = {name: _measured(searcher, documents) for name, searcher in searchers.items()}
     heads = (

@@ -25,7 +25,7 @@ from typing import Any
 
 from bench.evidence.speed_page import PAGE, milliseconds, write_section
 from bench.writing import table
-from nlp_retrieval import Bm25sRetriever, Searcher
+from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.evidence import EvidenceIndex
 
 CLIENTS, THREADS, WORKERS = 32, 2, 2
@@ -174,7 +174,7 @@ def _searches(port: int, seconds: float, tally: Tally) -> float:
 
 def _direct(project: Path, seconds: float) -> float:
     """Searches a second of the library, in this process."""
-    index, end = EvidenceIndex(project, Searcher([Bm25sRetriever()])), time.monotonic() + seconds
+    index, end = EvidenceIndex(project, Searcher([Bm25Retriever()])), time.monotonic() + seconds
 
     def worker(number: int) -> int:
         chance, count = random.Random(number), 0
@@ -224,7 +224,7 @@ def main(arguments: list[str]) -> int:
     tally, said = Tally(), list[str]()
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder) / "project"
-        with EvidenceIndex(project, Searcher([Bm25sRetriever()])) as index:
+        with EvidenceIndex(project, Searcher([Bm25Retriever()])) as index:
             index.add_documents([dict(zip(("content", "url"), _river(number), strict=True)) for number in range(SOURCES)])
             index.build_index()
         process, port = served(project, said)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from bench.evidence.measures import Figure, mean_of, with_interval
 from bench.evidence.pairs import Judged, judged
-from nlp_retrieval import Bm25sRetriever, FaissRetriever, Searcher, SentenceTransformerEncoder
+from nlp_retrieval import Bm25Retriever, FaissRetriever, Searcher, SentenceTransformerEncoder
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
 from nlp_retrieval.systems.evidence.verifiers.pairs import JudgedPair
@@ -59,7 +59,7 @@ def abstracts(data: Path) -> dict[str, dict[str, Any]]:
 
 def searchers(base: str, folder: Path, data: Path) -> dict[str, Searcher]:
     """By name: both fused, lexical, and dense by the model that training began with; one index in a folder serves all."""
-    lexical, dense = Bm25sRetriever(), FaissRetriever(SentenceTransformerEncoder(base))
+    lexical, dense = Bm25Retriever(), FaissRetriever(SentenceTransformerEncoder(base))
     fused = Searcher([lexical, dense])
     if not folder.exists():
         items = [

@@ -17,7 +17,7 @@ from pathlib import Path
 from bench.evidence.load import served
 from bench.evidence.speed_page import PAGE, write_section
 from bench.writing import table
-from nlp_retrieval import Bm25sRetriever, SearchableItem, Searcher
+from nlp_retrieval import Bm25Retriever, SearchableItem, Searcher
 from nlp_retrieval.evidence import EvidenceIndex
 
 _SETTINGS = """[checks]
@@ -42,10 +42,10 @@ def main(arguments: list[str]) -> int:
         folder = Path(name)
         (folder / "schemathesis.toml").write_text(_SETTINGS)
         text = "The Danube flows through Vienna."
-        with EvidenceIndex(folder / "project", Searcher([Bm25sRetriever()])) as index:
+        with EvidenceIndex(folder / "project", Searcher([Bm25Retriever()])) as index:
             index.add_document(text, "https://rivers.example/danube")
             index.build_index()
-        Searcher([Bm25sRetriever()]).index([SearchableItem(item_id="danube", content=text)], folder / "index")
+        Searcher([Bm25Retriever()]).index([SearchableItem(item_id="danube", content=text)], folder / "index")
         for kind in ("project", "index"):
             process, port = served(folder / kind, [])
             try:

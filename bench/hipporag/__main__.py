@@ -25,7 +25,7 @@ from bench.sweeps import Figures
 from bench.writing import page, table, words
 from nlp_retrieval import (
     BeirLoader,
-    Bm25sRetriever,
+    Bm25Retriever,
     FaissRetriever,
     LinkGraphRetriever,
     ReciprocalRankFusion,
@@ -71,7 +71,7 @@ class Systems:
     def graphs(self) -> dict[str, LinkGraphRetriever]:
         """Link graphs of three kinds of seeds, each with and without links by shared knowledge."""
         seeds: dict[str, list[BaseRetriever]] = {
-            "": [Bm25sRetriever(), self.dense],
+            "": [Bm25Retriever(), self.dense],
             ", seed dense": [self.dense],
             ", seeds dense and HippoRAG 2": [self.dense, self.published],
         }
@@ -86,14 +86,14 @@ class Systems:
     def unfitted(self) -> dict[str, list[BaseRetriever]]:
         """Retrievers by system; several are fused by reciprocal ranks."""
         return {
-            "BM25": [Bm25sRetriever(k1=0.9, b=0.4)],
+            "BM25": [Bm25Retriever(k1=0.9, b=0.4)],
             _DENSE: [self.dense],
-            "RRF of both": [Bm25sRetriever(), self.dense],
+            "RRF of both": [Bm25Retriever(), self.dense],
             _PUBLISHED: [self.published],
             "no passage nodes": [HippoRagRetriever(self.model, self.knowledge, passage_weight=0.0)],
             "query to node": [HippoRagRetriever(self.model, self.knowledge, linking="nodes")],
             "three stages": [HippoRagRetriever(self.model, self.knowledge, linking="entities")],
-            "RRF of HippoRAG 2 and BM25": [self.published, Bm25sRetriever()],
+            "RRF of HippoRAG 2 and BM25": [self.published, Bm25Retriever()],
             "RRF of HippoRAG 2 and link graph": [self.published, self.graphs[_LINKS]],
             **{name: [graph] for name, graph in self.graphs.items()},
         }
@@ -196,7 +196,7 @@ def _costs(study: Study) -> str:
     """Seconds and bytes of each index, and what the graphs hold."""
     systems = study.systems
     retrievers: Mapping[str, BaseRetriever] = {
-        "bm25s": Bm25sRetriever(),
+        "bm25s": Bm25Retriever(),
         "faiss": systems.dense,
         "hipporag": systems.published,
         _LINKS: systems.graphs[_LINKS],

@@ -12,7 +12,7 @@ from collections import Counter
 
 from bench.common import Data
 from bench.hipporag.nested import System, out_of_fold
-from nlp_retrieval import BeirLoader, Bm25sRetriever, FaissRetriever, LinkGraphRetriever, Searcher
+from nlp_retrieval import BeirLoader, Bm25Retriever, FaissRetriever, LinkGraphRetriever, Searcher
 from nlp_retrieval.core import BaseRetriever
 from nlp_retrieval.hipporag import HippoRagRetriever, SharedKnowledge
 from nlp_retrieval.retrievers import BaseLinkExtractor, SharedEntities, TitleMentions
@@ -20,7 +20,7 @@ from nlp_retrieval.retrievers import BaseLinkExtractor, SharedEntities, TitleMen
 
 def graphs(model: str, knowledge: str) -> dict[str, LinkGraphRetriever]:
     """Return all that were tried."""
-    lexical, dense, published = Bm25sRetriever(), FaissRetriever(model), HippoRagRetriever(model, knowledge)
+    lexical, dense, published = Bm25Retriever(), FaissRetriever(model), HippoRagRetriever(model, knowledge)
     seeds: dict[str, list[BaseRetriever]] = {
         "BM25, dense": [lexical, dense],
         "dense": [dense],

@@ -14,7 +14,7 @@ from pathlib import Path
 from bench.common import Data
 from bench.sweeps import configured, language_model, read_sweep, run, script
 from bench.writing import page
-from nlp_retrieval import BeirLoader, Bm25sRetriever, LanguageModel, read_run_folder
+from nlp_retrieval import BeirLoader, Bm25Retriever, LanguageModel, read_run_folder
 from nlp_retrieval.systems.hover.decomposing import HoverMultiHopPipeline
 from nlp_retrieval.systems.hover.evaluation import recall
 from nlp_retrieval.systems.hover.examples import hover_examples, split_by_family
@@ -36,7 +36,7 @@ def _measured(data: Data, arguments: list[str]) -> str:
     train, validation = split_by_family(claims, seed=_SEED)
     lm = LanguageModel(**language_model(data, model, base_url, max_calls=_MAX_CALLS))
     proposing = {"max_tokens": _PROPOSAL_TOKENS, "temperature": 1.0}
-    program = HoverMultiHopPipeline([Bm25sRetriever()], lm, keep_query=False)
+    program = HoverMultiHopPipeline([Bm25Retriever()], lm, keep_query=False)
     program.index(BeirLoader(str(data.corpus)), index)
     begin = time.perf_counter()
     report = optimize(

@@ -24,7 +24,7 @@ from bench.haystack import COPIES, HaystackLoader, Naming, haystack_index
 from bench.multihop.fitting import CUTOFFS, Fitter, shuffled
 from bench.sweeps import Figures, configured, read_sweep, run
 from bench.writing import page, table, words
-from nlp_retrieval import BeirLoader, Bm25sRetriever, HoverLoader, LinkGraphRetriever, Searcher
+from nlp_retrieval import BeirLoader, Bm25Retriever, HoverLoader, LinkGraphRetriever, Searcher
 from nlp_retrieval.benchmarks.benchmarkable import Entry
 from nlp_retrieval.benchmarks.config import BenchmarkConfig
 from nlp_retrieval.core import BaseQueryLoader
@@ -123,7 +123,7 @@ class Study:
     def _crowded(self, size: str, naming: Naming) -> None:
         """The same queries over ten times as many passages, whose names are their own or shared."""
         path, dense = haystack_index(self.data, SentenceTransformerEncoder(), naming)
-        lexical, seeds = Bm25sRetriever(k1=0.9, b=0.4), [Bm25sRetriever(), dense]
+        lexical, seeds = Bm25Retriever(k1=0.9, b=0.4), [Bm25Retriever(), dense]
         graph = LinkGraphRetriever(seeds)
         large = Fitter(path, HaystackLoader(str(self.data.corpus), naming), self.sets["hotpotqa"])
         fits = {_FULL: self.full, _REFITTED: large.fit(graph)}

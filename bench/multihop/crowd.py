@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from bench.common import Data
 from bench.haystack import COPIES, Naming, haystack_index, wiki_index
 from bench.writing import page, shown, table
-from nlp_retrieval import BeirLoader, Bm25sRetriever, FaissRetriever, HoverLoader, LinkGraphRetriever
+from nlp_retrieval import BeirLoader, Bm25Retriever, FaissRetriever, HoverLoader, LinkGraphRetriever
 from nlp_retrieval.core import BaseQueryLoader
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.models import Gold, Query
@@ -86,7 +86,7 @@ class Crowd:
     def __init__(self, index: Path, dense: FaissRetriever, sets: dict[str, BaseQueryLoader]) -> None:
         begin = time.perf_counter()
         generation = open_generation(index)
-        self.opened = LinkGraphRetriever([Bm25sRetriever(), dense]).open(generation)
+        self.opened = LinkGraphRetriever([Bm25Retriever(), dense]).open(generation)
         self.ids, self.titles = generation.items.ids(), generation.items.titles()
         graph = self.opened._graph
         self.n_links = graph.graph.n_links

@@ -12,11 +12,11 @@ import numpy as np
 from bench.haystack import HaystackLoader
 from nlp_retrieval import SearchableItem
 from nlp_retrieval.core import ItemTable
-from nlp_retrieval.core.components.interfaces import BaseQueryLoader
+from nlp_retrieval.core.components.component import BaseQueryLoader
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.loaders.datasets import BeirLoader
 from nlp_retrieval.retrievers import BaseLinkExtractor, Links, LinkSentence, SharedEntities, TitleMentions
-from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
+from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
 from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
 from nlp_retrieval.retrievers.link_graph.candidates import GraphCandidates
 from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever
@@ -95,4 +95,4 @@ class Fitter:
 def shuffled(weights: Mapping[str, float] | None) -> LinkGraphRetriever:
     """The link graph with links that mean nothing."""
     links = [Shuffled(TitleMentions()), Shuffled(SharedEntities(weight=0.1))]
-    return LinkGraphRetriever([Bm25sRetriever(), FaissRetriever()], links, weights=weights)
+    return LinkGraphRetriever([Bm25Retriever(), FaissRetriever()], links, weights=weights)

@@ -44,8 +44,8 @@ class Vectors:
 
 
 def nlp_retrieval() -> Callable[[Vectors, Path], Many]:
-    """Searcher over Bm25sRetriever and FaissRetriever."""
-    from nlp_retrieval import Bm25sRetriever, FaissRetriever, SearchableItem, Searcher
+    """Searcher over Bm25Retriever and FaissRetriever."""
+    from nlp_retrieval import Bm25Retriever, FaissRetriever, SearchableItem, Searcher
     from nlp_retrieval.encoders import BaseEncoder
 
     def made(vectors: Vectors, folder: Path) -> Many:
@@ -61,7 +61,7 @@ def nlp_retrieval() -> Callable[[Vectors, Path], Many]:
             def model_fingerprint(self) -> str:
                 return "vectors of the measurement"
 
-        searcher = Searcher([Bm25sRetriever(), FaissRetriever(Lookup())])
+        searcher = Searcher([Bm25Retriever(), FaissRetriever(Lookup())])
         searcher.index(
             (SearchableItem(item_id=str(row), content=text) for row, text in enumerate(vectors.texts)), folder / "index"
         )

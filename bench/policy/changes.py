@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from bench.common import Data
 from bench.policy.remembering import RememberingEncoder
-from nlp_retrieval import BeirLoader, Bm25sRetriever, FaissRetriever, Query, Searcher
+from nlp_retrieval import BeirLoader, Bm25Retriever, FaissRetriever, Query, Searcher
 from nlp_retrieval.core import BaseRetriever
 from nlp_retrieval.core.index.generation import Generation, open_generation
 from nlp_retrieval.policy import HopRetriever
@@ -82,7 +82,7 @@ def main(arguments: list[str]) -> int:
 def measured(data: Data, model: str) -> Changes:
     """Measure."""
     folder, index = data.root / "policy" / "cat_changes", data.work / "policy-changes"
-    lexical, dense = Bm25sRetriever(), FaissRetriever(RememberingEncoder(model))
+    lexical, dense = Bm25Retriever(), FaissRetriever(RememberingEncoder(model))
     hop = HopRetriever(dense)
     loader = BeirLoader(folder)
     Searcher([lexical, dense, hop]).index(loader, index)

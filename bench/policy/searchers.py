@@ -9,7 +9,7 @@ from pathlib import Path
 from bench.policy.remembering import RememberingEncoder
 from nlp_retrieval import (
     BeirLoader,
-    Bm25sRetriever,
+    Bm25Retriever,
     FaissRetriever,
     FeedbackRetriever,
     LinkGraphRetriever,
@@ -47,7 +47,7 @@ class ShuffledFeedback(FeedbackRetriever):
 class Parts:
     """What the searchers of a collection are made of."""
 
-    lexical: Bm25sRetriever
+    lexical: Bm25Retriever
     dense: FaissRetriever
     words: WordVectorEncoder
 
@@ -56,7 +56,7 @@ class Parts:
         """With word vectors trained on the collection, which are kept in a folder."""
         if not words.exists():
             train_word_vectors(loader.stream(), words)
-        return cls(Bm25sRetriever(), FaissRetriever(RememberingEncoder(model)), WordVectorEncoder(words))
+        return cls(Bm25Retriever(), FaissRetriever(RememberingEncoder(model)), WordVectorEncoder(words))
 
     def single(self) -> dict[str, Searcher]:
         """The retrievers alone, and what joins their lists."""

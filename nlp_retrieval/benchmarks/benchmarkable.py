@@ -8,8 +8,7 @@ from typing import Protocol
 
 from nlp_retrieval.benchmarks.cost import Searching
 from nlp_retrieval.benchmarks.trec_run import TrecRun
-from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.components.component import BaseLoader, Config
 from nlp_retrieval.core.index.build import IndexReport
 from nlp_retrieval.core.index.manifest import RetrieverRecord
 from nlp_retrieval.core.models import SearchableItem

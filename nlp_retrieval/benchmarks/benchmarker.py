@@ -16,8 +16,7 @@ from nlp_retrieval.benchmarks.grid import build_grid
 from nlp_retrieval.benchmarks.results import BenchmarkRun
 from nlp_retrieval.benchmarks.running import run_searchers
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings
-from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.components.component import BaseLoader, Config
 from nlp_retrieval.core.context import Workers
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.manifest import index_directory
@@ -132,7 +131,7 @@ class Benchmarker:
         """Return searchers for all combinations of some parameters, by name, for use in a benchmark.
 
         The arguments are those of ``grid`` in a configuration file; values may be components too. For instance
-        ``Benchmarker.grid({"retrievers": [Bm25sRetriever()]}, {"retrievers.bm25s.k1": [0.9, 1.2]})``.
+        ``Benchmarker.grid({"retrievers": [Bm25Retriever()]}, {"retrievers.bm25.k1": [0.9, 1.2]})``.
 
         Args:
             searcher: the settings shared by all.

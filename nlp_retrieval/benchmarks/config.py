@@ -13,8 +13,7 @@ from nlp_retrieval.benchmarks.filters import check_where_from
 from nlp_retrieval.benchmarks.grid import Grid, read_grid
 from nlp_retrieval.benchmarks.halving import Halving, read_halving
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings, MlflowSettings, WandbSettings
-from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.core.components.interfaces import BaseLoader, BaseQueryLoader
+from nlp_retrieval.core.components.component import BaseLoader, BaseQueryLoader, Config
 from nlp_retrieval.core.components.registry import build, build_as
 from nlp_retrieval.core.cures import said_in_yaml
 from nlp_retrieval.core.files.yaml_text import check_keys, read_yaml
@@ -196,7 +195,7 @@ def _cutoffs(value: Any, where: str) -> list[int]:
 def _searcher(fields: Any, where: str) -> Entry:
     if not isinstance(fields, Mapping):
         raise ConfigurationError(
-            f"{where}: expected the settings of a searcher, such as {{retrievers: [bm25s]}}, found {fields!r}"
+            f"{where}: expected the settings of a searcher, such as {{retrievers: [bm25]}}, found {fields!r}"
         )
     # everything registered as a searcher has the interface that a benchmark needs
     return cast(Entry, build("searchers", {"name": Searcher.name} | dict(fields), where))

@@ -25,8 +25,8 @@ from nlp_retrieval.core.files.yaml_text import check_keys
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.index.manifest import RetrieverRecord
-from nlp_retrieval.core.measure import OtherProcesses, PeakMemory
 from nlp_retrieval.core.models import RetrievalResult
+from nlp_retrieval.core.processes import OtherProcesses, PeakMemory
 from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
 from nlp_retrieval.lm.counting import CallCounts, record_calls, summed

@@ -36,8 +36,7 @@ from nlp_retrieval.benchmarks.stages.timing import COMPOSED, StageClock
 from nlp_retrieval.core.blocks import digest_of
 from nlp_retrieval.core.candidates import CandidateBatch, Mask
 from nlp_retrieval.core.components.component import Component, Config, canonical_json, refuse_secrets, with_held
-from nlp_retrieval.core.components.naming import registered
-from nlp_retrieval.core.components.registry import build, build_as
+from nlp_retrieval.core.components.registry import build, build_as, registered
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.generation import Generation, open_generation
 from nlp_retrieval.core.search.reranker import BaseReranker

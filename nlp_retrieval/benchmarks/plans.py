@@ -14,9 +14,9 @@ from nlp_retrieval.benchmarks.halving import Halving, planned_rungs
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings
 from nlp_retrieval.benchmarks.trec_run import TrecRun
 from nlp_retrieval.core.components.component import Component, Config, canonical_json, held_components
+from nlp_retrieval.core.index.build import checked_items
 from nlp_retrieval.core.index.generation import fingerprint_of
 from nlp_retrieval.core.index.manifest import Manifest, read_manifest
-from nlp_retrieval.core.index.publishing import checked_items
 from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever

@@ -35,14 +35,13 @@ from nlp_retrieval.benchmarks.stages.shared import SharedStages
 from nlp_retrieval.benchmarks.stages.store import StageStore
 from nlp_retrieval.benchmarks.stages.timing import measure_by_stages
 from nlp_retrieval.benchmarks.trec_run import TrecRun
-from nlp_retrieval.core.components.component import Component, Config, with_held
-from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.components.component import BaseLoader, Component, Config, with_held
 from nlp_retrieval.core.context import use_workers
-from nlp_retrieval.core.files.output import check_folder_for_output
+from nlp_retrieval.core.files.atomic import check_folder_for_output
 from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE
-from nlp_retrieval.core.measure import OtherProcesses
 from nlp_retrieval.core.models import Query, RetrievalResult, SearchableItem
+from nlp_retrieval.core.processes import OtherProcesses
 from nlp_retrieval.core.search.results import no_collection
 from nlp_retrieval.core.search.stages import Stages, using_stages
 from nlp_retrieval.core.secrets import without_secrets

@@ -11,13 +11,13 @@ from typing import Literal, get_args
 from nlp_retrieval.benchmarks.benchmarkable import Entry
 from nlp_retrieval.benchmarks.cost import Prices
 from nlp_retrieval.benchmarks.filters import check_where_from, filters_of
-from nlp_retrieval.core.components.component import Component, Config, require_distinct_names
-from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.components.component import BaseLoader, Component, Config
+from nlp_retrieval.core.components.registry import require_distinct_names
 from nlp_retrieval.core.context import THIS_PROCESS, Workers
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.core.queries import check_k, first_repeated
-from nlp_retrieval.core.surrogates import find_lone_surrogate, lone_surrogate_message
+from nlp_retrieval.core.unicode import find_lone_surrogate, lone_surrogate_message
 from nlp_retrieval.errors import ConfigurationError, GoldError, QueryError, nearest
 from nlp_retrieval.evaluation.answers import AnswerEvaluator, GoldAnswer, gold_answers
 from nlp_retrieval.evaluation.evaluator import measure_names

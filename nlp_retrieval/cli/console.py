@@ -52,7 +52,7 @@ def renamed(command: Callable[..., None], old: str, new: str) -> typer.Typer:
 def parse_options(options: Sequence[str]) -> dict[str, Any]:
     """Turn ``key=value`` words into parameters.
 
-    A value is read as JSON if it is valid JSON, a list or mapping (``[bm25s, faiss]``) as YAML, anything else as text.
+    A value is read as JSON if it is valid JSON, a list or mapping (``[bm25, faiss]``) as YAML, anything else as text.
 
     Raises:
         ConfigurationError: a word has no ``=``, or a list or mapping is not closed.

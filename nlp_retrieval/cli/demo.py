@@ -136,7 +136,7 @@ def write_demo(folder: Path, claims: list[dict[str, Any]], lm: LanguageModel | N
     Raises:
         OutputError: the folder cannot be written.
     """
-    from nlp_retrieval.core.files.output import write_output
+    from nlp_retrieval.core.files.atomic import write_output
     from nlp_retrieval.retrievers.default import default_lexical_retriever
 
     config = folder / "sweep.yaml"

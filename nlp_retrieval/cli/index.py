@@ -24,7 +24,7 @@ def command(
         typer.Option(
             "--retriever",
             "-r",
-            help="name or name:key=value,key=value. Repeatable. Default: Lucene's BM25 if Java is installed, else bm25s.",
+            help="name or name:key=value,key=value. Repeatable. Default: Lucene's BM25 if Java is installed, else bm25.",
         ),
     ] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Overwrite an existing index of other items.")] = False,

@@ -73,7 +73,7 @@ def command(
     chosen.open(index)
     explainer = chosen if explain and isinstance(chosen, Explains) and chosen.explains else None
     if explain and explainer is None:
-        say("note: no retriever of this searcher can explain a result; link_graph, splade and bm25s with feedback can")
+        say("note: no retriever of this searcher can explain a result; link_graph, splade and bm25 with feedback can")
     found = chosen.search(queries, k) if where is None else _filtered(chosen, queries, k, where)
     for text, hits in zip(queries, found, strict=True):
         explained = explainer.explain(text, hits) if explainer else [{} for _ in hits]
@@ -154,8 +154,8 @@ def composed(index: Path, retriever: list[str] | None, fusion: str | None, reran
         trust: whether the index may use more than search settings.
     """
     from nlp_retrieval.core.components.registry import build_as
+    from nlp_retrieval.core.search.base_searcher import retrievers_of
     from nlp_retrieval.core.search.joining import BaseFusion
-    from nlp_retrieval.core.search.known_retrievers import retrievers_of
     from nlp_retrieval.core.search.reranker import BaseReranker
     from nlp_retrieval.core.search.retriever import BaseRetriever
     from nlp_retrieval.core.search.searcher import Searcher

@@ -44,7 +44,7 @@ def command(
     signal, the weights fitted to all queries as a line for the configuration, and a recommendation.
     """
     from nlp_retrieval.benchmarks.config import read_benchmark_config
-    from nlp_retrieval.core.files.output import check_file_for_output, write_output
+    from nlp_retrieval.core.files.atomic import check_file_for_output, write_output
     from nlp_retrieval.errors import ConfigurationError
     from nlp_retrieval.rerankers.multi_signal.tuning import tune_signals
     from nlp_retrieval.retrievers.link_graph.tuning import tune

@@ -14,15 +14,27 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from nlp_retrieval.core.components.trust_rules import ENDPOINT_RULES, given, may_set
+from nlp_retrieval.core.components.trust_rules import given, may_set
 from nlp_retrieval.core.files.cache import ContentCache, cache_folder, digest_of_key
 from nlp_retrieval.core.files.json_text import parse_json
-from nlp_retrieval.core.forks import Lock
+from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.encoders.base import LONGEST_VECTOR, BaseEncoder, Vectors
 from nlp_retrieval.errors import ModelError
 from nlp_retrieval.lm.counting import CallCounter, CallCounts, count
-from nlp_retrieval.lm.endpoint import EndpointCalls, EndpointKey, ModelEndpoint, check_url, side_by_side
+from nlp_retrieval.lm.endpoint import (
+    DEFAULT_ENDPOINT,
+    LIMIT_RULES,
+    LIMITS,
+    REQUIRED,
+    EndpointCalls,
+    EndpointComponent,
+    EndpointKey,
+    ModelAddress,
+    ModelEndpoint,
+    check_url,
+    side_by_side,
+)
 
 # Reading the answer of an embeddings endpoint: untrusted bytes become vectors, or an error with the reason.
 
@@ -89,7 +101,7 @@ def _matrix(rows: list[list[Any]]) -> Vectors:
 # Vectors of an endpoint on disk: one file each, named by a hash of server, model and text.
 #
 # A file holds its key and a checksum, and is used only if both match and no other user could have written it; anything else is
-# a miss. Files are not synced: lost vectors are requested again.
+# a miss.
 
 _MAGIC = b"nlp_retrieval vector 1\n"
 _HEAD = struct.Struct("<32sIQ")
@@ -152,30 +164,20 @@ class KeptVectors:
 # A key is named by its environment variable and never stored: it is in no configuration, ``repr``, file or message.
 
 
-class EndpointEncoder(BaseEncoder):
+class EndpointEncoder(EndpointComponent, BaseEncoder):
     """Base of encoders behind an endpoint; :class:`HttpEncoder` describes the parameters."""
 
-    search_only = frozenset(
-        {"query_prompt", "batch_size", "calls_at_once", "calls_per_minute", "retries", "backoff", "timeout", "max_calls"}
-        | {"api_key_env", "cache_dir"}
-    )
+    search_only = frozenset({"query_prompt", "batch_size", "api_key_env", "cache_dir", *LIMITS})
 
     in_workers = False
 
     model: str
-    api_key_env: str | None
     dimension: int | None
     query_prompt: str
     passage_prompt: str
     normalize: bool
     max_characters: int | None
     batch_size: int
-    calls_at_once: int
-    calls_per_minute: int | None
-    retries: int
-    backoff: float
-    timeout: float
-    max_calls: int | None
     cache_dir: str | Path | None
 
     @property
@@ -189,7 +191,7 @@ class EndpointEncoder(BaseEncoder):
         return self.api_key_env
 
     def check_ready(self) -> None:
-        """Require httpx, and the key."""
+        """Require httpx2, and the key."""
         self._calls.check_ready()
 
     @property
@@ -226,7 +228,7 @@ class EndpointEncoder(BaseEncoder):
         self._learnt: tuple[int, str] | None = None if self.dimension is None else (self.dimension, "dimension= says")
         key = EndpointKey(type(self).__name__, self.model, self.key_variable)
         self._calls = EndpointCalls(
-            ModelEndpoint(self.server, "embeddings", "an OpenAI-compatible API", key), self, self._counter
+            ModelAddress(self.server, "embeddings", "an OpenAI-compatible API", key), self.endpoint, self._counter
         )
         folder = None if self.cache_dir is None else Path(self.cache_dir).expanduser()
         self._vectors = KeptVectors(folder, {"url": self.server} | self.settings)
@@ -295,6 +297,10 @@ def _shares(tokens: int, texts: list[str]) -> list[int]:
     return [after - before for before, after in itertools.pairwise(bounds)]
 
 
+_RULES = LIMIT_RULES | may_set(
+    *("dimension", "query_prompt", "passage_prompt", "normalize", "max_characters", "batch_size"),
+    cache_dir=given("keep vectors in"),
+)
 OPENAI = "https://api.openai.com/v1"
 
 
@@ -315,13 +321,7 @@ class HttpEncoder(EndpointEncoder):
         normalize: scale vectors to length 1, so that scores are cosines.
         max_characters: most characters of a text that are sent; the rest is left out. By default all of it.
         batch_size: the most texts in a request.
-        calls_at_once: the most requests under way at the same time.
-        calls_per_minute: the most requests that begin within a minute, evenly spaced; None for no limit.
-        retries: the most retries after a failure that may be temporary: refused, timed out, too many requests, server error.
-        backoff: seconds before the first retry, doubled with each further one (at most 60 s, with jitter); if the server
-            says how long to wait, no request begins before (at most 60 s).
-        timeout: seconds for an attempt, from the connection to the last byte of the answer.
-        max_calls: the most requests in total, including retries; the next one is an error. None for no limit.
+        endpoint: the limits of requests; its fields are parameters too.
         cache_dir: where vectors are stored; by default ``nlp-retrieval/vectors`` in the user's cache folder.
 
     Raises:
@@ -329,12 +329,12 @@ class HttpEncoder(EndpointEncoder):
     """
 
     name = "http"
-    manifest_may_set = ENDPOINT_RULES | may_set("model", base_url=given("send texts to the server"))
+    manifest_may_set = _RULES | may_set("model", base_url=given("send texts to the server"))
 
     def __init__(
         self,
-        base_url: str,
-        model: Annotated[str, Field(min_length=1)],
+        base_url: str = REQUIRED,
+        model: Annotated[str, Field(min_length=1)] = REQUIRED,
         api_key_env: str | None = None,
         dimension: Annotated[int, Field(ge=1)] | None = None,
         query_prompt: str = "",
@@ -342,13 +342,9 @@ class HttpEncoder(EndpointEncoder):
         normalize: bool = True,
         max_characters: Annotated[int, Field(ge=1)] | None = None,
         batch_size: Annotated[int, Field(ge=1, le=2048)] = 64,
-        calls_at_once: Annotated[int, Field(ge=1)] = 4,
-        calls_per_minute: Annotated[int, Field(ge=1)] | None = None,
-        retries: Annotated[int, Field(ge=0)] = 4,
-        backoff: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0,
-        timeout: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 60.0,
-        max_calls: Annotated[int, Field(ge=0)] | None = None,
+        endpoint: ModelEndpoint = DEFAULT_ENDPOINT,
         cache_dir: str | Path | None = None,
+        **_: Any,
     ) -> None:
         self.base_url = base_url
         self.model = model
@@ -359,12 +355,7 @@ class HttpEncoder(EndpointEncoder):
         self.normalize = normalize
         self.max_characters = max_characters
         self.batch_size = batch_size
-        self.calls_at_once = calls_at_once
-        self.calls_per_minute = calls_per_minute
-        self.retries = retries
-        self.backoff = backoff
-        self.timeout = timeout
-        self.max_calls = max_calls
+        self.endpoint = endpoint
         self.cache_dir = cache_dir
         check_url(type(self).__name__, base_url)
         self._prepare()
@@ -389,12 +380,7 @@ class OpenAIEncoder(EndpointEncoder):
         max_characters: most characters of a text that are sent; the rest is left out. OpenAI refuses texts of more than 8,192
             tokens.
         batch_size: the most texts in a request.
-        calls_at_once: the most requests under way at the same time.
-        calls_per_minute: the most requests that begin within a minute, evenly spaced; None for no limit.
-        retries: the most retries after a failure that may be temporary.
-        backoff: seconds before the first retry, doubled with each further one (at most 60 s, with jitter).
-        timeout: seconds for an attempt, from the connection to the last byte of the answer.
-        max_calls: the most requests in total, including retries; the next one is an error. None for no limit.
+        endpoint: the limits of requests; its fields are parameters too.
         cache_dir: where vectors are stored; by default ``nlp-retrieval/vectors`` in the user's cache folder.
 
     Raises:
@@ -402,7 +388,7 @@ class OpenAIEncoder(EndpointEncoder):
     """
 
     name = "openai"
-    manifest_may_set = ENDPOINT_RULES | may_set(model=given("send texts to the embedding model"))
+    manifest_may_set = _RULES | may_set(model=given("send texts to the embedding model"))
 
     def __init__(
         self,
@@ -414,13 +400,9 @@ class OpenAIEncoder(EndpointEncoder):
         normalize: bool = True,
         max_characters: Annotated[int, Field(ge=1)] | None = None,
         batch_size: Annotated[int, Field(ge=1, le=2048)] = 128,
-        calls_at_once: Annotated[int, Field(ge=1)] = 4,
-        calls_per_minute: Annotated[int, Field(ge=1)] | None = None,
-        retries: Annotated[int, Field(ge=0)] = 4,
-        backoff: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0,
-        timeout: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 60.0,
-        max_calls: Annotated[int, Field(ge=0)] | None = None,
+        endpoint: ModelEndpoint = DEFAULT_ENDPOINT,
         cache_dir: str | Path | None = None,
+        **_: Any,
     ) -> None:
         self.model = model
         self.dimension = dimension
@@ -430,12 +412,7 @@ class OpenAIEncoder(EndpointEncoder):
         self.normalize = normalize
         self.max_characters = max_characters
         self.batch_size = batch_size
-        self.calls_at_once = calls_at_once
-        self.calls_per_minute = calls_per_minute
-        self.retries = retries
-        self.backoff = backoff
-        self.timeout = timeout
-        self.max_calls = max_calls
+        self.endpoint = endpoint
         self.cache_dir = cache_dir
         self._prepare()
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from weakref import WeakKeyDictionary
 
-from nlp_retrieval.core.forks import Lock, forked, use_one_thread_after_fork
+from nlp_retrieval.core.processes import Lock, forked, use_one_thread_after_fork
 from nlp_retrieval.errors import ModelError, RetrievalError, first_line
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from nlp_retrieval.core.blocks import EncodedBatch, encoded_here
 from nlp_retrieval.core.candidates import offsets_of
 from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.core.files.column_streams import Stream
+from nlp_retrieval.core.files.columns import Stream
 from nlp_retrieval.core.index.checkpoint import resumed_batches
 from nlp_retrieval.encoders.base import BaseEncoder, require_shape
 from nlp_retrieval.encoders.sparse_base import BaseSparseEncoder, TermWeights, checked_terms

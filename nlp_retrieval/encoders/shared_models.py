@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 from nlp_retrieval.core.components.component import Component, Config, canonical_json
 from nlp_retrieval.core.files.model_files import ModelFiles
-from nlp_retrieval.core.forks import Lock, use_one_thread_after_fork
+from nlp_retrieval.core.processes import Lock, use_one_thread_after_fork
 from nlp_retrieval.encoders.model_folder import ModelFolder, find_model, require_dense_extra
 from nlp_retrieval.encoders.model_turns import turn_of
 

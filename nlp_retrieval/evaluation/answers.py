@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from nlp_retrieval.core.answer import Answer, Fact
-from nlp_retrieval.core.models import Query, RetrievalResult
+from nlp_retrieval.core.models import Answer, Fact, Query, RetrievalResult
 from nlp_retrieval.errors import GoldError, QueryError
 from nlp_retrieval.evaluation.evaluator import Evaluation
 

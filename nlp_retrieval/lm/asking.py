@@ -10,19 +10,18 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import copy_context
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
-from nlp_retrieval.core.forks import Lock
+from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.progress_bars import progress
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
 from nlp_retrieval.lm.counting import count_degraded
 from nlp_retrieval.lm.dspy_package import dspy
+from nlp_retrieval.lm.endpoint import side_by_side
 from nlp_retrieval.lm.engine import CallLimitError, Engine, NotAskedError, OnlyThoughtsError, answers_kept_if_good
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.lm.programs import fingerprint_of_program
@@ -184,22 +183,12 @@ def ask_all(
     line = line or AskingLine(lm.give_up_after if lm is not None else _GIVE_UP_AFTER)
     with progress(what, len(distinct)) as advance, using(lm):
 
-        def ask_one(question: Mapping[str, Any]) -> Outcome[T]:
+        def ask_one(question: Mapping[str, Any], _: Callable[[], bool]) -> Outcome[T]:
             outcome = line.ask(partial(ask, program, question, field, partial(read, question)))
             advance(1)
             return outcome
 
-        if len(distinct) == 1:
-            outcomes = [ask_one(distinct[0])]
-        else:
-            workers = lm.calls_at_once if lm is not None else _CALLS_AT_ONCE
-            with ThreadPoolExecutor(workers, thread_name_prefix="nlp_retrieval-lm") as pool:
-                futures = [pool.submit(copy_context().run, ask_one, question) for question in distinct]
-                try:
-                    outcomes = [future.result() for future in futures]
-                except BaseException:
-                    pool.shutdown(wait=False, cancel_futures=True)
-                    raise
+        outcomes = side_by_side(ask_one, distinct, lm.calls_at_once if lm is not None else _CALLS_AT_ONCE)
     by_question = {repr(sorted(question.items())): o for question, o in zip(distinct, outcomes, strict=True)}
     outcomes = [by_question[repr(sorted(question.items()))] for question in questions]
     _warn(lm, outcomes, what, otherwise)

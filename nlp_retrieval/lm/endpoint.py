@@ -1,10 +1,14 @@
-"""Endpoints of models other than language models: requests that are limited, retried and counted, keys and URLs."""
+"""Endpoints of models: one description of address, key and limits, and one way to ask: limited, retried and counted."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import json
 import os
 import random
+import re
+import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -13,18 +17,141 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from threading import Thread
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol, Self, TypeVar, get_type_hints
 from urllib.parse import urlsplit
 
-from nlp_retrieval.core.forks import Lock
+from pydantic import BaseModel, ConfigDict, Field
+
+from nlp_retrieval.core.components.component import Component
+from nlp_retrieval.core.components.trust_rules import given, may_set
+from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.secrets import HIDDEN, read_variable, without_secrets
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, install
 from nlp_retrieval.lm.counting import CallCounter, CallCounts, count
 from nlp_retrieval.text.printing import printable
 
 if TYPE_CHECKING:
-    import httpx
+    import httpx2
+
+# The settings of an endpoint, and their place among the parameters of a component.
+
+
+class ModelEndpoint(BaseModel):
+    """The server of a model: its address, its key, and the limits of requests to it.
+
+    Components that ask a server take it as ``endpoint=``, or each field as a parameter of its own, as in YAML.
+    Fields that are not set keep the component's defaults. Both are recorded as single parameters.
+
+    Args:
+        base_url: URL of the server (``http://localhost:8000/v1``).
+        api_key_env: the environment variable that holds the key.
+        calls_at_once: the most requests under way at the same time.
+        calls_per_minute: the most requests that begin within a minute, evenly spaced; None for no limit.
+        retries: the most retries after a failure that may be temporary: refused, timed out, too many requests, server error.
+        backoff: seconds before the first retry, doubled with each further one (at most 60 s, with jitter); if the server
+            says how long to wait, no request begins before (at most 60 s).
+        timeout: seconds for an attempt, from the connection to the last byte of the answer, however often bytes arrive.
+        max_calls: the most requests in total, including retries; after them encoders and rerankers raise an error, and
+            questions to a language model get no answer. None for no limit.
+
+    Raises:
+        ValueError: a value is of the wrong type or out of range.
+    """
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+    base_url: str | None = None
+    api_key_env: str | None = None
+    calls_at_once: Annotated[int, Field(ge=1)] = 4
+    calls_per_minute: Annotated[int, Field(ge=1)] | None = None
+    retries: Annotated[int, Field(ge=0)] = 4
+    backoff: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
+    timeout: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 60.0
+    max_calls: Annotated[int, Field(ge=0)] | None = None
+
+
+DEFAULT_ENDPOINT = ModelEndpoint()
+
+LIMITS = ("calls_at_once", "calls_per_minute", "retries", "backoff", "timeout", "max_calls")
+"""The fields of a :class:`ModelEndpoint` that all components with an endpoint have, but for those in their ``without``."""
+
+LIMIT_RULES = may_set(*LIMITS, api_key_env=given("send the key in the environment variable"))
+
+REQUIRED: Any = object()
+"""The default of a parameter that must be given, by itself or in ``endpoint``."""
+
+
+class EndpointComponent(Component):
+    """Base of components that ask a server: ``endpoint`` in ``__init__`` stands for the fields of a ModelEndpoint.
+
+    Callers pass a :class:`ModelEndpoint` or its fields; signature, help and configuration have the fields alone.
+    """
+
+    without: ClassVar[frozenset[str]] = frozenset()
+    """Fields that the component does not have."""
+
+    endpoint: ModelEndpoint
+    api_key_env: str | None
+    calls_at_once: int
+    calls_per_minute: int | None
+    retries: int
+    backoff: float
+    timeout: float
+    max_calls: int | None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "__init__" in vars(cls) and "endpoint" in inspect.signature(cls.__init__).parameters:
+            limits = [name for name in LIMITS if name not in cls.without]
+            cls.__init__ = _with_fields(cls.__init__, limits)  # type: ignore[method-assign]
+            pages = inspect.getdoc(ModelEndpoint) or ""
+            described = [re.search(rf"^    {name}:.*(\n {{8}}.*)*", pages, re.MULTILINE) for name in limits]
+            lines = "\n".join(match[0] for match in described if match)
+            cls.__doc__ = re.sub(r"(?m)^    endpoint:.*$", lambda _: lines, inspect.cleandoc(cls.__doc__ or ""))
+
+    def __new__(cls, *args: Any, endpoint: ModelEndpoint | None = None, **kwargs: Any) -> Self:
+        """Check the arguments; the fields of ``endpoint`` are arguments like the others."""
+        return super().__new__(cls, *args, **_joined(cls, endpoint, kwargs))
+
+
+def _joined(owner: type, endpoint: ModelEndpoint | None, arguments: dict[str, Any]) -> dict[str, Any]:
+    fields = {} if endpoint is None else endpoint.model_dump(exclude_unset=True)
+    twice = sorted(fields.keys() & arguments.keys())
+    if twice:
+        raise ConfigurationError(f"{owner.__name__}: {twice[0]} is given twice, by itself and in endpoint; give it once")
+    return fields | arguments
+
+
+def _with_fields(init: Callable[..., None], limits: Sequence[str]) -> Callable[..., None]:
+    """Return a constructor with parameters for the limits in the place of its parameter ``endpoint``."""
+    declared = inspect.signature(init)
+    hints = get_type_hints(ModelEndpoint, include_extras=True)
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in declared.parameters.items():
+        if name == "endpoint":
+            kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+            parameters += [
+                inspect.Parameter(limit, kind, default=getattr(parameter.default, limit), annotation=hints[limit])
+                for limit in limits
+            ]
+        elif parameter.kind is not parameter.VAR_KEYWORD:
+            parameters.append(parameter.replace(default=parameter.empty) if parameter.default is REQUIRED else parameter)
+    signature = inspect.Signature(parameters, return_annotation=None)
+
+    @functools.wraps(init)
+    def constructor(self: EndpointComponent, *args: Any, endpoint: ModelEndpoint | None = None, **kwargs: Any) -> None:
+        bound = signature.bind(self, *args, **_joined(type(self), endpoint, kwargs))
+        bound.apply_defaults()
+        values = dict(list(bound.arguments.items())[1:])
+        chosen = {limit: values.pop(limit) for limit in limits}
+        self.__dict__.update(chosen)
+        address = {name: values[name] for name in ("base_url", "api_key_env") if name in values}
+        init(self, **values, endpoint=ModelEndpoint(**address, **chosen))
+
+    constructor.__signature__ = signature  # type: ignore[attr-defined]
+    constructor.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters[1:]}
+    return constructor
+
 
 # Parallel requests; the first failure ends them.
 
@@ -61,6 +188,29 @@ def side_by_side(ask: Callable[[PartT, Callable[[], bool]], MadeT], parts: Seque
             raise failed[0] from None
 
 
+def within(seconds: float, work: Callable[[], MadeT]) -> MadeT:
+    """Return the result of ``work``; one that takes longer is left to its own thread, which ends when its server stops sending.
+
+    The time-out of a socket only limits the wait for the next byte: a server that sends one now and then, like gateways while a
+    model is thinking, would be waited for indefinitely.
+
+    Raises:
+        TimeoutError: it takes longer.
+    """
+    result: Future[MadeT] = Future()
+
+    def run() -> None:
+        try:
+            result.set_result(work())
+        except BaseException as error:
+            result.set_exception(error)
+
+    threading.Thread(target=run, name="nlp_retrieval-call", daemon=True).start()
+    if not wait([result], seconds).done:
+        raise TimeoutError(f"no whole answer within {seconds:g} s")
+    return result.result()
+
+
 # Keys and URLs of endpoints: a key is named by its environment variable, and neither stored nor shown.
 
 
@@ -71,12 +221,15 @@ class EndpointKey:
         owner: names the component in messages.
         model: names its model in messages.
         variable: name of the variable; None if no key is sent.
+        alternative: to setting the variable, for messages.
 
     Raises:
         ConfigurationError: the variable is not set, or its name looks like a key itself.
     """
 
-    def __init__(self, owner: str, model: str, variable: str | None) -> None:
+    def __init__(
+        self, owner: str, model: str, variable: str | None, alternative: str = "or name another with api_key_env"
+    ) -> None:
         if variable is not None and (
             not variable.isascii() or not variable.isidentifier() or HIDDEN in without_secrets(variable)
         ):
@@ -84,7 +237,7 @@ class EndpointKey:
                 f"{owner}: api_key_env must name an environment variable, such as OPENAI_API_KEY; what was given is not such a "
                 "name (it is not shown, because it may be a key)"
             )
-        self._owner, self._model, self._variable = owner, model, variable
+        self._owner, self._model, self._variable, self._alternative = owner, model, variable, alternative
         self.read()
 
     @property
@@ -104,10 +257,10 @@ class EndpointKey:
         if not key:
             raise ConfigurationError(
                 f"{self._owner}: {self._model} needs a key, and the environment variable {self._variable} is not set; set it, "
-                "or name another with api_key_env"
+                f"{self._alternative}"
             )
         if not (key.isascii() and key.isprintable()):
-            raise ConfigurationError(f"{self._owner}: what {self._variable} holds is no key (it is not shown); set it again")
+            raise ConfigurationError(f"{self._owner}: what {self._variable} holds is not a key (it is not shown); set it again")
         return key
 
     def hidden(self, message: str) -> str:
@@ -116,21 +269,18 @@ class EndpointKey:
         return str(without_secrets(message.replace(key, HIDDEN) if key else message))
 
 
-def check_url(owner: str, url: str) -> None:
-    """Check that ``base_url`` is the URL of a server, without a secret.
-
-    Args:
-        owner: names the component in messages.
-        url: the URL.
-
-    Raises:
-        ConfigurationError: it is not.
-    """
+def refuse_secret_url(owner: str, url: str) -> None:
+    """Raise a :class:`ConfigurationError` if ``base_url`` holds a password or a key."""
     if without_secrets(url) != url:
         raise ConfigurationError(
             f"{owner}: base_url={without_secrets(url)!r} holds a password or a key; put it into an environment "
             "variable and name the variable with api_key_env"
         )
+
+
+def check_url(owner: str, url: str) -> None:
+    """Raise a :class:`ConfigurationError` unless ``base_url`` is the URL of a server, without a secret."""
+    refuse_secret_url(owner, url)
     try:
         parts = urlsplit(url)
         fits = parts.scheme in ("http", "https") and parts.hostname and (parts.port is None or parts.port > 0)
@@ -154,19 +304,8 @@ _READ_OF_AN_ERROR = 2**14
 _TOLD_OF_AN_ERROR = 200
 _sleep = time.sleep
 
-_inherited: list[httpx.Client] = []
+_inherited: list[httpx2.Client] = []
 """Clients of the parent process before a fork: closing them here could disturb its connections."""
-
-
-class RequestLimits(Protocol):
-    """Settings of requests; :class:`~nlp_retrieval.HttpEncoder` describes each."""
-
-    calls_at_once: int
-    calls_per_minute: int | None
-    retries: int
-    backoff: float
-    timeout: float
-    max_calls: int | None
 
 
 class CountedAnswer(Protocol):
@@ -180,7 +319,7 @@ AnswerT = TypeVar("AnswerT", bound=CountedAnswer)
 
 
 @dataclass(frozen=True)
-class ModelEndpoint:
+class ModelAddress:
     """Address of a model.
 
     Args:
@@ -196,8 +335,8 @@ class ModelEndpoint:
     key: EndpointKey
 
 
-class _FailedError(Exception):
-    """A request without an answer.
+class FailedCallError(Exception):
+    """An attempt without an answer.
 
     Args:
         reason: why.
@@ -205,27 +344,104 @@ class _FailedError(Exception):
         wait: seconds that the server asks to wait; None if it does not.
     """
 
+    attempts = 1
+    """Attempts that were made, this one included."""
+
     def __init__(self, reason: str, *, temporary: bool = False, wait: float | None = None) -> None:
         super().__init__(reason)
         self.temporary = temporary
         self.wait = wait
 
 
-class EndpointCalls:
-    """Asks one endpoint, from any thread.
+class CallLimitReachedError(Exception):
+    """All requests that ``max_calls`` allows have been made."""
+
+
+class LimitedCalls:
+    """The limits of one endpoint over requests from any thread, and their count.
 
     Args:
-        endpoint: to ask.
-        limits: of the requests.
+        endpoint: its limits.
         counter: the model's own count.
     """
 
-    def __init__(self, endpoint: ModelEndpoint, limits: RequestLimits, counter: CallCounter) -> None:
-        self._endpoint, self._limits, self._counter = endpoint, limits, counter
+    def __init__(self, endpoint: ModelEndpoint, counter: CallCounter) -> None:
+        self.endpoint, self.counter = endpoint, counter
         self._lock = Lock()
         self._next = 0.0
         """Start of the next request, on the monotonic clock."""
-        self._client: httpx.Client | None = None
+        self._slots = threading.BoundedSemaphore(endpoint.calls_at_once)
+        self._process = os.getpid()
+
+    def run(self, attempt: Callable[[], MadeT], wanted: Callable[[], bool] = lambda: True) -> MadeT:
+        """Return what ``attempt`` returns; one that fails is repeated if the failure may be temporary.
+
+        Args:
+            attempt: makes one request; raises a :class:`FailedCallError` without an answer.
+            wanted: returns whether an answer is still wanted; called before each attempt.
+
+        Raises:
+            FailedCallError: the failure of the last attempt.
+            CallLimitReachedError: no further request is allowed.
+        """
+        number = 0
+        while wanted():
+            number += 1
+            with self._free_slot():
+                self._take_turn()
+                try:
+                    return attempt()
+                except FailedCallError as error:
+                    failure = error
+            count(self.counter, CallCounts(failures=1))
+            if number > self.endpoint.retries or not failure.temporary:
+                failure.attempts = number
+                raise failure
+            self._put_off(failure.wait, number - 1)
+        raise FailedCallError("it is no longer wanted")
+
+    def _free_slot(self) -> threading.BoundedSemaphore:
+        with self._lock:
+            if self._process != os.getpid():  # slots of the parent's threads are never freed in a forked child
+                self._slots, self._process = threading.BoundedSemaphore(self.endpoint.calls_at_once), os.getpid()
+            return self._slots
+
+    def _take_turn(self) -> None:
+        """Wait until a request may begin, and count it."""
+        limits = self.endpoint
+        with self._lock:
+            if limits.max_calls is not None and self.counter.counts.calls >= limits.max_calls:
+                raise CallLimitReachedError(f"the limit of max_calls={limits.max_calls} requests is reached")
+            count(self.counter, CallCounts(calls=1))
+            now = time.monotonic()
+            begin = max(now, self._next)
+            self._next = begin + (60.0 / limits.calls_per_minute if limits.calls_per_minute else 0.0)
+        if begin > now:
+            _sleep(begin - now)
+
+    def _put_off(self, asked: float | None, attempt: int) -> None:
+        """Let no request begin before the server allows; without a time from it, only this one waits."""
+        if asked is not None:
+            with self._lock:
+                self._next = max(self._next, time.monotonic() + min(asked, _LONGEST_WAIT))
+            return
+        longest = min(self.endpoint.backoff * 2.0**attempt, _LONGEST_WAIT)
+        _sleep(longest * random.uniform(0.5, 1.0))  # noqa: S311 -- jitter, so that parallel requests do not come back together
+
+
+class EndpointCalls:
+    """Asks one endpoint over HTTP, from any thread.
+
+    Args:
+        address: where and what to ask.
+        endpoint: limits of the requests.
+        counter: the model's own count.
+    """
+
+    def __init__(self, address: ModelAddress, endpoint: ModelEndpoint, counter: CallCounter) -> None:
+        self._address, self._calls = address, LimitedCalls(endpoint, counter)
+        self._lock = Lock()
+        self._client: httpx2.Client | None = None
         self._process = 0
 
     def ask(
@@ -240,156 +456,116 @@ class EndpointCalls:
             go_on: returns whether an answer is still wanted; called before each attempt.
 
         Raises:
-            DependencyError: httpx is not installed.
+            DependencyError: httpx2 is not installed.
             ModelError: there is no usable answer.
         """
         body = json.dumps(request).encode()
-        for attempt in range(self._limits.retries + 1):
-            if not go_on():
-                raise ModelError("it is no longer wanted")
-            self._take_turn()
-            try:
-                answer = self._attempt(body, read, most)
-            except _FailedError as error:
-                count(self._counter, CallCounts(failures=1))
-                if attempt == self._limits.retries or not error.temporary:
-                    tried = f" ({attempt + 1} attempts)" if attempt else ""
-                    raise ModelError(self._endpoint.key.hidden(f"{self._endpoint.url}: {error}{tried}")) from None
-                self._put_off(error.wait, attempt)
-            else:
-                count(self._counter, CallCounts(tokens_in=answer.tokens))
-                return answer
-        raise AssertionError("the last attempt returns or raises")
-
-    def _take_turn(self) -> None:
-        """Wait until a request may begin, and count it."""
-        limits = self._limits
-        with self._lock:
-            if limits.max_calls is not None and self._counter.counts.calls >= limits.max_calls:
-                raise ModelError(
-                    f"{self._endpoint.url}: the limit of max_calls={limits.max_calls} requests is reached; raise it"
-                )
-            count(self._counter, CallCounts(calls=1))
-            now = time.monotonic()
-            begin = max(now, self._next)
-            self._next = begin + (60.0 / limits.calls_per_minute if limits.calls_per_minute else 0.0)
-        if begin > now:
-            _sleep(begin - now)
-
-    def _put_off(self, asked: float | None, attempt: int) -> None:
-        """Let no request begin before the server allows; without a time from it, only this one waits."""
-        if asked is not None:
-            with self._lock:
-                self._next = max(self._next, time.monotonic() + min(asked, _LONGEST_WAIT))
-            return
-        longest = min(self._limits.backoff * 2.0**attempt, _LONGEST_WAIT)
-        _sleep(longest * random.uniform(0.5, 1.0))  # noqa: S311 -- jitter, so that parallel requests do not come back together
+        try:
+            answer = self._calls.run(lambda: self._attempt(body, read, most), go_on)
+        except CallLimitReachedError as error:
+            raise ModelError(f"{self._address.url}: {error}; raise it") from None
+        except FailedCallError as error:
+            tried = f" ({error.attempts} attempts)" if error.attempts > 1 else ""
+            raise ModelError(self._address.key.hidden(f"{self._address.url}: {error}{tried}")) from None
+        count(self._calls.counter, CallCounts(tokens_in=answer.tokens))
+        return answer
 
     def _attempt(self, body: bytes, read: Callable[[bytes], AnswerT], most: int) -> AnswerT:
-        """Ask once, within ``timeout`` for the whole; a server that sends a byte now and then is left to its own thread."""
-        received: Future[bytes] = Future()
-        sending = (self._opened(), body, most, received)
-        Thread(target=self._send, args=sending, name=f"nlp_retrieval-{self._endpoint.what}", daemon=True).start()
-        if not wait([received], self._limits.timeout).done:
-            raise _FailedError(f"no whole answer within {self._limits.timeout:g} s", temporary=True)
-        content = received.result()
+        """Ask once, within ``timeout`` for the whole."""
+        client, seconds = self._opened(), self._calls.endpoint.timeout
+        try:
+            content = within(seconds, lambda: self._received(client, body, most))
+        except TimeoutError as error:
+            raise FailedCallError(str(error), temporary=True) from None
         try:
             return read(content)
         except ValueError as error:
-            raise _FailedError(
-                f"what it answered is no answer of {self._endpoint.what}: {error}; is it the URL of {self._endpoint.kind}?"
+            raise FailedCallError(
+                f"what it answered is no answer of {self._address.what}: {error}; is it the URL of {self._address.kind}?"
             ) from None
 
-    def _send(self, client: httpx.Client, body: bytes, most: int, received: Future[bytes]) -> None:
-        try:
-            received.set_result(self._received(client, body, most))
-        except BaseException as error:
-            received.set_exception(error)
-
-    def _received(self, client: httpx.Client, body: bytes, most: int) -> bytes:
-        import httpx
+    def _received(self, client: httpx2.Client, body: bytes, most: int) -> bytes:
+        import httpx2
 
         headers = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
-        key = self._endpoint.key.read()
+        key = self._address.key.read()
         if key is not None:
             headers["Authorization"] = f"Bearer {key}"
         try:
-            with client.stream(
-                "POST", f"{self._endpoint.url}/{self._endpoint.what}", content=body, headers=headers
-            ) as response:
+            with client.stream("POST", f"{self._address.url}/{self._address.what}", content=body, headers=headers) as response:
                 if response.status_code != 200:
                     raise self._refused(response)
                 if response.headers.get("Content-Encoding", "identity").lower() != "identity":
-                    raise _FailedError("it compressed its answer, which was not asked for")
+                    raise FailedCallError("it compressed its answer, which was not asked for")
                 return _read(response, most)
-        except httpx.TransportError as error:
-            raise _FailedError(f"{type(error).__name__}: {error}", temporary=True) from None
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise _FailedError(f"{type(error).__name__}: {error}") from None
+        except httpx2.TransportError as error:
+            raise FailedCallError(f"{type(error).__name__}: {error}", temporary=True) from None
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            raise FailedCallError(f"{type(error).__name__}: {error}") from None
 
-    def _refused(self, response: httpx.Response) -> _FailedError:
+    def _refused(self, response: httpx2.Response) -> FailedCallError:
         status = response.status_code
         if 300 <= status < 400:
             target = printable(response.headers.get("Location", ""))[:_TOLD_OF_AN_ERROR]
-            return _FailedError(
+            return FailedCallError(
                 f"HTTP {status}: it redirects to {target!r}, which is not followed; give the URL to ask as base_url"
             )
-        said = _first_bytes(response)
-        reason = f"HTTP {status}: {printable(' '.join(said.split()))[:_TOLD_OF_AN_ERROR]}"
+        message = _first_bytes(response)
+        reason = f"HTTP {status}: {printable(' '.join(message.split()))[:_TOLD_OF_AN_ERROR]}"
         if status in (401, 403):
-            return _FailedError(f"{reason}; {self._endpoint.key.cure}")
-        temporary = status in _TEMPORARY and "insufficient_quota" not in said
-        return _FailedError(reason, temporary=temporary, wait=_asked_to_wait(response.headers.get("Retry-After")))
+            return FailedCallError(f"{reason}; {self._address.key.cure}")
+        temporary = status in _TEMPORARY and "insufficient_quota" not in message
+        return FailedCallError(reason, temporary=temporary, wait=_asked_to_wait(response.headers.get("Retry-After")))
 
     def check_ready(self) -> None:
-        """Require httpx.
+        """Require httpx2.
 
         Raises:
             DependencyError: it is not installed.
         """
         try:
-            import httpx  # noqa: F401
+            import httpx2  # noqa: F401
         except ImportError as error:
-            raise DependencyError(f"models behind an endpoint need httpx: {install('endpoint')}") from error
+            raise DependencyError(f"models behind an endpoint need httpx2: {install('endpoint')}") from error
 
-    def _opened(self) -> httpx.Client:
+    def _opened(self) -> httpx2.Client:
         self.check_ready()
-        import httpx
+        import httpx2
 
         with self._lock:
             if self._client is None or self._process != os.getpid():  # a forked child must not use its parent's connections
-                self._client = httpx.Client(follow_redirects=False, timeout=httpx.Timeout(self._limits.timeout))
+                self._client = httpx2.Client(follow_redirects=False, timeout=httpx2.Timeout(self._calls.endpoint.timeout))
                 self._process = os.getpid()
                 weakref.finalize(self, _close, self._client, self._process)
             return self._client
 
 
-def _close(client: httpx.Client, process: int) -> None:
+def _close(client: httpx2.Client, process: int) -> None:
     if process == os.getpid():
         client.close()
     else:
         _inherited.append(client)
 
 
-def _read(response: httpx.Response, most: int) -> bytes:
+def _read(response: httpx2.Response, most: int) -> bytes:
     """The body of an answer, which is not compressed."""
     parts, left = [], most
     for part in response.iter_raw():
         left -= len(part)
         if left < 0:
-            raise _FailedError(f"its answer is longer than {most:,} bytes; the rest was not read")
+            raise FailedCallError(f"its answer is longer than {most:,} bytes; the rest was not read")
         parts.append(part)
     return b"".join(parts)
 
 
-def _first_bytes(response: httpx.Response) -> str:
+def _first_bytes(response: httpx2.Response) -> str:
     """Return the beginning of the body of an error."""
-    said = b""
+    content = b""
     for part in response.iter_raw():
-        said += part[:_READ_OF_AN_ERROR]
-        if len(said) >= _READ_OF_AN_ERROR:
+        content += part[:_READ_OF_AN_ERROR]
+        if len(content) >= _READ_OF_AN_ERROR:
             break
-    return said[:_READ_OF_AN_ERROR].decode("utf-8", "replace")
+    return content[:_READ_OF_AN_ERROR].decode("utf-8", "replace")
 
 
 def _asked_to_wait(header: str | None) -> float | None:

@@ -2,31 +2,84 @@
 
 DSPy passes every request to an engine and does the rest itself (signatures, demonstrations, parsing). Its own cache and retries
 are off. A model's thoughts are removed: DSPy and the files get only the answer after them. An answer is stored only inside
-:func:`answers_kept_if_good`, and only if it was usable: others are asked again the next time.
+:func:`answers_kept_if_good`, and only if it was usable: other questions are asked again the next time.
 """
 
 from __future__ import annotations
 
-import random
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from typing import Any
 
-from dspy import lm15
-from dspy.utils.exceptions import LMError
 from pydantic import JsonValue
 
-from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.lm.answers import Answer, AnswerScope, AnswerStore, Question
-from nlp_retrieval.lm.counting import CallCounter, CallCounts, changed_model_context, count, model_context
+from nlp_retrieval.lm.counting import CallCounts, changed_model_context, count, model_context
+from nlp_retrieval.lm.dspy_package import LMError, lm15
+from nlp_retrieval.lm.endpoint import CallLimitReachedError, FailedCallError, LimitedCalls, within
 from nlp_retrieval.lm.reading import final_answer
-from nlp_retrieval.lm.wire import Wire
+
+# One attempt: a limit on the size of an answer, so that a server that does not stop sending cannot fill the memory.
+#
+# A good answer has a few hundred words. Bytes are counted as they arrive, including the bodies of errors, and the connection is
+# closed at the limit.
+
+LARGEST_ANSWER = 4 * 2**20
+"""Bytes of one answer without its headers; enough for a hundred thousand tokens."""
+
+
+class AnswerTooLargeError(lm15.LM15Error):  # type: ignore[misc]  # DSPy has no types
+    """A server sent more than :data:`LARGEST_ANSWER`; the request is not retried."""
+
+
+class BoundedTransport:
+    """A transport that reads at most :data:`LARGEST_ANSWER` bytes of the body of an answer, after decompression.
+
+    Args:
+        transport: sends the requests: ``stream`` returns a response whose body has not been read yet.
+    """
+
+    def __init__(self, transport: Any) -> None:
+        self._transport = transport
+
+    def stream(self, request: Any) -> Any:
+        """Send a request.
+
+        Raises:
+            AnswerTooLargeError: the answer is compressed more than once, so a few bytes could expand without limit.
+        """
+        response = self._transport.stream(request)
+        headers = response.headers_all("Content-Encoding")
+        codings = [coding for header in headers for coding in header.split(",") if coding.strip()]
+        if len(codings) > 1:
+            response.close()
+            raise AnswerTooLargeError(f"the answer is compressed {len(codings)} times over ({', '.join(codings)[:80]})")
+        return type(response)(
+            status=response.status,
+            reason=response.reason,
+            headers=response.headers,
+            http_version=response.http_version,
+            chunks=self._chunks(response),
+            release=lambda body_consumed: response.close(),  # noqa: ARG005 -- the response knows itself whether it was read
+        )
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._transport.close()
+
+    def _chunks(self, response: Any) -> Iterator[bytes]:
+        left = LARGEST_ANSWER
+        for chunk in response:
+            left -= len(chunk)
+            if left < 0:
+                raise AnswerTooLargeError(f"the answer is longer than {LARGEST_ANSWER:,} bytes; the rest was not read")
+            yield chunk
+
+
+# Each request of DSPy: answered from disk, or by the server, with retries, limits and a count.
 
 _RETRIED = (lm15.RateLimitError, lm15.TimeoutError, lm15.ServerError, lm15.TransportError)
-_LONGEST_WAIT = 60.0
 
 
 class CallLimitError(LMError):  # type: ignore[misc]  # DSPy has no types
@@ -53,38 +106,25 @@ class Engine:
     """DSPy's access to the model: one request at a time, from any thread.
 
     Args:
-        wire: sends a request once.
+        wire: sends a request once, such as an ``LM15Engine``; its own time-outs end attempts at a server that sends nothing.
         identity: everything that determines an answer besides the prompt: base URL and model.
-        counter: the model's own count.
+        calls: limits and counts the requests.
         store: stored answers.
-        calls_at_once: most requests at the same time.
-        retries: the most retries after a failure that may be temporary.
-        backoff: seconds before the first retry; doubled with each, with jitter.
-        max_calls: the most requests in the life of the engine; None for no limit.
     """
 
     def __init__(
         self,
-        wire: Wire,
+        wire: Any,
         identity: Question,
-        counter: CallCounter,
+        calls: LimitedCalls,
         store: AnswerStore,
-        *,
-        calls_at_once: int,
-        retries: int,
-        backoff: float,
-        max_calls: int | None,
     ) -> None:
         self._wire = wire
         self._identity = identity
-        self.counter = counter
+        self._calls = calls
+        self.counter = calls.counter
         self._store = store
-        self._slots = threading.BoundedSemaphore(calls_at_once)
-        self._retries = retries
-        self._backoff = backoff
-        self._max_calls = max_calls
         self._rollout: int | None = None
-        self._lock = Lock()
 
     def sampled(self, rollout: int) -> Engine:
         """Return this engine for another sample, as DSPy's optimisers number them: stored answers alone are not shared."""
@@ -136,34 +176,26 @@ class Engine:
         return self._identity | {"sampling": sampling, "program": program, "messages": messages}
 
     def _sent(self, request: Any) -> Any:
-        for attempt in range(self._retries + 1):
+        def attempt() -> Any:
             try:
-                with self._slots:
-                    self._take_call()
-                    response = self._wire.complete(request)
+                return within(self._calls.endpoint.timeout, lambda: self._wire.complete(request))
+            except TimeoutError as error:
+                late = lm15.TransportError(f"timed out: {error}")
+                raise FailedCallError(str(late), temporary=True) from late
             except lm15.LM15Error as error:
-                count(self.counter, CallCounts(failures=1))
-                if attempt == self._retries or not isinstance(error, _RETRIED):
-                    raise
-                time.sleep(self._wait(error, attempt))
-            else:
-                usage = response.usage
-                count(self.counter, CallCounts(tokens_in=usage.input_tokens or 0, tokens_out=usage.output_tokens or 0))
-                return response
-        raise AssertionError("the last attempt returns or raises")
+                asked = getattr(error, "retry_after", None)
+                seconds = float(asked) if isinstance(asked, int | float) and asked >= 0 else None
+                raise FailedCallError(str(error), temporary=isinstance(error, _RETRIED), wait=seconds) from error
 
-    def _take_call(self) -> None:
-        with self._lock:
-            if self._max_calls is not None and self.counter.counts.calls >= self._max_calls:
-                raise CallLimitError(f"the limit of max_calls={self._max_calls} is reached")
-            count(self.counter, CallCounts(calls=1))
-
-    def _wait(self, error: Exception, attempt: int) -> float:
-        asked = getattr(error, "retry_after", None)
-        if isinstance(asked, int | float) and asked >= 0:
-            return min(float(asked), _LONGEST_WAIT)
-        longest = min(self._backoff * 2.0**attempt, _LONGEST_WAIT)
-        return longest * random.uniform(0.5, 1.0)  # noqa: S311 -- jitter, so that parallel calls do not come back together
+        try:
+            response = self._calls.run(attempt)
+        except CallLimitReachedError as error:
+            raise CallLimitError(str(error)) from None
+        except FailedCallError as error:
+            raise error.__cause__ or error from None
+        usage = response.usage
+        count(self.counter, CallCounts(tokens_in=usage.input_tokens or 0, tokens_out=usage.output_tokens or 0))
+        return response
 
 
 def _answered(response: Any, request: Any) -> Any:

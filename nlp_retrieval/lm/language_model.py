@@ -13,13 +13,20 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from nlp_retrieval.core.components.component import Component
 from nlp_retrieval.core.components.trust_rules import given, may_set
-from nlp_retrieval.core.forks import Lock
-from nlp_retrieval.core.secrets import HIDDEN, read_variable, without_secrets
+from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
 from nlp_retrieval.lm.answers import AnswerStore, default_folder
 from nlp_retrieval.lm.counting import CallCounter, CallCounts
+from nlp_retrieval.lm.endpoint import (
+    LIMIT_RULES,
+    REQUIRED,
+    EndpointComponent,
+    EndpointKey,
+    LimitedCalls,
+    ModelEndpoint,
+    refuse_secret_url,
+)
 
 if TYPE_CHECKING:
     from nlp_retrieval.lm.engine import Engine
@@ -29,10 +36,10 @@ _REASONING_MODEL = re.compile(r"(?:o[1-9]|gpt-5(?:\.\d+)*(?!-chat))(?:-.*)?", re
 _LEAST_FOR_REASONING = 16_000
 """Smallest ``max_tokens`` that DSPy accepts for OpenAI's reasoning models, whose thoughts count."""
 
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ENDPOINT = ModelEndpoint(calls_at_once=8)
 
 
-class LanguageModel(Component):
+class LanguageModel(EndpointComponent):
     """A chat model behind an endpoint, reached through DSPy.
 
     Args:
@@ -45,12 +52,7 @@ class LanguageModel(Component):
             take none: it is not sent, and a warning says so.
         max_tokens: length of the longest answer, thoughts included; None for the server's default. OpenAI's reasoning models
             get at least 16,000, and a warning says so.
-        calls_at_once: most requests at the same time.
-        retries: the most retries after a failure that may be temporary: refused, timed out, too many requests, server error.
-        backoff: seconds before the first retry, doubled with each further one (at most 60 s, with jitter); a waiting time from
-            the server takes precedence.
-        timeout: seconds for an attempt, from the connection to the last byte of the answer, however often bytes arrive.
-        max_calls: the most requests in total, including retries; questions after that get no answer. None for no limit.
+        endpoint: the limits of requests; its fields are parameters too.
         give_up_after: after this many questions in a row for which the endpoint failed, the rest of the batch is not asked.
         cache_dir: where answers are stored as JSON; by default ``nlp-retrieval/answers`` in the user's cache folder.
 
@@ -60,56 +62,44 @@ class LanguageModel(Component):
 
     kind: ClassVar[str] = "language_models"
     name = "dspy"
-    manifest_may_set = may_set(
-        *("temperature", "max_tokens", "calls_at_once", "retries", "backoff", "timeout", "max_calls", "give_up_after"),
+    without = frozenset({"calls_per_minute"})
+    manifest_may_set = LIMIT_RULES | may_set(
+        *("temperature", "max_tokens", "give_up_after"),
         model=given("send questions to the language model"),
         base_url=given("send them to the server"),
-        api_key_env=given("send the key in the environment variable"),
         cache_dir=given("keep answers in"),
     )
 
     def __init__(
         self,
-        model: Annotated[str, Field(pattern=r"^[^/\s]+/\S+$")],
+        model: Annotated[str, Field(pattern=r"^[^/\s]+/\S+$")] = REQUIRED,
         base_url: str | None = None,
         api_key_env: str | None = None,
         temperature: Annotated[float, Field(ge=0, le=2)] | None = 0.0,
         max_tokens: Annotated[int, Field(ge=1)] | None = 512,
-        calls_at_once: Annotated[int, Field(ge=1)] = 8,
-        retries: Annotated[int, Field(ge=0)] = 4,
-        backoff: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0,
-        timeout: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 60.0,
-        max_calls: Annotated[int, Field(ge=0)] | None = None,
+        endpoint: ModelEndpoint = _ENDPOINT,
         give_up_after: Annotated[int, Field(ge=1)] = 10,
         cache_dir: str | Path | None = None,
+        **_: Any,
     ) -> None:
         self.model = model
         self.base_url = base_url
         self.api_key_env = api_key_env
         self.temperature = temperature
         self.max_tokens = max_tokens
-        self.calls_at_once = calls_at_once
-        self.retries = retries
-        self.backoff = backoff
-        self.timeout = timeout
-        self.max_calls = max_calls
+        self.endpoint = endpoint
         self.give_up_after = give_up_after
         self.cache_dir = cache_dir
-        if base_url is not None and without_secrets(base_url) != base_url:
-            raise ConfigurationError(
-                f"LanguageModel: base_url={without_secrets(base_url)!r} holds a password or a key; put it into an environment "
-                "variable and name the variable with api_key_env"
-            )
-        if api_key_env is not None and (not _VARIABLE.fullmatch(api_key_env) or without_secrets(api_key_env) != api_key_env):
-            raise ConfigurationError(
-                "LanguageModel: api_key_env must name an environment variable, such as OPENAI_API_KEY; what was given is not "
-                "such a name (it is not shown, because it may be a key)"
-            )
+        if base_url is not None:
+            refuse_secret_url("LanguageModel", base_url)
+        if api_key_env is None and base_url is None and self.provider not in _NEED_NO_KEY:
+            api_key_env = f"{self.provider.upper()}_API_KEY"
+        advice = "name another with api_key_env, or give the base_url of a server that needs none"
+        self._key = EndpointKey("LanguageModel", model, api_key_env, advice)
         self._counter = CallCounter(model)
         self._lock = Lock()
         self._made: Any = None
         self._process = 0
-        self._key()
 
     @property
     def provider(self) -> str:
@@ -149,29 +139,13 @@ class LanguageModel(Component):
 
     def hidden(self, message: str) -> str:
         """Return a message without the key, and without anything that looks like one."""
-        key = self._key()
-        return str(without_secrets(message.replace(key, HIDDEN) if key else message))
+        return self._key.hidden(message)
 
     def check_ready(self) -> None:
         """Require DSPy and the key."""
         from nlp_retrieval.lm.dspy_package import dspy  # noqa: F401
 
-        self._key()
-
-    def _key(self) -> str | None:
-        """The key, or None if none is sent."""
-        variable = self.api_key_env
-        if variable is None:
-            if self.base_url is not None or self.provider in _NEED_NO_KEY:
-                return None
-            variable = f"{self.provider.upper()}_API_KEY"
-        key = read_variable(variable).strip()
-        if not key:
-            raise ConfigurationError(
-                f"LanguageModel: {self.model} needs a key, and the environment variable {variable} is not set; set it, name "
-                "another with api_key_env, or give the base_url of a server that needs none"
-            )
-        return key
+        self._key.read()
 
     def _make(self) -> Any:
         from nlp_retrieval.lm.dspy_package import dspy
@@ -197,20 +171,15 @@ class LanguageModel(Component):
             raise ConfigurationError(f"LanguageModel: model={self.model!r}: {self.hidden(str(error))}") from None
 
     def _engine(self) -> Engine:
-        from dspy import lm15
-        from dspy.clients.engines import LM15Engine
-
-        from nlp_retrieval.lm.answer_size import BoundedTransport
-        from nlp_retrieval.lm.dspy_package import StdlibTransport
-        from nlp_retrieval.lm.engine import Engine
-        from nlp_retrieval.lm.wire import BoundedWire
+        from nlp_retrieval.lm.dspy_package import LM15Engine, StdlibTransport, lm15
+        from nlp_retrieval.lm.engine import BoundedTransport, Engine
 
         provider = LM15Engine(lm15.RouterConfig(env={})).resolve(self.model).provider
         # an empty environment, so that no key is sent to another server
         wire = LM15Engine(
             lm15.RouterConfig(
                 env={},
-                api_keys={provider: self._key() or "none"},
+                api_keys={provider: self._key.read() or "none"},
                 base_urls={provider: self.base_url} if self.base_url is not None else None,
                 transport=BoundedTransport(
                     StdlibTransport(read_timeout=self.timeout, write_timeout=self.timeout, pool_timeout=self.timeout)
@@ -218,14 +187,10 @@ class LanguageModel(Component):
             )
         )
         return Engine(
-            BoundedWire(wire, self.timeout),
+            wire,
             {"base_url": self.base_url, "model": self.model},
-            self._counter,
+            LimitedCalls(self.endpoint, self._counter),
             AnswerStore(Path(self.cache_dir).expanduser() if self.cache_dir is not None else default_folder()),
-            calls_at_once=self.calls_at_once,
-            retries=self.retries,
-            backoff=self.backoff,
-            max_calls=self.max_calls,
         )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> LanguageModel:

@@ -28,7 +28,7 @@ BATCH = 256
 """Rows at a time: few, because a row may be a whole book."""
 
 
-def check_schema(loader: RecordLoader, place: str, schema: pa.Schema) -> None:
+def check_schema(loader: RecordLoader, location: str, schema: pa.Schema) -> None:
     """Refuse a table whose columns cannot be id, text and title, before a row of it is read.
 
     Raises:
@@ -36,19 +36,19 @@ def check_schema(loader: RecordLoader, place: str, schema: pa.Schema) -> None:
     """
     for name in schema.names:
         if schema.names.count(name) > 1:
-            raise SourceError(f'{place}: {schema.names.count(name)} columns are called "{name[:40]}"; rename one')
-    loader.check_columns(place, schema.names)
+            raise SourceError(f'{location}: {schema.names.count(name)} columns are called "{name[:40]}"; rename one')
+    loader.check_columns(location, schema.names)
     for field in loader.taken_fields:
-        found = _type_of(schema, field)
-        if found is None or not _is_no_text(found):
+        kind = _type_of(schema, field)
+        if kind is None or not _is_no_text(kind):
             continue
         parameter = loader.parameter_of(field)
         cure = f"pass {parameter}=... with another column"
-        if pa.types.is_struct(found) and found.num_fields:
-            cure = f'name a field in it, such as "{field}.{found.field(0).name}", as {parameter}'
+        if pa.types.is_struct(kind) and kind.num_fields:
+            cure = f'name a field in it, such as "{field}.{kind.field(0).name}", as {parameter}'
         elif parameter in ("id_field", "title_field"):
             cure = f"pass {parameter}=None where no column is fit, or name another"
-        raise SourceError(f'{place}: column "{field}" holds {str(found)[:80]}, and not text; {cure}')
+        raise SourceError(f'{location}: column "{field}" holds {str(kind)[:80]}, and not text; {cure}')
 
 
 def _is_no_text(kind: pa.DataType) -> bool:
@@ -61,12 +61,12 @@ def _type_of(schema: pa.Schema, field: str) -> Any:
     if field in schema.names:
         return schema.field(field).type
     name, *inner = field.split(".")
-    found = schema.field(name).type if name in schema.names else None
+    kind = schema.field(name).type if name in schema.names else None
     for part in inner:
-        if found is None or not pa.types.is_struct(found) or found.get_field_index(part) < 0:
+        if kind is None or not pa.types.is_struct(kind) or kind.get_field_index(part) < 0:
             return None
-        found = found.field(part).type
-    return found
+        kind = kind.field(part).type
+    return kind
 
 
 def rows_of_batches(source: str, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, JsonObject]]:
@@ -85,15 +85,15 @@ def rows_of_batches(source: str, batches: Iterator[pa.RecordBatch]) -> Iterator[
                     raise too_long(f"{source}, row {number + 1}")
                 for row in _converted(f"{source}, row {number + 1} or soon after", part):
                     number += 1
-                    place = f"{source}, row {number}"
+                    location = f"{source}, row {number}"
                     for column, kind in odd:
-                        row[column] = plain_value(place, column, _parsed(kind, row[column]))
-                    yield place, row
+                        row[column] = plain_value(location, column, _parsed(kind, row[column]))
+                    yield location, row
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{source}: damaged after row {number} ({str(error)[:200]}); fetch or write it again") from error
 
 
-def _converted(place: str, part: pa.RecordBatch) -> list[dict[str, Any]]:
+def _converted(location: str, part: pa.RecordBatch) -> list[dict[str, Any]]:
     try:
         return cast(list[dict[str, Any]], part.to_pylist(maps_as_pydicts="strict"))
     except (pa.ArrowException, UnicodeDecodeError):
@@ -104,21 +104,21 @@ def _converted(place: str, part: pa.RecordBatch) -> list[dict[str, Any]]:
         LookupError,
     ) as error:  # a date after the year 9999, an unknown zone, a key twice in a map
         raise SourceError(
-            f"{place}: a value that Python has no form for ({str(error)[:200]}); "
+            f"{location}: a value that Python has no form for ({str(error)[:200]}); "
             "make text of its column, or leave it out with metadata_fields"
         ) from None
 
 
 def _in_microseconds(batch: pa.RecordBatch) -> pa.RecordBatch:
     """The batch with times in microseconds, the finest that Python knows; so they are the same with and without pandas."""
-    for place, field in enumerate(batch.schema):
+    for location, field in enumerate(batch.schema):
         if pa.types.is_timestamp(field.type) and field.type.unit == "ns":
-            coarser = batch.column(place).cast(pa.timestamp("us", field.type.tz), safe=False)
+            coarser = batch.column(location).cast(pa.timestamp("us", field.type.tz), safe=False)
         elif field.type == pa.time64("ns"):
-            coarser = batch.column(place).cast(pa.time64("us"), safe=False)
+            coarser = batch.column(location).cast(pa.time64("us"), safe=False)
         else:
             continue
-        batch = batch.set_column(place, field.name, coarser)
+        batch = batch.set_column(location, field.name, coarser)
     return batch
 
 
@@ -280,9 +280,9 @@ class HuggingFaceLoader(RecordLoader):
     def _records_of_files(self, source: str, folder: Path) -> Iterator[tuple[str, JsonObject]]:
         """The records of the data files of a split, each read as its own loader reads it."""
         with _clear_errors(source):
-            given = (str(folder), None) if folder.is_dir() else (str(folder.absolute().parent), [folder.name])
-            builder = _datasets().load_dataset_builder(given[0], self.config_name, data_files=given[1])
-            files = {str(split): [str(file) for file in names] for split, names in builder.config.data_files.items()}
+            path, names = (str(folder), None) if folder.is_dir() else (str(folder.absolute().parent), [folder.name])
+            builder = _datasets().load_dataset_builder(path, self.config_name, data_files=names)
+            files = {str(split): [str(file) for file in of_split] for split, of_split in builder.config.data_files.items()}
         form = type(builder).__module__.rpartition(".")[2]
         for file in self._split_of(files):
             if form == "csv":
@@ -325,18 +325,18 @@ class HuggingFaceLoader(RecordLoader):
     def _open(self, folder: Path, saved: bool) -> Any:
         datasets = _datasets()
         if not saved:
-            found = datasets.load_dataset(str(self.path), self.config_name, split=self.split, revision=self.revision)
-            _say_what_was_guessed(str(self.path), found)
-            return found
-        found = datasets.load_from_disk(str(folder))
-        if isinstance(found, datasets.DatasetDict):
-            return self._split_of(found)
-        if found.split is not None and str(found.split) != self.split:
+            dataset = datasets.load_dataset(str(self.path), self.config_name, split=self.split, revision=self.revision)
+            _say_what_was_guessed(str(self.path), dataset)
+            return dataset
+        dataset = datasets.load_from_disk(str(folder))
+        if isinstance(dataset, datasets.DatasetDict):
+            return self._split_of(dataset)
+        if dataset.split is not None and str(dataset.split) != self.split:
             raise SourceError(
-                f'{self.path}: it was made of the split "{found.split}", and "{self.split}" is asked for; '
-                f'pass split="{found.split}"'
+                f'{self.path}: it was made of the split "{dataset.split}", and "{self.split}" is asked for; '
+                f'pass split="{dataset.split}"'
             )
-        return found
+        return dataset
 
     def _split_of(self, splits: Any) -> Any:
         if self.split not in splits:
@@ -375,11 +375,11 @@ def _clear_errors(source: str) -> Iterator[None]:
         raise SourceError(f"{source}: datasets cannot read it: {reason}; check path, config and split") from error
 
 
-def _say_what_was_guessed(name: str, found: Any) -> None:
+def _say_what_was_guessed(name: str, splits: Any) -> None:
     """Warn if ``datasets`` turned texts of a file into numbers or times, because the texts cannot be restored."""
-    form = found.info.builder_name
+    form = splits.info.builder_name
     guessed = {"csv": ("int", "float", "bool", "timestamp", "date"), "json": ("timestamp",)}.get(form, ())
-    changed = [column for column, feature in found.features.items() if getattr(feature, "dtype", "").startswith(guessed)]
+    changed = [column for column, feature in splits.features.items() if getattr(feature, "dtype", "").startswith(guessed)]
     if guessed and changed:
         warnings.warn(
             f"{name}: datasets guessed the types of {quoted(changed)} from its {form.upper()} files (001 reads as 1, a date as "

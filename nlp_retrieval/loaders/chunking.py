@@ -16,7 +16,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.components.component import BaseLoader
 from nlp_retrieval.core.components.registry import ByName, resolve_components
 from nlp_retrieval.core.components.trust_rules import may_set
 from nlp_retrieval.core.models import SearchableItem
@@ -139,12 +139,7 @@ class ChunkingLoader(BaseLoader):
 
 @cache
 def _pattern(longest: int, letters_per_word: int) -> re.Pattern[str]:
-    """Return the pattern of a word, or of white space as long as the longest word.
-
-    Args:
-        longest: most characters of a word in a script with spaces.
-        letters_per_word: letters of a script without spaces that count as a word; 0 for no such rule.
-    """
+    """Return the pattern of a word, or of white space as long as the longest word."""
     parts, apart = [f"[{_UNSPACED}]"], _UNSPACED
     if letters_per_word:
         mark, apart = marks() + "\u0e30\u0e32\u0e33\u0e45\u0eb0\u0eb2\u0eb3", _UNSPACED + _UNSPACED_LETTERS + _TIBETAN

@@ -324,15 +324,15 @@ class DatabaseLoader(RecordLoader):
         from sqlalchemy import bindparam, text
 
         statement = text(self.query or "")
-        given = self.parameters or {}
+        bound = self.parameters or {}
         wanted = list(statement.compile().params)
-        for name in (*(name for name in wanted if name not in given), *(name for name in given if name not in wanted)):
+        for name in (*(name for name in wanted if name not in bound), *(name for name in bound if name not in wanted)):
             state = "no value for" if name in wanted else "the query has no"
             raise ConfigurationError(
                 f"DatabaseLoader: {state} parameter {name!r}; {nearest(name, wanted)}. "
                 "A colon that starts no parameter is written \\:"
             )
-        lists = [name for name, value in given.items() if isinstance(_as_list(value), list)]
+        lists = [name for name, value in bound.items() if isinstance(_as_list(value), list)]
         return statement.bindparams(*(bindparam(name, expanding=True) for name in lists))
 
     def _select(self, connection: Connection, source: str, name: str) -> Executable:
@@ -357,28 +357,28 @@ class DatabaseLoader(RecordLoader):
             known.extend(f"{schema_read}.{known_table}" if schema_read else known_table for known_table in tables)
         raise SourceError(f"{source}: no such table or view; {nearest(name, known)}")
 
-    def _columns(self, source: str, found: list[str]) -> dict[int, str]:
+    def _columns(self, source: str, names: list[str]) -> dict[int, str]:
         """The positions and names of the columns in use.
 
         Raises:
             SourceError: one is missing, or the name of one occurs twice.
         """
-        if not found:
+        if not names:
             raise SourceError(f"{source}: the statement gives no rows; pass a SELECT")
-        self.check_columns(source, found)
-        used = self.used_columns(found)
+        self.check_columns(source, names)
+        used = self.used_columns(names)
         for column in used:
-            if found.count(column) > 1:
-                raise SourceError(f'{source}: there are {found.count(column)} columns "{column}"; rename one with AS')
-        return {position: column for position, column in enumerate(found) if column in used}
+            if names.count(column) > 1:
+                raise SourceError(f'{source}: there are {names.count(column)} columns "{column}"; rename one with AS')
+        return {position: column for position, column in enumerate(names) if column in used}
 
-    def _record(self, place: str, row: dict[str, object]) -> tuple[str, JsonObject]:
+    def _record(self, location: str, row: dict[str, object]) -> tuple[str, JsonObject]:
         field = self.id_field
         if field is not None and field in row:
-            known = plain_value(place, field, row[field], whole=True, cure=_CURE)
+            known = plain_value(location, field, row[field], whole=True, cure=_CURE)
             row[field] = known
-            place = f"{place} (id {as_id(place, field, known)!r:.80})"
-        return place, {name: plain_value(place, name, value, cure=_CURE) for name, value in row.items()}
+            location = f"{location} (id {as_id(location, field, known)!r:.80})"
+        return location, {name: plain_value(location, name, value, cure=_CURE) for name, value in row.items()}
 
 
 def _as_list(value: Scalar | Sequence[Scalar]) -> Scalar | list[Scalar]:

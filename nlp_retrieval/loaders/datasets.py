@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue
 
-from nlp_retrieval.core.components.interfaces import BaseLoader, BaseQueryLoader
+from nlp_retrieval.core.components.component import BaseLoader, BaseQueryLoader
 from nlp_retrieval.core.components.trust_rules import READS_FILE, given, may_set
 from nlp_retrieval.core.models import Gold, Query, SearchableItem
 from nlp_retrieval.errors import DependencyError, RetrievalError, RetrievalWarning, SourceError, install, nearest
@@ -61,11 +61,11 @@ class BeirLoader(BaseLoader, BaseQueryLoader):
         Raises:
             SourceError: there is no corpus, or a line of it is not an object with ``_id`` and ``text``.
         """
-        for place, row in read_json_lines(self._corpus()):
-            item_id, content = _id_and_text(place, row)
-            title = as_title(place, "title", row.get("title"))
-            metadata = metadata_of(place, row, ("_id", "text", "title"))
-            yield make_item(place, item_id, content, with_title(place, title, metadata))
+        for location, row in read_json_lines(self._corpus()):
+            item_id, content = _id_and_text(location, row)
+            title = as_title(location, "title", row.get("title"))
+            metadata = metadata_of(location, row, ("_id", "text", "title"))
+            yield make_item(location, item_id, content, with_title(location, title, metadata))
 
     def queries(self) -> list[Query]:
         """Return the queries that are judged in the split, in the order of the file.
@@ -88,12 +88,12 @@ class BeirLoader(BaseLoader, BaseQueryLoader):
         return judged_queries(path, self._read(path), read_judgements(qrels, "tsv"), qrels)
 
     def _read(self, path: Path) -> Iterator[tuple[str, Query]]:
-        for place, row in read_json_lines(path):
-            query_id, text = _id_and_text(place, row)
-            metadata = metadata_of(place, row, ("_id", "text"))
+        for location, row in read_json_lines(path):
+            query_id, text = _id_and_text(location, row)
+            metadata = metadata_of(location, row, ("_id", "text"))
             family = metadata.get("family")
-            known = None if family is None else as_id(place, "family", family)
-            yield place, make_query(place, query_id, text, known, metadata)
+            known = None if family is None else as_id(location, "family", family)
+            yield location, make_query(location, query_id, text, known, metadata)
 
     def _corpus(self) -> Path:
         return self._file("corpus.jsonl") if self._folder().is_dir() else self._folder()
@@ -112,8 +112,8 @@ class BeirLoader(BaseLoader, BaseQueryLoader):
         for path in (self._folder() / name, self._folder() / f"{name}.gz"):
             if path.is_file():
                 return path
-        found = sorted(path.name for path in self._folder().iterdir())
-        raise SourceError(f"{self.path}: no {name} or {name}.gz in this folder (found: {quoted(found)})")
+        existing = sorted(path.name for path in self._folder().iterdir())
+        raise SourceError(f"{self.path}: no {name} or {name}.gz in this folder (found: {quoted(existing)})")
 
     def _require_folder(self, wanted: str) -> None:
         folder = self._folder()
@@ -130,14 +130,14 @@ class BeirLoader(BaseLoader, BaseQueryLoader):
         return Path(self.path).expanduser()
 
 
-def _id_and_text(place: str, row: JsonObject) -> tuple[str, str]:
+def _id_and_text(location: str, row: JsonObject) -> tuple[str, str]:
     for field in ("_id", "text"):
         if field not in row:
             raise SourceError(
-                f'{place}: no "{field}" field (found: {quoted(row)}); BEIR\'s rows have "_id" and "text", '
+                f'{location}: no "{field}" field (found: {quoted(row)}); BEIR\'s rows have "_id" and "text", '
                 "JsonlLoader reads items of other layouts"
             )
-    return as_id(place, "_id", row["_id"]), as_text(place, "text", row["text"])
+    return as_id(location, "_id", row["_id"]), as_text(location, "text", row["text"])
 
 
 _HOVER_NO_GOLD = "HoVer's test release withholds the supporting facts: use the train or dev release"
@@ -175,13 +175,15 @@ class HoverLoader(BaseQueryLoader):
             SourceError: the file is missing or malformed, or no claim is kept.
         """
         queries: list[Query] = []
-        for place, uid, row in self._claims():
+        for location, uid, row in self._claims():
             family = row.get("hpqa_id")
             metadata: JsonObject = {
                 name: row[field] for name, field in (("hops", "num_hops"), ("label", "label")) if field in row
             }
-            text = as_text(place, "claim", _hover_field(place, row, "claim"))
-            queries.append(make_query(place, uid, text, None if family is None else as_id(place, "hpqa_id", family), metadata))
+            text = as_text(location, "claim", _hover_field(location, row, "claim"))
+            queries.append(
+                make_query(location, uid, text, None if family is None else as_id(location, "hpqa_id", family), metadata)
+            )
         return queries
 
     def gold(self) -> list[Gold]:
@@ -191,38 +193,38 @@ class HoverLoader(BaseQueryLoader):
             SourceError: as :meth:`queries`, and for a release without supporting facts.
         """
         return [
-            Gold(query_id=uid, relevance=dict.fromkeys(supporting_titles(place, row, _HOVER_NO_GOLD), 1), by="title")
-            for place, uid, row in self._claims()
+            Gold(query_id=uid, relevance=dict.fromkeys(supporting_titles(location, row, _HOVER_NO_GOLD), 1), by="title")
+            for location, uid, row in self._claims()
         ]
 
     def _claims(self) -> Iterator[tuple[str, str, JsonObject]]:
-        places: dict[str, str] = {}
+        locations: dict[str, str] = {}
         left_out: Counter[str] = Counter()
         kept = False
-        for place, row in read_json_objects(self.path):
-            uid = as_id(place, "uid", _hover_field(place, row, "uid"))
-            if uid in places:
-                raise SourceError(f'{place}: the uid "{uid}" is taken by {places[uid]}; uids must be unique')
-            places[uid] = place
-            if self._fits(place, row):
+        for location, row in read_json_objects(self.path):
+            uid = as_id(location, "uid", _hover_field(location, row, "uid"))
+            if uid in locations:
+                raise SourceError(f'{location}: the uid "{uid}" is taken by {locations[uid]}; uids must be unique')
+            locations[uid] = location
+            if self._fits(location, row):
                 kept = True
-                yield place, uid, row
+                yield location, uid, row
             else:
                 left_out[f"{row.get('num_hops')} hops {row.get('label')}"[:80]] += 1
         if not kept:
-            found = ", ".join(f"{what}: {count}" for what, count in sorted(left_out.items())[:8]) or "an empty list"
+            counts = ", ".join(f"{what}: {count}" for what, count in sorted(left_out.items())[:8]) or "an empty list"
             raise SourceError(
-                f"{self.path}: no claim fits hops={self.hops!r}, label={self.label!r} (found: {found}); change the filter"
+                f"{self.path}: no claim fits hops={self.hops!r}, label={self.label!r} (found: {counts}); change the filter"
             )
 
-    def _fits(self, place: str, row: JsonObject) -> bool:
-        return (self.hops is None or _hover_field(place, row, "num_hops") in self.hops) and (
-            self.label is None or _hover_field(place, row, "label") == self.label
+    def _fits(self, location: str, row: JsonObject) -> bool:
+        return (self.hops is None or _hover_field(location, row, "num_hops") in self.hops) and (
+            self.label is None or _hover_field(location, row, "label") == self.label
         )
 
 
-def _hover_field(place: str, row: JsonObject, field: str) -> JsonValue:
-    return released_field(place, row, field, "HoVer")
+def _hover_field(location: str, row: JsonObject, field: str) -> JsonValue:
+    return released_field(location, row, field, "HoVer")
 
 
 _HOTPOT_NO_GOLD = "HotpotQA's test release withholds the supporting facts: use the train or dev release"
@@ -260,8 +262,8 @@ class HotpotqaLoader(BaseLoader, BaseQueryLoader):
         seen: dict[bytes, bytes] = {}
         differing = 0
         first = ""
-        for place, row in read_json_objects(self.path):
-            for title, sentences in _contexts(place, row):
+        for location, row in read_json_objects(self.path):
+            for title, sentences in _contexts(location, row):
                 content, starts = _join(sentences)
                 key, text = _digest(title), _digest(content)
                 if key not in seen:
@@ -269,10 +271,10 @@ class HotpotqaLoader(BaseLoader, BaseQueryLoader):
                     metadata: JsonObject = {"title": title}
                     if self.sentence_facts:
                         metadata[SENTENCE_STARTS] = starts
-                    yield make_item(place, title, content, metadata)
+                    yield make_item(location, title, content, metadata)
                 elif seen[key] != text:
                     differing += 1
-                    first = first or f'"{title}" ({place})'
+                    first = first or f'"{title}" ({location})'
         if differing:
             warnings.warn(
                 f"{self.path}: {differing} contexts have a title seen before with another text, first {first}; "
@@ -289,12 +291,12 @@ class HotpotqaLoader(BaseLoader, BaseQueryLoader):
                 sentence of the question's own contexts.
         """
         queries: list[Query] = []
-        for place, query_id, row in self._questions():
+        for location, query_id, row in self._questions():
             metadata: JsonObject = {field: row[field] for field in ("answer", "type", "level") if field in row}
             if self.sentence_facts:
-                metadata["supporting_facts"] = _facts(place, query_id, row)
-            text = as_text(place, "question", _hotpot_field(place, row, "question"))
-            queries.append(make_query(place, query_id, text, metadata=metadata))
+                metadata["supporting_facts"] = _facts(location, query_id, row)
+            text = as_text(location, "question", _hotpot_field(location, row, "question"))
+            queries.append(make_query(location, query_id, text, metadata=metadata))
         return queries
 
     def gold(self) -> list[Gold]:
@@ -306,11 +308,11 @@ class HotpotqaLoader(BaseLoader, BaseQueryLoader):
         gold: list[Gold] = []
         titles: set[bytes] = set()
         wanted: dict[str, str] = {}
-        for place, query_id, row in self._questions():
-            titles.update(_digest(title) for title, _ in _contexts(place, row))
-            supporting = supporting_titles(place, row, _HOTPOT_NO_GOLD)
+        for location, query_id, row in self._questions():
+            titles.update(_digest(title) for title, _ in _contexts(location, row))
+            supporting = supporting_titles(location, row, _HOTPOT_NO_GOLD)
             for title in supporting:
-                wanted.setdefault(title, place)
+                wanted.setdefault(title, location)
             gold.append(Gold(query_id=query_id, relevance=dict.fromkeys(supporting, 1)))
         absent = [title for title in wanted if _digest(title) not in titles]
         if absent:
@@ -321,34 +323,34 @@ class HotpotqaLoader(BaseLoader, BaseQueryLoader):
         return gold
 
     def _questions(self) -> Iterator[tuple[str, str, JsonObject]]:
-        places: dict[str, str] = {}
-        for place, row in read_json_objects(self.path):
-            query_id = as_id(place, "_id", _hotpot_field(place, row, "_id"))
-            if query_id in places:
-                raise SourceError(f'{place}: the id "{query_id}" is taken by {places[query_id]}; ids must be unique')
-            places[query_id] = place
-            yield place, query_id, row
-        if not places:
+        locations: dict[str, str] = {}
+        for location, row in read_json_objects(self.path):
+            query_id = as_id(location, "_id", _hotpot_field(location, row, "_id"))
+            if query_id in locations:
+                raise SourceError(f'{location}: the id "{query_id}" is taken by {locations[query_id]}; ids must be unique')
+            locations[query_id] = location
+            yield location, query_id, row
+        if not locations:
             raise SourceError(f"{self.path}: it holds no questions; is this a release file of HotpotQA?")
 
 
-def _contexts(place: str, row: JsonObject) -> Iterator[tuple[str, list[JsonValue]]]:
-    contexts = _hotpot_field(place, row, "context")
+def _contexts(location: str, row: JsonObject) -> Iterator[tuple[str, list[JsonValue]]]:
+    contexts = _hotpot_field(location, row, "context")
     for context in contexts if isinstance(contexts, list) else [contexts]:
         match context:
             case [str(title), list(sentences)] if title.strip() and all(isinstance(sentence, str) for sentence in sentences):
                 yield title, sentences
             case _:
                 raise SourceError(
-                    f'{place}: "context" is not a list of [title, [sentences]] pairs; is this a release file of HotpotQA?'
+                    f'{location}: "context" is not a list of [title, [sentences]] pairs; is this a release file of HotpotQA?'
                 )
 
 
-def _facts(place: str, query_id: str, row: JsonObject) -> list[JsonValue]:
+def _facts(location: str, query_id: str, row: JsonObject) -> list[JsonValue]:
     """The supporting facts of a question, each of which names a sentence of its contexts."""
-    supporting_titles(place, row, _HOTPOT_NO_GOLD)  # refuses anything but a list of facts
+    supporting_titles(location, row, _HOTPOT_NO_GOLD)  # refuses anything but a list of facts
     counts: dict[str, int] = {}
-    for title, sentences in _contexts(place, row):
+    for title, sentences in _contexts(location, row):
         counts.setdefault(title, len(sentences))
     facts = row["supporting_facts"]
     read: dict[tuple[str, int], None] = {}
@@ -359,13 +361,13 @@ def _facts(place: str, query_id: str, row: JsonObject) -> list[JsonValue]:
             case [str(title), int(number)] if not isinstance(number, bool):
                 held = f"has {counts[title]} sentences" if title in counts else "is in none of its contexts"
                 raise SourceError(
-                    f'{place}: question "{query_id}": the supporting fact names sentence {number} of "{title}", which {held} '
-                    "(numbers begin at 0); correct it, leave the question out, or read the file without sentence_facts"
+                    f'{location}: question "{query_id}": the supporting fact names sentence {number} of "{title}", which '
+                    f"{held} (numbers begin at 0); correct it, leave the question out, or read the file without sentence_facts"
                 )
             case _:
                 wrong = fact[1] if isinstance(fact, list) and len(fact) == 2 else None
                 raise SourceError(
-                    f'{place}: question "{query_id}": a supporting fact is not a title and the number of a sentence '
+                    f'{location}: question "{query_id}": a supporting fact is not a title and the number of a sentence '
                     f"(its number is {kind(wrong)}); read the file without sentence_facts where it has none"
                 )
     return [[title, number] for title, number in read]
@@ -394,8 +396,8 @@ def _digest(text: str) -> bytes:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def _hotpot_field(place: str, row: JsonObject, field: str) -> JsonValue:
-    return released_field(place, row, field, "HotpotQA")
+def _hotpot_field(location: str, row: JsonObject, field: str) -> JsonValue:
+    return released_field(location, row, field, "HotpotQA")
 
 
 class IrDatasetsLoader(RecordLoader, BaseQueryLoader):
@@ -436,8 +438,8 @@ class IrDatasetsLoader(RecordLoader, BaseQueryLoader):
             DependencyError: ``ir_datasets`` is not installed.
             SourceError: there is no such data set, it has no documents, or cannot be downloaded.
         """
-        for place, document in self._all("docs"):
-            yield place, _as_row(place, document)
+        for location, document in self._all("docs"):
+            yield location, _as_row(location, document)
 
     def queries(self) -> list[Query]:
         """Return the queries that have a relevant document, in the order of the data set.
@@ -460,27 +462,29 @@ class IrDatasetsLoader(RecordLoader, BaseQueryLoader):
         return judged_queries(f"the queries of {self.path}", self._read(), judgements, f"the qrels of {self.path}")
 
     def _judgements(self) -> Iterator[Judgement]:
-        for place, judged in self._all("qrels"):
+        for location, judged in self._all("qrels"):
             # which differs for each; the library's data cannot be corrected, so of several grades the highest counts
-            yield place, str(judged.query_id), str(judged.doc_id), judged.relevance, place
+            yield location, str(judged.query_id), str(judged.doc_id), judged.relevance, location
 
     def _read(self) -> Iterator[tuple[str, Query]]:
-        for place, query in self._all("queries"):
-            row = _as_row(place, query)
+        for location, query in self._all("queries"):
+            row = _as_row(location, query)
             text = (
-                query.default_text() if self.query_field is None else joined_text(place, row, self.query_field, "query_field")
+                query.default_text()
+                if self.query_field is None
+                else joined_text(location, row, self.query_field, "query_field")
             )
             used = [self.query_field] if isinstance(self.query_field, str) else self.query_field or ["text"]
             metadata = without_fields(row, ["query_id", *used])
-            yield place, make_query(place, as_id(place, "query_id", row["query_id"]), text, metadata=metadata)
+            yield location, make_query(location, as_id(location, "query_id", row["query_id"]), text, metadata=metadata)
 
     def _all(self, what: str) -> Iterator[tuple[str, Any]]:
-        found = self._opened()
-        if not getattr(found, f"has_{what}")():
+        dataset = self._opened()
+        if not getattr(dataset, f"has_{what}")():
             raise SourceError(
                 f"{self.path}: this data set has no {what}; name the part of it that has (such as {self.path}/test)"
             )
-        entries: Callable[[], Any] = getattr(found, f"{what}_iter")
+        entries: Callable[[], Any] = getattr(dataset, f"{what}_iter")
         number = 0
         try:
             for number, entry in enumerate(entries(), start=1):
@@ -488,9 +492,9 @@ class IrDatasetsLoader(RecordLoader, BaseQueryLoader):
         except RetrievalError:
             raise
         except Exception as error:  # the library and its readers raise any exceptions
-            given = f"after {number:,} it gives no more {what}" if number else f"it gives no {what}"
+            problem = f"after {number:,} it gives no more {what}" if number else f"it gives no {what}"
             raise SourceError(
-                f"{self.path}: {given} ({_first_words(error)}); where it is not downloaded, check the network, or copy the "
+                f"{self.path}: {problem} ({_first_words(error)}); where it is not downloaded, check the network, or copy the "
                 "folder of ir_datasets (IR_DATASETS_HOME) from a machine that has it"
             ) from error
 
@@ -509,15 +513,15 @@ class IrDatasetsLoader(RecordLoader, BaseQueryLoader):
 
 def _first_words(error: Exception) -> str:
     """Return the library's own message for an error: it puts the errors of all sources, unshortened, behind a sentence."""
-    said = error.args[0] if error.args else type(error).__name__
-    while isinstance(said, tuple) and said:
-        said = said[0]
-    return str(said)[:200]
+    reason = error.args[0] if error.args else type(error).__name__
+    while isinstance(reason, tuple) and reason:
+        reason = reason[0]
+    return str(reason)[:200]
 
 
-def _as_row(place: str, entry: Any) -> JsonObject:
+def _as_row(location: str, entry: Any) -> JsonObject:
     """A named tuple as an object; those within it too."""
-    return {name: plain_value(place, name, _plain(value)) for name, value in entry._asdict().items()}
+    return {name: plain_value(location, name, _plain(value)) for name, value in entry._asdict().items()}
 
 
 def _plain(value: Any) -> Any:

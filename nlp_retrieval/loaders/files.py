@@ -36,15 +36,15 @@ MAX_ENTRY = 64 * 2**20
 SAVE_AS_UTF8 = "save the file as UTF-8, for example with iconv -f ISO-8859-1 -t UTF-8"
 
 
-def too_long(place: str) -> SourceError:
+def too_long(location: str) -> SourceError:
     """Return the error for a line, a cell or a row of more than ``MAX_ENTRY`` bytes or characters."""
-    return SourceError(f"{place}: longer than {MAX_ENTRY >> 20} MiB; split the text up")
+    return SourceError(f"{location}: longer than {MAX_ENTRY >> 20} MiB; split the text up")
 
 
-def encoding_error(place: str, error: UnicodeDecodeError) -> SourceError:
+def encoding_error(location: str, error: UnicodeDecodeError) -> SourceError:
     """Return the error for bytes that are not UTF-8."""
     byte = error.object[error.start]
-    return SourceError(f"{place}: not UTF-8 (byte 0x{byte:02x}: {error.reason}); {SAVE_AS_UTF8}")
+    return SourceError(f"{location}: not UTF-8 (byte 0x{byte:02x}: {error.reason}); {SAVE_AS_UTF8}")
 
 
 def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
@@ -89,25 +89,25 @@ def read_json_lines(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
     for number, line in read_lines(path):
         if not line or line.isspace():
             continue
-        place = f"{path}, line {number}"
+        location = f"{path}, line {number}"
         try:
             row = parse_json(line)
         except ValueError as error:
             if number == 1 and line.lstrip().startswith("["):
-                raise SourceError(_IS_A_LIST.format(place=place)) from None
+                raise SourceError(_IS_A_LIST.format(location=location)) from None
             if "\r" in line:
-                raise SourceError(f"{place}: {_ENDS_WITH_CR}") from None
-            raise SourceError(f"{place}: {error}") from None
+                raise SourceError(f"{location}: {_ENDS_WITH_CR}") from None
+            raise SourceError(f"{location}: {error}") from None
         if not isinstance(row, dict):
             if isinstance(row, list) and number == 1:
-                raise SourceError(_IS_A_LIST.format(place=place))
-            raise SourceError(f"{place}: expected a JSON object, found {kind(row)}; write one object per line")
-        yield place, row
+                raise SourceError(_IS_A_LIST.format(location=location))
+            raise SourceError(f"{location}: expected a JSON object, found {kind(row)}; write one object per line")
+        yield location, row
 
 
 _ENDS_WITH_CR = "a carriage return stands within the line; end lines with a line feed (tr '\\r' '\\n' < old > new)"
 
-_IS_A_LIST = "{place}: the file is one JSON list; write one object per line (jq -c '.[]' old.json > new.jsonl)"
+_IS_A_LIST = "{location}: the file is one JSON list; write one object per line (jq -c '.[]' old.json > new.jsonl)"
 
 
 def kind(value: JsonValue) -> str:
@@ -134,16 +134,13 @@ _LONGEST_TOKEN = 16
 def read_json_objects(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
     """Yield the objects of a JSON list, each with its location (``hover.json, line 3 (entry 1)``).
 
-    Args:
-        path: a UTF-8 file, plain or gzip.
-
     Raises:
         SourceError: the file is missing or damaged, is not one JSON list, or has an entry that is not an object.
     """
-    for place, value in read_json_list(path):
+    for location, value in read_json_list(path):
         if not isinstance(value, dict):
-            raise SourceError(f"{place}: expected a JSON object, found {kind(value)}")
-        yield place, value
+            raise SourceError(f"{location}: expected a JSON object, found {kind(value)}")
+        yield location, value
 
 
 def read_json_file_of_records(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
@@ -201,8 +198,8 @@ class _Window:
             while separator == ",":
                 number += 1
                 self.peek()
-                place = f"{self.here()} (entry {number})"
-                yield place, self.value(number)
+                location = f"{self.here()} (entry {number})"
+                yield location, self.value(number)
                 separator = self.peek()
                 if separator not in (",", "]"):
                     what = f"found {separator!r}" if separator else "the file ends: it is cut off; fetch it again"

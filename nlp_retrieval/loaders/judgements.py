@@ -86,10 +86,6 @@ def read_judgements(path: str | Path, given: FileFormat | None = None) -> Judgem
 def collect_judgements(entries: Iterable[Judgement], source: str | Path) -> Judgements:
     """Return judgements by query and item; of several by subtopic, the highest grade, with a warning that counts them.
 
-    Args:
-        entries: the judgements.
-        source: their file, for messages.
-
     Raises:
         SourceError: a grade is not an integer, an id is empty, an item has two grades for one query and subtopic, or there
             are no judgements.
@@ -97,10 +93,10 @@ def collect_judgements(entries: Iterable[Judgement], source: str | Path) -> Judg
     judgements: Judgements = {}
     by_subtopic: dict[tuple[str, str], dict[str, int]] = {}
     firsts: dict[str, dict[str, str]] = {}
-    for place, query_id, item_id, written, subtopic in entries:
-        grade = _grade(place, written)
+    for location, query_id, item_id, written, subtopic in entries:
+        grade = _grade(location, written)
         if not query_id or not item_id:
-            raise SourceError(f"{place}: an id is empty; a judgement names a query and an item")
+            raise SourceError(f"{location}: an id is empty; a judgement names a query and an item")
         grades = judgements.setdefault(query_id, {})
         subtopics = firsts.setdefault(query_id, {})
         if item_id not in grades:
@@ -111,7 +107,8 @@ def collect_judgements(entries: Iterable[Judgement], source: str | Path) -> Judg
         known = by_subtopic.setdefault((query_id, item_id), {subtopics.get(item_id, ""): grades[item_id]})
         if known.setdefault(subtopic, grade) != grade:
             raise SourceError(
-                f'{place}: item "{item_id}" has grade {grade} here and {known[subtopic]} above for query "{query_id}"; keep one'
+                f'{location}: item "{item_id}" has grade {grade} here and {known[subtopic]} above for query "{query_id}"; '
+                "keep one"
             )
         grades[item_id] = max(grades[item_id], grade)
     if not judgements:
@@ -126,33 +123,33 @@ def collect_judgements(entries: Iterable[Judgement], source: str | Path) -> Judg
     return judgements
 
 
-def _grade(place: str, written: object) -> int:
+def _grade(location: str, written: object) -> int:
     text = written if isinstance(written, str) else repr(written)
     if isinstance(written, bool) or not _GRADE.fullmatch(text):
         raise SourceError(
-            f"{place}: the grade is {text[:40]!r}; it must be an integer of at most 9 digits; "
+            f"{location}: the grade is {text[:40]!r}; it must be an integer of at most 9 digits; "
             "round or scale the grades of the file"
         )
     return int(text.partition(".")[0])
 
 
 def _json_rows(path: str | Path, form: FileFormat) -> Iterator[Judgement]:
-    for place, row in read_json_lines(path) if form == "jsonl" else read_json_objects(path):
-        query, item, grade = (row[name] for name in _named(place, list(row)))
+    for location, row in read_json_lines(path) if form == "jsonl" else read_json_objects(path):
+        query, item, grade = (row[name] for name in _named(location, list(row)))
         subtopic = next((row[name] for name in row if name.strip().lower() in _SUBTOPICS), None)
         if isinstance(grade, list | dict):
-            raise SourceError(f"{place}: the grade is {kind(grade)}; it must be an integer")
+            raise SourceError(f"{location}: the grade is {kind(grade)}; it must be an integer")
         yield (
-            place,
-            as_id(place, "query_id", query),
-            as_id(place, "item_id", item),
+            location,
+            as_id(location, "query_id", query),
+            as_id(location, "item_id", item),
             grade,
             "" if subtopic is None else str(subtopic),
         )
 
 
 def _cells(path: str | Path, form: FileFormat) -> Iterator[Judgement]:
-    places: Sequence[int] | None = None
+    locations: Sequence[int] | None = None
     width = 0
     lines: Iterator[tuple[int, list[str]]]
     if form == "trec":
@@ -161,31 +158,33 @@ def _cells(path: str | Path, form: FileFormat) -> Iterator[Judgement]:
     else:
         lines = read_cells(path, "\t" if form == "tsv" else None, None if form == "tsv" else '"', "utf-8")
     for number, line in lines:
-        place, cells = f"{path}, line {number}", [cell.strip() for cell in line]
+        location, cells = f"{path}, line {number}", [cell.strip() for cell in line]
         while cells and not cells[-1] and len(cells) > (width or 3):
             cells.pop()
         if not any(cells):
             continue
-        if places is None:
+        if locations is None:
             width = len(cells)
             if width > 2 and not _GRADE.fullmatch(cells[-1]) and _has_names(cells):
-                named = [cells.index(name) for name in _named(place, cells)]
+                named = [cells.index(name) for name in _named(location, cells)]
                 subtopic = [cells.index(name) for name in cells if name.strip().lower() in _SUBTOPICS]
-                places = [*named, *subtopic[:1]]
+                locations = [*named, *subtopic[:1]]
                 continue
-            places = (0, 1, 2) if width == 3 else (0, 2, 3, 1)
+            locations = (0, 1, 2) if width == 3 else (0, 2, 3, 1)
             if width not in (3, 4):
                 raise SourceError(
-                    f"{place}: {width} columns, where a judgement is query, item and grade, or query, 0, item and grade "
+                    f"{location}: {width} columns, where a judgement is query, item and grade, or query, 0, item and grade "
                     "(4 columns); check what separates them, or name them in a first line (query_id, item_id, relevance) "
                     "where there are more"
                 )
         if len(cells) != width:
-            raise SourceError(f"{place}: {len(cells)} columns in {' '.join(cells)[:60]!r}, where the lines before have {width}")
-        query_id, item_id, grade, *subtopics = (cells[at] for at in places)
+            raise SourceError(
+                f"{location}: {len(cells)} columns in {' '.join(cells)[:60]!r}, where the lines before have {width}"
+            )
+        query_id, item_id, grade, *subtopics = (cells[at] for at in locations)
         if form == "trec":
             query_id, item_id = decode_id(query_id), decode_id(item_id)
-        yield place, query_id, item_id, grade, subtopics[0] if subtopics and subtopics[0] not in _NO_SUBTOPIC else ""
+        yield location, query_id, item_id, grade, subtopics[0] if subtopics and subtopics[0] not in _NO_SUBTOPIC else ""
 
 
 def _has_names(cells: Sequence[str]) -> bool:
@@ -194,26 +193,22 @@ def _has_names(cells: Sequence[str]) -> bool:
     return any(cell.lower() in known for cell in cells) or not any(_GRADE.fullmatch(cell) for cell in cells)
 
 
-def _named(place: str, found: list[str]) -> list[str]:
-    names = []
+def _named(location: str, names: list[str]) -> list[str]:
+    chosen = []
     for what, aliases in _NAMES.items():
-        known = {name.strip().lower() for name in found}
+        known = {name.strip().lower() for name in names}
         if not known & set(aliases):
-            near = likely(aliases[0], found, aliases)
+            near = likely(aliases[0], names, aliases)
             meant = f'rename "{near}" to "{aliases[0]}"' if near else f'name the column of the {what} "{aliases[0]}"'
-            raise SourceError(f'{place}: no column of the {what}, such as "{aliases[0]}" (found: {quoted(found)}); {meant}')
-        names.append(next(name for alias in aliases for name in found if name.strip().lower() == alias))
-    return names
+            raise SourceError(f'{location}: no column of the {what}, such as "{aliases[0]}" (found: {quoted(names)}); {meant}')
+        chosen.append(next(name for alias in aliases for name in names if name.strip().lower() == alias))
+    return chosen
 
 
 def match_numbers(wanted: Iterable[str], known: Iterable[str]) -> dict[str, str]:
     """Return the known id for each wanted one that differs only in leading zeros, such as "51" for "051".
 
     Only numbers are matched, and only if both sides have the number once; equal ids need no match.
-
-    Args:
-        wanted: the ids to match.
-        known: the ids among which to look for them.
     """
     here, there = _by_number(wanted), _by_number(known)
     pairs = ((names[0], there[number][0]) for number, names in here.items() if len(names) == len(there.get(number, ())) == 1)
@@ -267,28 +262,28 @@ def judged_queries(
     Raises:
         SourceError: no query has a relevant item, or two have one id.
     """
-    places: dict[str, str] = {}
+    locations: dict[str, str] = {}
     judged: list[Query] = []
     numbered: list[Query] = []
     numbers = {name.lstrip("0") for name in judgements if name.isascii() and name.isdigit()}
-    for place, query in queries:
+    for location, query in queries:
         name = query.query_id
-        if name in places:
-            raise SourceError(f'{place}: the id "{name}" is taken by {places[name]}; ids must be unique')
-        places[name] = place
+        if name in locations:
+            raise SourceError(f'{location}: the id "{name}" is taken by {locations[name]}; ids must be unique')
+        locations[name] = location
         if name in judgements:
             judged.append(query)
         elif name.isascii() and name.isdigit() and name.lstrip("0") in numbers:
             judged.append(query)
             numbered.append(query)
     if numbered:
-        judged = _renamed(judged, {query.query_id for query in numbered}, places, judgements, source, judged_in)
+        judged = _renamed(judged, {query.query_id for query in numbered}, locations, judgements, source, judged_in)
     hopeless = sum(not any(grade > 0 for grade in judgements[query.query_id].values()) for query in judged)
-    unknown = [query_id for query_id in judgements if query_id not in places]
+    unknown = [query_id for query_id in judgements if query_id not in locations]
     if not judged:
         raise SourceError(
-            f"{judged_in}: none of its {len(judgements):,} judged queries ({quoted(unknown[:3])}) is among the {len(places):,} "
-            f"of {source} ({quoted(list(places)[:3])}); are both of the same collection?"
+            f"{judged_in}: none of its {len(judgements):,} judged queries ({quoted(unknown[:3])}) is among the "
+            f"{len(locations):,} of {source} ({quoted(list(locations)[:3])}); are both of the same collection?"
         )
     if hopeless == len(judged):
         raise SourceError(
@@ -311,15 +306,15 @@ def judged_queries(
 def _renamed(
     judged: list[Query],
     numbered: set[str],
-    places: dict[str, str],
+    locations: dict[str, str],
     judgements: Judgements,
     source: str | Path,
     judged_in: str | Path,
 ) -> list[Query]:
     """Give queries whose numbers differ from the judgements in leading zeros the ids of the judgements."""
-    ids = {name: other for name, other in match_numbers(places, judgements).items() if name in numbered}
+    ids = {name: other for name, other in match_numbers(locations, judgements).items() if name in numbered}
     for name, other in ids.items():
-        places[other] = places[name]
+        locations[other] = locations[name]
     if ids:
         name, other = next(iter(ids.items()))
         _warn(

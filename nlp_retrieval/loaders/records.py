@@ -20,7 +20,7 @@ from pathlib import Path
 
 from pydantic import JsonValue, ValidationError
 
-from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.components.component import BaseLoader
 from nlp_retrieval.core.models import Query, SearchableItem
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, SourceError
 from nlp_retrieval.loaders.files import JsonObject, kind
@@ -54,7 +54,7 @@ def likely(wanted: str, found: Iterable[str], aliases: Iterable[str]) -> str | N
     return by_case[close[0]] if close else None
 
 
-def as_id(place: str, field: str, value: JsonValue) -> str:
+def as_id(location: str, field: str, value: JsonValue) -> str:
     """Return an id as text.
 
     Raises:
@@ -63,13 +63,13 @@ def as_id(place: str, field: str, value: JsonValue) -> str:
     if isinstance(value, str):
         if value and not value.isspace():
             return value
-        raise SourceError(f'{place}: "{field}" is empty; every record needs an id of its own')
+        raise SourceError(f'{location}: "{field}" is empty; every record needs an id of its own')
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    raise SourceError(f'{place}: "{field}" is {kind(value)}; an id is text or an integer')
+    raise SourceError(f'{location}: "{field}" is {kind(value)}; an id is text or an integer')
 
 
-def as_text(place: str, field: str, value: JsonValue) -> str:
+def as_text(location: str, field: str, value: JsonValue) -> str:
     """Return a text field as it is; it may be empty.
 
     Raises:
@@ -77,23 +77,23 @@ def as_text(place: str, field: str, value: JsonValue) -> str:
     """
     if isinstance(value, str):
         return value
-    raise SourceError(f'{place}: "{field}" is {kind(value)}; expected text')
+    raise SourceError(f'{location}: "{field}" is {kind(value)}; expected text')
 
 
-def as_title(place: str, field: str, value: JsonValue) -> str:
+def as_title(location: str, field: str, value: JsonValue) -> str:
     """Return a title, or an empty string for null.
 
     Raises:
         SourceError: it is neither text nor null.
     """
-    return "" if value is None else as_text(place, field, value)
+    return "" if value is None else as_text(location, field, value)
 
 
-def metadata_of(place: str, row: JsonObject, taken: Collection[str]) -> JsonObject:
+def metadata_of(location: str, row: JsonObject, taken: Collection[str]) -> JsonObject:
     """Return the unused fields of a row, joined by the fields of an object named ``metadata``.
 
     Args:
-        place: location of the row.
+        location: location of the row.
         row: the record.
         taken: top-level fields with a meaning of their own.
 
@@ -106,12 +106,12 @@ def metadata_of(place: str, row: JsonObject, taken: Collection[str]) -> JsonObje
         return metadata if nested is None else metadata | {"metadata": nested}
     for key, value in nested.items():
         if key in metadata and metadata[key] != value:
-            raise SourceError(f'{place}: "{key}" is in the row and, with another value, in its "metadata"; rename one')
+            raise SourceError(f'{location}: "{key}" is in the row and, with another value, in its "metadata"; rename one')
         metadata[key] = value
     return metadata
 
 
-def with_title(place: str, title: str, metadata: JsonObject) -> JsonObject:
+def with_title(location: str, title: str, metadata: JsonObject) -> JsonObject:
     """Put a title in front of the metadata.
 
     Raises:
@@ -120,11 +120,11 @@ def with_title(place: str, title: str, metadata: JsonObject) -> JsonObject:
     if not title:
         return metadata
     if metadata.get("title") not in (None, "", title):
-        raise SourceError(f'{place}: "title" is in the row and, with another value, in its "metadata"; rename one')
+        raise SourceError(f'{location}: "title" is in the row and, with another value, in its "metadata"; rename one')
     return metadata | {"title": title}
 
 
-def make_item(place: str, item_id: str, content: str, metadata: JsonObject) -> SearchableItem:
+def make_item(location: str, item_id: str, content: str, metadata: JsonObject) -> SearchableItem:
     """Build an item.
 
     Raises:
@@ -133,10 +133,10 @@ def make_item(place: str, item_id: str, content: str, metadata: JsonObject) -> S
     try:
         return SearchableItem(item_id=item_id, content=content, metadata=metadata)
     except (ValidationError, RecursionError) as error:
-        raise SourceError(f"{place}: item {item_id!r:.80}: {_reason(error)}") from None
+        raise SourceError(f"{location}: item {item_id!r:.80}: {_reason(error)}") from None
 
 
-def make_query(place: str, query_id: str, text: str, family: str | None = None, metadata: JsonObject | None = None) -> Query:
+def make_query(location: str, query_id: str, text: str, family: str | None = None, metadata: JsonObject | None = None) -> Query:
     """Build a query.
 
     Raises:
@@ -145,7 +145,7 @@ def make_query(place: str, query_id: str, text: str, family: str | None = None, 
     try:
         return Query(query_id=query_id, text=text, family=family, metadata=metadata or {})
     except (ValidationError, RecursionError) as error:
-        raise SourceError(f"{place}: query {query_id!r:.80}: {_reason(error)}") from None
+        raise SourceError(f"{location}: query {query_id!r:.80}: {_reason(error)}") from None
 
 
 def _reason(error: ValidationError | RecursionError) -> str:
@@ -158,22 +158,22 @@ def _reason(error: ValidationError | RecursionError) -> str:
     return f"{'.'.join(str(part) for part in first['loc'][:2])}: {first['msg']}"
 
 
-def released_field(place: str, row: JsonObject, field: str, dataset: str) -> JsonValue:
+def released_field(location: str, row: JsonObject, field: str, dataset: str) -> JsonValue:
     """Return a field of a record in a data set's release file.
 
     Raises:
         SourceError: there is no such field.
     """
     if field not in row:
-        raise SourceError(f'{place}: no "{field}" field (found: {quoted(row)}); is this a release file of {dataset}?')
+        raise SourceError(f'{location}: no "{field}" field (found: {quoted(row)}); is this a release file of {dataset}?')
     return row[field]
 
 
-def supporting_titles(place: str, row: Mapping[str, JsonValue], cure: str) -> list[str]:
+def supporting_titles(location: str, row: Mapping[str, JsonValue], cure: str) -> list[str]:
     """Return the distinct titles of ``supporting_facts``, in order: the form that HotpotQA and HoVer share.
 
     Args:
-        place: location of the record.
+        location: location of the record.
         row: the record.
         cure: advice if there are no supporting facts.
 
@@ -182,14 +182,14 @@ def supporting_titles(place: str, row: Mapping[str, JsonValue], cure: str) -> li
     """
     facts = row.get("supporting_facts")
     if facts is None or facts == []:
-        raise SourceError(f'{place}: no "supporting_facts" (found: {quoted(row)}), so there is no gold; {cure}')
+        raise SourceError(f'{location}: no "supporting_facts" (found: {quoted(row)}), so there is no gold; {cure}')
     titles: dict[str, None] = {}
     for fact in facts if isinstance(facts, list) else [facts]:
         match fact:
             case [str(title), *_] if title:
                 titles[title] = None
             case _:
-                raise SourceError(f'{place}: "supporting_facts" is not a list of [title, sentence number] pairs')
+                raise SourceError(f'{location}: "supporting_facts" is not a list of [title, sentence number] pairs')
     return list(titles)
 
 
@@ -200,12 +200,12 @@ _LEAVE_OUT = "convert it to text, or leave it out with metadata_fields"
 
 
 def plain_value(  # noqa: PLR0911 -- one for each kind of value
-    place: str, column: str, value: object, whole: bool = False, cure: str = _LEAVE_OUT
+    location: str, column: str, value: object, whole: bool = False, cure: str = _LEAVE_OUT
 ) -> JsonValue:
     """Turn a value of a driver or a table into a JSON value; NaN, which tables use for missing values, becomes null.
 
     Args:
-        place: its location.
+        location: its location.
         column: its column.
         value: to convert.
         whole: a decimal without fraction becomes an integer (Oracle's ids).
@@ -226,11 +226,11 @@ def plain_value(  # noqa: PLR0911 -- one for each kind of value
         case uuid.UUID():
             return str(value)
         case list() | tuple():
-            return [plain_value(place, column, inner, cure=cure) for inner in value]
+            return [plain_value(location, column, inner, cure=cure) for inner in value]
         case dict():
-            return {str(key): plain_value(place, column, inner, cure=cure) for key, inner in value.items()}
+            return {str(key): plain_value(location, column, inner, cure=cure) for key, inner in value.items()}
     raise SourceError(
-        f'{place}: column "{column}" holds {type(value).__name__}, which is neither text nor a JSON value; {cure}'
+        f'{location}: column "{column}" holds {type(value).__name__}, which is neither text nor a JSON value; {cure}'
     )
 
 
@@ -269,7 +269,7 @@ def without_fields(row: JsonObject, fields: Collection[str]) -> JsonObject:
 
 
 def missing_field(
-    place: str,
+    location: str,
     parameter: str | None,
     field: str,
     found: Collection[str],
@@ -279,7 +279,7 @@ def missing_field(
     """Return the error about a missing field, with the name that was probably meant.
 
     Args:
-        place: its location.
+        location: its location.
         parameter: which names the field. None: the reader cannot name another.
         field: its name.
         found: the existing names.
@@ -296,11 +296,11 @@ def missing_field(
     else:
         corrected = meant if given is None else [meant if name == field else name for name in given]
         cure = f"pass {parameter}={json.dumps(corrected, ensure_ascii=False)}"
-    return SourceError(f'{place}: no "{field}" field (found: {quoted(found)}); {cure}')
+    return SourceError(f'{location}: no "{field}" field (found: {quoted(found)}); {cure}')
 
 
 def joined_text(
-    place: str, row: JsonObject, fields: str | Sequence[str], parameter: str, aliases: Sequence[str] = CONTENT_NAMES
+    location: str, row: JsonObject, fields: str | Sequence[str], parameter: str, aliases: Sequence[str] = CONTENT_NAMES
 ) -> str:
     """Return a text field, or several joined by line ends; of several, some may be missing, null or empty.
 
@@ -309,12 +309,12 @@ def joined_text(
     """
     if isinstance(fields, str):
         if not has_field(row, fields):
-            raise missing_field(place, parameter, fields, row, aliases)
-        return as_text(place, fields, field_of(row, fields))
+            raise missing_field(location, parameter, fields, row, aliases)
+        return as_text(location, fields, field_of(row, fields))
     there = [field for field in fields if has_field(row, field)]
     if not there:
-        raise missing_field(place, parameter, fields[0], row, aliases)
-    return "\n".join(text for field in there if (text := as_title(place, field, field_of(row, field))))
+        raise missing_field(location, parameter, fields[0], row, aliases)
+    return "\n".join(text for field in there if (text := as_title(location, field, field_of(row, field))))
 
 
 class RecordLoader(BaseLoader):
@@ -366,7 +366,7 @@ class RecordLoader(BaseLoader):
         """Return the parameter that names a field in use."""
         return "id_field" if field == self.id_field else "title_field" if field == self.title_field else "content_field"
 
-    def check_columns(self, place: str, columns: Collection[str]) -> None:
+    def check_columns(self, location: str, columns: Collection[str]) -> None:
         """Refuse a table whose columns cannot hold id and text, before a row of it is read.
 
         Raises:
@@ -382,7 +382,7 @@ class RecordLoader(BaseLoader):
             for field in [given] if isinstance(given, str) else given:
                 if field not in columns and field.partition(".")[0] not in columns:
                     several = None if isinstance(given, str) else given
-                    raise missing_field(place, parameter, field, columns, aliases, several)
+                    raise missing_field(location, parameter, field, columns, aliases, several)
 
     def used_columns(self, columns: Sequence[str]) -> list[str]:
         """Return the columns of a table that become items."""
@@ -401,30 +401,30 @@ class RecordLoader(BaseLoader):
         unseen = dict.fromkeys(self.metadata_fields or ())
         rows = 0
         taken = self.taken_fields
-        for place, row in self.records():
-            item_id = str(rows) if self.id_field is None else self._id(place, row, self.id_field)
+        for location, row in self.records():
+            item_id = str(rows) if self.id_field is None else self._id(location, row, self.id_field)
             rows += 1
-            content = joined_text(place, row, self.content_field, "content_field")
-            metadata = self._metadata(place, row, taken)
+            content = joined_text(location, row, self.content_field, "content_field")
+            metadata = self._metadata(location, row, taken)
             if unseen:
                 unseen = {field: None for field in unseen if field not in metadata}
-            yield make_item(place, item_id, content, metadata)
+            yield make_item(location, item_id, content, metadata)
         if unseen and rows:
             warnings.warn(
                 f"{self.path}: none of its {rows} rows has the metadata fields {quoted(unseen)}", RetrievalWarning, stacklevel=2
             )
 
-    def _id(self, place: str, row: JsonObject, field: str) -> str:
+    def _id(self, location: str, row: JsonObject, field: str) -> str:
         if not has_field(row, field):
-            raise missing_field(place, "id_field", field, row, ID_NAMES)
-        return as_id(place, field, field_of(row, field))
+            raise missing_field(location, "id_field", field, row, ID_NAMES)
+        return as_id(location, field, field_of(row, field))
 
-    def _metadata(self, place: str, row: JsonObject, taken: Iterable[str]) -> JsonObject:
-        title = "" if self.title_field is None else as_title(place, self.title_field, field_of(row, self.title_field))
-        metadata = metadata_of(place, without_fields(row, list(taken)), ())
+    def _metadata(self, location: str, row: JsonObject, taken: Iterable[str]) -> JsonObject:
+        title = "" if self.title_field is None else as_title(location, self.title_field, field_of(row, self.title_field))
+        metadata = metadata_of(location, without_fields(row, list(taken)), ())
         if self.metadata_fields is not None:
             everything = row | metadata
             metadata = {field: field_of(everything, field) for field in self.metadata_fields if has_field(everything, field)}
         elif self.title_field != "title":
             metadata.pop("title", None)
-        return with_title(place, title, metadata)
+        return with_title(location, title, metadata)

@@ -100,13 +100,13 @@ class CsvLoader(RecordLoader):
         is_tsv = _is_tsv(self.path)
         delimiter = self.delimiter or ("\t" if is_tsv else None)
         quote = (None if is_tsv else '"') if self.quote == "auto" else self.quote
-        for place, row in read_rows(self.path, delimiter, quote, self.columns, self.encoding, self.offers):
+        for location, row in read_rows(self.path, delimiter, quote, self.columns, self.encoding, self.offers):
             if first:
                 self._check_header(row)
                 first = False
             for field in numbers:
-                row[field] = _number(place, field, str(row[field]), self.decimal)
-            yield place, row
+                row[field] = _number(location, field, str(row[field]), self.decimal)
+            yield location, row
 
     def _check_header(self, row: JsonObject) -> None:
         where = str(self.path) if self.columns is not None else f"{self.path}, line 1"
@@ -166,9 +166,9 @@ def read_rows(
     """
     names = list(columns) if columns is not None else None
     for line, cells in read_cells(path, delimiter, quote, encoding, offers):
-        place = f"{path}, line {line}"
+        location = f"{path}, line {line}"
         if names is None:
-            names = _checked_names(place, cells, delimiter, offers)
+            names = _checked_names(location, cells, delimiter, offers)
             while not names[-1]:  # a delimiter at the end of the line
                 names.pop()
             continue
@@ -176,27 +176,19 @@ def read_rows(
             cells.pop()
         if len(cells) != len(names):
             raise SourceError(
-                f"{place}: {len(cells)} cells, where {'columns' if columns is not None else 'the header'} has {len(names)}; "
+                f"{location}: {len(cells)} cells, where {'columns' if columns is not None else 'the header'} has {len(names)}; "
                 "put quotation marks around cells that hold a delimiter or a line end"
                 + (", or pass delimiter=..." if "delimiter" in offers else "")
             )
         row: JsonObject = dict(zip(names, cells, strict=True))
         row.pop("", None)
-        yield place, row
+        yield location, row
 
 
 def read_cells(
     path: str | Path, delimiter: str | None, quote: str | None, encoding: str, offers: Collection[str] = ()
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a CSV file as they are, except blank ones, each with the number of the line on which it begins.
-
-    Args:
-        path: a file, plain or gzip.
-        delimiter: see :class:`CsvLoader`.
-        quote: the quotation mark of cells; None for none.
-        encoding: of the file.
-        offers: the parameters that the reader of an error can set.
-    """
+    """Yield the rows of a CSV file as they are, except blank ones, each with the number of the line on which it begins."""
     # the limit of the csv module is global, and its 128 KiB are less than a long article
     if csv.field_size_limit() < MAX_ENTRY:
         csv.field_size_limit(MAX_ENTRY)
@@ -247,11 +239,11 @@ def _lines(path: str | Path, encoding: str, offers: Collection[str]) -> Iterator
                 if len(line) > MAX_ENTRY:
                     raise too_long(f"{path}, line {number}")
                 if "\0" in line:
-                    given = (
+                    cure = (
                         'pass encoding="utf-16-le"' if "encoding" in offers else "save it as UTF-8 (iconv -f UTF-16LE -t UTF-8)"
                     )
                     raise SourceError(
-                        f"{path}, line {number}: it holds a zero byte; {given} where the file is UTF-16, or remove the byte "
+                        f"{path}, line {number}: it holds a zero byte; {cure} where the file is UTF-16, or remove the byte "
                         "(tr -d '\\000' < old > new)"
                     )
                 yield line
@@ -278,25 +270,25 @@ def _names_cure(offers: Collection[str], count: int) -> str:
     return f"pass columns={json.dumps(names)}" if "columns" in offers else "write their names into its first line"
 
 
-def _checked_names(place: str, cells: list[str], delimiter: str | None, offers: Collection[str]) -> list[str]:
+def _checked_names(location: str, cells: list[str], delimiter: str | None, offers: Collection[str]) -> list[str]:
     names = [cell.strip() for cell in cells]
     if len(names) == 1 and delimiter is not None:
-        other = max((one for one in _DELIMITERS if one != delimiter), key=names[0].count)
+        other = max((candidate for candidate in _DELIMITERS if candidate != delimiter), key=names[0].count)
         if other in names[0]:
             cure = f"pass delimiter={_NAMES[other]}" if "delimiter" in offers else f"separate the cells by {delimiter!r}"
             raise SourceError(
-                f"{place}: one column with the delimiter {delimiter!r}, and {names[0].count(other) + 1} with {_NAMES[other]}; "
-                f"{cure}"
+                f"{location}: one column with the delimiter {delimiter!r}, and {names[0].count(other) + 1} with "
+                f"{_NAMES[other]}; {cure}"
             )
     if not any(names):
         raise SourceError(
-            f"{place}: no column has a name; where the file has no line of names, {_names_cure(offers, len(names))}"
+            f"{location}: no column has a name; where the file has no line of names, {_names_cure(offers, len(names))}"
         )
     for name, count in Counter(filter(None, names)).items():
         if count > 1:
             raise SourceError(
-                f'{place}: {count} columns are called "{name[:40]}"; rename one, or, where this is a row already and the file '
-                f"has no line of names, {_names_cure(offers, len(names))}"
+                f'{location}: {count} columns are called "{name[:40]}"; rename one, or, where this is a row already and the '
+                f"file has no line of names, {_names_cure(offers, len(names))}"
             )
     return names
 
@@ -305,7 +297,7 @@ def _looks_like_value(name: str) -> bool:
     return len(name) > 60 or name.strip().lstrip("+-").replace(".", "", 1).isdigit()
 
 
-def _number(place: str, field: str, cell: str, decimal: str) -> JsonValue:
+def _number(location: str, field: str, cell: str, decimal: str) -> JsonValue:
     written = cell.strip()
     if not written or written.lower() == "nan":
         return None
@@ -318,7 +310,7 @@ def _number(place: str, field: str, cell: str, decimal: str) -> JsonValue:
     cure = "leave it out of number_fields"
     if written.count(other) == 1 and written.replace(other, "", 1).lstrip("+-").isdecimal():
         cure = f'pass decimal="{other}" where that separates the fraction, or {cure}'
-    raise SourceError(f'{place}: "{field}" is {cell[:40]!r}, which is no number; {cure}')
+    raise SourceError(f'{location}: "{field}" is {cell[:40]!r}, which is no number; {cure}')
 
 
 class JsonlLoader(RecordLoader):

@@ -18,7 +18,7 @@ from xml.parsers import expat
 
 from pydantic import JsonValue
 
-from nlp_retrieval.core.components.interfaces import BaseQueryLoader
+from nlp_retrieval.core.components.component import BaseQueryLoader
 from nlp_retrieval.core.components.trust_rules import READS_FILE, may_set
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.errors import SourceError
@@ -175,19 +175,19 @@ class TopicsLoader(BaseQueryLoader):
         """
         form = self._form()
         fields: tuple[str, str | Sequence[str]] | None = None
-        for place, row in self._rows(form):
+        for location, row in self._rows(form):
             if fields is None:
                 fields = self._fields(form, row)
             id_field, text_field = fields
             if not has_field(row, id_field):
-                raise missing_field(place, "id_field", id_field, row, _QUERY_ID_NAMES)
-            query_id = as_id(place, id_field, field_of(row, id_field))
-            text = joined_text(place, row, text_field, "text_field", _TEXT_NAMES)
+                raise missing_field(location, "id_field", id_field, row, _QUERY_ID_NAMES)
+            query_id = as_id(location, id_field, field_of(row, id_field))
+            text = joined_text(location, row, text_field, "text_field", _TEXT_NAMES)
             used = [text_field] if isinstance(text_field, str) else text_field
-            metadata = metadata_of(place, without_fields(row, [id_field, *used]), ())
+            metadata = metadata_of(location, without_fields(row, [id_field, *used]), ())
             family = metadata.get("family")
-            known = None if family in (None, "") else as_id(place, "family", family)
-            yield place, make_query(place, query_id, text, known, metadata)
+            known = None if family in (None, "") else as_id(location, "family", family)
+            yield location, make_query(location, query_id, text, known, metadata)
 
     def _form(self) -> FileFormat:
         """The form of the file of queries: given, by its suffix, or TSV if a file with another suffix begins like that."""
@@ -288,12 +288,14 @@ def _topics(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
             ) from None
         topics = list(_lenient(path, text, tokens, wanted))
     for number, fields in topics:
-        place = f"{path}, line {number}"
+        location = f"{path}, line {number}"
         row: JsonObject = dict(_labelled(fields))
         if "\n" in str(row.get("number", "")):
             numbers = ", ".join(str(row["number"])[:60].split())
-            raise SourceError(f"{place}: this topic has several numbers ({numbers}); write <{wanted}> in front of each topic")
-        yield place, row
+            raise SourceError(
+                f"{location}: this topic has several numbers ({numbers}); write <{wanted}> in front of each topic"
+            )
+        yield location, row
 
 
 class _Token(NamedTuple):
@@ -341,10 +343,10 @@ def _xml(text: str, wanted: str) -> list[tuple[int, _Fields]]:
     own: list[str] = []
     attributes: set[str] = set()
 
-    def begin(tag: str, given: dict[str, str]) -> None:
+    def begin(tag: str, tag_attributes: dict[str, str]) -> None:
         name = tag.lower()
         if not inside and name == wanted:
-            fields = {attribute.lower(): [value] for attribute, value in given.items()}
+            fields = {attribute.lower(): [value] for attribute, value in tag_attributes.items()}
             attributes.clear()
             attributes.update(fields)
             own.clear()
@@ -409,7 +411,7 @@ def _lenient(path: str | Path, text: str, tokens: Sequence[_Token], wanted: str)
 
 def _fields_of(text: str, tokens: Sequence[_Token], opening: _Token, stop: int) -> _Fields:
     """The fields of one topic: a field ends at its end tag, or, without one, where the next field begins."""
-    given = {match[1].lower(): match[2] or match[3] or match[4] or "" for match in _ATTRIBUTE.finditer(opening.content)}
+    attributes = {match[1].lower(): match[2] or match[3] or match[4] or "" for match in _ATTRIBUTE.finditer(opening.content)}
     ends = _ends_of(tokens)
     own: list[str] = []
     elements: list[tuple[str, list[str]]] = []
@@ -435,7 +437,7 @@ def _fields_of(text: str, tokens: Sequence[_Token], opening: _Token, stop: int) 
             pieces.append(gap if is_markup else text[token.begin : token.end])  # or text that only looks like a tag
     pieces.append(_decoded(text[at:stop]))
     names = {name for name, _ in elements}  # an element takes precedence over an attribute
-    fields: _Fields = {name: [_decoded(value)] for name, value in given.items() if name not in names}
+    fields: _Fields = {name: [_decoded(value)] for name, value in attributes.items() if name not in names}
     for name, parts in elements:
         fields.setdefault(name, []).append("".join(parts))
     _add_own(fields, own)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.core.components.component import BaseUserQueryProcessor
 from nlp_retrieval.core.components.trust_rules import may_set
 
 _BREAK = re.compile(

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Config
 from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.lm.programs import CompiledProgram, load_program, read_program

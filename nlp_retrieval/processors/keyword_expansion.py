@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.core.components.component import BaseUserQueryProcessor
 from nlp_retrieval.core.components.trust_rules import may_set
 from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.errors import ConfigurationError

@@ -83,7 +83,7 @@ class Column:
         if len(printed) < 2 or self.count:
             return set()
         top = self.text(min(measured) if self.lower_is_better else max(measured))
-        return {place for place, value in enumerate(values) if self.text(value) == top}
+        return {position for position, value in enumerate(values) if self.text(value) == top}
 
 
 COST_COLUMNS = [
@@ -200,17 +200,13 @@ def measure_columns(report: BenchmarkReport) -> list[Column]:
         key for result in report.configurations for measures in (result.measures, *result.groups.values()) for key in measures
     }
     return [
-        Column(str(one), one.family, one.family_label if one.cutoff is None else f"@{one.cutoff}")
-        for one in sorted(map(Measure.parse, keys), key=lambda measure: measure.order)
+        Column(str(measure), measure.family, measure.family_label if measure.cutoff is None else f"@{measure.cutoff}")
+        for measure in sorted(map(Measure.parse, keys), key=lambda measure: measure.order)
     ]
 
 
 def summary_columns(report: BenchmarkReport) -> list[Column]:
-    """Return perfect recall and recall at every cutoff, nDCG at 10 or below, answers, latency, index size, and known prices.
-
-    Args:
-        report: a finished benchmark.
-    """
+    """Return perfect recall and recall at every cutoff, nDCG at 10 or below, answers, latency, index size, and known prices."""
     measures = measure_columns(report)
     kept = [column for column in measures if column.family in ("perfect_recall", "recall")]
     ndcg = [column for column in measures if column.family == "ndcg"]
@@ -247,16 +243,12 @@ DAGGERS = Marks("\N{DAGGER}", "\N{DOUBLE DAGGER}")
 
 
 def by_figure(report: BenchmarkReport) -> dict[tuple[str, str, str], Comparison]:
-    """Return the comparisons with the baseline by group, measure and configuration.
-
-    Args:
-        report: a finished benchmark.
-    """
+    """Return the comparisons with the baseline by group, measure and configuration."""
     return {
-        (group, one.measure, one.system): one
+        (group, comparison.measure, comparison.system): comparison
         for group, comparisons in report.comparisons.items()
-        for one in comparisons
-        if one.baseline == report.baseline
+        for comparison in comparisons
+        if comparison.baseline == report.baseline
     }
 
 
@@ -266,28 +258,22 @@ def unit(comparison: Comparison) -> str:
 
 
 def legend(report: BenchmarkReport, marks: Marks) -> str:
-    """Return the meaning of the marks and their test, or a note that nothing was tested.
-
-    Args:
-        report: a finished benchmark.
-        marks: the marks shown.
-    """
-    compared = [one for comparisons in report.comparisons.values() for one in comparisons]
+    """Return the meaning of the marks and their test, or a note that nothing was tested."""
+    compared = [comparison for comparisons in report.comparisons.values() for comparison in comparisons]
     if not compared:
         return UNTESTED if len(report.configurations) > 1 else ""
     first = compared[0]
-    found = {verdict(one, ALPHA) for one in compared}
+    verdicts = {verdict(comparison, ALPHA) for comparison in compared}
     better, worse = f"{marks.better} better", f"{marks.worse} worse"
-    if found == {"not distinguishable"}:
-        said = "No measure is distinguishable from the baseline's"
+    if verdicts == {"not distinguishable"}:
+        meaning = "No measure is distinguishable from the baseline's"
     else:
-        said = ", ".join([better] * ("better" in found) + [worse] * ("worse" in found)) + " than the baseline"
+        meaning = ", ".join([better] * ("better" in verdicts) + [worse] * ("worse" in verdicts)) + " than the baseline"
     many = first.comparisons
     each = "each measure and group" if len(report.comparisons) > 1 else "each measure"
     corrected = f", Holm's correction for {many} comparisons in {each}" if many > 1 else ""
-    return (
-        f"{said} at level {ALPHA:g}: paired randomisation test over {unit(first)}{corrected}. What is not marked may be chance."
-    )
+    test = f"paired randomisation test over {unit(first)}{corrected}"
+    return f"{meaning} at level {ALPHA:g}: {test}. What is not marked may be chance."
 
 
 def by_chance(report: BenchmarkReport) -> str:
@@ -296,38 +282,31 @@ def by_chance(report: BenchmarkReport) -> str:
     Holm's method limits the chance of any wrong mark in one measure and one group; a reader who looks at many of them
     sees more. The expected number of those with a wrong mark is at most the sum of these chances, however they depend on one
     another.
-
-    Args:
-        report: a finished benchmark.
     """
     compared = list(by_figure(report).items())
     together = {(group, measure) for group, measure, _ in dict(compared)}
     if len(together) < 2:
         return ""
-    marked = [verdict(one, ALPHA) != "not distinguishable" for _, one in compared]
-    stand = sum(p <= ALPHA and mark for p, mark in zip(holm([one.p for _, one in compared]), marked, strict=True))
-    said = (
+    marked = [verdict(comparison, ALPHA) != "not distinguishable" for _, comparison in compared]
+    stand = sum(p <= ALPHA and mark for p, mark in zip(holm([comparison.p for _, comparison in compared]), marked, strict=True))
+    note = (
         f"In all there are {len(compared):,} comparisons with the baseline, in {len(together):,} pairs of a measure and a "
         f"group, each corrected for itself: if nothing differed, chance alone would still mark something in up to "
         f"{ALPHA * len(together):.3g} of these."
     )
     if not any(marked):
-        return said
-    if min(one.least_p for _, one in compared) * len(compared) > ALPHA:
+        return note
+    if min(comparison.least_p for _, comparison in compared) * len(compared) > ALPHA:
         return (
-            f"{said} {max(one.resamples for _, one in compared):,} resamples are too few to correct for all "
+            f"{note} {max(comparison.resamples for _, comparison in compared):,} resamples are too few to correct for all "
             f"{len(compared):,} together: draw at least {math.ceil(len(compared) / ALPHA):,} to see which of the "
             f"{sum(marked):,} marked differences stand."
         )
-    return f"{said} Corrected for all {len(compared):,} together, {stand:,} of the {sum(marked):,} marked differences stand."
+    return f"{note} Corrected for all {len(compared):,} together, {stand:,} of the {sum(marked):,} marked differences stand."
 
 
 def out_of_reach(report: BenchmarkReport) -> dict[str, list[str]]:
-    """Return why no difference in a group could have been significant, with the groups concerned.
-
-    Args:
-        report: a finished benchmark.
-    """
+    """Return why no difference in a group could have been significant, with the groups concerned."""
     groups_by_reason: dict[str, list[str]] = {}
     for group, comparisons in report.comparisons.items():
         if reason := shared_reason(comparisons):
@@ -336,15 +315,11 @@ def out_of_reach(report: BenchmarkReport) -> dict[str, list[str]]:
 
 
 def shared_reason(comparisons: Sequence[Comparison]) -> str:
-    """Return why none of some differences could have been significant; ``""`` if one could, or there is none.
-
-    Args:
-        comparisons: the comparisons shown together.
-    """
-    reasons = [limits(one, ALPHA) for one in comparisons]
+    """Return why none of some differences could have been significant; ``""`` if one could, or there is none."""
+    reasons = [limits(comparison, ALPHA) for comparison in comparisons]
     if not all(reasons):
         return ""
-    differing = [reason for reason, one in zip(reasons, comparisons, strict=True) if one.differing]
+    differing = [reason for reason, comparison in zip(reasons, comparisons, strict=True) if comparison.differing]
     return next(iter([*differing, *reasons]), "")
 
 
@@ -384,24 +359,20 @@ def not_dominated(points: Sequence[tuple[float, float]]) -> list[bool]:
     Args:
         points: quality (more is better) and cost (less is better); finite.
     """
-    found = [False] * len(points)
+    on_front = [False] * len(points)
     last: tuple[float, float] | None = None
-    for place in sorted(range(len(points)), key=lambda place: (points[place][1], -points[place][0])):
-        if last is None or points[place][0] > last[0] or points[place] == last:
-            found[place] = True
-            last = points[place]
-    return found
+    for position in sorted(range(len(points)), key=lambda position: (points[position][1], -points[position][0])):
+        if last is None or points[position][0] > last[0] or points[position] == last:
+            on_front[position] = True
+            last = points[position]
+    return on_front
 
 
 def fronts(report: BenchmarkReport) -> dict[str, Front]:
-    """Return the fronts by the key of their cost: ``"latency_ms"``, and ``"price_per_1000_queries"`` if prices are known.
-
-    Args:
-        report: a finished benchmark.
-    """
+    """Return the fronts by the key of their cost: ``"latency_ms"``, and ``"price_per_1000_queries"`` if prices are known."""
     measure = report.main_measure
     quality = Column(measure, Measure.parse(measure).family, measure)
-    found = {}
+    by_cost = {}
     for cost in [*(column for column in COST_COLUMNS if column.key == "latency_ms"), *price_columns(report)[:1]]:
         values = {result.name: (quality.value(result), cost.value(result)) for result in report.configurations}
         points = {name: (good, dear) for name, (good, dear) in values.items() if good is not None and dear is not None}
@@ -409,8 +380,8 @@ def fronts(report: BenchmarkReport) -> dict[str, Front]:
             on_front = not_dominated(list(points.values()))
             names = tuple(name for name, on in zip(points, on_front, strict=True) if on)
             tied = _tied(report, names, tuple(points)) if cost.key == "latency_ms" else ()
-            found[cost.key] = Front(measure, cost, names, tuple(points), tied)
-    return found
+            by_cost[cost.key] = Front(measure, cost, names, tuple(points), tied)
+    return by_cost
 
 
 def latency_interval(result: ConfigurationResult) -> tuple[float, float] | None:
@@ -426,24 +397,19 @@ def _tied(report: BenchmarkReport, names: Sequence[str], placed: Sequence[str]) 
     if pairwise is None or pairwise.measure != report.main_measure:
         return ()
     both = pairwise.both_ways()
-    spans = {one.name: span for one in report.configurations if (span := latency_interval(one)) is not None}
+    spans = {result.name: span for result in report.configurations if (span := latency_interval(result)) is not None}
 
-    def alike(one: str, other: str) -> bool:
-        if one not in spans or other not in spans or (one, other) not in both:
+    def alike(result: str, other: str) -> bool:
+        if result not in spans or other not in spans or (result, other) not in both:
             return False
-        (low, high), (other_low, other_high) = spans[one], spans[other]
-        return low <= other_high and other_low <= high and verdict(both[one, other], ALPHA) == "not distinguishable"
+        (low, high), (other_low, other_high) = spans[result], spans[other]
+        return low <= other_high and other_low <= high and verdict(both[result, other], ALPHA) == "not distinguishable"
 
     return tuple(name for name in placed if name not in names and any(alike(name, other) for other in names))
 
 
 def front_legend(report: BenchmarkReport, mark: str) -> str:
-    """Return the meaning of a front's mark; ``""`` if there is no front.
-
-    Args:
-        report: a finished benchmark.
-        mark: the mark shown.
-    """
+    """Return the meaning of a front's mark; ``""`` if there is no front."""
     if not fronts(report):
         return ""
     ties, tie = any(front.tied for front in fronts(report).values()), {MARK: TIE, ASCII_MARK: ASCII_TIE}[mark]

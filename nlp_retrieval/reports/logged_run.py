@@ -17,7 +17,7 @@ from nlp_retrieval.benchmarks.cost import comparable_figures
 from nlp_retrieval.benchmarks.grid import Place, with_value
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
 from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.core.files.output import file_names
+from nlp_retrieval.core.files.atomic import file_names
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.evaluation.measure import Measure
@@ -40,89 +40,79 @@ class _Setting:
 
 
 def configs_of(view: ReportView) -> dict[str, Config]:
-    """Return the flat configuration of each configuration that was run, by name.
-
-    Args:
-        view: a finished benchmark.
-    """
+    """Return the flat configuration of each configuration that was run, by name."""
     report = view.report
     shared = shared_config(report)
     settings = {result.name: _settings(without_secrets(result.config)) for result in report.configurations}
-    short = _short_names([one.value for several in settings.values() for one in several if one.key == "encoder"])
+    short = _short_names([setting.value for several in settings.values() for setting in several if setting.key == "encoder"])
     settings = {
-        name: [_Setting(one.key, short[one.value], one.places) if one.key == "encoder" else one for one in several]
+        name: [
+            _Setting(setting.key, short[setting.value], setting.places) if setting.key == "encoder" else setting
+            for setting in several
+        ]
         for name, several in settings.items()
     }
     axes, values = _grid(report)
     decided = {result.name: _decided(axes, result.config) for result in report.configurations if result.name in values}
-    found = {}
+    configs = {}
     for result in report.configurations:
         corpus = view.corpora[result.name]
         about = {} if corpus is None else {"corpus": corpus.fingerprint, "items": corpus.items}
-        own = {one.key: one.value for one in settings[result.name]}
-        for one in settings[result.name] if result.name in decided else ():
-            of_axis = any(place[: len(axis)] == axis for place in one.places for axis in decided[result.name])
-            if of_axis and not all(_has(settings[other], one) for other in decided):
-                del own[one.key]
+        own = {setting.key: setting.value for setting in settings[result.name]}
+        for setting in settings[result.name] if result.name in decided else ():
+            of_axis = any(place[: len(axis)] == axis for place in setting.places for axis in decided[result.name])
+            if of_axis and not all(_has(settings[other], setting) for other in decided):
+                del own[setting.key]
         of_grid = {f"grid/{axis.replace('.', '/')}": value for axis, value in values.get(result.name, {}).items()}
-        found[result.name] = shared | about | own | of_grid
-    return found
+        configs[result.name] = shared | about | own | of_grid
+    return configs
 
 
 def failed_config(report: BenchmarkReport, config: Config) -> Config:
     """Return the flat configuration of one that failed."""
-    return shared_config(report) | {one.key: one.value for one in _settings(without_secrets(config))}
+    return shared_config(report) | {setting.key: setting.value for setting in _settings(without_secrets(config))}
 
 
 def shared_config(report: BenchmarkReport) -> Config:
     """Return the settings common to all configurations of a benchmark: data set, queries, cutoffs and baseline."""
     queries = report.manifest.get("query_fingerprint")
-    told = {
+    settings = {
         "dataset": dataset_of(report.manifest),
         "queries": report.query_counts[""],
         "query_set": queries,
         "k": list(report.k_values),
         "baseline": report.baseline,
     }
-    return {key: value for key, value in told.items() if value not in (None, "")}
+    return {key: value for key, value in settings.items() if value not in (None, "")}
 
 
 def tags_of(config: Config, *, baseline: bool = False) -> list[str]:
-    """Return tags for finding a run: the data set, the parts of its searcher, and whether it is the baseline.
-
-    Args:
-        config: as returned by :func:`configs_of`.
-        baseline: whether it is the baseline.
-    """
-    said = [str(config["dataset"])] if "dataset" in config else []
+    """Return tags for finding a run: the data set, the parts of its searcher, and whether it is the baseline."""
+    tags = [str(config["dataset"])] if "dataset" in config else []
     for part in PARTS:
         value = config.get(part, config.get(f"grid/{part}"))
-        said += [word for word in str(value).split("+") if word] if value not in (None, "none") else []
-    return list(dict.fromkeys([*said, *(["baseline"] if baseline else [])]))
+        tags += [word for word in str(value).split("+") if word] if value not in (None, "none") else []
+    return list(dict.fromkeys([*tags, *(["baseline"] if baseline else [])]))
 
 
 def dataset_of(manifest: Config) -> str:
-    """Return a short name of the data set: the last informative part of its path or name; empty if none is known.
-
-    Args:
-        manifest: manifest of a run.
-    """
+    """Return a short name of the data set: the last informative part of its path or name; empty if none is known."""
     loader = (manifest.get("corpus") or {}).get("loader") or {}
     while isinstance(loader, dict) and isinstance(loader.get("loader"), dict):
         loader = loader["loader"]  # wrapped by a loader that cuts passages
     source = next((loader[key] for key in ("dataset", "dataset_id", "path", "table", "url") if loader.get(key)), "")
     parts = [part.partition(".")[0] for part in PurePosixPath(str(source).replace("\\", "/")).parts]
-    said = [part for part in parts if part and part.lower() not in _FILES_OF_ANY_SET and part != "/"]
-    return said[-1] if said else ""
+    informative = [part for part in parts if part and part.lower() not in _FILES_OF_ANY_SET and part != "/"]
+    return informative[-1] if informative else ""
 
 
 def _grid(report: BenchmarkReport) -> tuple[dict[str, str], dict[str, dict[str, Any]]]:
     """Paths of the axes by short name, and their values by configuration; empty without a grid."""
-    told = report.manifest.get("grid")
-    if not isinstance(told, Mapping) or not isinstance(told.get("axes"), dict) or not isinstance(told.get("values"), dict):
+    grid = report.manifest.get("grid")
+    if not isinstance(grid, Mapping) or not isinstance(grid.get("axes"), dict) or not isinstance(grid.get("values"), dict):
         return {}, {}
-    values = without_secrets(told["values"])
-    return told["axes"], {name: own for name, own in values.items() if isinstance(own, dict)}
+    values = without_secrets(grid["values"])
+    return grid["axes"], {name: own for name, own in values.items() if isinstance(own, dict)}
 
 
 def _decided(axes: Mapping[str, str], config: Config) -> list[Place]:
@@ -137,31 +127,35 @@ def _decided(axes: Mapping[str, str], config: Config) -> list[Place]:
 
 
 def _has(settings: Sequence[_Setting], wanted: _Setting) -> bool:
-    return any(one.key == wanted.key and one.value == wanted.value for one in settings)
+    return any(setting.key == wanted.key and setting.value == wanted.value for setting in settings)
 
 
 def _settings(config: Config) -> list[_Setting]:
     """The parameters of a searcher, flat, each with its places in the configuration."""
-    found: list[_Setting] = []
+    settings: list[_Setting] = []
     for key, value in config.items():
         if key == "retrievers" and isinstance(value, dict | list) and value:
             labels = list(value) if isinstance(value, dict) else _numbered(value)
             parts = list(value.values()) if isinstance(value, dict) else value
-            found.append(_Setting("retrievers", "+".join(map(_name, parts)), (("retrievers",),)))
+            settings.append(_Setting("retrievers", "+".join(map(_name, parts)), (("retrievers",),)))
             for place, label, part in zip(value if isinstance(value, dict) else range(len(value)), labels, parts, strict=True):
-                found += _inside(part, label, ("retrievers", place))
+                settings += _inside(part, label, ("retrievers", place))
         elif key in _AT_ROOT:
-            found.append(_Setting(key, _name(value) if value else "none", ((key,),)))
-            found += _inside(value, key, (key,))
+            settings.append(_Setting(key, _name(value) if value else "none", ((key,),)))
+            settings += _inside(value, key, (key,))
         elif key != "name" or value != "searcher":
-            found += _flat("searcher" if key == "name" else key, value, (key,))
-    shared = {key: [one for one in found if one.key == key] for key in ("encoder", "links")}
+            settings += _flat("searcher" if key == "name" else key, value, (key,))
+    shared = {key: [setting for setting in settings if setting.key == key] for key in ("encoder", "links")}
     joined = [
-        _Setting(key, _joined([one.value for one in several]), tuple(place for one in several for place in one.places))
+        _Setting(
+            key,
+            _joined([setting.value for setting in several]),
+            tuple(place for setting in several for place in setting.places),
+        )
         for key, several in shared.items()
         if several
     ]
-    return [one for one in found if one.key not in shared] + joined
+    return [setting for setting in settings if setting.key not in shared] + joined
 
 
 def _inside(part: Any, prefix: str, place: Place) -> Iterator[_Setting]:
@@ -207,7 +201,7 @@ def _name(part: Any) -> str:
 def _numbered(parts: Sequence[Any]) -> list[str]:
     """The names of components, numbered if several share one."""
     names = [_name(part) for part in parts]
-    return [f"{name}-{names[:place].count(name) + 1}" if names.count(name) > 1 else name for place, name in enumerate(names)]
+    return [f"{name}-{names[:number].count(name) + 1}" if names.count(name) > 1 else name for number, name in enumerate(names)]
 
 
 def _joined(values: Sequence[str]) -> str:
@@ -264,11 +258,7 @@ class LoggedRun:
 
 
 def runs_of(report: BenchmarkReport | ReportView) -> list[LoggedRun]:
-    """Return the runs of a finished benchmark: its configurations, including failed ones, and the summary.
-
-    Args:
-        report: with its files.
-    """
+    """Return the runs of a finished benchmark: its configurations, including failed ones, and the summary."""
     view = view_of(report)
     report, configs = view.report, configs_of(view)
     notes = {"notes": " ".join(view.cautions)} if view.cautions else {}
@@ -276,25 +266,21 @@ def runs_of(report: BenchmarkReport | ReportView) -> list[LoggedRun]:
     ran = [_of_configuration(row, view, configs[row.result.name] | notes) for row in view.groups[0].rows]
     failed = [
         LoggedRun(
-            one.name,
+            failure.name,
             "configuration",
-            config := failed_config(report, one.config),
+            config := failed_config(report, failure.config),
             [*tags_of(config), "failed"],
-            words={"failed": one.reason, "error": one.error},
-            failed=one.reason,
+            words={"failed": failure.reason, "error": failure.error},
+            failed=failure.reason,
         )
-        for one in report.failed
+        for failure in report.failed
     ]
     shared = shared_config(report)
     return [*ran, *failed, LoggedRun(SUMMARY, SUMMARY, shared | notes, tags_of(shared), files=_files(report))]
 
 
 def sweep_of(report: BenchmarkReport) -> Config:
-    """Return values that identify the results of a benchmark: quality, but not costs.
-
-    Args:
-        report: a finished benchmark.
-    """
+    """Return values that identify the results of a benchmark: quality, but not costs."""
     manifest = report.manifest
     compared = {"corpora": manifest["corpora"]} if "corpora" in manifest else {}
     return compared | {
@@ -304,16 +290,12 @@ def sweep_of(report: BenchmarkReport) -> Config:
         "corpus": (manifest.get("corpus") or {}).get("fingerprint"),
         "queries": manifest.get("query_fingerprint"),
         "found": {result.name: [result.fingerprint, result.measures, result.groups] for result in report.configurations},
-        "failed": {one.name: one.error for one in report.failed},
+        "failed": {failure.name: failure.error for failure in report.failed},
     }
 
 
 def cost_figures(row: Row) -> dict[str, float]:
-    """Return the single figures of a cost by name; those of language models only if one was used.
-
-    Args:
-        row: row of a configuration; its prices are included if known.
-    """
+    """Return the single figures of a cost by name; those of language models only if one was used."""
     if row.result.cost is None:
         return {}
     figures = {key: value for key, value in comparable_figures(row.result.cost).items() if isinstance(value, int | float)}
@@ -347,11 +329,11 @@ def _of_configuration(row: Row, view: ReportView, config: Config) -> LoggedRun:
     figures |= {f"cost/stage_ms/{stage}": value for stage, value in (cost.stage_ms if cost else {}).items()}
     figures |= on_fronts(row, view)
     figures["empty_queries"] = result.empty_queries
-    for one in view.groups[0].comparisons:
-        if one.system == result.name:
+    for comparison in view.groups[0].comparisons:
+        if comparison.system == result.name:
             figures |= {
-                f"significance/{one.measure}/difference": one.difference,
-                f"significance/{one.measure}/p_holm": one.p_holm,
+                f"significance/{comparison.measure}/difference": comparison.difference,
+                f"significance/{comparison.measure}/p_holm": comparison.p_holm,
             }
     return LoggedRun(
         result.name,

@@ -41,26 +41,22 @@ def common_words(passages: Sequence[str], queries: Iterable[str]) -> set[str]:
 
 
 def shared_spans(passage: str, query: str, common: Collection[str] = ()) -> list[Span]:
-    """Return the positions of query words in a passage, in order.
-
-    Args:
-        passage: a text.
-        query: a text.
-        common: words to ignore.
-    """
+    """Return the positions of query words in a passage, in order."""
     wanted = [word for word in dict.fromkeys(_words(query)) if word not in common]
     spaced = [word for word in wanted if word[0] < _UNSPACED]
-    pairs = {word[place : place + 2] for word in wanted if word[0] >= _UNSPACED for place in range(max(1, len(word) - 1))}
+    pairs = {
+        word[position : position + 2] for word in wanted if word[0] >= _UNSPACED for position in range(max(1, len(word) - 1))
+    }
     spans: list[Span] = []
-    for found in _WORD.finditer(passage):
-        word = found[0].lower()
+    for match in _WORD.finditer(passage):
+        word = match[0].lower()
         if word[0] < _UNSPACED:
-            spans += [found.span()] if any(_alike(word, other) for other in spaced) else []
+            spans += [match.span()] if any(_alike(word, other) for other in spaced) else []
             continue
-        for place in range(len(word)):
-            for pair in (word[place : place + 2], word[place]):
+        for position in range(len(word)):
+            for pair in (word[position : position + 2], word[position]):
                 if pair in pairs:
-                    start, end = found.start() + place, found.start() + place + len(pair)
+                    start, end = match.start() + position, match.start() + position + len(pair)
                     if spans and start <= spans[-1][1]:
                         spans[-1] = spans[-1][0], max(end, spans[-1][1])
                     else:
@@ -70,13 +66,7 @@ def shared_spans(passage: str, query: str, common: Collection[str] = ()) -> list
 
 
 def snippet(passage: str, spans: Sequence[Span], length: int = LENGTH) -> Span:
-    """Return the part of a passage to show: the first with the most different shared words.
-
-    Args:
-        passage: a text.
-        spans: from :func:`shared_spans`.
-        length: maximum characters.
-    """
+    """Return the part of a passage to show: the first with the most different shared words."""
     if len(passage) <= length:
         return 0, len(passage)
     starts = [0, *(_begin(passage, start) for start, _ in spans)]
@@ -85,23 +75,17 @@ def snippet(passage: str, spans: Sequence[Span], length: int = LENGTH) -> Span:
         inside = {passage[begin:end].lower() for begin, end in spans if start <= begin and end <= start + length}
         return len(inside)
 
-    start = max(starts, key=lambda place: (held(place), -place))
+    start = max(starts, key=lambda position: (held(position), -position))
     end = min(len(passage), start + length)
     cut = passage.rfind(" ", start + length // 2, end) if end < len(passage) else -1
     return start, cut if cut > 0 else end
 
 
 def pieces(passage: str, part: Span, spans: Sequence[Span]) -> list[tuple[str, bool]]:
-    """Return a part of a passage in pieces, each with a flag for shared words.
-
-    Args:
-        passage: a text.
-        part: the part.
-        spans: from :func:`shared_spans`.
-    """
+    """Return a part of a passage in pieces, each with a flag for shared words."""
     inside = [(begin, end) for begin, end in spans if part[0] <= begin and end <= part[1]]
     edges = [part[0], *(edge for span in inside for edge in span), part[1]]
-    cut = [(passage[begin:end], bool(place % 2)) for place, (begin, end) in enumerate(pairwise(edges))]
+    cut = [(passage[begin:end], bool(position % 2)) for position, (begin, end) in enumerate(pairwise(edges))]
     return [(text, shared) for text, shared in cut if text]
 
 

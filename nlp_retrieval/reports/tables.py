@@ -45,11 +45,7 @@ _LATEX_MARKS = {DAGGERS.better: r"$^{\dagger}$", DAGGERS.worse: r"$^{\ddagger}$"
 
 
 def markdown_table(report: BenchmarkReport | ReportView) -> str:
-    """Return the table in GitHub's Markdown.
-
-    Args:
-        report: a finished benchmark, or a selection of it.
-    """
+    """Return the table in GitHub's Markdown."""
     view = view_of(report)
     heads = ["queries", "configuration", *(column.title.replace(" @", "@") for column in view.summary)]
     lines = [_markdown_row(map(_markdown, heads)), _markdown_row(["---", "---", *["---:"] * len(view.summary)])]
@@ -61,11 +57,7 @@ def markdown_table(report: BenchmarkReport | ReportView) -> str:
 
 
 def latex_table(report: BenchmarkReport | ReportView) -> str:
-    r"""Return the table in LaTeX, for ``\usepackage{booktabs}``.
-
-    Args:
-        report: a finished benchmark, or a selection of it.
-    """
+    r"""Return the table in LaTeX, for ``\usepackage{booktabs}``."""
     view = view_of(report)
     families = [(family, len([*columns])) for family, columns in groupby(view.summary, lambda column: column.family)]
     spans = [rf"\multicolumn{{{number}}}{{c}}{{{_latex(family_label(family))}}}" for family, number in families]
@@ -157,20 +149,16 @@ def chosen_columns(view: ReportView, names: Sequence[str]) -> list[Column]:
     """
     chosen: dict[str, Column] = {}
     for name in names:
-        found = [column for column in view.columns if name in (column.key, column.family, ALL)]
-        if not found:
+        columns = [column for column in view.columns if name in (column.key, column.family, ALL)]
+        if not columns:
             known = [ALL, *dict.fromkeys(name for column in view.columns for name in (column.family, column.key))]
             raise ConfigurationError(f"there is no column {name!r}; {nearest(name, known)}")
-        chosen |= {column.key: column for column in found}
+        chosen |= {column.key: column for column in columns}
     return list(chosen.values()) or list(view.summary)
 
 
 def refuse_unknown_columns(names: Sequence[str], k_values: Sequence[int]) -> None:
     """Raise an error for columns that no benchmark with these cutoffs has.
-
-    Args:
-        names: as for :func:`chosen_columns`.
-        k_values: the cutoffs.
 
     Raises:
         ConfigurationError: a column does not exist.
@@ -184,12 +172,7 @@ def refuse_unknown_columns(names: Sequence[str], k_values: Sequence[int]) -> Non
 
 
 def csv_table(view: ReportView, columns: Sequence[Column]) -> str:
-    """Return the comparison as CSV, with a heading.
-
-    Args:
-        view: view of a finished benchmark.
-        columns: columns of figures.
-    """
+    """Return the comparison as CSV, with a heading."""
     written = io.StringIO()
     rows = csv.writer(written, lineterminator="\n")
     rows.writerow(["queries", "configuration", "baseline", *(column.key for column in columns)])
@@ -199,12 +182,7 @@ def csv_table(view: ReportView, columns: Sequence[Column]) -> str:
 
 
 def json_table(view: ReportView, columns: Sequence[Column]) -> str:
-    """Return the comparison as a list of objects in JSON; a figure that was not measured is null.
-
-    Args:
-        view: view of a finished benchmark.
-        columns: columns of figures.
-    """
+    """Return the comparison as a list of objects in JSON; a figure that was not measured is null."""
     return json.dumps(list(_rows(view, columns)), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 

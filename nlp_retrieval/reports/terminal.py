@@ -92,7 +92,7 @@ def _summary(plan: Plan) -> list[str]:
     counts = [f"{states.count(state):,} {state}" for state in ("found", "to build", "not known") if state in states]
     lines.append(f"indexes in {plan.index_path}: {', '.join(counts) or 'none'}")
     if plan.calls:
-        known = sum(one.calls for one in plan.calls if one.calls is not None)
+        known = sum(calls.calls for calls in plan.calls if calls.calls is not None)
         more = "" if plan.language_model_calls is not None else ", and some that cannot be told"
         lines.append(f"language models: at most {known:,} calls{more}; answers on disk make it fewer, retries more")
     missing = [model.name for model in plan.models if model.source is None]
@@ -118,8 +118,8 @@ def _models(plan: Plan) -> list[tuple[str, str, str]]:
 
 
 def _calls(plan: Plan) -> list[tuple[str, str, str]]:
-    told = ["not known" if one.calls is None else f"{one.calls:,}" for one in plan.calls]
-    return [(one.name, calls, _share(one.used_by, plan)) for one, calls in zip(plan.calls, told, strict=True)]
+    counts = ["not known" if call.calls is None else f"{call.calls:,}" for call in plan.calls]
+    return [(call.name, calls, _share(call.used_by, plan)) for call, calls in zip(plan.calls, counts, strict=True)]
 
 
 def _share(used_by: Sequence[str], plan: Plan) -> str:
@@ -162,21 +162,26 @@ _STYLES = {"entered": "green", "left": "red", "up": "green", "down": "red", "sam
 
 
 def difference_view(
-    found: QueryDifference, passages: Mapping[str, str] | None = None, common: Collection[str] = (), *, whole: bool = False
+    difference: QueryDifference, passages: Mapping[str, str] | None = None, common: Collection[str] = (), *, whole: bool = False
 ) -> RenderableType:
     """Return two lists side by side, then the documents found and the signals that moved with each hit, for ``rich`` to print.
 
     Args:
-        found: ranking difference of a query.
+        difference: of a query.
         passages: texts by item id; items without one are shown without.
         common: words not to highlight.
         whole: whether to show a whole text instead of the part relevant to the query.
     """
-    heading = [Text(f"{printable(found.query_id)}: ", "bold").append(printable(found.text), "not bold")]
-    if found.group is not None:
-        heading.append(Text(printable(found.group), "dim"))
+    heading = [Text(f"{printable(difference.query_id)}: ", "bold").append(printable(difference.text), "not bold")]
+    if difference.group is not None:
+        heading.append(Text(printable(difference.group), "dim"))
     return Group(
-        *heading, Text(""), _lists(found), *_missed(found), *_texts(found, passages or {}, common, whole), *_moved(found)
+        *heading,
+        Text(""),
+        _lists(difference),
+        *_missed(difference),
+        *_texts(difference, passages or {}, common, whole),
+        *_moved(difference),
     )
 
 
@@ -206,25 +211,25 @@ def queries_view(
             Text(f"{row.gain:+.3f}", "green" if row.gain > 0 else "red" if row.gain < 0 else "dim"),
             str(row.entered),
         )
-    said = f"{measure} from {printable(one)} to {printable(other)}: the {len(changed)} of {total:,} queries that change most"
-    return Group(Text(said), table, Text("Name one with --query to see both lists.", "dim"))
+    heading = f"{measure} from {printable(one)} to {printable(other)}: the {len(changed)} of {total:,} queries that change most"
+    return Group(Text(heading), table, Text("Name one with --query to see both lists.", "dim"))
 
 
 def _difference_table() -> Table:
     return Table(box=ASCII2, expand=True, show_edge=False, pad_edge=False, padding=(0, 1))
 
 
-def _lists(found: QueryDifference) -> Table:
+def _lists(difference: QueryDifference) -> Table:
     table = _difference_table()
-    table.add_column("", justify="right", no_wrap=True, width=len(str(found.k)))
-    for name, recall in ((found.one, found.one_recall), (found.other, found.other_recall)):
+    table.add_column("", justify="right", no_wrap=True, width=len(str(difference.k)))
+    for name, recall in ((difference.one, difference.one_recall), (difference.other, difference.other_recall)):
         heading = Text(printable(name), "bold")
         if recall is not None:
-            heading.append(f"\nrecall@{found.k} {recall:.3f}", "not bold")
+            heading.append(f"\nrecall@{difference.k} {recall:.3f}", "not bold")
         table.add_column(heading, ratio=1, overflow="fold")
-    for rank, (mine, theirs) in enumerate(zip_longest(found.one_list, found.other_list), start=1):
-        table.add_row(str(rank), _cell(mine, found.other), _cell(theirs, None))
-    if not found.hits:
+    for rank, (mine, theirs) in enumerate(zip_longest(difference.one_list, difference.other_list), start=1):
+        table.add_row(str(rank), _cell(mine, difference.other), _cell(theirs, None))
+    if not difference.hits:
         table.add_row("", "nothing found", "nothing found")
     return table
 
@@ -251,31 +256,31 @@ def _from(rank: int | None) -> str:
     return "" if rank is None else f", from {rank}"
 
 
-def _missed(found: QueryDifference) -> Iterator[Text]:
-    if found.missed:
-        yield Text(f"\nGold that neither has in its first {found.k}:", "bold")
-    for one in found.missed:
-        yield Text(f"  {_named(one)}").append(_where(one, found), "dim")
+def _missed(difference: QueryDifference) -> Iterator[Text]:
+    if difference.missed:
+        yield Text(f"\nGold that neither has in its first {difference.k}:", "bold")
+    for gold in difference.missed:
+        yield Text(f"  {_named(gold)}").append(_where(gold, difference), "dim")
 
 
-def _where(one: MissedGold, found: QueryDifference) -> str:
-    ranks = ((one.one_rank, found.one), (one.other_rank, found.other))
+def _where(gold: MissedGold, difference: QueryDifference) -> str:
+    ranks = ((gold.one_rank, difference.one), (gold.other_rank, difference.other))
     return "".join(f", rank {rank} in {printable(name)}" for rank, name in ranks if rank is not None)
 
 
-def _texts(found: QueryDifference, passages: Mapping[str, str], common: Collection[str], whole: bool) -> Iterator[Text]:
+def _texts(difference: QueryDifference, passages: Mapping[str, str], common: Collection[str], whole: bool) -> Iterator[Text]:
     """The text of each hit and of missed gold, once, with the words shared with the query in bold."""
-    every: list[HitDifference | MissedGold] = [*found.hits, *found.missed]
-    shown = [one for one in every if passages.get(one.item_id)]
+    every: list[HitDifference | MissedGold] = [*difference.hits, *difference.missed]
+    shown = [hit for hit in every if passages.get(hit.item_id)]
     if shown:
         yield Text("\nWhat they say:" if whole else "\nWhat they say of it:", "bold")
-    for one in shown:
-        text = printable(" ".join(passages[one.item_id].split()))
-        spans = shared_spans(text, found.text, common)
+    for hit in shown:
+        text = printable(" ".join(passages[hit.item_id].split()))
+        spans = shared_spans(text, difference.text, common)
         part = (0, len(text)) if whole else snippet(text, spans)
         line = (
-            Text(f"  {_named(one)}", "bold" if one.grade else "")
-            .append(" [gold]" if one.grade else "", "bold yellow")
+            Text(f"  {_named(hit)}", "bold" if hit.grade else "")
+            .append(" [gold]" if hit.grade else "", "bold yellow")
             .append(": ")
         )
         line.append("... " if part[0] else "")
@@ -284,27 +289,27 @@ def _texts(found: QueryDifference, passages: Mapping[str, str], common: Collecti
         yield line.append(" ..." if part[1] < len(text) else "")
 
 
-def _moved(found: QueryDifference) -> Iterator[RenderableType]:
-    moved = [hit for hit in found.hits if hit.moved_by]
+def _moved(difference: QueryDifference) -> Iterator[RenderableType]:
+    moved = [hit for hit in difference.hits if hit.moved_by]
     if not moved:
         return
-    yield Text(f"\nSignals of what moved, {printable(found.one)} to {printable(found.other)}:", "bold")
+    yield Text(f"\nSignals of what moved, {printable(difference.one)} to {printable(difference.other)}:", "bold")
     for hit in moved:
         gold = " [gold]" if hit.grade else ""
-        yield Text(f"{_named(hit)}{gold}: {_rank(hit.one_rank, found.k)} to {_rank(hit.other_rank, found.k)}")
+        yield Text(f"{_named(hit)}{gold}: {_rank(hit.one_rank, difference.k)} to {_rank(hit.other_rank, difference.k)}")
         for signal in hit.moved_by:
-            yield Text(f"    {_told(signal)}", "dim")
+            yield Text(f"    {_signal_text(signal)}", "dim")
 
 
-def _named(one: HitDifference | MissedGold) -> str:
-    return f"{printable(one.title)} ({printable(one.item_id)})" if one.title else printable(one.item_id)
+def _named(hit: HitDifference | MissedGold) -> str:
+    return f"{printable(hit.title)} ({printable(hit.item_id)})" if hit.title else printable(hit.item_id)
 
 
 def _rank(rank: int | None, k: int) -> str:
     return "not in the list" if rank is None else f"rank {rank}" + (f" (beyond {k})" if rank > k else "")
 
 
-def _told(signal: SignalMove) -> str:
+def _signal_text(signal: SignalMove) -> str:
     sides = [(signal.one, signal.one_rank, signal.one_seen), (signal.other, signal.other_rank, signal.other_seen)]
     before, after = (f"{value:.4g}, rank {rank}" if value is not None else _MISSING[seen] for value, rank, seen in sides)
     return f"{printable(signal.name)}: {before} -> {after}"
@@ -414,7 +419,7 @@ class SummaryTable:
         return Text(_printed(cell, options), style="bold" if cell.best else "").append(mark, style="not bold")
 
     def _language_model_table(self, columns: Sequence[Column], width: int, options: ConsoleOptions) -> Table:
-        rows = [row for row in self.view.groups[0].rows if any(row.cells[one.key].value is not None for one in columns)]
+        rows = [row for row in self.view.groups[0].rows if any(row.cells[column.key].value is not None for column in columns)]
         names = [printable(row.result.name) for row in rows]
         table = _empty_table(names, width, options)
         for column in columns:

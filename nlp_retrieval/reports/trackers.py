@@ -26,9 +26,16 @@ from nlp_retrieval.benchmarks.config import BenchmarkConfig
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.benchmarks.settings import MlflowSettings, WandbMode, WandbSettings
 from nlp_retrieval.core.components.component import Config, canonical_json
-from nlp_retrieval.core.files.atomic import make_folder, sync_folder, sync_tree
+from nlp_retrieval.core.files.atomic import (
+    check_folder_for_output,
+    file_names,
+    make_folder,
+    remove_output,
+    sync_folder,
+    sync_tree,
+    write_output,
+)
 from nlp_retrieval.core.files.json_text import read_json_file
-from nlp_retrieval.core.files.output import check_folder_for_output, file_names, remove_output, write_output
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, DependencyError, OutputError, first_line, install
 from nlp_retrieval.reports.logged_run import PARTS, SUMMARY, LoggedRun, cost_figures, on_fronts, runs_of, sweep_of
@@ -47,9 +54,6 @@ class RunLogger(ABC):
     @abstractmethod
     def check(self, folder: Path) -> str:
         """Check before the run whether it can be logged, and return in one line where it will be.
-
-        Args:
-            folder: folder of the benchmark's files.
 
         Raises:
             DependencyError: the tracker is not installed.
@@ -76,21 +80,12 @@ def sweep_id(sweep: Config) -> str:
 
 
 def run_id(sweep: str, key: str) -> str:
-    """Return the id of a run, the same whenever it is logged.
-
-    Args:
-        sweep: the id of its sweep.
-        key: the run's key within the sweep.
-    """
+    """Return the id of a run, the same whenever it is logged."""
     return hashlib.sha256(f"{sweep} {key}".encode()).hexdigest()[:_ID_LENGTH]
 
 
 def is_reachable(url: str) -> bool:
-    """Return whether a server accepts connections; assumed to be so behind a proxy.
-
-    Args:
-        url: with http or https.
-    """
+    """Return whether a server accepts connections; assumed to be so behind a proxy."""
     parts = urlsplit(url)
     if parts.scheme in getproxies():
         return True
@@ -123,12 +118,14 @@ class TensorboardLogger(RunLogger):
         for earlier in sorted((folder / FOLDER).glob("*/events.out.tfevents.*")):
             remove_output(earlier)
         for run, stem in zip(runs, file_names([run.name for run in runs]), strict=True):
-            place = folder / FOLDER / stem
-            check_folder_for_output(place)
+            run_folder = folder / FOLDER / stem
+            check_folder_for_output(run_folder)
             try:
-                _write_events(run, metrics, place)
+                _write_events(run, metrics, run_folder)
             except OSError as error:
-                raise OutputError(f"{place} cannot be written ({error.strerror}); the results are whole in {folder}") from error
+                raise OutputError(
+                    f"{run_folder} cannot be written ({error.strerror}); the results are whole in {folder}"
+                ) from error
         return [f"TensorBoard runs: {folder / FOLDER}", f"  look at them in a browser: tensorboard --logdir {folder / FOLDER}"]
 
 
@@ -221,13 +218,13 @@ class MlflowLogger(RunLogger):
 
     def _experiment(self, client: Any, folder: Path) -> str:
         name = self.settings.experiment
-        found = client.get_experiment_by_name(name)
-        if found is not None:
-            if found.lifecycle_stage != "active":
+        experiment = client.get_experiment_by_name(name)
+        if experiment is not None:
+            if experiment.lifecycle_stage != "active":
                 raise ConfigurationError(f"mlflow: the experiment {name!r} was deleted; restore it, or choose another name")
-            return str(found.experiment_id)
-        place = (folder.absolute() / "mlflow-artifacts").as_uri() if self._uri(folder) == _own_uri(folder) else None
-        return str(client.create_experiment(name, artifact_location=place))
+            return str(experiment.experiment_id)
+        location = (folder.absolute() / "mlflow-artifacts").as_uri() if self._uri(folder) == _own_uri(folder) else None
+        return str(client.create_experiment(name, artifact_location=location))
 
 
 def _own_uri(folder: Path) -> str:
@@ -376,8 +373,8 @@ class Ledger:
 
     def finished(self, name: str) -> Path | None:
         """Return where a run was logged; None if it was not, or no longer exists."""
-        found = self._own["runs"].get(name)
-        folder = self._folder / str(found) if found else None
+        logged = self._own["runs"].get(name)
+        folder = self._folder / str(logged) if logged else None
         return folder if folder is not None and folder.is_dir() else None
 
     def begin(self, name: str) -> None:
@@ -409,8 +406,8 @@ def _read_ledger(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError):
         return {}
     whole = isinstance(sweeps, dict) and all(
-        isinstance(one, dict) and isinstance(one.get("group"), str) and isinstance(one.get("runs"), dict)
-        for one in sweeps.values()
+        isinstance(sweep, dict) and isinstance(sweep.get("group"), str) and isinstance(sweep.get("runs"), dict)
+        for sweep in sweeps.values()
     )
     return sweeps if whole else {}
 
@@ -421,12 +418,7 @@ _ALWAYS = ("retrievers", "fusion", "reranker")
 
 
 def comparison_table(view: ReportView, runs: list[LoggedRun]) -> tuple[list[str], list[list[Any]]]:
-    """Return columns and rows; a part set by an axis of the grid has the axis as its column.
-
-    Args:
-        view: a finished benchmark.
-        runs: as logged, in the order of the configurations.
-    """
+    """Return columns and rows; a part set by an axis of the grid has the axis as its column."""
     rows = view.groups[0].rows
     configs = [run.config for run in runs[: len(rows)]]
     axes = list(dict.fromkeys(key for config in configs for key in config if key.startswith("grid/")))
@@ -437,13 +429,13 @@ def comparison_table(view: ReportView, runs: list[LoggedRun]) -> tuple[list[str]
     kinds = list(dict.fromkeys(key for cost in costs for key in cost))
     bounds = [f"{main}/low", f"{main}/high"] if any(f"{main}/low" in run.figures for run in runs) else []
     tested = [f"{main} p_holm"] if view.comparisons else []
-    found = []
+    table = []
     for row, run, cost in zip(rows, runs, costs, strict=False):
         compared = row.cells[main].comparison
         p_holm = [compared.p_holm if compared is not None else None for _ in tested]
         figures = [run.figures.get(name) for name in (*measures, *bounds)]
-        found.append([run.name, *map(run.config.get, made_of), *figures, *p_holm, *map(cost.get, kinds)])
-    return ["configuration", *made_of, *measures, *bounds, *tested, *kinds], found
+        table.append([run.name, *map(run.config.get, made_of), *figures, *p_holm, *map(cost.get, kinds)])
+    return ["configuration", *made_of, *measures, *bounds, *tested, *kinds], table
 
 
 # Checks, before the run, that Weights & Biases can be logged to as requested.
@@ -520,17 +512,17 @@ class WandbLogger(RunLogger):
     def check(self, folder: Path) -> str:
         """Report whether runs go online, and why not; see :meth:`RunLogger.check`."""
         mode, reason = mode_of(self.settings)
-        place = f"project {self.settings.project}" if mode == "online" else f"{folder / 'wandb'}, for wandb sync"
-        return f"Weights & Biases: {reason}; runs go to {place}"
+        target = f"project {self.settings.project}" if mode == "online" else f"{folder / 'wandb'}, for wandb sync"
+        return f"Weights & Biases: {reason}; runs go to {target}"
 
     def log(self, report: BenchmarkReport, folder: Path) -> list[str]:
         """Log a benchmark; see :func:`log_to_wandb`."""
         runs = log_to_wandb(report, self.settings, folder)
-        said = [f"Weights & Biases runs: {runs[0].parent}"]
+        lines = [f"Weights & Biases runs: {runs[0].parent}"]
         if runs[0].name.startswith("offline-"):
-            said.append(f"  look at them in a terminal: wandb leet {runs[0].parent}")
-            said.append(f"  put them online: wandb sync {runs[0].parent}/offline-run-*")
-        return said
+            lines.append(f"  look at them in a terminal: wandb leet {runs[0].parent}")
+            lines.append(f"  put them online: wandb sync {runs[0].parent}/offline-run-*")
+        return lines
 
 
 def log_to_wandb(report: BenchmarkReport, settings: WandbSettings, folder: str | Path) -> list[Path]:
@@ -676,12 +668,7 @@ def _log_comparison(wandb: Any, run: Any, view: ReportView, runs: list[LoggedRun
 
 
 def loggers_of(config: BenchmarkConfig, names: Sequence[str] = ()) -> list[RunLogger]:
-    """Return the loggers of a benchmark.
-
-    Args:
-        config: the configuration, with the settings of each tracker.
-        names: names of the trackers; empty for those in the configuration.
-    """
+    """Return the loggers of a benchmark."""
     named = {"wandb": config.wandb is not None, "mlflow": config.mlflow is not None, "tensorboard": config.tensorboard}
     loggers: dict[str, RunLogger] = {
         "wandb": WandbLogger(config.wandb),

@@ -55,12 +55,7 @@ CALLS_AND_TOKENS = "Calls and tokens are what this run sent; tokens per query co
 
 
 def degraded_note(report: BenchmarkReport, result: ConfigurationResult) -> str:
-    """Return how many questions are missing from the quality; ``""`` if none.
-
-    Args:
-        report: a finished benchmark.
-        result: one of its configurations.
-    """
+    """Return how many questions are missing from the quality; ``""`` if none."""
     cost = language_model_of(result)
     if cost is None or not cost.degraded:
         return ""
@@ -72,11 +67,7 @@ def degraded_note(report: BenchmarkReport, result: ConfigurationResult) -> str:
 
 
 def latency_note(result: ConfigurationResult) -> str:
-    """Return how much of a latency excludes the language model, because answers were on disk; ``""`` if none.
-
-    Args:
-        result: a configuration.
-    """
+    """Return how much of a latency excludes the language model, because answers were on disk; ``""`` if none."""
     cost = language_model_of(result)
     if cost is None or not cost.latency_cache_hits:
         return ""
@@ -89,12 +80,7 @@ def latency_note(result: ConfigurationResult) -> str:
 
 
 def price_note(report: BenchmarkReport, result: ConfigurationResult) -> str:
-    """Return why a configuration's price is unknown; ``""`` if it is known, or nothing is priced.
-
-    Args:
-        report: a finished benchmark.
-        result: one of its configurations.
-    """
+    """Return why a configuration's price is unknown; ``""`` if it is known, or nothing is priced."""
     if report.prices is None or result.cost is None:
         return ""
     reasons = unpriced(result.cost, report.prices)
@@ -102,11 +88,7 @@ def price_note(report: BenchmarkReport, result: ConfigurationResult) -> str:
 
 
 def prices_legend(report: BenchmarkReport) -> str:
-    """Return the basis of the prices, and the table that they come from; ``""`` if none is shown.
-
-    Args:
-        report: a finished benchmark.
-    """
+    """Return the basis of the prices, and the table that they come from; ``""`` if none is shown."""
     if report.prices is None or not price_columns(report):
         return ""
     asked = {model for result in report.configurations if (cost := language_model_of(result)) for model in cost.models}
@@ -122,58 +104,54 @@ def prices_legend(report: BenchmarkReport) -> str:
 
 
 def comparison_notes(report: BenchmarkReport) -> list[str]:
-    """Return warnings about all figures: filters and, for separate runs, their corpora, families and groups.
-
-    Args:
-        report: a finished benchmark, or runs that are compared.
-    """
+    """Return warnings about all figures: filters and, for separate runs, their corpora, families and groups."""
     if "compared" not in report.manifest:
         return [note] if (note := _filters_note(report.manifest)) else []
     return [note for note in (corpora_note(corpora_of(report)), *cautions_in(report)) if note]
 
 
 def counting_note(report: BenchmarkReport) -> str:
-    """Return in one line which queries were counted and which were not; ``""`` if unknown.
-
-    Args:
-        report: a finished benchmark, or runs that are compared.
-    """
-    one = report.counted
-    if one is None:
+    """Return in one line which queries were counted and which were not; ``""`` if unknown."""
+    counts = report.counted
+    if counts is None:
         return ""
     empty = {result.name: result.empty_queries for result in report.configurations if result.empty_queries}
-    said = [f"Counted: {counted(one.queries, 'query', 'queries')}"]
-    if one.without_relevant:
-        said.append(f"{one.without_relevant:,} of them without a relevant document score 0{_first(report, 'without_relevant')}")
+    parts = [f"Counted: {counted(counts.queries, 'query', 'queries')}"]
+    if counts.without_relevant:
+        parts.append(
+            f"{counts.without_relevant:,} of them without a relevant document score 0{_first(report, 'without_relevant')}"
+        )
     if empty:
-        said.append(f"queries without results score 0 ({listed([f'{name}: {number:,}' for name, number in empty.items()])})")
-    if one.missing_documents and one.gold_missing != "drop":
-        of = counted(one.missing_queries, "query", "queries")
-        documents = counted(one.missing_documents, "relevant document")
-        said.append(f"as not found {documents} of {of} that the corpus lacks{_first(report, 'missing_documents')}")
-    if one.own_gold:
-        said.append(f"the hit that is the query itself, of {counted(one.own_gold, 'query', 'queries')} that have it as gold")
-    if one.same_ids:
-        whose = counted(one.same_ids, "query", "queries")
-        said.append(f"hits that have the id of their query, of {whose}: they count as other items")
+        parts.append(f"queries without results score 0 ({listed([f'{name}: {number:,}' for name, number in empty.items()])})")
+    if counts.missing_documents and counts.gold_missing != "drop":
+        of = counted(counts.missing_queries, "query", "queries")
+        documents = counted(counts.missing_documents, "relevant document")
+        parts.append(f"as not found {documents} of {of} that the corpus lacks{_first(report, 'missing_documents')}")
+    if counts.own_gold:
+        parts.append(
+            f"the hit that is the query itself, of {counted(counts.own_gold, 'query', 'queries')} that have it as gold"
+        )
+    if counts.same_ids:
+        whose = counted(counts.same_ids, "query", "queries")
+        parts.append(f"hits that have the id of their query, of {whose}: they count as other items")
     left_out = []
-    if one.unjudged:
-        left_out.append(f"{counted(one.unjudged, 'query', 'queries')} without judgements{_first(report, 'unjudged')}")
-    if one.unasked:
-        judged = counted(one.unasked, "judged query", "judged queries")
-        left_out.append(f"{judged} that {'is' if one.unasked == 1 else 'are'} not asked{_first(report, 'unasked')}")
-    if one.missing_documents and one.gold_missing == "drop":
-        documents = counted(one.missing_documents, "relevant document")
+    if counts.unjudged:
+        left_out.append(f"{counted(counts.unjudged, 'query', 'queries')} without judgements{_first(report, 'unjudged')}")
+    if counts.unasked:
+        judged = counted(counts.unasked, "judged query", "judged queries")
+        left_out.append(f"{judged} that {'is' if counts.unasked == 1 else 'are'} not asked{_first(report, 'unasked')}")
+    if counts.missing_documents and counts.gold_missing == "drop":
+        documents = counted(counts.missing_documents, "relevant document")
         left_out.append(f"{documents} that the corpus lacks{_first(report, 'missing_documents')}")
-    if one.dropped:
-        whose = counted(one.dropped, "query", "queries")
+    if counts.dropped:
+        whose = counted(counts.dropped, "query", "queries")
         left_out.append(f"{whose} of whose relevant documents the corpus has none{_first(report, 'dropped')}")
-    if one.own_ids:
-        left_out.append(f"the hit that is the query itself, of {counted(one.own_ids, 'query', 'queries')} (same id)")
-    if one.ungrouped:
-        whose = counted(one.ungrouped, "query", "queries")
-        left_out.append(f"in any group {whose} without {one.group_by!r}{_first(report, 'ungrouped')}")
-    counted_line = "; ".join(said) + "."
+    if counts.own_ids:
+        left_out.append(f"the hit that is the query itself, of {counted(counts.own_ids, 'query', 'queries')} (same id)")
+    if counts.ungrouped:
+        whose = counted(counts.ungrouped, "query", "queries")
+        left_out.append(f"in any group {whose} without {counts.group_by!r}{_first(report, 'ungrouped')}")
+    counted_line = "; ".join(parts) + "."
     return printable(f"{counted_line} Not counted: {'; '.join(left_out)}." if left_out else counted_line)
 
 
@@ -183,11 +161,7 @@ def _first(report: BenchmarkReport, what: str) -> str:
 
 
 def small_sample_note(report: BenchmarkReport) -> str:
-    """Return a note if figures or latencies are based on few queries; otherwise ``""``.
-
-    Args:
-        report: a finished benchmark.
-    """
+    """Return a note if figures or latencies are based on few queries; otherwise ``""``."""
     queries = report.query_counts.get("", 0)
     timed = (report.manifest.get("latency") or {}).get("queries")
     few = [f"figures are means of {counted(queries, 'query', 'queries')}"] if 0 < queries < _FEW else []
@@ -199,17 +173,13 @@ def small_sample_note(report: BenchmarkReport) -> str:
 
 
 def timing_note(report: BenchmarkReport) -> str:
-    """Return warnings about times: the machine, and whether it was busy; ``""`` if there are none.
-
-    Args:
-        report: a finished benchmark.
-    """
+    """Return warnings about times: the machine, and whether it was busy; ``""`` if there are none."""
     return " ".join(filter(None, [_busy_note(report), _beside_note(report)]))
 
 
 def _busy_note(report: BenchmarkReport) -> str:
     """Return a note that other processes kept the machine busy during the timing."""
-    busy = max((one.cost.other_cores or 0.0 for one in report.configurations if one.cost is not None), default=0.0)
+    busy = max((result.cost.other_cores or 0.0 for result in report.configurations if result.cost is not None), default=0.0)
     cores = (report.manifest.get("hardware") or {}).get("cores")
     if busy < _BUSY * (cores if isinstance(cores, int) and cores > 0 else 1):
         return ""
@@ -222,7 +192,9 @@ def _busy_note(report: BenchmarkReport) -> str:
 
 def _beside_note(report: BenchmarkReport) -> str:
     """Return where latencies were timed, and why throughputs were not; ``""`` if one process searched alone."""
-    beside = [one.name for one in report.configurations if one.cost is not None and one.cost.queries_per_second is None]
+    beside = [
+        result.name for result in report.configurations if result.cost is not None and result.cost.queries_per_second is None
+    ]
     if not beside:
         return ""
     host = report.manifest.get("timed_on")
@@ -283,11 +255,7 @@ _NAMING = ("path", "dataset", "url", "name")
 
 
 def dataset_of(report: BenchmarkReport) -> str:
-    """Return the corpus and the queries: ``"hover_dev_subset over wiki"``; ``""`` if unknown.
-
-    Args:
-        report: a finished benchmark, or runs that are compared.
-    """
+    """Return the corpus and the queries: ``"hover_dev_subset over wiki"``; ``""`` if unknown."""
     compared = report.manifest.get("compared")
     manifests = list(compared.values()) if isinstance(compared, dict) else [report.manifest]
     return "; ".join(dict.fromkeys(filter(None, map(_of_manifest, manifests))))
@@ -295,8 +263,8 @@ def dataset_of(report: BenchmarkReport) -> str:
 
 def _of_manifest(manifest: Config) -> str:
     corpus = manifest.get("corpus")
-    found = [_named(manifest.get("query_loader")), _named(corpus.get("loader") if isinstance(corpus, dict) else None)]
-    return " over ".join(dict.fromkeys(filter(None, found)))
+    names = [_named(manifest.get("query_loader")), _named(corpus.get("loader") if isinstance(corpus, dict) else None)]
+    return " over ".join(dict.fromkeys(filter(None, names)))
 
 
 def _named(loader: Any) -> str:
@@ -340,8 +308,8 @@ class Cell:
     @property
     def verdict(self) -> str:
         """``"better"`` or ``"worse"`` than the baseline's according to the corrected test; otherwise empty."""
-        said = "" if self.comparison is None else verdict(self.comparison, ALPHA)
-        return said if said in ("better", "worse") else ""
+        found = "" if self.comparison is None else verdict(self.comparison, ALPHA)
+        return found if found in ("better", "worse") else ""
 
 
 @dataclass(frozen=True)
@@ -452,11 +420,7 @@ class ReportView:
 
 
 def view_of(report: BenchmarkReport | ReportView) -> ReportView:
-    """Return a report prepared for display.
-
-    Args:
-        report: a finished benchmark, or a selection of it; it is kept in the result.
-    """
+    """Return a report prepared for display."""
     if isinstance(report, ReportView):
         return report
     measures, costs = measure_columns(report), cost_columns(report)
@@ -511,8 +475,8 @@ def view_of(report: BenchmarkReport | ReportView) -> ReportView:
 
 
 def _interval(result: ConfigurationResult, column: Column) -> str:
-    found = latency_interval(result) if column.key == "latency_ms" else None
-    return f"{column.text(found[0])} to {column.text(found[1])}" if found else ""
+    interval = latency_interval(result) if column.key == "latency_ms" else None
+    return f"{column.text(interval[0])} to {column.text(interval[1])}" if interval else ""
 
 
 def _rows(
@@ -529,17 +493,17 @@ def _rows(
         best = column.best(values)
         baseline = values[names.index(report.baseline)] if report.baseline in names else None
         front = on_fronts.get(column.key) if not group else None
-        for place, (name, value) in enumerate(zip(names, values, strict=True)):
-            cells[place][column.key] = Cell(
+        for position, (name, value) in enumerate(zip(names, values, strict=True)):
+            cells[position][column.key] = Cell(
                 column=column,
                 value=value,
                 text=column.text(value),
-                best=place in best,
+                best=position in best,
                 difference="" if name == report.baseline else column.difference(value, baseline),
                 comparison=comparisons.get((group, column.key, name)),
                 on_front=front is not None and name in front.names,
                 tied=front is not None and name in front.tied,
-                interval=_interval(report.configurations[place], column),
+                interval=_interval(report.configurations[position], column),
                 repeated=bool(group) and column.cost is not None,
             )
     return [

@@ -20,14 +20,14 @@ import pyarrow.parquet as pq
 from nlp_retrieval.benchmarks.cost import comparable_figures
 from nlp_retrieval.benchmarks.results import BenchmarkReport, BenchmarkRun
 from nlp_retrieval.benchmarks.runs.folder import PER_QUERY, REPORT, report_bytes
-from nlp_retrieval.core.files.json_text import read_json_file
-from nlp_retrieval.core.files.output import (
+from nlp_retrieval.core.files.atomic import (
     check_file_for_output,
     check_folder_for_output,
     file_names,
     remove_output,
     write_output,
 )
+from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.evaluation.answers import ragas_lines
 from nlp_retrieval.evaluation.ranking_files import (
     GOLD,
@@ -53,9 +53,6 @@ def per_query_table(run: BenchmarkRun) -> pa.Table:
     """Return one row for each configuration and query, with a column for each measure.
 
     ``family`` and ``group`` are null if the query has none.
-
-    Args:
-        run: a finished run.
     """
     tables = []
     for name, measures in run.per_query.items():
@@ -77,8 +74,8 @@ def parquet_bytes(table: pa.Table, notes: Sequence[str] = ()) -> bytes:
         notes: warnings about its figures; kept in the metadata of the file, under ``notes``, as a list in JSON.
     """
     if notes:
-        told = {b"notes": json.dumps(list(notes), ensure_ascii=False).encode()}
-        table = table.replace_schema_metadata((table.schema.metadata or {}) | told)
+        metadata = {b"notes": json.dumps(list(notes), ensure_ascii=False).encode()}
+        table = table.replace_schema_metadata((table.schema.metadata or {}) | metadata)
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink)
     written: bytes = sink.getvalue().to_pybytes()
@@ -169,7 +166,7 @@ def _named_qrels(lists: RunLists) -> dict[str, dict[str, int]]:
     """The gold by query, with a document of grade 0 for queries without gold: trec_eval counts the queries in the file."""
     qrels = lists.qrels()
     for number, query_id in enumerate(lists.query_ids):
-        hits = [one.items[one.of(number)] for one in lists.listings.values()]
+        hits = [listing.items[listing.of(number)] for listing in lists.listings.values()]
         first = next((int(items[0]) for items in hits if len(items)), None)
         if not qrels[query_id] and first is not None:
             qrels[query_id] = {lists.item_ids[first]: 0}
@@ -186,29 +183,36 @@ def _write_answers(run: BenchmarkRun, target: Path, before: set[str]) -> None:
         remove_output(target / ANSWERS)
         return
     lines = [
-        {"configuration": name, "query_id": query_id, "question": one.question}
-        | one.answer.model_dump(mode="json")
-        | {"read": [result.item.item_id for result in one.results]}
+        {"configuration": name, "query_id": query_id, "question": answered_query.question}
+        | answered_query.answer.model_dump(mode="json")
+        | {"read": [result.item.item_id for result in answered_query.results]}
         for name, answered in run.answers.items()
-        for query_id, one in zip(run.query_ids, answered, strict=True)
+        for query_id, answered_query in zip(run.query_ids, answered, strict=True)
     ]
     write_output(target / ANSWERS, "".join(json.dumps(line, allow_nan=False) + "\n" for line in lines).encode())
     for name, answered in run.answers.items():
-        asked, read, said = zip(*((one.question, one.results, one.answer) for one in answered), strict=True)
-        write_output(target / RAGAS / f"{stems[name]}.jsonl", ragas_lines(asked, read, said, run.right_answers))
+        asked, read, answers = zip(
+            *((answered_query.question, answered_query.results, answered_query.answer) for answered_query in answered),
+            strict=True,
+        )
+        write_output(target / RAGAS / f"{stems[name]}.jsonl", ragas_lines(asked, read, answers, run.right_answers))
 
 
 def _costs(view: ReportView) -> dict[str, Any]:
     other = _other_corpora(view)
     return {
-        one.name: comparable_figures(one.cost) | other[one.name] for one in view.report.configurations if one.cost is not None
+        result.name: comparable_figures(result.cost) | other[result.name]
+        for result in view.report.configurations
+        if result.cost is not None
     }
 
 
 def _other_corpora(view: ReportView) -> dict[str, dict[str, Any]]:
     """The corpus of each configuration, if they do not all have the same."""
     several = len(set(view.corpora.values())) > 1
-    return {name: {"corpus": None if one is None else asdict(one)} if several else {} for name, one in view.corpora.items()}
+    return {
+        name: {"corpus": None if corpus is None else asdict(corpus)} if several else {} for name, corpus in view.corpora.items()
+    }
 
 
 def results_of(report: BenchmarkReport | ReportView) -> dict[str, Any]:

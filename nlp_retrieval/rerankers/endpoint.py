@@ -12,12 +12,24 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from nlp_retrieval.core.candidates import Scores
-from nlp_retrieval.core.components.trust_rules import CALL_RULES, given, may_set
+from nlp_retrieval.core.components.trust_rules import given, may_set
 from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.reranker import BaseReranker, Blend
 from nlp_retrieval.lm.counting import CallCounter, CallCounts
-from nlp_retrieval.lm.endpoint import EndpointCalls, EndpointKey, ModelEndpoint, check_url, side_by_side
+from nlp_retrieval.lm.endpoint import (
+    DEFAULT_ENDPOINT,
+    LIMIT_RULES,
+    LIMITS,
+    REQUIRED,
+    EndpointCalls,
+    EndpointComponent,
+    EndpointKey,
+    ModelAddress,
+    ModelEndpoint,
+    check_url,
+    side_by_side,
+)
 
 # Reading the answer of a rerank endpoint: untrusted bytes become scores, or an error with the reason.
 
@@ -94,7 +106,7 @@ class _Request(NamedTuple):
     pairs: list[int]
 
 
-class HttpReranker(BaseReranker):
+class HttpReranker(EndpointComponent, BaseReranker):
     """A reranker behind a Cohere- or Jina-compatible endpoint (Cohere, Jina, vLLM, llama.cpp, LocalAI, a gateway).
 
     The server's ``/rerank`` gets a query and documents, and returns a ``relevance_score`` for each, which is the score.
@@ -108,13 +120,7 @@ class HttpReranker(BaseReranker):
         api_key_env: the environment variable that holds the key; by default none is sent.
         max_characters: most characters of a passage that are sent; by default all of them.
         documents_per_call: the most passages in a request.
-        calls_at_once: the most requests under way at the same time.
-        calls_per_minute: the most requests that begin within a minute, evenly spaced; None for no limit.
-        retries: the most retries after a failure that may be temporary: refused, timed out, too many requests, server error.
-        backoff: seconds before the first retry, doubled with each further one (at most 60 s, with jitter); if the server
-            says how long to wait, no request begins before (at most 60 s).
-        timeout: seconds for an attempt, from the connection to the last byte of the answer.
-        max_calls: the most requests in total, including retries; the next one is an error. None for no limit.
+        endpoint: the limits of requests; its fields are parameters too.
         blend: use of the incoming ranking: ``replace`` it, fuse with it by ``rank`` or by ``score``.
 
     Raises:
@@ -122,47 +128,38 @@ class HttpReranker(BaseReranker):
     """
 
     name = "http"
-    manifest_may_set = CALL_RULES | may_set("model", "documents_per_call", "blend", base_url=given("send texts to the server"))
-    search_only = frozenset(
-        {"documents_per_call", "calls_at_once", "calls_per_minute", "retries", "backoff", "timeout", "max_calls", "api_key_env"}
+    manifest_may_set = LIMIT_RULES | may_set(
+        *("model", "max_characters", "documents_per_call", "blend"), base_url=given("send texts to the server")
     )
+    search_only = frozenset({"documents_per_call", "api_key_env", *LIMITS})
     batch_size = 2**62  # all pairs of a call at once, so that those of a query are sent together
 
     def __init__(
         self,
-        base_url: str,
-        model: Annotated[str, Field(min_length=1)],
+        base_url: str = REQUIRED,
+        model: Annotated[str, Field(min_length=1)] = REQUIRED,
         api_key_env: str | None = None,
         max_characters: Annotated[int, Field(ge=1)] | None = None,
         documents_per_call: Annotated[int, Field(ge=1, le=1000)] = 100,
-        calls_at_once: Annotated[int, Field(ge=1)] = 4,
-        calls_per_minute: Annotated[int, Field(ge=1)] | None = None,
-        retries: Annotated[int, Field(ge=0)] = 4,
-        backoff: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0,
-        timeout: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 60.0,
-        max_calls: Annotated[int, Field(ge=0)] | None = None,
+        endpoint: ModelEndpoint = DEFAULT_ENDPOINT,
         blend: Blend = "replace",
+        **_: Any,
     ) -> None:
         self.base_url = base_url
         self.model = model
         self.api_key_env = api_key_env
         self.max_characters = max_characters
         self.documents_per_call = documents_per_call
-        self.calls_at_once = calls_at_once
-        self.calls_per_minute = calls_per_minute
-        self.retries = retries
-        self.backoff = backoff
-        self.timeout = timeout
-        self.max_calls = max_calls
+        self.endpoint = endpoint
         self.blend: Blend = blend
         check_url(type(self).__name__, base_url)
         self._counter = CallCounter(f"{self.name}/{model}")
         key = EndpointKey(type(self).__name__, model, api_key_env)
-        endpoint = ModelEndpoint(base_url.rstrip("/"), "rerank", "a Cohere- or Jina-compatible API", key)
-        self._calls = EndpointCalls(endpoint, self, self._counter)
+        address = ModelAddress(base_url.rstrip("/"), "rerank", "a Cohere- or Jina-compatible API", key)
+        self._calls = EndpointCalls(address, endpoint, self._counter)
 
     def check_ready(self) -> None:
-        """Require httpx."""
+        """Require httpx2."""
         self._calls.check_ready()
 
     @property

@@ -3,6 +3,11 @@
 from nlp_retrieval.retrievers.exact_kmeans import directions as directions
 from nlp_retrieval.retrievers.faiss.exact import Stack as Stack
 from nlp_retrieval.retrievers.faiss.exact import exact_search as exact_search
+from nlp_retrieval.retrievers.faiss.types import HNSW as HNSW
+from nlp_retrieval.retrievers.faiss.types import IVFPQ as IVFPQ
+from nlp_retrieval.retrievers.faiss.types import SQ8 as SQ8
+from nlp_retrieval.retrievers.faiss.types import Auto as Auto
+from nlp_retrieval.retrievers.faiss.types import Flat as Flat
 from nlp_retrieval.retrievers.link_graph.links.base import BaseLinkExtractor as BaseLinkExtractor
 from nlp_retrieval.retrievers.link_graph.links.base import LinkSentence as LinkSentence
 from nlp_retrieval.retrievers.link_graph.links.base import WalkWeight as WalkWeight
@@ -29,4 +34,6 @@ from nlp_retrieval.retrievers.link_graph.walk.chains import strongest_chains as 
 from nlp_retrieval.retrievers.link_graph.walk.pagerank import Restarts as Restarts
 from nlp_retrieval.retrievers.link_graph.walk.pagerank import local_pagerank as local_pagerank
 from nlp_retrieval.retrievers.link_graph.walk.pagerank import pagerank as pagerank
+from nlp_retrieval.retrievers.postgres.engine import PostgresRetriever as PostgresRetriever
+from nlp_retrieval.retrievers.servers.retriever import ServerRetriever as ServerRetriever
 from nlp_retrieval.retrievers.vectors import VectorRetriever as VectorRetriever

@@ -12,8 +12,8 @@ from pydantic import Field
 from nlp_retrieval.core.candidates import Hits, Mask
 from nlp_retrieval.core.components.trust_rules import given, may_set
 from nlp_retrieval.core.context import warn_of_cut
+from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
-from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.errors import ConfigurationError, nearest

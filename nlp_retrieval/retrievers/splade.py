@@ -11,31 +11,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.backend import Backend
-from nlp_retrieval.core.candidates import Hits, Mask, Rows, offsets_of
+from nlp_retrieval.core.candidates import Hits, Mask, Rows, offsets_of, search_parts
 from nlp_retrieval.core.components.trust_rules import may_set, reads_model
 from nlp_retrieval.core.context import ENCODER_LIMIT, stage, warn_of_cut
 from nlp_retrieval.core.explanation import Explanation, TermScore
-from nlp_retrieval.core.files.column_streams import Stream
-from nlp_retrieval.core.files.columns import damaged, mapped
+from nlp_retrieval.core.files.columns import Stream, damaged, mapped
+from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
-from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.progress_bars import tracked
-from nlp_retrieval.core.ranking import search_parts
 from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders.passages import encoded_terms
 from nlp_retrieval.encoders.sparse_base import MOST_TERMS, BaseSparseEncoder, TermWeights, checked_terms
 from nlp_retrieval.encoders.splade import SpladeEncoder
 from nlp_retrieval.errors import ModelError
-from nlp_retrieval.retrievers.bm25s.build import Run, Spooled, merge_runs
-from nlp_retrieval.retrievers.bm25s.files import INDPTR, ROWS, check_postings
-from nlp_retrieval.retrievers.bm25s.scoring import Scorer, found_in
+from nlp_retrieval.retrievers.bm25.postings import INDPTR, ROWS, Run, Spooled, check_postings, merge_runs
+from nlp_retrieval.retrievers.bm25.scoring import Scorer, found_in
 
 # The files of a splade index: memory-mapped postings with weights, written in bounded memory and checked when opened, because
 # compiled code uses their numbers as indices.
 #
 # A term is a number in the vocabulary of the model, the same in all segments. Batches of passages are spooled as runs, and
-# merged a range of terms at a time, as postings of bm25s are; segments are joined by the same merge, without encoding anything.
+# merged a range of terms at a time, as postings of bm25 are; segments are joined by the same merge, without encoding anything.
 
 WEIGHTS = "weights.npy"
 _COUNTS = "counts.npy"

@@ -45,11 +45,7 @@ class Reading:
     days: frozenset[int]
 
     def agrees(self, other: Reading) -> bool:
-        """Return whether nothing differs that both give.
-
-        Args:
-            other: another reading.
-        """
+        """Return whether nothing differs that both give."""
         years = self.year is None or other.year is None or self.year == other.year
         return years and self.month == other.month and (not self.days or not other.days or bool(self.days & other.days))
 
@@ -75,14 +71,10 @@ class Date:
     @property
     def is_full(self) -> bool:
         """Return whether it has more than a month."""
-        return any(one.year is not None or one.days for one in self.readings)
+        return any(reading.year is not None or reading.days for reading in self.readings)
 
     def agrees(self, other: Date) -> bool:
-        """Return whether two dates may be the same.
-
-        Args:
-            other: another date.
-        """
+        """Return whether two dates may be the same."""
         return any(one.agrees(another) for one in self.readings for another in other.readings)
 
 
@@ -92,8 +84,8 @@ def dates_of(text: str) -> list[Date]:
     Args:
         text: any text.
     """
-    found = [*islice(_numeric(text), _MOST), *islice(_with_names(text), _MOST)]
-    return sorted(found, key=lambda date: date.begin)[:_MOST]
+    dates = [*islice(_numeric(text), _MOST), *islice(_with_names(text), _MOST)]
+    return sorted(dates, key=lambda date: date.begin)[:_MOST]
 
 
 def months_named(text: str) -> frozenset[int]:
@@ -102,7 +94,7 @@ def months_named(text: str) -> frozenset[int]:
     Args:
         text: any text.
     """
-    return frozenset(one.month for date in dates_of(text) for one in date.readings)
+    return frozenset(reading.month for date in dates_of(text) for reading in date.readings)
 
 
 def month_of(word: str) -> int | None:
@@ -141,7 +133,7 @@ def _numeric(text: str) -> Iterator[Date]:
 
 
 def _readings(year: int, orders: list[tuple[int, int]]) -> tuple[Reading, ...]:
-    possible = dict.fromkeys(one for one in orders if 1 <= one[0] <= 12 and 1 <= one[1] <= 31)
+    possible = dict.fromkeys(order for order in orders if 1 <= order[0] <= 12 and 1 <= order[1] <= 31)
     return tuple(Reading(year, month, frozenset({day})) for month, day in possible)
 
 

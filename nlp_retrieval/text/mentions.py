@@ -21,8 +21,8 @@ from pydantic import Field
 
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.model_files import ModelFiles
-from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.errors import DependencyError, ModelError, install
 from nlp_retrieval.text.sentences import SENTENCE_STARTS, item_sentence_spans
 from nlp_retrieval.text.words import marks, unaccented
@@ -339,19 +339,14 @@ class PassageEntities:
 
 
 def entities_by_sentence(items: Iterable[SearchableItem], finder: EntityFinder) -> Iterator[PassageEntities]:
-    """Yield the entities of each item, in time linear in its text.
-
-    Args:
-        items: with the metadata of :data:`READ_KEYS`.
-        finder: finds the entities of a text; names of more than 16 words are left out.
-    """
+    """Yield the entities of each item, in time linear in its text."""
     stream = iter(items)
     while part := list(islice(stream, _STEP)):
         spans = [_spans(item) for item in part]
         texts = [text for item, of in zip(part, spans, strict=True) for text in (item.title, *_cut(item.content, of))]
-        found = (frozenset(name for name in names if name.count(" ") < _MOST_WORDS) for names in finder.find(texts))
+        entities = (frozenset(name for name in names if name.count(" ") < _MOST_WORDS) for names in finder.find(texts))
         for of in spans:
-            about, *named = islice(found, len(of) + 1)
+            about, *named = islice(entities, len(of) + 1)
             yield PassageEntities(about, tuple(of), tuple(named))
 
 

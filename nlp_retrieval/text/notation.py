@@ -281,11 +281,7 @@ class Convention(NamedTuple):
 
 
 def plain_digits(text: str) -> str:
-    """Return a text of the same length with digits 0 to 9, and one shape for each sign, mark and space within numbers.
-
-    Args:
-        text: any text.
-    """
+    """Return a text of the same length with digits 0 to 9, and one shape for each sign, mark and space within numbers."""
     return text if text.isascii() else _NOT_ASCII.sub(_plain_match, text)
 
 

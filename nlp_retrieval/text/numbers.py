@@ -176,7 +176,7 @@ class Number:
         """Return the key that decides which numbers it agrees with."""
         unreadable = self.written if math.isnan(self.value) or self.others else ""
         value = 0.0 if math.isnan(self.value) else self.value
-        parts = tuple(one.value for one in self.parts)
+        parts = tuple(part.value for part in self.parts)
         return value, self.percent, self.exact, self.unit, self.size, self.others, self.falls, unreadable, parts
 
 
@@ -217,7 +217,7 @@ def compare_numbers(claim: str, passage: str) -> list[tuple[Number, Number | Non
     if not wanted:
         return []
     missing = dict(enumerate(wanted))
-    parts = {place: dict(enumerate(number.parts)) for place, number in missing.items() if number.parts}
+    parts = {position: dict(enumerate(number.parts)) for position, number in missing.items() if number.parts}
     maybe: dict[int, Number] = {}
     seen: set[tuple[object, ...]] = set()
     for other in read_numbers(passage):
@@ -225,24 +225,24 @@ def compare_numbers(claim: str, passage: str) -> list[tuple[Number, Number | Non
             continue
         seen.add(other.key)
         split = [part for part in other.parts if all(_named(wanted, one) for one in other.parts)]
-        for place, number in list(missing.items()):
-            left = parts.get(place)
+        for position, number in list(missing.items()):
+            left = parts.get(position)
             pieces = [] if number.parts and not number.others else split  # 5:1 does not match the 5 of 1:5
             if left is not None:
                 for part in [part for part, one in left.items() if agreeing(one, other)]:
                     del left[part]
             if agreeing(number, other) or (not other.others and any(agreeing(number, part) for part in pieces)):
-                del missing[place]
+                del missing[position]
             elif left is not None and not left:
                 if number.others:
-                    maybe.setdefault(place, other)
+                    maybe.setdefault(position, other)
                 else:
-                    del missing[place]
-            elif place not in maybe and (_may_agree(number, other) or any(_may_agree(number, part) for part in pieces)):
-                maybe[place] = other
+                    del missing[position]
+            elif position not in maybe and (_may_agree(number, other) or any(_may_agree(number, part) for part in pieces)):
+                maybe[position] = other
         if not missing or len(seen) == _MOST_THERE:
             break
-    return [(number, maybe.get(place)) for place, number in missing.items()]
+    return [(number, maybe.get(position)) for position, number in missing.items()]
 
 
 def _named(wanted: list[Number], part: Number) -> bool:
@@ -304,12 +304,7 @@ class _Scaled(NamedTuple):
 
 
 def read_numbers(text: str, language: str | None = None) -> Iterator[Number]:
-    """Yield the numbers of a text, in order; in a range that names its scale, share or unit once, the first gets them too.
-
-    Args:
-        text: any text.
-        language: of the text, as a code; None if unknown.
-    """
+    """Yield the numbers of a text, in order; in a range that names its scale, share or unit once, the first gets them too."""
     plain = plain_digits(text)
     waiting: Number | None = None
     for number, factor, bare in _single(text, plain, convention_of(plain, language)):
@@ -446,9 +441,9 @@ def _with_surroundings(
     return number, scaled.factor
 
 
-def _goes_on(plain: str, place: int) -> bool:
+def _goes_on(plain: str, position: int) -> bool:
     """Return whether a letter or a sign follows a number directly, or after one space or hyphen."""
-    next_char = plain[place : place + 2].lstrip(" \u00a0-")[:1]
+    next_char = plain[position : position + 2].lstrip(" \u00a0-")[:1]
     return next_char != "" and not next_char.isdigit() and next_char not in ".,;:()[]\n"
 
 
@@ -465,23 +460,23 @@ def _scaled(plain: str, digits: _Digits, money: bool, rules: Convention, *, nume
         if factor != 1.0:
             exact = exact or 0.5
             return _Scaled(value * factor, exact * factor, end, 1.0, tuple(other * factor for other in others))
-    place = end + 1 if closed and plain[end : end + 1] == ")" else end
-    if not _goes_on(plain, place):
+    position = end + 1 if closed and plain[end : end + 1] == ")" else end
+    if not _goes_on(plain, position):
         return _Scaled(value, 0.0 if digits.is_count else exact, end, 1.0, others)
-    scale = _SCALE.match(plain, place)
+    scale = _SCALE.match(plain, position)
     if scale:
         factor, end = rules.scale(scale["scale"]), scale.end()
         if scale["again"]:
             factor *= rules.scale(scale["again"])
         if plain[end - 1] == "." and (scale["again"] or scale["scale"]).lower() not in _SHORTENED:
             end -= 1
-    elif thai := _THAI_SCALE.match(plain, place):
+    elif thai := _THAI_SCALE.match(plain, position):
         factor, end = SCALES[thai[1]], thai.end()
-    elif (numeric or digits.is_count) and (han := _HAN_SCALE.match(plain, place)):
+    elif (numeric or digits.is_count) and (han := _HAN_SCALE.match(plain, position)):
         return _han_scaled(plain, digits, han)
-    elif numeric and (short := (_SHORT_SCALE.match(plain, place) if money else _ATTACHED_SCALE.match(plain, place))):
+    elif numeric and (short := (_SHORT_SCALE.match(plain, position) if money else _ATTACHED_SCALE.match(plain, position))):
         factor, end = _SHORT[short[1].lower()], short.end()
-    elif numeric and re.compile(r"m(?![\w/\u00b2\u00b3])").match(plain, place) and not others:
+    elif numeric and re.compile(r"m(?![\w/\u00b2\u00b3])").match(plain, position) and not others:
         return _Scaled(value, 0.0 if digits.is_count else exact, end, 1.0, (value * 1e6,))
     if factor == 1.0:
         return _Scaled(value, 0.0 if digits.is_count else exact, end, 1.0, others)
@@ -660,12 +655,12 @@ def _fraction(plain: str, match: re.Match[str]) -> _Digits | None:
 def _sign(plain: str, start: int) -> tuple[int, int]:
     """-1 if a sign or a word before a place makes a number negative, and the position of its beginning."""
     if start and plain[start - 1] in "-\u2013\u2212":
-        place = start - 1
-        before = plain[place - 1 : place]
+        position = start - 1
+        before = plain[position - 1 : position]
         opens = not before or before in _OPENING or _is_together(before)
-        if opens and before.isspace() and plain[place] != "\u2212":
-            opens = not plain[:place][-3:].rstrip()[-1:].isdigit()
-        return (-1, place) if opens else (1, start)
+        if opens and before.isspace() and plain[position] != "\u2212":
+            opens = not plain[:position][-3:].rstrip()[-1:].isdigit()
+        return (-1, position) if opens else (1, start)
     if plain[max(0, start - 2) : start] in {"\u2212 ", "\u2212\u00a0"}:
         ahead = plain[max(0, start - 4) : start - 2]
         if (not ahead or not ahead[-1].isalnum()) and not ahead.rstrip()[-1:].isdigit():

@@ -28,9 +28,9 @@ def visible(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     shown = []
-    for place, char in enumerate(text):
+    for position, char in enumerate(text):
         category = unicodedata.category(char)
-        if category == "Cf" and not (char in _JOINERS and place and not text[place - 1].isascii()):
+        if category == "Cf" and not (char in _JOINERS and position and not text[position - 1].isascii()):
             shown.append(f"[U+{ord(char):04X}]")
         elif category == "Cs":
             shown.append("\N{REPLACEMENT CHARACTER}")
@@ -62,11 +62,7 @@ def fenced(text: str) -> str:
 
 
 def is_unseen(char: str) -> bool:
-    """Return whether only models read a character: it has no width, or only chooses the form of the one before it.
-
-    Args:
-        char: one character. Joiners count as visible, because scripts and signs need them.
-    """
+    """Return whether only models read a character: it has no width, or only chooses the form of the one before it."""
     selector = "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef"
     return selector or (unicodedata.category(char) in _UNSEEN and char not in _FENCE_JOINERS)
 

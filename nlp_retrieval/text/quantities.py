@@ -102,11 +102,7 @@ class Quantity:
 
 
 def years_of(text: str) -> list[Year]:
-    """Return the years of a text, 1600 to 2199, in order; at most 400.
-
-    Args:
-        text: any text.
-    """
+    """Return the years of a text, 1600 to 2199, in order; at most 400."""
     return list(islice(_years(text), _MOST))
 
 
@@ -204,7 +200,8 @@ def _quantities(text: str, years: list[Year], scenarios: list[tuple[int, int]], 
         yield Quantity(
             value, max(value, upper), "%" if first.percent else first.unit, first.exact * first.size,
             _ABOUT.search(before) is not None, bound, _year_of(start, end, near),
-            _baseline_of(start, end, near, [one for one in scenarios if begin <= one[0] < stop]), start, end, text[start:end],
+            _baseline_of(start, end, near, [span for span in scenarios if begin <= span[0] < stop]), start, end,
+            text[start:end],
         )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from nlp_retrieval.core.unicode_forms import normalize
+from nlp_retrieval.core.unicode import normalize
 from nlp_retrieval.text.printing import is_unseen
 from nlp_retrieval.text.sentences import sentences_of
 
@@ -63,7 +63,7 @@ def places_of(
     text, folded, places = source
     written = [_folded(form)[0] for form in (quote, normalize("NFC", quote))]
     first_place, last_place = bisect_left(places, begin), len(places) if end is None else bisect_left(places, end)
-    for wanted in dict.fromkeys(said.strip(around) for around in (" ", _MARKS, _AROUND) for said in written):
+    for wanted in dict.fromkeys(form.strip(around) for around in (" ", _MARKS, _AROUND) for form in written):
         start = folded.find(wanted, first_place, last_place) if wanted else -1
         while start >= 0:
             first, last = places[start], places[start + len(wanted) - 1]
@@ -113,29 +113,29 @@ def _folded(text: str) -> tuple[str, list[int]]:
     """A text without invisible characters, with single spaces, and the position of each of its characters."""
     chars: list[str] = []
     places: list[int] = []
-    for place, char in enumerate(text.translate(_SHAPES)):
+    for position, char in enumerate(text.translate(_SHAPES)):
         if char.isspace() or unicodedata.category(char) == "Cc":
             if chars and chars[-1] != " ":
                 chars.append(" ")
-                places.append(place)
+                places.append(position)
         elif not is_unseen(char):
             chars.append(char)
-            places.append(place)
+            places.append(position)
     return "".join(chars), places
 
 
-def _cuts(text: str, place: int) -> bool:
+def _cuts(text: str, position: int) -> bool:
     """Return whether a place cuts a word or a number; "2.4" is one number, and scripts without spaces have no such places."""
-    if not 0 < place < len(text):
+    if not 0 < position < len(text):
         return False
-    before, after = text[place - 1], text[place]
+    before, after = text[position - 1], text[position]
     if before.isalnum() and after.isalnum():
         return not (_is_wide(before) or _is_wide(after))
     if unicodedata.combining(after):
         return True
     return (
-        after.isdigit() and before in ".,-\u2212" and (before in "-\u2212" or (place > 1 and text[place - 2].isdigit()))
-    ) or (before.isdigit() and after in ".," and place + 1 < len(text) and text[place + 1].isdigit())
+        after.isdigit() and before in ".,-\u2212" and (before in "-\u2212" or (position > 1 and text[position - 2].isdigit()))
+    ) or (before.isdigit() and after in ".," and position + 1 < len(text) and text[position + 1].isdigit())
 
 
 def _is_wide(char: str) -> bool:

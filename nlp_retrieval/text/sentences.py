@@ -112,28 +112,28 @@ def _ends(text: str) -> Iterator[int]:
 
 def _first_word(text: str, begin: int) -> int:
     """Return where the first word of a sentence begins, behind white space and opening marks."""
-    found = _BEFORE_FIRST_WORD.match(text, begin)
-    return found.end() if found else begin
+    word = _BEFORE_FIRST_WORD.match(text, begin)
+    return word.end() if word else begin
 
 
 def _ends_here(text: str, begin: int, first: int, match: re.Match[str], unspaced: bool) -> bool:
     if unspaced:
         return True
-    found = _WORD_AFTER.match(text, match.end(), match.end() + _REACH)
-    following = found[1] if found else ""
+    word_match = _WORD_AFTER.match(text, match.end(), match.end() + _REACH)
+    following = word_match[1] if word_match else ""
     if _LOWER_CASE.match(following):
         return False
     mark = text[match.start() : match.start("closers")]
     if mark != ".":
         return True
     before = text[max(begin, match.start() - _REACH) : match.start()]
-    found = _WORD_BEFORE.search(before)
-    if found is None:
+    word_match = _WORD_BEFORE.search(before)
+    if word_match is None:
         return True
-    word = found[0]
+    word = word_match[0]
     if first == match.start() - len(word) and word.isdigit() and len(word) <= 3:
         return False  # the number of an item
-    return not _abbreviated(word, before[: found.start()], following)
+    return not _abbreviated(word, before[: word_match.start()], following)
 
 
 def _abbreviated(word: str, before: str, following: str) -> bool:
@@ -168,18 +168,14 @@ SENTENCE_STARTS = "sentence_starts"
 
 
 def item_sentence_spans(item: SearchableItem) -> list[tuple[int, int]]:
-    """Return where each sentence of an item's content begins and ends, in characters; an empty sentence keeps its number.
-
-    Args:
-        item: with its sentences in ``metadata["sentence_starts"]``, or without.
-    """
+    """Return where each sentence of an item's content begins and ends, in characters; an empty sentence keeps its number."""
     starts = _believable(item.metadata.get(SENTENCE_STARTS), len(item.content))
     return sentence_spans(item.content) if starts is None else list(pairwise([*starts, len(item.content)]))
 
 
-def _believable(told: JsonValue, length: int) -> list[int] | None:
-    if not isinstance(told, list) or not told:
+def _believable(stored: JsonValue, length: int) -> list[int] | None:
+    if not isinstance(stored, list) or not stored:
         return None
-    starts = [start for start in told if isinstance(start, int) and not isinstance(start, bool)]
-    in_order = len(starts) == len(told) and starts[0] == 0 and starts[-1] <= length
+    starts = [start for start in stored if isinstance(start, int) and not isinstance(start, bool)]
+    in_order = len(starts) == len(stored) and starts[0] == 0 and starts[-1] <= length
     return starts if in_order and all(one <= other for one, other in pairwise(starts)) else None

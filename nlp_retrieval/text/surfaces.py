@@ -98,33 +98,20 @@ def spans_of(text: str) -> list[tuple[int, int]]:
 
 
 def is_mention(text: str, spans: Sequence[tuple[int, int]], first: int, last: int) -> bool:
-    """Return whether the words of a title, found in a text, mention it.
-
-    Args:
-        text: the whole text.
-        spans: where its words begin and end.
-        first: number of the first word.
-        last: number of the one after the last.
-    """
+    """Return whether the words of a title, found in a text, mention it."""
     start = spans[first][0]
     if start and _WITHIN_KOREAN.match(text, start - 1):
         return False
     return last - first > 1 or stands_alone(text, spans, first)
 
 
-def stands_alone(text: str, spans: Sequence[tuple[int, int]], place: int) -> bool:
-    """Return whether a word of a text is not part of a longer name.
-
-    Args:
-        text: the whole text.
-        spans: where its words begin and end.
-        place: number of the word.
-    """
-    start, end = spans[place]
-    for neighbour in (place - 1, place + 1):
+def stands_alone(text: str, spans: Sequence[tuple[int, int]], number: int) -> bool:
+    """Return whether a word of a text is not part of a longer name."""
+    start, end = spans[number]
+    for neighbour in (number - 1, number + 1):
         if not 0 <= neighbour < len(spans):
             continue
-        between = text[spans[neighbour][1] : start] if neighbour < place else text[end : spans[neighbour][0]]
+        between = text[spans[neighbour][1] : start] if neighbour < number else text[end : spans[neighbour][0]]
         if between == "-":
             return False
         if between == " ":
@@ -169,10 +156,10 @@ def surface_of(title: str, min_characters: int = 4) -> Surface | None:
 def _without_qualifier(title: str) -> str:
     whole = title.rstrip()
     depth = 0
-    for place in range(len(whole) - 1, -1, -1):
-        depth += (whole[place] in ")\uff09") - (whole[place] in "(\uff08")
+    for position in range(len(whole) - 1, -1, -1):
+        depth += (whole[position] in ")\uff09") - (whole[position] in "(\uff08")
         if depth <= 0:
-            return whole[:place].rstrip() or whole if whole[place] in "(\uff08" else whole
+            return whole[:position].rstrip() or whole if whole[position] in "(\uff08" else whole
     return whole
 
 
@@ -256,13 +243,7 @@ class SurfaceMatcher:
 
 
 def first_mention(text: str, surfaces: Iterable[Surface], others: Iterable[Surface] = ()) -> tuple[int, int] | None:
-    """Return where a text first mentions one of some surfaces, or None.
-
-    Args:
-        text: to read.
-        surfaces: to find.
-        others: surfaces that may be meant instead: a longer one hides those within it, an equal one makes it ambiguous.
-    """
+    """Return where a text first mentions one of some surfaces, or None."""
     matcher = SurfaceMatcher([*((0, surface) for surface in surfaces), *((1, surface) for surface in others)])
     for surface, start, end in matcher.mentions(text):
         if matcher.rows[matcher.offsets[surface] : matcher.offsets[surface + 1]].tolist() == [0]:

@@ -8,18 +8,15 @@ import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib import import_module
-from importlib.machinery import PathFinder
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec, module_from_spec
 from itertools import filterfalse, islice, pairwise
-from types import ModuleType
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from nlp_retrieval.core.forks import Lock
-from nlp_retrieval.core.unicode_forms import normalize
+from nlp_retrieval.core.processes import Lock
+from nlp_retrieval.core.unicode import normalize
 from nlp_retrieval.errors import ConfigurationError, DependencyError, install, nearest
 
 # Characters in words: marks on letters, and scripts without spaces between words.
@@ -93,10 +90,6 @@ class LinearPattern:
     def compiled(pattern: str, where: str = "pattern") -> LinearPattern:
         """Compile a pattern; case is not compared.
 
-        Args:
-            pattern: in RE2's syntax.
-            where: its location, for messages.
-
         Raises:
             ConfigurationError: it does not compile, is too large, or matches the empty text and so everywhere.
             DependencyError: RE2 is not installed.
@@ -138,8 +131,8 @@ def _compiled(pattern: str) -> LinearPattern:
     try:
         made = re2.compile(pattern.encode("utf-8"), _options())
     except re2.error as error:
-        said = error.args[0] if error.args else "unknown error"
-        reason = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+        detail = error.args[0] if error.args else "unknown error"
+        reason = detail.decode("utf-8", "replace") if isinstance(detail, bytes) else str(detail)
         raise ConfigurationError(
             f"the pattern {shown!r} does not compile: {reason} (patterns are RE2's: without look-around and back-references)"
         ) from None
@@ -206,53 +199,29 @@ def _missing(name: Segmenter) -> DependencyError:
     return DependencyError(f"segmenter={name!r} needs {_PACKAGES[name]}: {install('chinese')}")
 
 
-# The lists of stop words of bm25s ("en" is Lucene's), without the rest of bm25s.
-#
-# Importing its package takes half a second for numba, and starts jax, which takes most of the memory of a GPU and fails if
-# there is none left. The lists are a file of constants, so only that file is run.
+# Lists of stop words; their source and license are in the file.
 
-_MODULE = "bm25s.stopwords"
-_CONSTANTS = {
-    "en": "EN",
-    "en_plus": "EN_PLUS",
-    "da": "DANISH",
-    "de": "GERMAN",
-    "nl": "DUTCH",
-    "fr": "FRENCH",
-    "es": "SPANISH",
-    "pt": "PORTUGUESE",
-    "it": "ITALIAN",
-    "ru": "RUSSIAN",
-    "sv": "SWEDISH",
-    "no": "NORWEGIAN",
-    "zh": "CHINESE",
-    "tr": "TURKISH",
-    "ko": "KOREAN",
-}
 
-STOP_LISTS = tuple(_CONSTANTS)
-"""Names of the lists."""
+@cache
+def _stop_lists() -> dict[str, tuple[str, ...]]:
+    lines = Path(__file__).with_name("stop_words.txt").read_text("utf-8").splitlines()
+    lists = (line.split() for line in lines if not line.startswith("#"))
+    return {name: tuple(words) for name, *words in lists}
 
 
 def stop_words(name: str) -> tuple[str, ...]:
     """Return a list of stop words.
 
     Args:
-        name: one of :data:`STOP_LISTS`.
+        name: the code of a language, or "en_plus".
+
+    Raises:
+        ConfigurationError: there is no such list.
     """
-    return tuple(getattr(_constants(), f"STOPWORDS_{_CONSTANTS[name]}"))
-
-
-@cache
-def _constants() -> ModuleType:
-    """The module by itself; imported as usual if its file is not found."""
-    package = find_spec("bm25s")
-    alone = package and PathFinder.find_spec(_MODULE, package.submodule_search_locations)
-    if alone is None or alone.loader is None:
-        return import_module(_MODULE)
-    module = module_from_spec(alone)
-    alone.loader.exec_module(module)
-    return module
+    lists = _stop_lists()
+    if name not in lists:
+        raise ConfigurationError(f"stopwords={name!r}: {nearest(name, lists)}")
+    return lists[name]
 
 
 # The words of a text in a lexical index: the same rules for passages and queries, in every script.
@@ -385,12 +354,7 @@ class _Patterns(NamedTuple):
 
 
 def _names(letter: str, word: str) -> re.Pattern[str]:
-    """Return the pattern of names with punctuation.
-
-    Args:
-        letter: the pattern of a letter.
-        word: that of a letter or digit.
-    """
+    """Return the pattern of names with punctuation."""
     short = rf"(?<![\w/]){word}{{1,4}}/{word}{{1,4}}(?![\w/])"
     joined = rf"(?:&{word}++|\.{letter}{word}*+)+"
     return re.compile(rf"{short}|(?<!{word}){word}++(?:\+\+|[+#](?!\w)|{joined})|(?<![\w.])\.{letter}{word}*+")
@@ -460,8 +424,6 @@ class Words:
         known = [*Stemmer.algorithms(), NO_STEMMER]
         if chosen.stemmer not in known:
             raise ConfigurationError(f"there is no stemmer {chosen.stemmer!r}; {nearest(chosen.stemmer, known)}")
-        if chosen.stopwords is not None and chosen.stopwords not in STOP_LISTS:
-            raise ConfigurationError(f"stopwords={chosen.stopwords!r}: {nearest(chosen.stopwords, STOP_LISTS)}")
         listed = () if chosen.stopwords is None else stop_words(chosen.stopwords)
         self._stop = frozenset(map(self.normalized, listed))
         self._stem: Callable[[str], str] = str if chosen.stemmer == NO_STEMMER else Stemmer.Stemmer(chosen.stemmer).stemWord
@@ -487,12 +449,7 @@ class Words:
         return normalize("NFKC", folded)
 
     def split(self, text: str, *, passage: bool = False) -> list[str]:
-        """Return the words of a text, in order.
-
-        Args:
-            text: any.
-            passage: True for a passage, False for a query; see the module.
-        """
+        """Return the words of a text, in order."""
         text = self.normalized(text)
         if self._matched is not None:
             parts = (
@@ -518,7 +475,7 @@ class Words:
                     if _HAN_OR_NOT.match(part) is None:
                         words += _pairs(patterns.character.findall(part), singles=passage)
                     elif passage:
-                        words += [*(found for found in self._segment(part) if len(found) > 1), *part]
+                        words += [*(piece for piece in self._segment(part) if len(piece) > 1), *part]
                     else:
                         words += self._segment(part)
         return words
@@ -586,11 +543,11 @@ class Stems:
 
     def words(self, text: str) -> list[str]:
         """Return the stems of a text, in order."""
-        known, found = self._known, []
+        known, stems = self._known, []
         for word in _pattern().findall(text):
             stem = known.get(word)
-            found.append(self.stem(word) if stem is None else stem)
-        return found
+            stems.append(self.stem(word) if stem is None else stem)
+        return stems
 
     def as_written(self, text: str) -> list[str]:
         """Return the words of a text in their original form, in order."""

@@ -21,12 +21,18 @@ from nlp_retrieval import SearchableItem
 from nlp_retrieval.benchmarks.runs.rerun import benchmark_of
 from nlp_retrieval.benchmarks.runs.rerun import read_manifest as read_run_manifest
 from nlp_retrieval.core.components.component import Component, canonical_json, parameters_of
-from nlp_retrieval.core.components.naming import kinds
-from nlp_retrieval.core.components.registry import component_class, names, plan
-from nlp_retrieval.core.components.trust import asked_for, build_from_manifest, require_trust
+from nlp_retrieval.core.components.registry import (
+    asked_for,
+    build_from_manifest,
+    component_class,
+    kinds,
+    names,
+    plan,
+    require_trust,
+)
 from nlp_retrieval.core.index.manifest import _checksum
 from nlp_retrieval.core.index.update import add_items
-from nlp_retrieval.core.search.known_retrievers import resolver, retrievers_of
+from nlp_retrieval.core.search.base_searcher import resolver, retrievers_of
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import RetrievalError
 
@@ -91,7 +97,7 @@ def holding(kind: str, config: dict[str, Any]) -> Iterator[dict[str, Any]]:
     parameter = {"encoders": "encoder", "links": "links", "language_models": "lm"}[kind]
     for name in names("retrievers"):
         if name != "hostile" and parameter in parameters_of(component_class("retrievers", name)):
-            beside = {"seeds": [{"name": "bm25s"}]} if name == "link_graph" else {}
+            beside = {"seeds": [{"name": "bm25"}]} if name == "link_graph" else {}
             yield {"name": name, parameter: [config] if kind == "links" else config} | beside
 
 
@@ -147,10 +153,10 @@ def run_manifests(content: dict[str, Any], outside: Path) -> Iterator[dict[str, 
                 yield replaced(content, ("corpus", "loader"), config)
                 yield replaced(content, ("query_loader",), config)
             elif kind in ("processors", "rerankers", "fusions"):
-                inner = {"name": "searcher", "retrievers": [{"name": "bm25s"}], kind.removesuffix("s"): config}
+                inner = {"name": "searcher", "retrievers": [{"name": "bm25"}], kind.removesuffix("s"): config}
                 yield replaced(content, ("searchers", searcher, "config"), inner)
             elif kind == "language_models":
-                inner = {"name": "searcher", "retrievers": [{"name": "bm25s"}], "processor": {"name": "hyde", "lm": config}}
+                inner = {"name": "searcher", "retrievers": [{"name": "bm25"}], "processor": {"name": "hyde", "lm": config}}
                 yield replaced(content, ("searchers", searcher, "config"), inner)
 
 

@@ -13,8 +13,7 @@ from benchmarks.small_benchmark import collection, configuration
 from nlp_retrieval import RetrievalError
 from nlp_retrieval.benchmarks.config import read_benchmark_config
 from nlp_retrieval.cli.console import parse_options
-from nlp_retrieval.core.components.naming import kinds
-from nlp_retrieval.core.components.registry import build
+from nlp_retrieval.core.components.registry import build, kinds
 from nlp_retrieval.core.files.yaml_text import read_yaml
 from nlp_retrieval.errors import ConfigurationError
 
@@ -26,7 +25,7 @@ NEVER = "this"
 """A module that says something when it is imported, and that nobody imports."""
 
 IMPORT_PATHS = (
-    "this", "this.s", "this:s", "os.system", "nlp_retrieval.retrievers.bm25s.retriever:Bm25sRetriever", "builtins.eval",
+    "this", "this.s", "this:s", "os.system", "nlp_retrieval.retrievers.bm25.retriever:Bm25Retriever", "builtins.eval",
     "../../this", "__class__",
 )  # fmt: skip
 MARKS = ("_target_", "class_path", "init_args", "__class__", "lc", "type", "py/object", "!!python/name:os.system")
@@ -189,6 +188,6 @@ def test_dates_and_constants_of_javascript_are_text(tmp_path: Path) -> None:
 
 def test_the_components_of_a_foreign_index_are_built_by_name_alone(tmp_path: Path, tally: Tally) -> None:
     """``search`` without ``--retriever`` builds what the manifest names."""
-    for record in ({"name": "this.s"}, {"name": "bm25s", "_target_": "os.mkdir"}, {"name": ["bm25s"]}, "os.system"):
+    for record in ({"name": "this.s"}, {"name": "bm25", "_target_": "os.mkdir"}, {"name": ["bm25"]}, "os.system"):
         with tally(FAMILY), pytest.raises(RetrievalError):
             build("retrievers", record)  # type: ignore[arg-type]

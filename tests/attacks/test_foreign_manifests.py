@@ -13,13 +13,12 @@ from benchmarks.small_benchmark import collection, configuration
 from cli.commands import refused, run
 from conformance.registering import write_entry_points
 
-from nlp_retrieval import Bm25sRetriever, FaissRetriever, SearchableItem, Searcher, write_run_files
+from nlp_retrieval import Bm25Retriever, FaissRetriever, SearchableItem, Searcher, write_run_files
 from nlp_retrieval.benchmarks.config import read_benchmark_config
 from nlp_retrieval.benchmarks.running import run_searchers
 from nlp_retrieval.core.components.component import parameters_of
-from nlp_retrieval.core.components.naming import kinds
-from nlp_retrieval.core.components.registry import component_class, names
-from nlp_retrieval.core.search.known_retrievers import retrievers_of
+from nlp_retrieval.core.components.registry import component_class, kinds, names
+from nlp_retrieval.core.search.base_searcher import retrievers_of
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.errors import ModelError, RetrievalWarning, UntrustedError
 
@@ -32,8 +31,8 @@ ITEMS = [SearchableItem(item_id=f"i{number}", content=f"red fox and whale {numbe
 HOSTILE = """
 import os
 os.makedirs({ran!r}, exist_ok=True)
-from nlp_retrieval import Bm25sRetriever
-class Hostile(Bm25sRetriever):
+from nlp_retrieval import Bm25Retriever
+class Hostile(Bm25Retriever):
     name = "hostile"
 """
 
@@ -73,7 +72,7 @@ def trials(kind: str, target: Path, outside: Path, most: int) -> dict[str, objec
 @pytest.mark.soak
 def test_no_field_of_an_index_manifest_leads_anywhere(tmp_path: Path, outside: Path, most: int, tally: Tally) -> None:
     index = tmp_path / "index"
-    Searcher([Bm25sRetriever()]).index(ITEMS, index)
+    Searcher([Bm25Retriever()]).index(ITEMS, index)
     with tally(FAMILY):
         found = trials("index", index, outside, most)
         assert found["wrong"] == []
@@ -116,7 +115,7 @@ def test_an_index_that_ships_a_model_with_code_runs_it_for_nobody_who_has_not_sa
     index = tmp_path / "index"
     model, ran = planted(tmp_path, own_architecture, head=False)
     encoder = SentenceTransformerEncoder(str(model), trust_remote_code=True)
-    Searcher([FaissRetriever(encoder), Bm25sRetriever()]).index(ITEMS, index)
+    Searcher([FaissRetriever(encoder), Bm25Retriever()]).index(ITEMS, index)
     assert ran.is_dir(), "the plant is a real one"
     ran.rmdir()
     corpus = tmp_path / "more.jsonl"
@@ -133,7 +132,7 @@ def test_an_index_that_ships_a_model_with_code_runs_it_for_nobody_who_has_not_sa
             refused(done, 2, "run the Python code that comes with the model", f"read the model at {str(model)!r}", "--trust")
             assert not ran.exists(), words
         with pytest.raises(UntrustedError, match=r"faiss\.encoder\.trust_remote_code: run the Python code"):
-            Searcher([Bm25sRetriever()]).open(index).add([SearchableItem(item_id="n", content="new")])
+            Searcher([Bm25Retriever()]).open(index).add([SearchableItem(item_id="n", content="new")])
         assert not ran.exists()
     done = run("search", str(index), "fox", "--trust")
     assert done.returncode == 0, done.stderr
@@ -166,7 +165,7 @@ def test_a_package_that_nobody_asked_for_is_not_imported(
     tmp_path: Path, outside: Path, monkeypatch: pytest.MonkeyPatch, tally: Tally
 ) -> None:
     monkeypatch.syspath_prepend(str(tmp_path / "installed"))
-    Searcher([Bm25sRetriever()]).index(ITEMS, tmp_path / "index")
+    Searcher([Bm25Retriever()]).index(ITEMS, tmp_path / "index")
     manifest = tmp_path / "index" / "manifest.json"
     content = json.loads(manifest.read_text())
     content["retrievers"][0]["config"] = {"name": "hostile"}

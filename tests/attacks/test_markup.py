@@ -11,8 +11,8 @@ from benchmarks.small_benchmark import GOLD, QUERIES, TEXTS, benchmarker
 from reports.page.test_page import Page, policy
 from reports.report_data import usual_report
 
-from nlp_retrieval import Bm25sRetriever, Gold, LinkGraphRetriever, RetrievalError, SearchableItem, Searcher
-from nlp_retrieval.core.components.interfaces import BaseLoader, BaseUserQueryProcessor
+from nlp_retrieval import Bm25Retriever, Gold, LinkGraphRetriever, RetrievalError, SearchableItem, Searcher
+from nlp_retrieval.core.components.component import BaseLoader, BaseUserQueryProcessor
 from nlp_retrieval.reports.tables import latex_table, markdown_table
 from nlp_retrieval.reports.write import write_run_files
 
@@ -76,13 +76,13 @@ def marked(tmp_path_factory: pytest.TempPathFactory) -> str:
         named = {"query_id": query.query_id + ALL, "metadata": {"hops": f"{query.metadata['hops']}{ALL}"}}
         queries.append(query.model_copy(update=named | {"text": f"{query.text} Zora {ALL}"}))
     gold = [Gold(query_id=one.query_id + ALL, relevance={f"{item}{ALL}": 1 for item in one.relevance}) for one in GOLD]
-    graph = LinkGraphRetriever([Bm25sRetriever()])
+    graph = LinkGraphRetriever([Bm25Retriever()])
     run = benchmarker(
         folder / "index",
         searchers={
-            f"plain {ALL}": Searcher({f"label {LABEL}": Bm25sRetriever()}),
+            f"plain {ALL}": Searcher({f"label {LABEL}": Bm25Retriever()}),
             f"links {ALL}": Searcher([graph]),
-            f"failing {ALL}": Searcher([Bm25sRetriever()], processor=Failing()),
+            f"failing {ALL}": Searcher([Bm25Retriever()], processor=Failing()),
         },
         loader=Marked(), queries=queries, gold=gold, latency_queries=1, stage_folder=folder / "stages",
     ).run()  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 from cli.commands import COMMAND
 
 from nlp_retrieval import (
-    Bm25sRetriever,
+    Bm25Retriever,
     ClauseSplit,
     JsonlLoader,
     OverlapReranker,
@@ -37,7 +37,7 @@ class Halving(BaseUserQueryProcessor):
 @pytest.fixture
 def searcher(tmp_path: Path) -> Searcher:
     """Two items."""
-    made = Searcher([Bm25sRetriever()])
+    made = Searcher([Bm25Retriever()])
     made.index(ITEMS, tmp_path / "index")
     return made
 
@@ -46,7 +46,7 @@ def searcher(tmp_path: Path) -> Searcher:
 def test_half_a_pair_in_a_query_is_refused_by_every_way_to_search(searcher: Searcher, half: str, tmp_path: Path) -> None:
     for attempt in (
         lambda: searcher.search(["fox", half]),
-        lambda: Bm25sRetriever().retrieve([["fox"], ["fox", half]], tmp_path / "index", 3),
+        lambda: Bm25Retriever().retrieve([["fox"], ["fox", half]], tmp_path / "index", 3),
         lambda: OverlapReranker().rerank([half], [[]], 3),
         lambda: searcher.explain(half, []),
     ):
@@ -55,11 +55,11 @@ def test_half_a_pair_in_a_query_is_refused_by_every_way_to_search(searcher: Sear
 
 
 def test_half_a_pair_that_a_processor_makes_is_refused_and_its_query_named(tmp_path: Path) -> None:
-    made = Searcher([Bm25sRetriever()], processor=Halving())
+    made = Searcher([Bm25Retriever()], processor=Halving())
     made.index(ITEMS, tmp_path / "index")
     with pytest.raises(QueryError, match=r"query 1: sub-query 2 of 2 holds half of a surrogate pair \(\\ud83e\)"):
         made.search(["fox", "dog"])
-    assert Searcher([Bm25sRetriever()], processor=ClauseSplit()).open(tmp_path / "index").search("fox 🦊")[0]
+    assert Searcher([Bm25Retriever()], processor=ClauseSplit()).open(tmp_path / "index").search("fox 🦊")[0]
 
 
 @pytest.mark.parametrize("task", ["encode_queries", "encode_passages", "cut_passages"])
@@ -99,8 +99,8 @@ def test_half_a_pair_in_a_parameter_or_a_configuration_is_refused() -> None:
 @pytest.mark.parametrize("path", ["caf\udce9", "a\0b"])
 def test_an_index_directory_whose_path_is_no_text_is_refused_and_not_made(tmp_path: Path, path: str) -> None:
     for attempt in (
-        lambda: Searcher([Bm25sRetriever()]).index(ITEMS, tmp_path / path),
-        lambda: Searcher([Bm25sRetriever()]).open(tmp_path / path),
+        lambda: Searcher([Bm25Retriever()]).index(ITEMS, tmp_path / path),
+        lambda: Searcher([Bm25Retriever()]).open(tmp_path / path),
     ):
         with pytest.raises(ConfigurationError, match="is not valid text; choose a folder of another name"):
             attempt()

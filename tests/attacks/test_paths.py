@@ -16,12 +16,12 @@ import pytest
 from benchmarks.small_benchmark import QUERIES, TEXTS, benchmarker
 from hashed_words import items_of
 
-from nlp_retrieval import Bm25sRetriever, Gold, RetrievalError, SearchableItem, Searcher
+from nlp_retrieval import Bm25Retriever, Gold, RetrievalError, SearchableItem, Searcher
 from nlp_retrieval.benchmarks.runs.folder import read_run_folder, report_bytes
 from nlp_retrieval.benchmarks.stages import store as stage_store
 from nlp_retrieval.benchmarks.stages.store import Entry, StageStore
-from nlp_retrieval.core.components.interfaces import BaseLoader
-from nlp_retrieval.core.files.output import file_names
+from nlp_retrieval.core.components.component import BaseLoader
+from nlp_retrieval.core.files.atomic import file_names
 from nlp_retrieval.errors import IndexDamagedError, IndexWriteError
 from nlp_retrieval.evaluation.trec import read_run
 from nlp_retrieval.reports.write import write_run_files
@@ -44,12 +44,12 @@ ODD = (
 
 @pytest.fixture
 def index(tmp_path: Path) -> Path:
-    Searcher([Bm25sRetriever()]).index(ITEMS, tmp_path / "index")
+    Searcher([Bm25Retriever()]).index(ITEMS, tmp_path / "index")
     return tmp_path / "index"
 
 
 def opened(index: Path) -> list[str]:
-    found = Searcher([Bm25sRetriever()]).open(index).search(["fox"], 3)
+    found = Searcher([Bm25Retriever()]).open(index).search(["fox"], 3)
     return [hit.item.item_id for hit in found[0]]
 
 
@@ -111,7 +111,7 @@ def test_indexing_writes_through_no_symbolic_link(name: str, tmp_path: Path, tal
     (index / name).symlink_to(victim)
     with tally(FAMILY):
         with suppress(IndexWriteError):  # the lock is not taken through a link
-            Searcher([Bm25sRetriever()]).index(ITEMS, index, replace=True)
+            Searcher([Bm25Retriever()]).index(ITEMS, index, replace=True)
             assert opened(index) == ["d0"]
         assert victim.read_text() == "precious"
 
@@ -129,7 +129,7 @@ def test_indexing_again_changes_no_file_that_has_another_name(index: Path, tmp_p
         others[tmp_path / f"link-{number}"] = file.read_bytes()
         os.link(file, tmp_path / f"link-{number}")
     with tally(FAMILY):
-        Searcher([Bm25sRetriever()]).index(items_of(["other words"]), index, replace=True)
+        Searcher([Bm25Retriever()]).index(items_of(["other words"]), index, replace=True)
         assert {path: path.read_bytes() for path in others} == others
 
 
@@ -140,14 +140,14 @@ def test_clearing_up_removes_nothing_behind_a_link_and_nothing_that_is_not_its_o
     outside.mkdir()
     (outside / ".nlp_retrieval").touch()
     (outside / "precious").write_text("precious")
-    (index / "bm25s-0123456789abcdef").symlink_to(outside)
+    (index / "bm25-0123456789abcdef").symlink_to(outside)
     (index / ".scratch-0123").symlink_to(outside)
     (index / "notes").mkdir()
     (index / "notes" / "mine.txt").write_text("mine")
     (folder,) = index.glob("items-*")
     (folder / "link").symlink_to(outside)
     with tally(FAMILY):
-        Searcher([Bm25sRetriever()]).index(items_of(["other words"]), index, replace=True)
+        Searcher([Bm25Retriever()]).index(items_of(["other words"]), index, replace=True)
         assert (outside / "precious").read_text() == "precious"
         assert (index / "notes" / "mine.txt").read_text() == "mine"
         assert not folder.exists()
@@ -168,7 +168,7 @@ def test_odd_ids_and_titles_are_kept_as_they_are_and_name_no_file(tmp_path: Path
         SearchableItem(item_id=odd, content=f"fox number{n}", metadata={"title": odd, odd: odd}) for n, odd in enumerate(ODD)
     ]
     with tally(FAMILY):
-        searcher = Searcher([Bm25sRetriever()])
+        searcher = Searcher([Bm25Retriever()])
         searcher.index(items, tmp_path / "folder" / "index")
         for n, item in enumerate(items):
             assert searcher.search([f"number{n}"], 3)[0][0].item == item
@@ -195,7 +195,7 @@ def test_a_benchmark_with_odd_names_writes_into_its_folder_alone(tmp_path: Path,
     work = tmp_path / "work"
     with tally(FAMILY):
         run = benchmarker(
-            work / "index", searchers={name: Searcher([Bm25sRetriever()]) for name in names}, loader=OddItems(),
+            work / "index", searchers={name: Searcher([Bm25Retriever()]) for name in names}, loader=OddItems(),
             queries=queries, gold=gold, stage_folder=work / "output" / "stages", latency_queries=1,
         ).run()  # fmt: skip
         write_run_files(run, work / "output")

@@ -104,7 +104,7 @@ for text in ("t of " * N, " " * N, "metric " * N, "US" * N, "$ " * N, "Mt CO2 " 
     CURRENCY_BEFORE.search(text[-50:])
 """,
     "core/unicode_forms.py": """
-from nlp_retrieval.core.unicode_forms import normalize
+from nlp_retrieval.core.unicode import normalize
 for form in ("NFC", "NFD", "NFKC", "NFKD"):
     for text in (*MARKED, "e" + chr(0x323) + chr(0x301) * N, chr(0x304b) + (chr(0xff9e) + chr(0x315)) * N, chr(0xf73) * N,
                  (chr(0x344) + chr(0x315)) * N, chr(0x3002) * N, (chr(0x1e09) + chr(0x315)) * N):
@@ -185,7 +185,7 @@ for text in ("<" * N, "</" * N, "<a" * N, "<a-" * N, "<a " * N, "<top>" * N, "Nu
 """,
     "loaders/chunking.py": """
 from nlp_retrieval import ChunkingLoader
-from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.components.component import BaseLoader
 from nlp_retrieval.core.models import SearchableItem
 class Texts(BaseLoader):
     name = "texts"
@@ -294,7 +294,7 @@ for text in (" " * N, "%" * N, "a" * N, chr(0x7f) * N, "%4" * N):
     decode_id("%:" + encode_id(text))
 """,
     "core/files/output.py": """
-from nlp_retrieval.core.files.output import file_names
+from nlp_retrieval.core.files.atomic import file_names
 file_names(["con." * N, "a" * N, "/" * N, "." * N, "con" + "." * N, *("same" for _ in range(300))])
 """,
     "benchmarks/cost.py": """
@@ -364,7 +364,7 @@ with tempfile.TemporaryDirectory() as folder:
             pass
 """,
     "core/surrogates.py": """
-from nlp_retrieval.core.surrogates import find_lone_surrogate
+from nlp_retrieval.core.unicode import find_lone_surrogate
 for text in (chr(0xd7ff) * N, chr(0xd800) * N):
     find_lone_surrogate(text)
 """,

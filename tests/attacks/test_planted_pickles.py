@@ -16,7 +16,7 @@ from hashed_words import HashedWords, items_of
 from sparse_models import HashedTerms
 
 from nlp_retrieval import (
-    Bm25sRetriever,
+    Bm25Retriever,
     ColbertRetriever,
     FaissRetriever,
     LinkGraphRetriever,
@@ -41,12 +41,12 @@ ITEMS = items_of(
     [f"Page {row}" for row in range(30)],
 )
 RETRIEVERS: dict[str, BaseRetriever] = {
-    "bm25s": Bm25sRetriever(),
+    "bm25": Bm25Retriever(),
     "faiss flat": FaissRetriever(HashedWords()),
-    "faiss hnsw": FaissRetriever(HashedWords(), index_type="hnsw"),
+    "faiss hnsw": FaissRetriever(HashedWords(), index="hnsw"),
     "colbert": ColbertRetriever(HashedTokens()),
     "splade": SpladeRetriever(HashedTerms()),
-    "link_graph": LinkGraphRetriever([Bm25sRetriever()], links=[TitleMentions(rarity=0.0)]),
+    "link_graph": LinkGraphRetriever([Bm25Retriever()], links=[TitleMentions(rarity=0.0)]),
 }
 FAMILY = "planted pickles and object arrays"
 
@@ -110,18 +110,18 @@ def check_planted(retriever: BaseRetriever, index: Path, tmp_path: Path, tally: 
 
 
 def test_a_manifest_that_is_a_pickle_is_damaged(indexes: dict[str, Path], tmp_path: Path, tally: Tally) -> None:
-    shutil.copytree(indexes["bm25s"], tmp_path / "index")
+    shutil.copytree(indexes["bm25"], tmp_path / "index")
     with tally(FAMILY):
         (tmp_path / "index" / "manifest.json").write_bytes(pickled(tmp_path / "ran"))
         with pytest.raises(IndexDamagedError, match="it is not a manifest"):
-            Searcher([Bm25sRetriever()]).open(tmp_path / "index")
+            Searcher([Bm25Retriever()]).open(tmp_path / "index")
         assert not (tmp_path / "ran").exists()
 
 
 def test_an_arrow_extension_type_is_not_unpickled(tmp_path: Path, tally: Tally) -> None:
     """CVE-2023-47248: pyarrow before 14 unpickled what a file's schema says of its extension types."""
     forged = tmp_path / "index"
-    Searcher([Bm25sRetriever()]).index(ITEMS, forged)
+    Searcher([Bm25Retriever()]).index(ITEMS, forged)
     (items,) = forged.glob("items-*/items.arrow")
     with pa.ipc.open_file(items) as reader:
         table = reader.read_all()
@@ -133,7 +133,7 @@ def test_an_arrow_extension_type_is_not_unpickled(tmp_path: Path, tally: Tally) 
         writer.write_table(pa.Table.from_arrays(table.columns, schema=schema))
     forge(forged)
     with tally(FAMILY):
-        found = Searcher([Bm25sRetriever()]).open(forged).search(["fox whale"], 3)[0]
+        found = Searcher([Bm25Retriever()]).open(forged).search(["fox whale"], 3)[0]
         assert [hit.item for hit in found] == ITEMS[:3]
         assert not (tmp_path / "ran").exists()
 
@@ -214,7 +214,7 @@ def test_what_langchain_and_llamaindex_decode_as_objects_stays_text(tmp_path: Pa
     metadata = {"__is_component": True, "qualified_name": "os.system", "value": marked, "py/object": "os.system"}
     items = [item.model_copy(update={"metadata": metadata}) for item in ITEMS]
     with tally(FAMILY):
-        searcher = Searcher([Bm25sRetriever()])
+        searcher = Searcher([Bm25Retriever()])
         searcher.index(items, tmp_path / "index")
         (hit, *_), *_ = searcher.search(["fox"], 1)
         assert hit.item.metadata == metadata

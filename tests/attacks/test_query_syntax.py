@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nlp_retrieval import Bm25sRetriever, PyseriniRetriever, RetrievalWarning, SearchableItem, Searcher
+from nlp_retrieval import Bm25Retriever, PyseriniRetriever, RetrievalWarning, SearchableItem, Searcher
 from nlp_retrieval.retrievers.pyserini import jvm as lucene_jvm
 
 from .conftest import Tally
@@ -60,7 +60,7 @@ JOINED = {"contents:fox": "", "raw:fox": "", "id:d1": "", "fn:ordered(fox whale)
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("syntax") / "index"
-    Searcher([PyseriniRetriever(), Bm25sRetriever()]).index(ITEMS, path)
+    Searcher([PyseriniRetriever(), Bm25Retriever()]).index(ITEMS, path)
     return path
 
 
@@ -88,8 +88,8 @@ def test_lucenes_own_parser_obeys(index: Path) -> None:
     assert counts == [len(ITEMS), len(ITEMS) - 2, 1]
 
 
-@pytest.mark.parametrize("retriever", [PyseriniRetriever(), Bm25sRetriever()], ids=["pyserini", "bm25s"])
-def test_syntax_is_words(retriever: PyseriniRetriever | Bm25sRetriever, index: Path, tally: Tally) -> None:
+@pytest.mark.parametrize("retriever", [PyseriniRetriever(), Bm25Retriever()], ids=["pyserini", "bm25"])
+def test_syntax_is_words(retriever: PyseriniRetriever | Bm25Retriever, index: Path, tally: Tally) -> None:
     searcher = Searcher([retriever]).open(index)
     joined = JOINED if isinstance(retriever, PyseriniRetriever) else {}
     plain = ranked(searcher, list((SYNTAX | joined).values()))

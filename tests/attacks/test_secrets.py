@@ -16,7 +16,7 @@ from cli.commands import run as run_command
 from hashed_words import HashedWords, items_of
 
 from nlp_retrieval import (
-    Bm25sRetriever,
+    Bm25Retriever,
     ClauseSplit,
     FaissRetriever,
     PgvectorRetriever,
@@ -24,7 +24,7 @@ from nlp_retrieval import (
     RetrievalError,
     Searcher,
 )
-from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.core.components.component import BaseUserQueryProcessor
 from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.secrets import HIDDEN, is_secret_name, read_variable, without_secrets
@@ -181,9 +181,9 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
         run = benchmarker(
             folder / "out" / "index",
             searchers={
-                "plain": Searcher([Bm25sRetriever()]),
+                "plain": Searcher([Bm25Retriever()]),
                 "keyed": Searcher([FaissRetriever(HashedWords(api_key=SECRET))], processor=Keyed()),
-                "broken": Searcher([Bm25sRetriever()], processor=Broken()),
+                "broken": Searcher([Bm25Retriever()], processor=Broken()),
             },
             loader=DatabaseLoader(f"sqlite:///file:{folder / 'docs.db'}?uri=true&password={SECRET}", table="docs"),
             queries=QUERIES,
@@ -325,7 +325,7 @@ def test_a_benchmark_that_fails_by_a_variable_writes_nothing_of_it(
     with tally(FAMILY):
         run = benchmarker(
             tmp_path / "index",
-            searchers={"plain": Searcher([Bm25sRetriever()]), "broken": Searcher([PostgresTextRetriever(url="env:DBU")])},
+            searchers={"plain": Searcher([Bm25Retriever()]), "broken": Searcher([PostgresTextRetriever(url="env:DBU")])},
             queries=QUERIES,
             gold=GOLD,
         ).run()

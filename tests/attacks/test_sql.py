@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hashed_words import HashedWords
 
-from nlp_retrieval import Bm25sRetriever, ColbertRetriever, FaissRetriever, SearchableItem, Searcher
+from nlp_retrieval import Bm25Retriever, ColbertRetriever, FaissRetriever, SearchableItem, Searcher
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.errors import ConfigurationError, QueryError, SourceError
 from nlp_retrieval.loaders.database import DatabaseLoader
@@ -180,7 +180,7 @@ def searchers(tmp_path_factory: pytest.TempPathFactory) -> list[Searcher]:
     from hashed_tokens import HashedTokens
 
     made = []
-    for number, retriever in enumerate((Bm25sRetriever(), FaissRetriever(HashedWords()), ColbertRetriever(HashedTokens()))):
+    for number, retriever in enumerate((Bm25Retriever(), FaissRetriever(HashedWords()), ColbertRetriever(HashedTokens()))):
         made.append(Searcher([retriever]))
         made[-1].index(ITEMS, tmp_path_factory.mktemp("index") / str(number))
     return made

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from benchmarks.small_benchmark import GOLD, QUERIES, TEXTS, benchmarker
 
-from nlp_retrieval import Bm25sRetriever, Gold, JsonlLoader, LinkGraphRetriever, OverlapReranker, SearchableItem, Searcher
+from nlp_retrieval import Bm25Retriever, Gold, JsonlLoader, LinkGraphRetriever, OverlapReranker, SearchableItem, Searcher
 from nlp_retrieval.cli.app import main
-from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.components.component import BaseLoader
 from nlp_retrieval.reports.write import write_run_files
 from nlp_retrieval.text.printing import printable
 
@@ -89,7 +89,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     names = [f"plain{ALL}", f"overlap{ALL}"]
     queries = [query.model_copy(update={"query_id": query.query_id + ALL, "text": query.text + ALL}) for query in QUERIES]
     gold = [Gold(query_id=one.query_id + ALL, relevance={f"{item}{ALL}": 1 for item in one.relevance}) for one in GOLD]
-    searchers = [Searcher([Bm25sRetriever()]), Searcher([Bm25sRetriever()], reranker=OverlapReranker())]
+    searchers = [Searcher([Bm25Retriever()]), Searcher([Bm25Retriever()], reranker=OverlapReranker())]
     done = benchmarker(
         made / "index", searchers=dict(zip(names, searchers, strict=True)), loader=Escaping(), queries=queries, gold=gold,
         latency_queries=1,
@@ -99,7 +99,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines += [{"id": "b" + ALL, "content": "A merchant.", "metadata": {"title": "Ada Quill"}}]
     lines += [{"id": f"c{n}", "content": "Walnuts.", "metadata": {"title": f"Zora Helm {n}"}} for n in range(3)]
     (made / "linked.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    Searcher([LinkGraphRetriever([Bm25sRetriever()])]).index(JsonlLoader(made / "linked.jsonl"), made / "linked")
+    Searcher([LinkGraphRetriever([Bm25Retriever()])]).index(JsonlLoader(made / "linked.jsonl"), made / "linked")
     return made
 
 
@@ -117,7 +117,7 @@ def test_what_is_printable_is_obeyed_nowhere(name: str, tally: Tally) -> None:
 
 
 def test_results_are_shown_without_sequences(folder: Path, run: Run, tally: Tally) -> None:
-    for words in (["-r", "bm25s"], ["-r", "bm25s", "--reranker", "overlap"]):
+    for words in (["-r", "bm25"], ["-r", "bm25", "--reranker", "overlap"]):
         with tally(FAMILY):
             done = run("search", str(folder / "index"), f"fox whale {ALL}", *words, "-k", "3")
             assert done.code == 0, done.stderr
@@ -131,7 +131,7 @@ def test_results_are_shown_without_sequences(folder: Path, run: Run, tally: Tall
 
 def test_json_holds_them_escaped_and_whole(folder: Path, run: Run, tally: Tally) -> None:
     with tally(FAMILY):
-        done = run("search", str(folder / "index"), f"fox {ALL}", "-r", "bm25s", "--json", "-k", "2")
+        done = run("search", str(folder / "index"), f"fox {ALL}", "-r", "bm25", "--json", "-k", "2")
         assert obeyed(done.stdout) == set()
         lines = [json.loads(line) for line in done.stdout.splitlines()]
         assert len(lines) == 2
@@ -154,9 +154,9 @@ def test_runs_are_shown_without_sequences(folder: Path, run: Run, tally: Tally) 
 def test_errors_and_notes_are_said_without_sequences(tmp_path: Path, run: Run, tally: Tally) -> None:
     (tmp_path / "bad.jsonl").write_text(json.dumps({"id": "a", f"content{ALL}": "x"}) + "\n")
     (tmp_path / "bad.yaml").write_text(json.dumps({f"key{ALL}": 1}))
-    for words in (["index", str(tmp_path / "bad.jsonl"), str(tmp_path / "index"), "-r", "bm25s"],
+    for words in (["index", str(tmp_path / "bad.jsonl"), str(tmp_path / "index"), "-r", "bm25"],
                   ["benchmark", str(tmp_path / "bad.yaml")], ["verify", f"{tmp_path}/{ALL.replace('/', '')}"],
-                  ["search", str(tmp_path), "x", "-r", f"bm25s:{ALL}=1"], ["components", "retrievers", ALL]):  # fmt: skip
+                  ["search", str(tmp_path), "x", "-r", f"bm25:{ALL}=1"], ["components", "retrievers", ALL]):  # fmt: skip
         with tally(FAMILY):
             done = run(*words)
             assert done.code in (2, 3), done.stderr

@@ -46,7 +46,7 @@ def searches_and_evaluates(folder: Path) -> None:
     from nlp_retrieval import (
         BeirLoader,
         Benchmarker,
-        Bm25sRetriever,
+        Bm25Retriever,
         HoverLoader,
         LinkGraphRetriever,
         OverlapReranker,
@@ -57,15 +57,15 @@ def searches_and_evaluates(folder: Path) -> None:
     from nlp_retrieval.retrievers.default import default_lexical_retriever
 
     shipped = Path(str(resources.files("nlp_retrieval.demo")))
-    assert default_lexical_retriever() == Bm25sRetriever()
-    searcher = Searcher([Bm25sRetriever()])
+    assert default_lexical_retriever() == Bm25Retriever()
+    searcher = Searcher([Bm25Retriever()])
     report = searcher.index(BeirLoader(shipped / "corpus.jsonl"), folder / "index")
     assert report.n_items >= 200
     hits = searcher.search("Who wrote A Kestrel for a Knave?", k=5)[0]
     assert hits[0].item.title == "A Kestrel for a Knave", hits[0].item.title
     assert Searcher.open(folder / "index").search("kestrel").to_arrow().num_rows > 0
     assert "<table>" in hits._repr_html_()
-    linked = Searcher([LinkGraphRetriever(seeds=[Bm25sRetriever()])])
+    linked = Searcher([LinkGraphRetriever(seeds=[Bm25Retriever()])])
     linked.index(BeirLoader(shipped / "corpus.jsonl"), folder / "index")
     assert any(
         "Clyde Tombaugh" in str(one) for told in linked.explain("Pluto", linked.search("Pluto", 5)[0]) for one in told.values()
@@ -73,7 +73,7 @@ def searches_and_evaluates(folder: Path) -> None:
     claims = HoverLoader(shipped / "claims.json")
     searchers = {
         "bm25": searcher,
-        "reranked": Searcher([Bm25sRetriever()], processor=ClauseSplit(), reranker=OverlapReranker(blend="rank")),
+        "reranked": Searcher([Bm25Retriever()], processor=ClauseSplit(), reranker=OverlapReranker(blend="rank")),
     }
     run = Benchmarker(
         searchers, BeirLoader(shipped / "corpus.jsonl"), claims.queries(), claims.gold(), [5, 20], index_path=folder / "index"
@@ -88,7 +88,7 @@ def searches_and_evaluates(folder: Path) -> None:
 
 def names_what_is_missing(folder: Path) -> None:
     from nlp_retrieval import (
-        Bm25sRetriever,
+        Bm25Retriever,
         CrossEncoderReranker,
         DatabaseLoader,
         FaissRetriever,
@@ -136,8 +136,8 @@ def names_what_is_missing(folder: Path) -> None:
     refused("postgres", lambda: PostgresTextRetriever().index(items, folder / "words"))
     refused("milvus", lambda: MilvusRetriever(mode="bm25").index(items, folder / "milvus"))
     refused("signals", lambda: load_profile("climate"))
-    refused("signals", lambda: Bm25sRetriever(pattern="[a-z]+").index(items, folder / "pattern"))
-    refused("chinese", lambda: Bm25sRetriever(segmenter="jieba").index(items, folder / "chinese"))
+    refused("signals", lambda: Bm25Retriever(pattern="[a-z]+").index(items, folder / "pattern"))
+    refused("chinese", lambda: Bm25Retriever(segmenter="jieba").index(items, folder / "chinese"))
     refused("word-vectors", lambda: train_word_vectors(items, folder / "vectors"))
     refused("database", lambda: list(DatabaseLoader("sqlite:///nowhere.db", table="t").stream()))
     refused("huggingface", lambda: HuggingFaceLoader(folder).load())
@@ -150,7 +150,7 @@ def names_what_is_missing(folder: Path) -> None:
         refused(cure, lambda name=framework: importlib.import_module(f"nlp_retrieval.integrations.{name}"))
     refused("pandas", RankedLists(["x"], hits).to_pandas)
     refused("polars", RankedLists(["x"], hits).to_polars)
-    refused("numba", lambda: numba(Bm25sRetriever(backend="numba"), items, folder))
+    refused("numba", lambda: numba(Bm25Retriever(backend="numba"), items, folder))
 
 
 def numba(retriever, items, folder: Path) -> None:  # type: ignore[no-untyped-def]
@@ -178,7 +178,7 @@ def command_line_works(folder: Path) -> None:
 
     listed = run("components")
     assert listed.returncode == 0, listed.stderr
-    for name in ("pyserini", "bm25s", "faiss", "database", "overlap", "sentence-transformers", "rrf", "searcher"):
+    for name in ("pyserini", "bm25", "faiss", "database", "overlap", "sentence-transformers", "rrf", "searcher"):
         assert name in listed.stdout, name
     found = run("search", str(folder / "index"), "Who wrote A Kestrel for a Knave?", "-k", "1")
     assert found.returncode == 0, found.stderr

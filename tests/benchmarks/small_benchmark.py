@@ -9,7 +9,7 @@ from pathlib import Path
 import yaml
 from hashed_words import HashedWords, InMemory
 
-from nlp_retrieval import Benchmarker, Bm25sRetriever, FaissRetriever, Gold, OverlapReranker, Query, Searcher
+from nlp_retrieval import Benchmarker, Bm25Retriever, FaissRetriever, Gold, OverlapReranker, Query, Searcher
 
 WORDS = "fox whale tree river bridge castle novel film director painter island queen album singer orbit harbour".split()
 
@@ -40,10 +40,10 @@ QUERIES, GOLD = some_queries()
 
 def searchers() -> dict[str, Searcher]:
     return {
-        "bm25": Searcher([Bm25sRetriever()]),
+        "bm25": Searcher([Bm25Retriever()]),
         "dense": Searcher([FaissRetriever(HashedWords())]),
         "hybrid + overlap": Searcher(
-            [Bm25sRetriever(k1=1.2), FaissRetriever(HashedWords())], reranker=OverlapReranker(blend="rank")
+            [Bm25Retriever(k1=1.2), FaissRetriever(HashedWords())], reranker=OverlapReranker(blend="rank")
         ),
     }
 
@@ -81,8 +81,8 @@ def configuration(folder: Path, data: Path) -> Path:
         "seed": 3,
         "latency_queries": 2,
         "searchers": {
-            "bm25": {"retrievers": [{"name": "bm25s", "k1": 1.2}]},
-            "clauses": {"retrievers": [{"name": "bm25s"}], "processor": {"name": "clauses"}, "scope": "per_subquery"},
+            "bm25": {"retrievers": [{"name": "bm25", "k1": 1.2}]},
+            "clauses": {"retrievers": [{"name": "bm25"}], "processor": {"name": "clauses"}, "scope": "per_subquery"},
         },
         "baseline": "clauses",
     }

@@ -18,7 +18,7 @@ from benchmarks.small_benchmark import GOLD, QUERIES, benchmarker, collection, s
 from nlp_retrieval import (
     AnswerEvaluator,
     BenchmarkRun,
-    Bm25sRetriever,
+    Bm25Retriever,
     Searcher,
     TrecRun,
     WandbSettings,
@@ -67,7 +67,7 @@ def questions(facts=True):
 
 
 def two():
-    return {"bm25": Searcher([Bm25sRetriever()]), "other": Searcher([Bm25sRetriever(k1=0.4, b=0.1)])}
+    return {"bm25": Searcher([Bm25Retriever()]), "other": Searcher([Bm25Retriever(k1=0.4, b=0.1)])}
 
 
 def ran(tmp_path, lm, **changed) -> BenchmarkRun:
@@ -157,7 +157,7 @@ def test_other_passages_questions_or_settings_are_answered_anew(tmp_path, model,
     for changed in (
         {"answerer": LanguageModelAnswerer(model(), passages=2)},
         {"answerer": LanguageModelAnswerer(model(), passages=3, passage_characters=5)},
-        {"searchers": {"other": Searcher([Bm25sRetriever(b=0.0)])}},
+        {"searchers": {"other": Searcher([Bm25Retriever(b=0.0)])}},
     ):
         before = server.calls
         ran(tmp_path, model(), **given | changed)
@@ -251,7 +251,7 @@ def written(tmp_path, server, **changed):
         "k": [3, 10],
         "latency_queries": 2,
         "answerer": {"name": "language_model", "lm": lm, "passages": 2},
-        "searchers": {"bm25": {"retrievers": ["bm25s"]}},
+        "searchers": {"bm25": {"retrievers": ["bm25"]}},
     } | changed
     (tmp_path / "sweep.yaml").write_text(yaml.safe_dump(settings))
     return tmp_path / "sweep.yaml"

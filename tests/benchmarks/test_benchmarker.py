@@ -14,7 +14,7 @@ import pytest
 from hashed_words import HashedWords, InMemory
 from ir_measures import AP, RR, P, R, nDCG
 
-from nlp_retrieval import BenchmarkRun, Bm25sRetriever, FaissRetriever, Gold, Query, RetrievalWarning, Searcher, write_run_files
+from nlp_retrieval import BenchmarkRun, Bm25Retriever, FaissRetriever, Gold, Query, RetrievalWarning, Searcher, write_run_files
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, GoldError, IndexConflictError, ItemError, OutputError, QueryError
 
@@ -107,7 +107,7 @@ def test_groups_are_means_over_their_own_queries(tmp_path: Path, finished: tuple
     whole = finished[0].report.configurations[0]
     chosen = [place for place, query in enumerate(QUERIES) if query.metadata["hops"] == 3]
     alone = benchmarker(
-        tmp_path, searchers={"bm25": Searcher([Bm25sRetriever()])},
+        tmp_path, searchers={"bm25": Searcher([Bm25Retriever()])},
         queries=[QUERIES[place] for place in chosen], gold=[GOLD[place] for place in chosen],
     ).run()  # fmt: skip
     assert alone.report.configurations[0].measures == whole.groups["hops=3"]
@@ -144,21 +144,21 @@ def test_the_manifest_holds_what_is_needed_to_run_it_again(finished: tuple[Bench
     manifest = read(finished[1] / "run" / "manifest.json")
     assert manifest["latency"] == {"queries": 3, "seed": 0}
     assert manifest["corpus"]["items"] == 80
-    assert manifest["versions"]["bm25s"]
+    assert manifest["versions"]["bm25"]
     assert manifest["searchers"]["hybrid + overlap"]["config"] == searchers()["hybrid + overlap"].config
-    assert {r["name"] for r in manifest["searchers"]["hybrid + overlap"]["retrievers"]} == {"bm25s", "faiss"}
+    assert {r["name"] for r in manifest["searchers"]["hybrid + overlap"]["retrievers"]} == {"bm25", "faiss"}
 
 
 def test_equal_retrievers_share_one_index_folder_whatever_their_search_parameters(finished: tuple[BenchmarkRun, Path]) -> None:
-    assert sorted(path.name.rsplit("-", 1)[0] for path in (finished[1] / "index").glob("*-*")) == ["bm25s", "faiss", "items"]
+    assert sorted(path.name.rsplit("-", 1)[0] for path in (finished[1] / "index").glob("*-*")) == ["bm25", "faiss", "items"]
 
 
 @pytest.mark.parametrize(
     "pair",
     [
         (FaissRetriever(HashedWords(16)), FaissRetriever(HashedWords(32))),
-        (Bm25sRetriever(), Bm25sRetriever(stemmer="none")),
-        (FaissRetriever(HashedWords(16)), FaissRetriever(HashedWords(16), index_type="hnsw")),
+        (Bm25Retriever(), Bm25Retriever(stemmer="none")),
+        (FaissRetriever(HashedWords(16)), FaissRetriever(HashedWords(16), index="hnsw")),
     ],
     ids=["two models", "two stemmers", "two index types"],
 )
@@ -171,14 +171,14 @@ def test_retrievers_of_one_name_and_different_indexes_can_be_compared(tmp_path: 
 
 
 def test_a_finished_index_is_completed_by_what_is_missing_and_used_again(tmp_path: Path) -> None:
-    benchmarker(tmp_path, searchers={"bm25": Searcher([Bm25sRetriever()])}).run()
+    benchmarker(tmp_path, searchers={"bm25": Searcher([Bm25Retriever()])}).run()
     before = {path.name for path in tmp_path.glob("*-*")}
     benchmarker(tmp_path).run()
     assert before < {path.name for path in tmp_path.glob("*-*")}
 
 
 def test_an_index_of_other_items_is_not_given_up(tmp_path: Path) -> None:
-    Searcher([Bm25sRetriever()]).index(InMemory(["another corpus"]), tmp_path)
+    Searcher([Bm25Retriever()]).index(InMemory(["another corpus"]), tmp_path)
     with pytest.raises(IndexConflictError, match="other items"):
         benchmarker(tmp_path).run()
 
@@ -186,16 +186,14 @@ def test_an_index_of_other_items_is_not_given_up(tmp_path: Path) -> None:
 def test_queries_that_find_nothing_score_0_and_count_and_are_warned_about_once(tmp_path: Path) -> None:
     queries = [*QUERIES[:2], Query(query_id="blank", text=" "), Query(query_id="stop", text="the of")]
     gold = [*GOLD[:2], Gold(query_id="blank", relevance={"d1": 1}), Gold(query_id="stop", relevance={"d2": 1})]
-    made = benchmarker(
-        tmp_path, searchers={"bm25": Searcher([Bm25sRetriever()])}, queries=queries, gold=gold, latency_queries=4
-    )
+    made = benchmarker(tmp_path, searchers={"bm25": Searcher([Bm25Retriever()])}, queries=queries, gold=gold, latency_queries=4)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = made.run().report.configurations[0]
     assert result.empty_queries == 2
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RetrievalWarning)
-        two = benchmarker(tmp_path, searchers={"bm25": Searcher([Bm25sRetriever()])}, queries=QUERIES[:2], gold=GOLD[:2]).run()
+        two = benchmarker(tmp_path, searchers={"bm25": Searcher([Bm25Retriever()])}, queries=QUERIES[:2], gold=GOLD[:2]).run()
     expected = two.report.configurations[0].measures
     assert result.measures == pytest.approx({name: value / 2 for name, value in expected.items()})
     said = [str(one.message) for one in caught if issubclass(one.category, RetrievalWarning)]
@@ -220,7 +218,7 @@ def test_two_golds_for_one_query_are_an_error_and_not_the_last_of_them(tmp_path:
 
 
 def test_gold_of_queries_that_are_not_asked_is_left_out(tmp_path: Path) -> None:
-    run = benchmarker(tmp_path, queries=QUERIES[:4], searchers={"bm25": Searcher([Bm25sRetriever()])}).run()
+    run = benchmarker(tmp_path, queries=QUERIES[:4], searchers={"bm25": Searcher([Bm25Retriever()])}).run()
     assert list(run.lists.qrels()) == ["q0", "q1", "q2", "q3"]
 
 
@@ -263,7 +261,7 @@ def test_a_folder_that_cannot_be_written_is_an_output_error_that_names_the_file(
 
 
 def test_configurations_whose_names_make_one_file_name_do_not_overwrite_one_another(tmp_path: Path) -> None:
-    names = {"a b": Searcher([Bm25sRetriever()]), "a_b": Searcher([FaissRetriever(HashedWords())])}
+    names = {"a b": Searcher([Bm25Retriever()]), "a_b": Searcher([FaissRetriever(HashedWords())])}
     run = benchmarker(tmp_path / "index", searchers=names).run()
     write_run_files(run, tmp_path / "run")
     files = sorted((tmp_path / "run" / "trec").glob("*.trec"))

@@ -12,7 +12,7 @@ import yaml
 
 from nlp_retrieval import (
     BeirLoader,
-    Bm25sRetriever,
+    Bm25Retriever,
     CombSUM,
     FaissRetriever,
     HoverLoader,
@@ -104,7 +104,7 @@ def test_every_part_of_a_searcher_can_be_written(tmp_path: Path, design: dict) -
     design["searchers"] = {
         "all": {
             "retrievers": {
-                "words": {"name": "bm25s", "stemmer": "none"},
+                "words": {"name": "bm25", "stemmer": "none"},
                 "vectors": {"name": "faiss", "encoder": {"name": MODEL, "query_prompt": "q: ", "batch_size": 8}},
             },
             "processor": {"name": "clauses", "max_clauses": 2},
@@ -117,7 +117,7 @@ def test_every_part_of_a_searcher_can_be_written(tmp_path: Path, design: dict) -
     design["baseline"] = "all"
     encoder = SentenceTransformerEncoder(MODEL, query_prompt="q: ", batch_size=8)
     assert read_benchmark_config(written(tmp_path, design)).searchers["all"] == Searcher(
-        {"words": Bm25sRetriever(stemmer="none"), "vectors": FaissRetriever(encoder)},
+        {"words": Bm25Retriever(stemmer="none"), "vectors": FaissRetriever(encoder)},
         processor=ClauseSplit(max_clauses=2),
         reranker=OverlapReranker(),
         scope="per_subquery",
@@ -146,7 +146,7 @@ def test_what_is_left_out_has_defaults(tmp_path: Path, design: dict) -> None:  #
 
 
 GRID = {
-    "searcher": {"retrievers": {"lexical": {"name": "bm25s"}, "dense": {"name": "faiss"}}, "depth": 50},
+    "searcher": {"retrievers": {"lexical": {"name": "bm25"}, "dense": {"name": "faiss"}}, "depth": 50},
     "vary": {"fusion": ["rrf", "combsum"], "retrievers.lexical.k1": [0.9, 1.6]},
 }
 GRID_NAMES = ["rrf, k1=0.9", "rrf, k1=1.6", "combsum, k1=0.9", "combsum, k1=1.6"]
@@ -156,7 +156,7 @@ def test_the_configurations_of_a_grid_stand_behind_the_searchers_that_are_writte
     config = read_benchmark_config(written(tmp_path, design | {"grid": GRID}))
     assert list(config.searchers) == ["bm25", "dense", "hybrid", *GRID_NAMES]
     assert config.searchers["combsum, k1=1.6"] == Searcher(
-        {"lexical": Bm25sRetriever(k1=1.6), "dense": FaissRetriever()}, fusion=CombSUM(), depth=50
+        {"lexical": Bm25Retriever(k1=1.6), "dense": FaissRetriever()}, fusion=CombSUM(), depth=50
     )
     assert config.grid is not None
     assert config.grid.combinations == 4
@@ -216,7 +216,7 @@ def test_what_is_wrong_with_a_grid_is_said_with_its_place(
 
 
 def test_neither_searchers_nor_a_grid_and_two_of_one_name_are_errors(tmp_path: Path, design: dict) -> None:  # type: ignore[type-arg]
-    twice = design | {"grid": GRID, "searchers": design["searchers"] | {"rrf, k1=1.6": {"retrievers": ["bm25s"]}}}
+    twice = design | {"grid": GRID, "searchers": design["searchers"] | {"rrf, k1=1.6": {"retrievers": ["bm25"]}}}
     with pytest.raises(ConfigurationError, match=r"sweep\.yaml: grid: a configuration is called 'rrf, k1=1.6', as one of the"):
         read_benchmark_config(written(tmp_path, twice))
     del design["searchers"]

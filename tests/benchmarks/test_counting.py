@@ -14,12 +14,12 @@ import pytest
 from ir_measures import AP, RR, R, nDCG
 from typer.testing import CliRunner
 
-from nlp_retrieval import Benchmarker, Bm25sRetriever, Gold, Query, SearchableItem, Searcher
+from nlp_retrieval import Benchmarker, Bm25Retriever, Gold, Query, SearchableItem, Searcher
 from nlp_retrieval.benchmarks.results import BenchmarkRun
 from nlp_retrieval.cli.app import app
-from nlp_retrieval.core.components.interfaces import BaseLoader
-from nlp_retrieval.core.files.output import check_folder_for_output
-from nlp_retrieval.core.measure import OtherProcesses
+from nlp_retrieval.core.components.component import BaseLoader
+from nlp_retrieval.core.files.atomic import check_folder_for_output
+from nlp_retrieval.core.processes import OtherProcesses
 from nlp_retrieval.errors import ConfigurationError, GoldError, OutputError, RetrievalWarning
 from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator
 from nlp_retrieval.evaluation.own_ids import same_text
@@ -51,7 +51,7 @@ def gold(**relevance: dict[str, int]) -> list[Gold]:
 def ran(
     tmp_path: Path, queries: list[Query], wanted: list[Gold], k: tuple[int, ...] = (1, 2), **changed: object
 ) -> BenchmarkRun:
-    searchers = {"bm25": Searcher([Bm25sRetriever()]), "other": Searcher([Bm25sRetriever(k1=2)])}
+    searchers = {"bm25": Searcher([Bm25Retriever()]), "other": Searcher([Bm25Retriever(k1=2)])}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RetrievalWarning)
         return Benchmarker(searchers, Texts(TEXTS), queries, wanted, k, index_path=tmp_path / "index", **changed).run()  # type: ignore[arg-type]
@@ -226,7 +226,7 @@ def test_a_place_that_cannot_hold_the_output_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "new").exists()
     with pytest.raises(OutputError):
         Benchmarker(
-            {"bm25": Searcher([Bm25sRetriever()])}, Texts(TEXTS), PLAIN, gold(q1={"a": 1}), [1], index_path="/proc/x"
+            {"bm25": Searcher([Bm25Retriever()])}, Texts(TEXTS), PLAIN, gold(q1={"a": 1}), [1], index_path="/proc/x"
         ).run()
 
 

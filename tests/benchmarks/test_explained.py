@@ -7,14 +7,14 @@ from pathlib import Path
 from nlp_retrieval import (
     Benchmarker,
     BenchmarkReport,
-    Bm25sRetriever,
+    Bm25Retriever,
     Gold,
     LinkGraphRetriever,
     Query,
     SearchableItem,
     Searcher,
 )
-from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.components.component import BaseLoader
 from nlp_retrieval.reports.page.page import render_page
 
 BOOKS = {
@@ -49,7 +49,7 @@ def run(folder: Path, **searchers: Searcher) -> BenchmarkReport:
 
 
 def test_queries_at_which_links_gain_over_the_baseline_are_explained_first(tmp_path: Path) -> None:
-    bm25 = Bm25sRetriever()
+    bm25 = Bm25Retriever()
     report = run(tmp_path, bm25=Searcher([bm25]), linked=Searcher([LinkGraphRetriever([bm25])]))
     first = report.explained[0]
     assert (first.configuration, first.query, first.recall, first.baseline_recall) == ("linked", QUERIES[0].text, 1.0, 0.5)
@@ -61,13 +61,13 @@ def test_queries_at_which_links_gain_over_the_baseline_are_explained_first(tmp_p
 
 
 def test_a_benchmark_without_a_retriever_that_can_explain_explains_nothing(tmp_path: Path) -> None:
-    report = run(tmp_path, bm25=Searcher([Bm25sRetriever()]))
+    report = run(tmp_path, bm25=Searcher([Bm25Retriever()]))
     assert report.explained == []
     assert "How hits were reached" not in render_page(report)
 
 
 def test_the_page_shows_the_sentence_with_its_mention_and_runs_no_markup_of_the_corpus(tmp_path: Path) -> None:
-    bm25 = Bm25sRetriever()
+    bm25 = Bm25Retriever()
     BOOKS["Moby-Dick"] = "<script>alert(1)</script> hunts a whale, the captain & Herman Melville."
     try:
         page = render_page(run(tmp_path, bm25=Searcher([bm25]), linked=Searcher([LinkGraphRetriever([bm25])])))

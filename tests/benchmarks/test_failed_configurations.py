@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hashed_words import HashedWords
 
-from nlp_retrieval import Bm25sRetriever, FaissRetriever, Searcher, write_run_files
+from nlp_retrieval import Bm25Retriever, FaissRetriever, Searcher, write_run_files
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.errors import ModelError
@@ -37,7 +37,7 @@ class Breaks(BaseReranker):
 
 def with_failures() -> dict[str, Searcher]:
     missing = Searcher([FaissRetriever(NoModel())])
-    breaking = Searcher([Bm25sRetriever()], reranker=Breaks())
+    breaking = Searcher([Bm25Retriever()], reranker=Breaks())
     whole = searchers()
     return {"missing": missing, "bm25": whole["bm25"], "breaks": breaking, "dense": whole["dense"]}
 

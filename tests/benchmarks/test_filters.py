@@ -13,7 +13,7 @@ from hashed_words import HashedWords, InMemory
 
 from benchmarks.small_benchmark import GOLD, QUERIES, TEXTS, TITLES, benchmarker, collection, configuration
 from nlp_retrieval import (
-    Bm25sRetriever,
+    Bm25Retriever,
     FaissRetriever,
     Gold,
     OverlapReranker,
@@ -63,10 +63,10 @@ QUERIES_BY_COUNTRY, GOLD_BY_COUNTRY = asked()
 
 def searchers() -> dict[str, Any]:
     def both() -> list[Any]:
-        return [Bm25sRetriever(k1=1.2), FaissRetriever(HashedWords())]
+        return [Bm25Retriever(k1=1.2), FaissRetriever(HashedWords())]
 
     return {
-        "bm25": Searcher([Bm25sRetriever()]),
+        "bm25": Searcher([Bm25Retriever()]),
         "hybrid": Searcher(both(), reranker=OverlapReranker(blend="rank"), depth=12),
         "clauses": Searcher(both(), processor=ClauseSplit(), scope="per_subquery", depth=6),
         "merged clauses": Searcher(both(), processor=ClauseSplit(), reranker=OverlapReranker()),
@@ -131,7 +131,7 @@ def test_queries_of_one_filter_are_searched_in_one_call(tmp_path: Path, monkeypa
         return original(self, queries, k, where, subqueries)
 
     monkeypatch.setattr(Searcher, "search", counted)
-    of_countries(tmp_path / "index", searchers={"bm25": Searcher([Bm25sRetriever()])}, latency_queries=1).run()
+    of_countries(tmp_path / "index", searchers={"bm25": Searcher([Bm25Retriever()])}, latency_queries=1).run()
     whole = [(count, where["country"]) for count, where in calls if count > 1]
     assert sorted(where for _, where in whole) == sorted({query.metadata["nation"] for query in QUERIES_BY_COUNTRY})
     assert sum(count for count, _ in whole) == len(QUERIES_BY_COUNTRY)
@@ -139,10 +139,10 @@ def test_queries_of_one_filter_are_searched_in_one_call(tmp_path: Path, monkeypa
 
 @pytest.mark.parametrize("stages", [False, True])
 def test_with_and_without_filters_stand_in_one_table(tmp_path: Path, stages: bool) -> None:
-    pair = {"filtered": Searcher([Bm25sRetriever()]), "all": Unfiltered([Bm25sRetriever()])}
+    pair = {"filtered": Searcher([Bm25Retriever()]), "all": Unfiltered([Bm25Retriever()])}
     run = of_countries(tmp_path / "index", searchers=pair, stage_folder=tmp_path / "stages" if stages else None).run()
     plain = benchmarker(
-        tmp_path / "index", searchers={"all": Searcher([Bm25sRetriever()])}, loader=ByCountry(TEXTS, TITLES),
+        tmp_path / "index", searchers={"all": Searcher([Bm25Retriever()])}, loader=ByCountry(TEXTS, TITLES),
         queries=QUERIES_BY_COUNTRY, gold=GOLD_BY_COUNTRY,
     ).run()  # fmt: skip
     assert run.lists.rankings("all") == plain.lists.rankings("all")
@@ -151,11 +151,11 @@ def test_with_and_without_filters_stand_in_one_table(tmp_path: Path, stages: boo
     assert both["filtered"].measures["recall@10"] > both["all"].measures["recall@10"]
     assert all(result.cost is not None and result.cost.latency_ms > 0 for result in both.values())
     if stages:
-        assert set(run.retrievers) == {"bm25s (filtered)", "bm25s (all)"}
+        assert set(run.retrievers) == {"bm25 (filtered)", "bm25 (all)"}
 
 
 def test_an_unfiltered_searcher_refuses_a_filter(tmp_path: Path) -> None:
-    searcher = Unfiltered([Bm25sRetriever()])
+    searcher = Unfiltered([Bm25Retriever()])
     searcher.index(ByCountry(TEXTS, TITLES), tmp_path / "index")
     with pytest.raises(ConfigurationError, match="takes no filter"):
         searcher.search(["fox"], 3, {"country": "Japan"})
@@ -181,7 +181,7 @@ def test_a_value_that_is_no_value_of_a_filter_is_refused(tmp_path: Path) -> None
 
 def test_a_list_in_the_query_stands_for_any_of_its_values(tmp_path: Path) -> None:
     queries, gold = asked(q0={"nation": ["Japan", COUNTRIES[3]]})
-    pair = {"bm25": Searcher([Bm25sRetriever()])}
+    pair = {"bm25": Searcher([Bm25Retriever()])}
     run = of_countries(tmp_path / "index", queries=queries, gold=gold, searchers=pair).run()
     (hits,) = pair["bm25"].search([queries[0].text], 10, {"or": [{"country": "Japan"}, {"country": COUNTRIES[3]}]})
     assert [item for item, _ in run.lists.rankings("bm25")[0]] == [hit.item.item_id for hit in hits]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hashed_words import InMemory
 
-from nlp_retrieval import Bm25sRetriever, Query, RetrievalEvaluator, Searcher, write_run_files
+from nlp_retrieval import Bm25Retriever, Query, RetrievalEvaluator, Searcher, write_run_files
 from nlp_retrieval.benchmarks.grid import build_grid
 from nlp_retrieval.benchmarks.halving import Halving, halve, planned_rungs, read_halving, sample_of, with_record
 from nlp_retrieval.benchmarks.running import run_searchers
@@ -25,14 +25,14 @@ WORST = "depth=1, k1=0.4, b=1"
 
 def many() -> dict[str, Any]:
     """12 configurations, of which those of depth 1 cannot find much."""
-    vary = {"depth": [1, 3, 10], "retrievers.bm25s.k1": [0.4, 2.0], "retrievers.bm25s.b": [1, 0.1]}
-    return build_grid({"retrievers": ["bm25s"]}, vary).searchers
+    vary = {"depth": [1, 3, 10], "retrievers.bm25.k1": [0.4, 2.0], "retrievers.bm25.b": [1, 0.1]}
+    return build_grid({"retrievers": ["bm25"]}, vary).searchers
 
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("index")
-    Searcher([Bm25sRetriever()]).index(InMemory(TEXTS, TITLES), folder)
+    Searcher([Bm25Retriever()]).index(InMemory(TEXTS, TITLES), folder)
     return folder
 
 
@@ -140,7 +140,7 @@ def test_it_ends_where_there_is_nothing_left_to_choose(index: Path) -> None:
     assert len(halved.settings.searchers) == 2
 
 
-class Broken(Bm25sRetriever):
+class Broken(Bm25Retriever):
     """A retriever whose model is gone."""
 
     name = "broken"

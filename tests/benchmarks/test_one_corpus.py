@@ -18,7 +18,7 @@ from hashed_words import InMemory
 from linked_pages import questions, wiki
 
 from nlp_retrieval import (
-    Bm25sRetriever,
+    Bm25Retriever,
     Gold,
     LinkGraphRetriever,
     OverlapReranker,
@@ -107,14 +107,14 @@ def _once(searcher: Meddling, moment: str) -> None:
 def delete(index: Path, item_id: str = "d5") -> None:
     """What ``nlp-retrieval delete`` does, in a process of its own."""
     program = (
-        "from nlp_retrieval import Bm25sRetriever, Searcher\n"
-        f"Searcher([Bm25sRetriever()]).open({str(index)!r}).delete([{item_id!r}], auto_compact=False)"
+        "from nlp_retrieval import Bm25Retriever, Searcher\n"
+        f"Searcher([Bm25Retriever()]).open({str(index)!r}).delete([{item_id!r}], auto_compact=False)"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def add(index: Path) -> None:
-    Searcher([Bm25sRetriever()]).open(index).add([NEW])
+    Searcher([Bm25Retriever()]).open(index).add([NEW])
 
 
 @contextmanager
@@ -135,10 +135,10 @@ def test_a_configuration_that_opens_the_index_after_a_delete_is_left_out_and_say
     tmp_path: Path, stages: Path | None
 ) -> None:
     index = tmp_path / "index"
-    late = Meddling([Bm25sRetriever(k1=1.2)])
+    late = Meddling([Bm25Retriever(k1=1.2)])
     late.index(InMemory(TEXTS, TITLES), index)
     late.before_opening = lambda: delete(index)
-    made = benchmarker(index, searchers={"bm25": Searcher([Bm25sRetriever()]), "late": late}, stage_folder=stages)
+    made = benchmarker(index, searchers={"bm25": Searcher([Bm25Retriever()]), "late": late}, stage_folder=stages)
     with told() as warned:
         run = made.run()
     (failed,) = run.report.failed
@@ -155,10 +155,10 @@ def test_a_configuration_that_opens_the_index_after_a_delete_is_left_out_and_say
 def test_an_update_while_latency_is_measured_changes_no_figure_and_is_told(
     tmp_path: Path, stages: Path | None, change: Callable[[Path], None]
 ) -> None:
-    others = {"k1": Searcher([Bm25sRetriever(k1=1.2)]), "overlap": Searcher([Bm25sRetriever()], reranker=OverlapReranker())}
-    undisturbed = benchmarker(tmp_path / "other", searchers={"bm25": Searcher([Bm25sRetriever()]), **others}).run().report
+    others = {"k1": Searcher([Bm25Retriever(k1=1.2)]), "overlap": Searcher([Bm25Retriever()], reranker=OverlapReranker())}
+    undisturbed = benchmarker(tmp_path / "other", searchers={"bm25": Searcher([Bm25Retriever()]), **others}).run().report
     index = tmp_path / "index"
-    first = Meddling([Bm25sRetriever()])
+    first = Meddling([Bm25Retriever()])
     first.while_timing = lambda: change(index)
     made = benchmarker(index, searchers={"bm25": first, **others}, stage_folder=stages)
     with told() as warned:
@@ -172,7 +172,7 @@ def test_an_update_while_latency_is_measured_changes_no_figure_and_is_told(
 
 @pytest.mark.parametrize("moment", ["while_timing", "before its turn"])
 def test_a_searcher_that_takes_up_an_update_is_left_out(tmp_path: Path, stages: Path | None, moment: str) -> None:
-    first, second = Meddling([Bm25sRetriever()]), Meddling([Bm25sRetriever(k1=1.2)])
+    first, second = Meddling([Bm25Retriever()]), Meddling([Bm25Retriever(k1=1.2)])
     meddling = first if moment == "before its turn" else second
     meddling.while_timing = lambda: second.delete(["d5"])
     made = benchmarker(tmp_path / "index", searchers={"first": first, "second": second}, stage_folder=stages)
@@ -183,7 +183,7 @@ def test_a_searcher_that_takes_up_an_update_is_left_out(tmp_path: Path, stages: 
 
 
 def test_what_is_explained_after_an_update_is_left_out(tmp_path: Path) -> None:
-    searcher = Meddling([Bm25sRetriever()])
+    searcher = Meddling([Bm25Retriever()])
     searcher.while_explaining = lambda: searcher.delete(["d5"])
     with told() as warned:
         report = benchmarker(tmp_path / "index", searchers={"bm25": searcher}).run().report
@@ -206,7 +206,7 @@ def test_a_searcher_without_generations_is_held_to_the_items_of_the_corpus(tmp_p
     changed = items[2].model_copy(update={"content": "another text"})
     entries = {
         "theirs": WithoutGeneration(items[:4]),
-        "bm25": Searcher([Bm25sRetriever()]),
+        "bm25": Searcher([Bm25Retriever()]),
         "unknown": WithoutGeneration([items[0], NEW]),
         "changed": WithoutGeneration([items[0], changed]),
     }
@@ -219,8 +219,8 @@ def test_a_searcher_without_generations_is_held_to_the_items_of_the_corpus(tmp_p
 
 def test_an_index_is_the_loaders_corpus_whoever_stands_first(tmp_path: Path) -> None:
     index = tmp_path / "index"
-    Searcher([Bm25sRetriever()]).index(InMemory(TEXTS[:40], TITLES[:40]), index)
-    entries = {"theirs": WithoutGeneration([]), "bm25": Searcher([Bm25sRetriever()])}
+    Searcher([Bm25Retriever()]).index(InMemory(TEXTS[:40], TITLES[:40]), index)
+    entries = {"theirs": WithoutGeneration([]), "bm25": Searcher([Bm25Retriever()])}
     report = benchmarker(index, searchers=entries).run().report
     assert [(one.name, one.error) for one in report.failed] == [("bm25", "IndexConflictError")]
     assert report.n_items == 80
@@ -230,7 +230,7 @@ def test_a_corpus_has_the_same_fingerprint_with_and_without_an_index(tmp_path: P
     write_run(tmp_path / "o.trec", [QUERIES[0].query_id], [[("d1", 1.0)]])
     with told():
         alone = benchmarker(tmp_path / "none", searchers={"file": TrecRun(str(tmp_path / "o.trec"))}).run().report
-    indexed = benchmarker(tmp_path / "index", searchers={"bm25": Searcher([Bm25sRetriever()])}).run().report
+    indexed = benchmarker(tmp_path / "index", searchers={"bm25": Searcher([Bm25Retriever()])}).run().report
     assert not (tmp_path / "none").exists()
     assert alone.manifest["corpus"]["fingerprint"] == indexed.manifest["corpus"]["fingerprint"]
 
@@ -238,7 +238,7 @@ def test_a_corpus_has_the_same_fingerprint_with_and_without_an_index(tmp_path: P
 def test_an_unknown_item_of_a_run_file_is_an_error_at_any_rank(tmp_path: Path) -> None:
     hits = [(f"d{row}", 99.0 - row) for row in range(30)] + [("nowhere", 1.0)]
     write_run(tmp_path / "o.trec", [QUERIES[0].query_id], [hits])
-    entries = {"file": TrecRun(str(tmp_path / "o.trec")), "bm25": Searcher([Bm25sRetriever()])}
+    entries = {"file": TrecRun(str(tmp_path / "o.trec")), "bm25": Searcher([Bm25Retriever()])}
     with told():
         report = benchmarker(tmp_path / "index", searchers=entries).run().report
     assert "not in the corpus (the first: 'nowhere')" in report.failed[0].reason
@@ -283,7 +283,7 @@ def test_equal_items_in_an_index_that_was_built_again_are_not_searched_in_the_ol
 
 
 def test_weights_are_fitted_on_the_generation_that_was_opened(tmp_path: Path) -> None:
-    retriever = LinkGraphRetriever([Bm25sRetriever()], pool=30)
+    retriever = LinkGraphRetriever([Bm25Retriever()], pool=30)
     pages = wiki(40, seed=2)
     searcher = Searcher([retriever])
     searcher.index(pages, tmp_path)
@@ -297,24 +297,24 @@ def test_weights_are_fitted_on_the_generation_that_was_opened(tmp_path: Path) ->
 
 
 def test_rungs_of_halving_and_the_run_that_follows_are_of_one_corpus(tmp_path: Path) -> None:
-    entries = {f"k1={k1}": Searcher([Bm25sRetriever(k1=k1)]) for k1 in (0.5, 0.9, 1.2, 1.6)}
+    entries = {f"k1={k1}": Searcher([Bm25Retriever(k1=k1)]) for k1 in (0.5, 0.9, 1.2, 1.6)}
     loader = InMemory(TEXTS, TITLES)
     settings = benchmarker(tmp_path / "index", searchers=entries, loader=loader).settings
 
     def other_corpus(text: str) -> None:
         if "3 stay" in text:  # between two rungs the items and their index are replaced
             loader.texts = [*TEXTS[1:], TEXTS[0]]
-            Searcher([Bm25sRetriever()]).index(loader, tmp_path / "index", replace=True)
+            Searcher([Bm25Retriever()]).index(loader, tmp_path / "index", replace=True)
 
     halving = Halving("recall@5", 4, 2)
     with pytest.raises(IndexConflictError, match="the corpus is not that of before"):
         halve(settings, halving, other_corpus)
     loader.texts = TEXTS
-    Searcher([Bm25sRetriever()]).index(loader, tmp_path / "index", replace=True)
+    Searcher([Bm25Retriever()]).index(loader, tmp_path / "index", replace=True)
     halved = halve(settings, halving)
     with_record(run_searchers(halved.settings), halved)
     loader.texts = [*TEXTS[1:], TEXTS[0]]
-    Searcher([Bm25sRetriever()]).index(loader, tmp_path / "index", replace=True)
+    Searcher([Bm25Retriever()]).index(loader, tmp_path / "index", replace=True)
     with pytest.raises(IndexConflictError, match="halve again"):
         with_record(run_searchers(replace(halved.settings, corpus_fingerprint=None)), halved)
     with pytest.raises(IndexConflictError, match="the corpus is not that of before"):

@@ -64,7 +64,7 @@ def test_a_notebook_shows_the_main_figures(report: BenchmarkReport) -> None:
 
 
 def test_names_are_shown_and_do_nothing() -> None:
-    shown = ConfigurationResult(HOSTILE, Searcher(["bm25s"]).config, "f", {"recall@5": 0.5}, {}, None, 0)
+    shown = ConfigurationResult(HOSTILE, Searcher(["bm25"]).config, "f", {"recall@5": 0.5}, {}, None, 0)
     failed = FailedConfiguration(HOSTILE, {}, "Error", HOSTILE)
     seen = Seen(BenchmarkReport([shown], HOSTILE, [5], {"": 3}, 10, {}, failed=[failed])._repr_html_())
     assert set(seen.tags) == {"table", "thead", "tbody", "tr", "th", "td", "span", "p"}

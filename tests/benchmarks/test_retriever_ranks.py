@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hashed_words import HashedWords
 
-from nlp_retrieval import Bm25sRetriever, FaissRetriever, OverlapReranker, Searcher, write_run_files
+from nlp_retrieval import Bm25Retriever, FaissRetriever, OverlapReranker, Searcher, write_run_files
 from nlp_retrieval.evaluation.ranking_files import read_retrievers
 from nlp_retrieval.processors.clauses import ClauseSplit
 
@@ -23,15 +23,15 @@ def expected(searcher: Searcher, depth: int) -> list[int]:
 
 
 def test_each_retriever_is_ranked_to_its_own_depth_and_called_by_its_label(tmp_path: Path) -> None:
-    tuned = Bm25sRetriever(k1=1.6)
+    tuned = Bm25Retriever(k1=1.6)
     searchers = {
-        "lexical": Searcher([Bm25sRetriever()]),
+        "lexical": Searcher([Bm25Retriever()]),
         "both": Searcher({"tuned": tuned, "dense": FaissRetriever(HashedWords())}, depth=30),
         "reranked": Searcher({"tuned": tuned, "dense": FaissRetriever(HashedWords())}, reranker=OverlapReranker(), depth=30),
     }
     run = benchmarker(tmp_path / "index", searchers=searchers, stage_folder=tmp_path / "stages").run()
     alone = {
-        "bm25s": (Bm25sRetriever(), 10),
+        "bm25": (Bm25Retriever(), 10),
         "tuned": (tuned, 30),
         "dense": (FaissRetriever(HashedWords()), 30),
     }
@@ -45,18 +45,18 @@ def test_each_retriever_is_ranked_to_its_own_depth_and_called_by_its_label(tmp_p
 
 
 def test_two_retrievers_of_one_label_are_told_apart(tmp_path: Path) -> None:
-    searchers = {"one": Searcher([Bm25sRetriever()]), "other": Searcher([Bm25sRetriever(k1=1.6)])}
+    searchers = {"one": Searcher([Bm25Retriever()]), "other": Searcher([Bm25Retriever(k1=1.6)])}
     run = benchmarker(tmp_path / "index", searchers=searchers, stage_folder=tmp_path / "stages").run()
-    assert list(run.retrievers) == ["bm25s (one)", "bm25s (other)"]
+    assert list(run.retrievers) == ["bm25 (one)", "bm25 (other)"]
 
 
 def test_of_sub_queries_lists_the_best_rank_counts(tmp_path: Path) -> None:
-    searcher = Searcher([Bm25sRetriever()], processor=ClauseSplit(), scope="per_subquery", depth=5)
+    searcher = Searcher([Bm25Retriever()], processor=ClauseSplit(), scope="per_subquery", depth=5)
     queries = [query.model_copy(update={"text": f"{query.text}, and {QUERIES[0].text}"}) for query in QUERIES]
     run = benchmarker(
         tmp_path / "index", searchers={"clauses": searcher}, queries=queries, stage_folder=tmp_path / "stages"
     ).run()
-    plain = Searcher([Bm25sRetriever()]).open(tmp_path / "index")
+    plain = Searcher([Bm25Retriever()]).open(tmp_path / "index")
     wanted = []
     for query, gold in zip(queries, GOLD, strict=True):
         (subqueries,) = ClauseSplit().process([query.text])
@@ -66,7 +66,7 @@ def test_of_sub_queries_lists_the_best_rank_counts(tmp_path: Path) -> None:
             for rank, hit in enumerate(hits, start=1):
                 places[hit.item.item_id] = min(rank, places.get(hit.item.item_id, rank))
         wanted += [places.get(item_id, 0) for item_id in gold.relevance]
-    assert run.retrievers["bm25s"].tolist() == wanted
+    assert run.retrievers["bm25"].tolist() == wanted
 
 
 def test_without_shared_stages_nothing_is_known_of_retrievers(tmp_path: Path) -> None:

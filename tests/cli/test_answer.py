@@ -14,7 +14,7 @@ from fuzz.command_lines import settings as sweep_settings
 from nlp_retrieval.cli.console import parse_component
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.searcher import Searcher
-from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
+from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
 
 __all__ = ["model", "server"]
 
@@ -27,7 +27,7 @@ ITEMS = [
 @pytest.fixture
 def index(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Searcher([Bm25sRetriever()]).index(ITEMS, "index")
+    Searcher([Bm25Retriever()]).index(ITEMS, "index")
     Path("sweep.yaml").write_text(yaml.safe_dump(sweep_settings()))
     return "index"
 

@@ -47,8 +47,8 @@ def written(folder: Path, **changed: Any) -> str:
         "output": "run",
         "wandb": {"project": "tests", "mode": "offline"},
         "grid": {
-            "searcher": {"retrievers": ["bm25s"], "depth": 3},
-            "vary": {"retrievers.bm25s.k1": [0.4, 0.9, 2.0], "reranker": [None, "overlap"]},
+            "searcher": {"retrievers": ["bm25"], "depth": 3},
+            "vary": {"retrievers.bm25.k1": [0.4, 0.9, 2.0], "reranker": [None, "overlap"]},
         },
     } | changed
     (folder / "sweep.yaml").write_text(yaml.safe_dump(settings, sort_keys=False, allow_unicode=True))
@@ -56,7 +56,7 @@ def written(folder: Path, **changed: Any) -> str:
 
 
 NAMES = [f"k1={k1:g}, {reranker}" for k1 in (0.4, 0.9, 2.0) for reranker in ("reranker=none", "overlap")]
-GRID = {"searcher": {"retrievers": ["bm25s"]}, "vary": {"retrievers.bm25s.k1": [0.4, 0.9, 2.0], "reranker": [None, "overlap"]}}
+GRID = {"searcher": {"retrievers": ["bm25"]}, "vary": {"retrievers.bm25.k1": [0.4, 0.9, 2.0], "reranker": [None, "overlap"]}}
 
 
 def files(folder: Path) -> dict[Path, int]:
@@ -93,7 +93,7 @@ def test_a_dry_run_after_a_run_finds_the_index(tmp_path: Path) -> None:
 
 
 def test_few_searchers_without_a_grid_are_run_without_a_plan(tmp_path: Path) -> None:
-    config = written(tmp_path, searchers={"bm25": {"retrievers": ["bm25s"]}})
+    config = written(tmp_path, searchers={"bm25": {"retrievers": ["bm25"]}})
     settings = yaml.safe_load((tmp_path / config).read_text())
     del settings["grid"]
     (tmp_path / config).write_text(yaml.safe_dump(settings))
@@ -162,7 +162,7 @@ def test_what_the_work_would_be_lost_for_is_said_before_it(
 
 def test_a_dry_run_prints_long_plans_to_their_end(tmp_path: Path) -> None:
     values = [round(0.1 * step, 1) for step in range(1, 21)]
-    grid = {"searcher": {"retrievers": ["bm25s"]}, "vary": {"retrievers.bm25s.k1": values}}
+    grid = {"searcher": {"retrievers": ["bm25"]}, "vary": {"retrievers.bm25.k1": values}}
     done = run("benchmark", written(tmp_path, grid=grid), "--dry-run", folder=tmp_path, COLUMNS="60")
     assert done.returncode == 0, done.stderr
     assert [line.split()[0] for line in done.stdout.splitlines()[-20:]] == [f"k1={value:g}" for value in values]

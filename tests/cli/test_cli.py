@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nlp_retrieval.core.components.naming import kinds
-from nlp_retrieval.core.components.registry import component_class, describe_parameters, names
+from nlp_retrieval.core.components.registry import component_class, describe_parameters, kinds, names
 
 from .commands import COMMAND, refused, run
 
@@ -37,7 +36,7 @@ CLAIMS = [
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A corpus, claims, a configuration file, and an index of the corpus by bm25s."""
+    """A corpus, claims, a configuration file, and an index of the corpus by bm25."""
     made = tmp_path_factory.mktemp("cli")
     (made / "corpus.jsonl").write_text("".join(json.dumps(passage) + "\n" for passage in PASSAGES))
     (made / "claims.json").write_text(json.dumps(CLAIMS))
@@ -50,11 +49,11 @@ index: {made}/bench-index
 output: {made}/run
 wandb: {{project: tests, mode: offline}}
 searchers:
-  bm25: {{retrievers: [bm25s]}}
-  reranked: {{retrievers: [{{name: bm25s, k1: 1.2}}], processor: clauses, reranker: overlap}}
+  bm25: {{retrievers: [bm25]}}
+  reranked: {{retrievers: [{{name: bm25, k1: 1.2}}], processor: clauses, reranker: overlap}}
 """
     )
-    done = run("index", str(made / "corpus.jsonl"), str(made / "index"), "-l", "beir", "-r", "bm25s")
+    done = run("index", str(made / "corpus.jsonl"), str(made / "index"), "-l", "beir", "-r", "bm25")
     assert done.returncode == 0, done.stderr
     return made
 
@@ -69,31 +68,31 @@ def test_indexing_says_what_was_built_on_standard_error_and_a_second_time_that_i
         "--loader",
         "beir",
         "-r",
-        "bm25s:k1=1.2,stemmer=none",
+        "bm25:k1=1.2,stemmer=none",
     )
     first, second = run(*words), run(*words)
     assert (first.returncode, first.stdout, second.returncode, second.stdout) == (0, "", 0, "")
-    assert "bm25s: built in" in first.stderr
+    assert "bm25: built in" in first.stderr
     assert "4 items in" in first.stderr
-    assert "bm25s: was there already" in second.stderr
+    assert "bm25: was there already" in second.stderr
 
 
 def test_indexing_a_second_retriever_of_one_name_says_which_was_built(folder: Path, tmp_path: Path) -> None:
-    words = ("index", str(folder / "corpus.jsonl"), str(tmp_path / "index"), "-l", "beir", "-r", "bm25s")
+    words = ("index", str(folder / "corpus.jsonl"), str(tmp_path / "index"), "-l", "beir", "-r", "bm25")
     assert run(*words).returncode == 0
-    said = run(*words, "-r", "bm25s:stemmer=none").stderr
+    said = run(*words, "-r", "bm25:stemmer=none").stderr
     assert said.count("was there already") == 1
     assert said.count("built in") == 1
 
 
 def test_options_of_the_loader_and_replace_are_taken(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "odd.jsonl").write_text('{"key": "1", "body": "red fox"}\n')
-    words = ("index", str(tmp_path / "odd.jsonl"), str(tmp_path / "index"), "-r", "bm25s")
+    words = ("index", str(tmp_path / "odd.jsonl"), str(tmp_path / "index"), "-r", "bm25")
     refused(run(*words), 2, "odd.jsonl", "line 1")
     fields = ("-o", "id_field=key", "-o", "content_field=body")
     done = run(*words, *fields)
     assert done.returncode == 0, done.stderr
-    other = ("index", str(folder / "corpus.jsonl"), str(tmp_path / "index"), "-l", "beir", "-r", "bm25s")
+    other = ("index", str(folder / "corpus.jsonl"), str(tmp_path / "index"), "-l", "beir", "-r", "bm25")
     refused(run(*other), 3, "other items")
     assert run(*other, "--replace").returncode == 0
 
@@ -107,7 +106,7 @@ def test_results_can_be_read_and_nothing_else_is_on_standard_output(folder: Path
     assert "Stephen King" in lines[1]
     assert "Köln" in done.stdout
     assert "[bold]with a cathedral[/bold] 🦊" in done.stdout
-    assert "bm25s.score" in done.stdout
+    assert "bm25.score" in done.stdout
     assert "\x1b" not in done.stdout
 
 
@@ -117,7 +116,7 @@ def test_json_lines_hold_query_rank_score_item_and_signals(folder: Path) -> None
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     assert [(line["query"], line["rank"]) for line in lines] == [("Shining", 1), ("Shining", 2), ("Köln", 1)]
     assert {line["item"]["item_id"] for line in lines[:2]} == {"p1", "p2"}
-    assert lines[0]["signals"]["bm25s.score"] == lines[0]["score"] > lines[1]["score"]
+    assert lines[0]["signals"]["bm25.score"] == lines[0]["score"] > lines[1]["score"]
     assert set(lines[0]) == {"query", "rank", "score", "item", "signals"}
     assert lines[-1]["item"]["content"] == PASSAGES[2]["text"]
     assert done.stderr.count("note:") == 1
@@ -169,16 +168,16 @@ def test_an_index_can_be_searched_by_a_searcher_of_a_configuration(folder: Path)
 
 def test_a_fusion_and_a_reranker_can_be_named(folder: Path) -> None:
     done = run(
-        "search", str(folder / "index"), "The Shining", "-r", "bm25s", "-r", "bm25s:k1=2.0", "--fusion", "rrf:k=10",
+        "search", str(folder / "index"), "The Shining", "-r", "bm25", "-r", "bm25:k1=2.0", "--fusion", "rrf:k=10",
         "--reranker", "overlap:blend=rank", "--json",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     signals = json.loads(done.stdout.splitlines()[0])["signals"]
-    assert {"bm25s.score", "bm25s-2.score", "fusion.score", "overlap.score"} <= set(signals)
+    assert {"bm25.score", "bm25-2.score", "fusion.score", "overlap.score"} <= set(signals)
 
 
 def test_verify_is_content_with_a_whole_index_and_names_the_file_of_a_damaged_one(folder: Path, tmp_path: Path) -> None:
-    run("index", str(folder / "corpus.jsonl"), str(tmp_path / "index"), "-l", "beir", "-r", "bm25s")
+    run("index", str(folder / "corpus.jsonl"), str(tmp_path / "index"), "-l", "beir", "-r", "bm25")
     clean = run("verify", str(tmp_path / "index"))
     assert (clean.returncode, clean.stdout) == (0, "")
     assert "every file is what its checksum says" in clean.stderr
@@ -198,7 +197,7 @@ def test_verify_is_content_with_a_whole_index_and_names_the_file_of_a_damaged_on
 
 def test_a_missing_index_is_code_3_and_a_retriever_that_it_lacks_too(folder: Path, tmp_path: Path) -> None:
     refused(run("search", str(tmp_path), "x"), 3, "no index")
-    refused(run("search", str(folder / "index"), "x", "-r", "bm25s:stemmer=none"), 3, "stemmer")
+    refused(run("search", str(folder / "index"), "x", "-r", "bm25:stemmer=none"), 3, "stemmer")
 
 
 @pytest.mark.parametrize(
@@ -206,11 +205,11 @@ def test_a_missing_index_is_code_3_and_a_retriever_that_it_lacks_too(folder: Pat
     [
         (("search", "{index}", "x", "-k", "0"), "k must be at least 1"),
         (("search", "{index}", "x", "-k", "five"), "-k"),
-        (("search", "{index}", "x", "-r", "bm52s"), "did you mean 'bm25s'"),
-        (("search", "{index}", "x", "-r", "bm25s:k1=much"), "k1='much'"),
-        (("search", "{index}", "x", "-r", "bm25s:k1"), "not key=value"),
+        (("search", "{index}", "x", "-r", "bm52"), "did you mean 'bm25'"),
+        (("search", "{index}", "x", "-r", "bm25:k1=much"), "k1='much'"),
+        (("search", "{index}", "x", "-r", "bm25:k1"), "not key=value"),
         (("search", "{index}", "x", "--reranker", "overlapp"), "did you mean 'overlap'"),
-        (("index", "nowhere.jsonl", "new", "-r", "bm25s"), "nowhere.jsonl"),
+        (("index", "nowhere.jsonl", "new", "-r", "bm25"), "nowhere.jsonl"),
         (("index", "{corpus}", "new", "-l", "jsnl"), "did you mean 'jsonl'"),
         (("index", "{corpus}", "new", "-l", "beir", "-o", "spilt=test"), "'spilt'"),
         (("index", "{corpus}", "new", "-l", "hover"), "hover"),
@@ -232,8 +231,8 @@ def test_input_that_cannot_be_used_is_code_2(folder: Path, tmp_path: Path, words
 def test_an_index_directory_that_cannot_be_made_is_code_3(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     corpus = str(folder / "corpus.jsonl")
-    refused(run("index", corpus, str(tmp_path / "file" / "index"), "-l", "beir", "-r", "bm25s"), 3, "file")
-    refused(run("index", corpus, str(tmp_path / "file"), "-l", "beir", "-r", "bm25s"), 3, "file")
+    refused(run("index", corpus, str(tmp_path / "file" / "index"), "-l", "beir", "-r", "bm25"), 3, "file")
+    refused(run("index", corpus, str(tmp_path / "file"), "-l", "beir", "-r", "bm25"), 3, "file")
 
 
 def test_an_output_folder_that_cannot_be_made_is_code_1(folder: Path, tmp_path: Path) -> None:
@@ -253,7 +252,7 @@ def test_every_registered_component_is_listed_with_every_parameter_described() -
                 assert len(description) > 3, f"{kind[:-1]} {name}: {key} is not described"
                 assert f" {key} " in listed
     assert "\x1b" not in done.stdout
-    alone = run("components", "retrievers", "bm25s").stdout
+    alone = run("components", "retrievers", "bm25").stdout
     assert "* stemmer = 'auto'" in alone
     assert " k1 = 0.9" in alone
     assert "* k1" not in alone
@@ -331,7 +330,7 @@ def test_items_join_an_index_take_the_place_of_others_and_leave_it(folder: Path,
     more.write_text(
         json.dumps({"_id": "p1", "title": "", "text": "A lighthouse"}) + "\n" + json.dumps({"_id": "p9", "text": "A ferry"})
     )
-    assert run("index", str(folder / "corpus.jsonl"), index, "-l", "beir", "-r", "bm25s").returncode == 0
+    assert run("index", str(folder / "corpus.jsonl"), index, "-l", "beir", "-r", "bm25").returncode == 0
     refused(run("add", str(more), index, "-l", "beir"), 2, "'p1' is in", "update it")
     done = run("add", str(more), index, "-l", "beir", "--update")
     assert (done.returncode, done.stdout) == (0, "")

@@ -18,9 +18,9 @@ import pytest
 import yaml
 
 import nlp_retrieval
-from nlp_retrieval import Bm25sRetriever, HuggingFaceLoader, JsonlLoader, Searcher, TopicsLoader
+from nlp_retrieval import Bm25Retriever, HuggingFaceLoader, JsonlLoader, Searcher, TopicsLoader
 from nlp_retrieval.cli import app
-from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.components.component import BaseLoader
 from nlp_retrieval.core.components.registry import build_as
 from nlp_retrieval.core.cures import in_yaml, on_command_line
 from nlp_retrieval.errors import IndexConflictError, IndexDamagedError, SourceError, install
@@ -106,7 +106,7 @@ def test_a_cure_of_a_loader_works_on_the_command_line(
     write(tmp_path / name, content)
     monkeypatch.chdir(tmp_path)
     given = [word for key, value in settings.items() for word in ("-o", f"{key}={value}".replace("'", '"'))]
-    words = ["index", name, "index", "-l", loader, "-r", "bm25s", *given]
+    words = ["index", name, "index", "-l", loader, "-r", "bm25", *given]
     code, said = command_line(words, monkeypatch, capsys)
     assert code == 2, said
     option = shlex.split(said[said.index("pass -o ") :].split("\n")[0].replace("; ", " "))[1:3]
@@ -128,7 +128,7 @@ def test_a_cure_of_a_loader_works_in_a_configuration(
     config = {
         "corpus": corpus,
         "queries": {"loader": "topics", "path": "queries.jsonl", "qrels": "qrels"},
-        "searchers": {"words": {"retrievers": ["bm25s"]}},
+        "searchers": {"words": {"retrievers": ["bm25"]}},
         "index": "index",
     }
     (tmp_path / "a.yaml").write_text(yaml.safe_dump(config))
@@ -152,14 +152,14 @@ def test_an_index_is_given_up_in_the_words_of_each_way_in(
 
     def make() -> None:
         (tmp_path / "a.jsonl").write_text(CORPUS % "a")
-        assert command_line(["index", "a.jsonl", "index", "-r", "bm25s", "--replace"], monkeypatch, capsys)[0] == 0
+        assert command_line(["index", "a.jsonl", "index", "-r", "bm25", "--replace"], monkeypatch, capsys)[0] == 0
         if damaged:
             next((tmp_path / "index").rglob("items.arrow")).write_bytes(b"nothing")
         else:
             (tmp_path / "a.jsonl").write_text(CORPUS % "b")
 
     make()
-    searcher = Searcher([Bm25sRetriever()])
+    searcher = Searcher([Bm25Retriever()])
     ask = (
         (lambda: searcher.open("index").search("kestrel"))
         if damaged
@@ -168,21 +168,21 @@ def test_an_index_is_given_up_in_the_words_of_each_way_in(
     with pytest.raises(IndexDamagedError if damaged else IndexConflictError, match="replace=True") as caught:
         ask()
     assert "--" not in str(caught.value)
-    Searcher([Bm25sRetriever()]).index(JsonlLoader("a.jsonl"), "index", replace=True)
+    Searcher([Bm25Retriever()]).index(JsonlLoader("a.jsonl"), "index", replace=True)
 
     make()
-    words = ["search", "index", "kestrel"] if damaged else ["index", "a.jsonl", "index", "-r", "bm25s"]
+    words = ["search", "index", "kestrel"] if damaged else ["index", "a.jsonl", "index", "-r", "bm25"]
     code, said = command_line(words, monkeypatch, capsys)
     assert code == 3, said
     assert "replace=True" not in said
     assert "--replace" in said
-    assert command_line(["index", "a.jsonl", "index", "-r", "bm25s", "--replace"], monkeypatch, capsys)[0] == 0
+    assert command_line(["index", "a.jsonl", "index", "-r", "bm25", "--replace"], monkeypatch, capsys)[0] == 0
 
     make()
     config = {
         "corpus": {"loader": "jsonl", "path": "a.jsonl"},
         "queries": {"loader": "topics", "path": "queries.jsonl", "qrels": "qrels"},
-        "searchers": {"words": {"retrievers": ["bm25s"]}},
+        "searchers": {"words": {"retrievers": ["bm25"]}},
         "index": "index",
     }
     (tmp_path / "a.yaml").write_text(yaml.safe_dump(config))

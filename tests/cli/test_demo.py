@@ -18,7 +18,7 @@ from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.loaders.datasets import BeirLoader
 from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition
 from nlp_retrieval.rerankers.overlap import OverlapReranker
-from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
+from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
 
 from .commands import refused, run
@@ -55,7 +55,7 @@ def server() -> Iterator[ChatServer]:
 
 
 def test_the_demo_runs_end_to_end_and_leaves_eight_configurations(empty: Path) -> None:
-    reader = Searcher([Bm25sRetriever()])
+    reader = Searcher([Bm25Retriever()])
     reader.index(BeirLoader(Path(nlp_retrieval.__file__).parent / "demo" / "corpus.jsonl"), empty / "demo" / "index")
     found = reader.search(CLAIM)
     done = run("demo", "--no-wandb", "--output", "demo", folder=empty)

@@ -101,7 +101,7 @@ def test_two_configurations_of_a_run_are_explained(folder: Path) -> None:
     table = done.stdout.partition("What they say")[0]
     assert [len(re.findall(rf"\b{kind}\b", table)) for kind in ("entered", "left")] == counts
     assert table.count("[gold]") == sum(hit.grade > 0 for rank in (found.one_list, found.other_list) for hit in rank)
-    assert "bm25s" in done.stdout
+    assert "bm25" in done.stdout
     assert "no signals" not in done.stderr
 
 

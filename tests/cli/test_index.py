@@ -48,7 +48,7 @@ def test_what_two_retrievers_share_is_encoded_once_and_said(tmp_path: Path) -> N
 
 def test_what_an_error_tells_to_pass_is_said_as_an_option(tmp_path: Path) -> None:
     (tmp_path / "plants.csv").write_text("code,name,description\nP1,Foxglove,Slows the heart.\n")
-    words = ["index", "plants.csv", "index", "-r", "bm25s"]
+    words = ["index", "plants.csv", "index", "-r", "bm25"]
     refused(run(*words, folder=tmp_path), 2, "pass -o id_field=... and the name of the field that holds it")
     words += ["-o", "id_field=code"]
     refused(run(*words, folder=tmp_path), 2, "pass -o content_field=description")
@@ -65,5 +65,5 @@ def test_what_an_error_tells_to_pass_is_said_as_an_option(tmp_path: Path) -> Non
 
 def test_a_hit_without_a_title_is_named_once(tmp_path: Path) -> None:
     (tmp_path / "plants.csv").write_text("id,content\nP1,Slows the heart.\n")
-    assert run("index", "plants.csv", "index", "-r", "bm25s", folder=tmp_path).returncode == 0
+    assert run("index", "plants.csv", "index", "-r", "bm25", folder=tmp_path).returncode == 0
     assert run("search", "index", "heart", folder=tmp_path).stdout.count("P1") == 1

@@ -21,13 +21,13 @@ PAGES = [
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A corpus, and an index of it by a link graph over bm25s."""
+    """A corpus, and an index of it by a link graph over bm25."""
     made = tmp_path_factory.mktemp("explain")
     lines = [{"id": one["id"], "content": one["content"], "metadata": {"title": one["title"]}} for one in PAGES]
     (made / "corpus.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    done = run("index", str(made / "corpus.jsonl"), str(made / "index"), "-r", "link_graph:seeds=[bm25s]")
+    done = run("index", str(made / "corpus.jsonl"), str(made / "index"), "-r", "link_graph:seeds=[bm25]")
     assert done.returncode == 0, done.stderr
-    assert "bm25s: built in" in done.stderr
+    assert "bm25: built in" in done.stderr
     assert "link_graph: built in" in done.stderr
     return made
 
@@ -42,15 +42,15 @@ def test_parts_of_what_the_index_holds_are_not_searched_a_second_time(folder: Pa
     (first, *_) = json_lines("search", str(folder / "index"), "lighthouse")
     labels = {key.partition(".")[0] for key in first["signals"]}  # type: ignore[union-attr]
     assert labels == {"link_graph"}
-    (both, *_) = json_lines("search", str(folder / "index"), "lighthouse", "-r", "bm25s", "-r", "link_graph:seeds=[bm25s]")
-    assert {"bm25s.score", "link_graph.score", "fusion.score"} <= {*both["signals"]}  # type: ignore[misc]
+    (both, *_) = json_lines("search", str(folder / "index"), "lighthouse", "-r", "bm25", "-r", "link_graph:seeds=[bm25]")
+    assert {"bm25.score", "link_graph.score", "fusion.score"} <= {*both["signals"]}  # type: ignore[misc]
 
 
 def test_what_is_a_part_of_nothing_is_searched_beside_it(folder: Path, tmp_path: Path) -> None:
     words = ("index", str(folder / "corpus.jsonl"), str(tmp_path / "index"))
-    run(*words, "-r", "link_graph:seeds=[bm25s]", "-r", "bm25s:stemmer=none")
+    run(*words, "-r", "link_graph:seeds=[bm25]", "-r", "bm25:stemmer=none")
     (first, *_) = json_lines("search", str(tmp_path / "index"), "lighthouse")
-    assert {key.partition(".")[0] for key in first["signals"]} == {"link_graph", "bm25s", "fusion"}  # type: ignore[union-attr]
+    assert {key.partition(".")[0] for key in first["signals"]} == {"link_graph", "bm25", "fusion"}  # type: ignore[union-attr]
 
 
 def test_results_are_explained_in_lines_that_can_be_read(folder: Path) -> None:
@@ -59,7 +59,7 @@ def test_results_are_explained_in_lines_that_can_be_read(folder: Path) -> None:
     assert "can explain" not in done.stderr
     lines = [line.strip() for line in done.stdout.splitlines()]
     assert lines.count("nothing found") == 1
-    origin = next(line for line in lines if line.startswith("because Old Tower: bm25s ranks it 1 of 1 (score "))
+    origin = next(line for line in lines if line.startswith("because Old Tower: bm25 ranks it 1 of 1 (score "))
     step = "→ Ada Quill by title mentions: A lighthouse that [Ada Quill] [sic] built in 1902."
     assert lines[lines.index(step) - 1] == origin
     assert "\x1b" not in done.stdout
@@ -86,7 +86,7 @@ def test_results_are_explained_in_json_and_only_where_asked(folder: Path) -> Non
 
 
 def test_a_searcher_that_cannot_explain_says_so_and_searches_all_the_same(folder: Path) -> None:
-    done = run("search", str(folder / "index"), "lighthouse", "-r", "bm25s", "--explain", "--json")
+    done = run("search", str(folder / "index"), "lighthouse", "-r", "bm25", "--explain", "--json")
     assert done.returncode == 0
     assert done.stderr.startswith("note: no retriever of this searcher can explain a result; link_graph")
     assert [json.loads(line)["item"]["item_id"] for line in done.stdout.splitlines()] == ["p1"]
@@ -99,7 +99,7 @@ def test_a_search_that_finds_nothing_is_not_blamed_on_the_retriever(folder: Path
 
 
 def test_other_seeds_and_weights_can_be_named_over_one_index(folder: Path) -> None:
-    retriever = "link_graph:seeds=[{name: bm25s, k1: 2.0}],weights={chain: 0, titles: 1.5},damping=0"
+    retriever = "link_graph:seeds=[{name: bm25, k1: 2.0}],weights={chain: 0, titles: 1.5},damping=0"
     (only,) = json_lines("search", str(folder / "index"), "lighthouse", "-r", retriever)
     assert only["item"]["item_id"] == "p1"  # type: ignore[index]
 
@@ -109,14 +109,14 @@ def test_other_seeds_and_weights_can_be_named_over_one_index(folder: Path) -> No
     [
         ("link_graph", 2, "link_graph needs 'seeds'"),
         ("link_graph:seeds=[]", 2, "seeds is empty"),
-        ("link_graph:seeds=bm25s", 2, "seeds"),
+        ("link_graph:seeds=bm25", 2, "seeds"),
         ("link_graph:seeds=[bm25", 2, "is neither a list nor a mapping; write [one, two]"),
-        ("link_graph:seeds=[bm52s]", 2, "did you mean 'bm25s'"),
-        ("link_graph:seeds=[bm25s],links=[title_mention]", 2, "did you mean 'title_mentions'"),
-        ("link_graph:seeds=[bm25s],weights={chian: 1}", 2, "did you mean 'chain'"),
-        ("link_graph:seeds=[bm25s],damping=1", 2, "damping"),
-        ("link_graph:seeds=[bm25s],links=[same_parent]", 3, "links: indexed with"),
-        ("link_graph:seeds=[{name: bm25s, stemmer: none}]", 3, "stemmer"),
+        ("link_graph:seeds=[bm52]", 2, "did you mean 'bm25'"),
+        ("link_graph:seeds=[bm25],links=[title_mention]", 2, "did you mean 'title_mentions'"),
+        ("link_graph:seeds=[bm25],weights={chian: 1}", 2, "did you mean 'chain'"),
+        ("link_graph:seeds=[bm25],damping=1", 2, "damping"),
+        ("link_graph:seeds=[bm25],links=[same_parent]", 3, "links: indexed with"),
+        ("link_graph:seeds=[{name: bm25, stemmer: none}]", 3, "stemmer"),
         ("link_graph:seeds=[faiss]", 3, "no index of 'faiss'"),
         ("link_graph:seeds=" + "[" * 5000, 2, "is neither a list nor a mapping"),
     ],
@@ -130,10 +130,10 @@ def test_what_cannot_be_used_is_one_clear_line(folder: Path, retriever: str, cod
 @pytest.mark.parametrize(
     ("text", "settings"),
     [
-        ("bm25s", {"name": "bm25s"}),
-        ("bm25s:k1=1.2,stemmer=none", {"name": "bm25s", "k1": 1.2, "stemmer": "none"}),
-        ("link_graph:seeds=[bm25s,faiss]", {"name": "link_graph", "seeds": ["bm25s", "faiss"]}),
-        ("link_graph:seeds=[bm25s, faiss],depth=5", {"name": "link_graph", "seeds": ["bm25s", "faiss"], "depth": 5}),
+        ("bm25", {"name": "bm25"}),
+        ("bm25:k1=1.2,stemmer=none", {"name": "bm25", "k1": 1.2, "stemmer": "none"}),
+        ("link_graph:seeds=[bm25,faiss]", {"name": "link_graph", "seeds": ["bm25", "faiss"]}),
+        ("link_graph:seeds=[bm25, faiss],depth=5", {"name": "link_graph", "seeds": ["bm25", "faiss"], "depth": 5}),
         ('x:a=["b","c"]', {"name": "x", "a": ["b", "c"]}),
         ("x:a=[{name: b, c: [1, 2]}, d],e=f", {"name": "x", "a": [{"name": "b", "c": [1, 2]}, "d"], "e": "f"}),
         ("x:a={b: 1, c: {d: e}}", {"name": "x", "a": {"b": 1, "c": {"d": "e"}}}),

@@ -21,7 +21,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("streams")
     rows = [{"id": str(n), "content": f"red fox number {n} " + "word " * 30} for n in range(200)]
     (made / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    done = run("index", "corpus.jsonl", "index", "-r", "bm25s", folder=made)
+    done = run("index", "corpus.jsonl", "index", "-r", "bm25", folder=made)
     assert done.returncode == 0, done.stderr
     return made
 
@@ -55,7 +55,7 @@ def test_a_stream_that_is_closed_is_told_and_no_file_takes_its_place(folder: Pat
     done = shell("@ search index fox >&-", folder)
     assert done.returncode == 1
     assert done.stderr.startswith("error: standard output could not be written (Bad file descriptor)")
-    done = shell("@ index corpus.jsonl closed -r bm25s >&- 2>&- <&-", folder)
+    done = shell("@ index corpus.jsonl closed -r bm25 >&- 2>&- <&-", folder)
     assert (done.returncode, done.stderr) == (0, "")
     assert run("verify", "closed", folder=folder).returncode == 0
     assert shell("@ search index <&-", folder).returncode == 0
@@ -76,7 +76,7 @@ INTERRUPTIBLE = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG
 def test_a_file_that_ends_early_and_an_interruption_are_told_in_one_line(folder: Path) -> None:
     os.mkfifo(folder / "slow.jsonl")
     process = subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTIBLE, COMMAND, "index", "slow.jsonl", "interrupted", "-r", "bm25s"],
+        [sys.executable, "-c", INTERRUPTIBLE, COMMAND, "index", "slow.jsonl", "interrupted", "-r", "bm25"],
         cwd=folder,
         stderr=subprocess.PIPE,
         text=True,

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from linked_pages import questions, wiki
 
-from nlp_retrieval import Bm25sRetriever, LinkGraphRetriever, tune
+from nlp_retrieval import Bm25Retriever, LinkGraphRetriever, tune
 from nlp_retrieval.benchmarks.config import read_benchmark_config
 from nlp_retrieval.cli.tune import advice
 from nlp_retrieval.retrievers.link_graph.walk.evidence import DEFAULT_WEIGHTS
@@ -24,9 +24,9 @@ queries: {{loader: hover, path: {folder}/claims.json}}
 k: [5, 2]
 index: {folder}/index
 searchers:
-  words: {{retrievers: [bm25s]}}
-  walk: {{retrievers: [bm25s, {{name: link_graph, seeds: [bm25s], pool: 20}}]}}
-  deep: {{retrievers: [{{name: link_graph, seeds: [bm25s], depth: 3}}], processor: clauses}}
+  words: {{retrievers: [bm25]}}
+  walk: {{retrievers: [bm25, {{name: link_graph, seeds: [bm25], pool: 20}}]}}
+  deep: {{retrievers: [{{name: link_graph, seeds: [bm25], depth: 3}}], processor: clauses}}
 """
 
 
@@ -55,7 +55,7 @@ def test_the_report_is_that_of_python_and_the_weights_can_go_back_into_the_confi
     assert "\x1b" not in done.stdout
     settings = read_benchmark_config(folder / "sweep.yaml")
     report = tune(
-        LinkGraphRetriever([Bm25sRetriever()], pool=20), folder / "index", settings.queries.queries(), settings.queries.gold(),
+        LinkGraphRetriever([Bm25Retriever()], pool=20), folder / "index", settings.queries.queries(), settings.queries.gold(),
         (2, 5), folds=4,
     )  # fmt: skip
     assert json.loads((tmp_path / "weights.json").read_text()) == report.weights
@@ -66,7 +66,7 @@ def test_the_report_is_that_of_python_and_the_weights_can_go_back_into_the_confi
     assert rows == {measure: f"{report.before.means()[measure]:.3f}" for measure in rows}
     pasted = yaml.safe_load(done.stdout.splitlines()[-1])
     assert pasted == {"weights": {kind: pytest.approx(value, abs=5e-4) for kind, value in report.weights.items()}}
-    assert LinkGraphRetriever([Bm25sRetriever()], weights=pasted["weights"]).weights.keys() == DEFAULT_WEIGHTS.keys()
+    assert LinkGraphRetriever([Bm25Retriever()], weights=pasted["weights"]).weights.keys() == DEFAULT_WEIGHTS.keys()
     assert f"note: {report.unreachable} gold passages" in done.stderr
     gain, low, high = report.gain("ndcg@5")
     assert f"ndcg@5 changes by {gain:+.3f} [{low:+.3f}, {high:+.3f}]" in " ".join(done.stderr.split())
@@ -150,9 +150,9 @@ queries: {{loader: hover, path: {folder}/claims.json}}
 k: [5, 2]
 index: {folder}/signals-index
 searchers:
-  words: {{retrievers: [bm25s]}}
+  words: {{retrievers: [bm25]}}
   many:
-    retrievers: [bm25s]
+    retrievers: [bm25]
     depth: all
     reranker: {{name: multi_signal, transformer_weight: 0, word_vectors_weight: 0, profile: climate}}
 """

@@ -8,7 +8,7 @@ import re
 from hashed_words import HashedWords
 from milvus_server import VARIABLE
 
-from nlp_retrieval import Bm25sRetriever, FaissRetriever, MilvusRetriever, RetrievalResult, SearchableItem, Searcher
+from nlp_retrieval import Bm25Retriever, FaissRetriever, MilvusRetriever, RetrievalResult, SearchableItem, Searcher
 
 WORDS = "fox whale tree river bridge castle novel film director painter island queen album singer orbit harbour".split()
 QUERIES = ["novel director", "whale island orbit", "castle queen", "river bridge tree fox"]
@@ -32,7 +32,7 @@ def searcher(engine: str = "files") -> Searcher:
     """Two engines that need neither Java nor a model; or Milvus, on the server that the tests share."""
     if engine == "milvus":
         return Searcher([MilvusRetriever(HashedWords(16), "both", url=f"env:{VARIABLE}")], depth=20)
-    return Searcher([Bm25sRetriever(backend="numpy"), FaissRetriever(HashedWords(16), index_type="flat")], depth=20)
+    return Searcher([Bm25Retriever(backend="numpy"), FaissRetriever(HashedWords(16), index="flat")], depth=20)
 
 
 def told(results: list[list[RetrievalResult]]) -> list[list[tuple[str, str, float]]]:

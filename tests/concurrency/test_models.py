@@ -21,7 +21,7 @@ from sparse_models import save_splade
 from static_models import save_static
 
 from nlp_retrieval import (
-    Bm25sRetriever,
+    Bm25Retriever,
     ColbertEncoder,
     ColbertRetriever,
     CrossEncoderReranker,
@@ -64,7 +64,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def searcher(label: str, models: Path) -> Searcher:
-    lexical = Bm25sRetriever()
+    lexical = Bm25Retriever()
     return {
         "dense": lambda: Searcher([FaissRetriever(SentenceTransformerEncoder(str(models / "bert"), max_length=20))]),
         "dense by onnx": lambda: Searcher(

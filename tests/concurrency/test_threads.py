@@ -14,8 +14,9 @@ from damage.collection import QUERIES, pages, retrievers
 from hashed_words import HashedWords
 from soaking import Figures
 
-from nlp_retrieval import Bm25sRetriever, FaissRetriever, LinkGraphRetriever, PyseriniRetriever, RetrievalResult, Searcher
+from nlp_retrieval import Bm25Retriever, FaissRetriever, LinkGraphRetriever, PyseriniRetriever, RetrievalResult, Searcher
 from nlp_retrieval.core.search.retriever import BaseRetriever
+from nlp_retrieval.retrievers import IVFPQ
 
 from .generations import corpus
 from .racing import raced
@@ -27,8 +28,8 @@ THREADS = 8
 def searchers() -> dict[str, Searcher]:
     """Every retriever alone, and compositions of them."""
     encoder = HashedWords(16)
-    quantised = FaissRetriever(encoder, index_type="ivfpq", nlist=4, pq_bytes=4)
-    lexical, dense = Bm25sRetriever(), FaissRetriever(encoder, index_type="flat")
+    quantised = FaissRetriever(encoder, index=IVFPQ(nlist=4, pq_bytes=4))
+    lexical, dense = Bm25Retriever(), FaissRetriever(encoder, index="flat")
     return {label: Searcher([one]) for label, one in retrievers().items()} | {
         "link graph over ivfpq": Searcher([LinkGraphRetriever([lexical, quantised], encoder=encoder, pagerank="exact")]),
         "hybrid": Searcher([lexical, dense]),
@@ -50,7 +51,7 @@ def signals(results: list[list[RetrievalResult]]) -> list[list[tuple[str, float,
     return [[(hit.item.item_id, hit.score, repr(sorted(hit.signals.items()))) for hit in hits] for hits in results]
 
 
-@pytest.mark.filterwarnings("ignore:bm25s found nothing:nlp_retrieval.errors.RetrievalWarning")
+@pytest.mark.filterwarnings("ignore:bm25 found nothing:nlp_retrieval.errors.RetrievalWarning")
 @pytest.mark.parametrize("label", searchers())
 def test_a_searcher_gives_every_thread_what_it_gives_one(label: str, path: Path, effort: int, figures: Figures) -> None:
     check_shared(searchers()[label].open(path), label, effort, figures)

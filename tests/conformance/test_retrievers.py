@@ -11,7 +11,7 @@ from postgres_server import env_url, shared_server
 from sparse_models import HashedTerms
 
 from nlp_retrieval import (
-    Bm25sRetriever,
+    Bm25Retriever,
     FaissRetriever,
     FeedbackRetriever,
     LinkGraphRetriever,
@@ -41,32 +41,32 @@ class Searching(EverythingMatches, AnswerRules, FilterRules, UpdateRules):
     """Of further configurations of an engine whose settings are checked once."""
 
 
-class TestBm25s(RetrieverRules):
-    component = Bm25sRetriever
+class TestBm25(RetrieverRules):
+    component = Bm25Retriever
 
     def other_values(self):
         return {"language": "de", "stemmer": "english", "stopwords": None, "pattern": "[a-z]+"}
 
 
-class TestBm25sExpandedByRm3(Searching):
-    component = Bm25sRetriever
+class TestBm25ExpandedByRm3(Searching):
+    component = Bm25Retriever
 
     def make(self):
-        return Bm25sRetriever(feedback="rm3")
+        return Bm25Retriever(feedback="rm3")
 
 
-class TestBm25sExpandedByBo1(Searching):
-    component = Bm25sRetriever
-
-    def make(self):
-        return Bm25sRetriever(feedback="bo1")
-
-
-class TestBm25sMergedByRank(AnswerRules):
-    component = Bm25sRetriever
+class TestBm25ExpandedByBo1(Searching):
+    component = Bm25Retriever
 
     def make(self):
-        return Bm25sRetriever(merge="rrf")
+        return Bm25Retriever(feedback="bo1")
+
+
+class TestBm25MergedByRank(AnswerRules):
+    component = Bm25Retriever
+
+    def make(self):
+        return Bm25Retriever(merge="rrf")
 
 
 class TestPyserini(RetrieverRules):
@@ -95,7 +95,7 @@ class TestFaissHnsw(Searching):
     tolerance = 1e-6
 
     def make(self):
-        return FaissRetriever(HashedWords(dimension=24), index_type="hnsw")
+        return FaissRetriever(HashedWords(dimension=24), index="hnsw")
 
 
 class TestFaissSq8(Searching):
@@ -105,7 +105,7 @@ class TestFaissSq8(Searching):
     update_tolerance = 0.15  # the codes are those that twelve vectors asked for
 
     def make(self):
-        return FaissRetriever(HashedWords(dimension=24), index_type="sq8")
+        return FaissRetriever(HashedWords(dimension=24), index="sq8")
 
 
 class TestColbert(EverythingMatches, RetrieverRules):
@@ -143,14 +143,14 @@ class TestLinkGraph(EverythingMatches, RetrieverRules):
 
     def other_values(self):
         return {
-            "seeds": [Bm25sRetriever(k1=1.2)],
+            "seeds": [Bm25Retriever(k1=1.2)],
             "links": [TitleMentions()],
             "encoder": HashedWords(),
             "weights": {"chain": 2.0},
         }
 
     def make(self):
-        return LinkGraphRetriever([Bm25sRetriever()], links=[TitleMentions(), Hyperlinks()])
+        return LinkGraphRetriever([Bm25Retriever()], links=[TitleMentions(), Hyperlinks()])
 
 
 class TestLinkGraphWithVectors(Searching):
@@ -159,7 +159,7 @@ class TestLinkGraphWithVectors(Searching):
     order_depends_on_filter = True
 
     def make(self):
-        return LinkGraphRetriever([Bm25sRetriever(), FaissRetriever(HashedWords(dimension=24))], pagerank="exact")
+        return LinkGraphRetriever([Bm25Retriever(), FaissRetriever(HashedWords(dimension=24))], pagerank="exact")
 
 
 class TestLinkGraphOverEntitySentences(Searching):
@@ -167,7 +167,7 @@ class TestLinkGraphOverEntitySentences(Searching):
     order_depends_on_filter = True
 
     def make(self):
-        return LinkGraphRetriever([Bm25sRetriever()], links=[TitleMentions(), EntitySentences()])
+        return LinkGraphRetriever([Bm25Retriever()], links=[TitleMentions(), EntitySentences()])
 
 
 class TestFeedback(EverythingMatches, RetrieverRules):
@@ -178,7 +178,7 @@ class TestFeedback(EverythingMatches, RetrieverRules):
         return {"seeds": [FaissRetriever(HashedWords(seed=1))], "subject": "kind", "document": "book", "position": "page"}
 
     def make(self):
-        return FeedbackRetriever([FaissRetriever(HashedWords(dimension=24)), Bm25sRetriever()])
+        return FeedbackRetriever([FaissRetriever(HashedWords(dimension=24)), Bm25Retriever()])
 
 
 class TestFeedbackInASmallPool(Searching):

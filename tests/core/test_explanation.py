@@ -9,7 +9,7 @@ import pytest
 from hashed_words import HashedWords
 from linked_pages import page, questions, two_hops, wiki
 
-from nlp_retrieval import Bm25sRetriever, FaissRetriever, LinkGraphRetriever, RetrievalResult, SearchableItem, Searcher
+from nlp_retrieval import Bm25Retriever, FaissRetriever, LinkGraphRetriever, RetrievalResult, SearchableItem, Searcher
 from nlp_retrieval.core.explanation import Explanation, Explanations, Step, name_of
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
@@ -18,7 +18,7 @@ from nlp_retrieval.retrievers import SharedEntities, TitleMentions
 
 from .engines import ListLoader, SplitAt, TermCount
 
-BM25 = Bm25sRetriever()
+BM25 = Bm25Retriever()
 HOPS = two_hops()
 ADA = page("d1", "She kept a lighthouse.", "Ada Quill")
 TOWER = page("d0", "Built for Ada Quill in 1902.", "Old Tower")
@@ -32,8 +32,8 @@ def test_an_explanation_reads_as_the_chain_with_its_sentences() -> None:
     along = Step(TOWER, ADA, "title_mentions", True, "Built for Ada Quill in 1902.", 10, 19)
     against = Step(ADA, TOWER, "title_mentions", False, "Built for Ada Quill in 1902.", 10, 19)
     bare = Step(ADA, BARE, "same_parent", True)
-    assert str(Explanation(BARE, "bm25s ranks it 1 of 3", (along, bare), 0.25)).splitlines() == [
-        "Old Tower: bm25s ranks it 1 of 3",
+    assert str(Explanation(BARE, "bm25 ranks it 1 of 3", (along, bare), 0.25)).splitlines() == [
+        "Old Tower: bm25 ranks it 1 of 3",
         "Ada Quill: reached from Old Tower by title mentions, because its text says: Built for [Ada Quill] in 1902.",
         "d2: reached from Ada Quill by same parent",
     ]
@@ -66,9 +66,9 @@ def test_an_explanation_as_plain_values_names_items_by_their_ids() -> None:
 
 
 def test_where_the_search_began_at_the_item_itself_there_are_no_steps() -> None:
-    explanation = Explanation(ADA, "bm25s ranks it 1 of 1", (), 1.0)
+    explanation = Explanation(ADA, "bm25 ranks it 1 of 1", (), 1.0)
     assert explanation.first is ADA
-    assert str(explanation) == "Ada Quill: bm25s ranks it 1 of 1"
+    assert str(explanation) == "Ada Quill: bm25 ranks it 1 of 1"
 
 
 # through a searcher
@@ -83,8 +83,8 @@ def test_the_second_hop_is_explained_by_the_link_that_led_there(tmp_path: Path, 
     told = {hit.item.item_id: one for hit, one in zip(results, searcher.explain(corpus.query, results), strict=True)}
     first, second = told["d0"]["link_graph"], told["d1"]["link_graph"]
     assert first.steps == ()
-    score = next(hit.signals["link_graph.seed.bm25s"] for hit in results if hit.item.item_id == "d0")
-    assert first.origin == second.origin == f"bm25s ranks it 1 of 1 (score {score:.3g})"
+    score = next(hit.signals["link_graph.seed.bm25"] for hit in results if hit.item.item_id == "d0")
+    assert first.origin == second.origin == f"bm25 ranks it 1 of 1 (score {score:.3g})"
     (step,) = second.steps
     assert (step.source, step.target, step.kind, step.along) == (corpus.items[0], corpus.items[1], kind, True)
     mention = step.sentence[step.start : step.end]
@@ -207,7 +207,7 @@ def test_of_several_sub_queries_the_strongest_chain_is_told(tmp_path: Path) -> N
 def test_a_query_that_says_nothing_explains_nothing(tmp_path: Path, query: str) -> None:
     asked: list[str] = []
 
-    class Asked(Bm25sRetriever):
+    class Asked(Bm25Retriever):
         """Notes what it is asked."""
 
         name = "asked"

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nlp_retrieval import (
-    Bm25sRetriever,
+    Bm25Retriever,
     ColbertRetriever,
     FaissRetriever,
     LinkGraphRetriever,
@@ -191,11 +191,11 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def retrievers() -> dict[str, Any]:
-    lexical, dense = Bm25sRetriever(), FaissRetriever(HashedWords())
+    lexical, dense = Bm25Retriever(), FaissRetriever(HashedWords())
     return {
-        "bm25s": lexical,
+        "bm25": lexical,
         "faiss": dense,
-        "hnsw": FaissRetriever(HashedWords(32), index_type="hnsw"),
+        "hnsw": FaissRetriever(HashedWords(32), index="hnsw"),
         "pyserini": PyseriniRetriever(),
         "colbert": ColbertRetriever(HashedTokens(), bits=4),
         "exact": ColbertRetriever(HashedTokens(), bits=None),
@@ -210,7 +210,7 @@ WHERE = {"country": "Peru", "year": {"gte": 2003, "lt": 2016}}
 @pytest.mark.filterwarnings("ignore:.*found nothing for:nlp_retrieval.RetrievalWarning")
 @pytest.mark.parametrize("name", list(retrievers()))
 def test_every_retriever_gives_k_items_that_fulfil_the_filter_wherever_k_do(index: Path, name: str) -> None:
-    check_filtered(Searcher([retrievers()[name]]).open(index), exact=name in ("bm25s", "faiss", "pyserini", "exact"))
+    check_filtered(Searcher([retrievers()[name]]).open(index), exact=name in ("bm25", "faiss", "pyserini", "exact"))
 
 
 def check_filtered(searcher: Searcher, *, exact: bool) -> None:
@@ -236,7 +236,7 @@ def check_filtered(searcher: Searcher, *, exact: bool) -> None:
 @pytest.mark.parametrize("scope", ["pooled", "per_subquery"])
 def test_fusing_and_reranking_see_only_what_fulfils_the_filter(index: Path, scope: Any) -> None:
     made = retrievers()
-    parts = [made["bm25s"], made["faiss"]]
+    parts = [made["bm25"], made["faiss"]]
     searcher = Searcher(parts, processor=ClauseSplit(), reranker=OverlapReranker(), scope=scope).open(index)
     for hits in searcher.search(QUERIES, 4, WHERE):
         assert hits
@@ -245,14 +245,14 @@ def test_fusing_and_reranking_see_only_what_fulfils_the_filter(index: Path, scop
 
 @pytest.mark.filterwarnings("ignore:.*found nothing for:nlp_retrieval.RetrievalWarning")
 def test_a_retriever_alone_takes_a_filter(index: Path) -> None:
-    alone = Bm25sRetriever().retrieve([[query] for query in QUERIES], index, 5, WHERE)
+    alone = Bm25Retriever().retrieve([[query] for query in QUERIES], index, 5, WHERE)
     assert [[hit.item.item_id for hit in hits] for hits in alone] == [
-        [hit.item.item_id for hit in hits] for hits in Searcher([Bm25sRetriever()]).open(index).search(QUERIES, 5, WHERE)
+        [hit.item.item_id for hit in hits] for hits in Searcher([Bm25Retriever()]).open(index).search(QUERIES, 5, WHERE)
     ]
 
 
 def test_where_no_item_fulfils_it_nothing_is_found_and_that_is_told(index: Path) -> None:
-    searcher = Searcher([Bm25sRetriever()]).open(index)
+    searcher = Searcher([Bm25Retriever()]).open(index)
     with pytest.warns(RetrievalWarning, match="no item of this index fulfils the filter"):
         assert searcher.search(QUERIES, 5, {"year": 1066}) == [[], [], []]
 
@@ -282,7 +282,7 @@ def test_where_no_item_fulfils_it_nothing_is_found_and_that_is_told(index: Path)
 )
 def test_what_is_no_filter_is_said_with_its_place(index: Path, where: Any, said: str) -> None:
     with pytest.raises(QueryError, match=said):
-        Searcher([Bm25sRetriever()]).open(index).search(QUERIES, 5, where)
+        Searcher([Bm25Retriever()]).open(index).search(QUERIES, 5, where)
 
 
 def test_a_filter_that_is_too_deep_is_refused(index: Path) -> None:
@@ -290,7 +290,7 @@ def test_a_filter_that_is_too_deep_is_refused(index: Path) -> None:
     for _ in range(100_000):
         where = {"not": where}
     with pytest.raises(QueryError, match="more than 64 filters inside each other"):
-        Searcher([Bm25sRetriever()]).open(index).search(QUERIES, 5, where)
+        Searcher([Bm25Retriever()]).open(index).search(QUERIES, 5, where)
 
 
 MIXED = [
@@ -305,7 +305,7 @@ MIXED = [
 def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("mixed")
     made = [SearchableItem(item_id=str(n), content="fox", metadata=row) for n, row in enumerate(MIXED)]
-    Searcher([Bm25sRetriever()]).index(made, folder)
+    Searcher([Bm25Retriever()]).index(made, folder)
     return folder
 
 
@@ -325,9 +325,9 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 )
 def test_a_filter_that_can_find_nothing_is_an_error_with_a_cure(mixed: Path, where: Any, said: str) -> None:
     with pytest.raises(QueryError, match=said):
-        Searcher([Bm25sRetriever()]).open(mixed).search("fox", 5, where)
+        Searcher([Bm25Retriever()]).open(mixed).search("fox", 5, where)
     with pytest.raises(QueryError, match=said):
-        Bm25sRetriever().retrieve([["fox"]], mixed, 5, where)
+        Bm25Retriever().retrieve([["fox"]], mixed, 5, where)
 
 
 @pytest.mark.parametrize(
@@ -343,4 +343,4 @@ def test_a_filter_that_can_find_nothing_is_an_error_with_a_cure(mixed: Path, whe
 )
 def test_a_filter_that_leaves_out_or_finds_nothing_says_why(mixed: Path, where: Any, said: str, count: int) -> None:
     with pytest.warns(RetrievalWarning, match=said):
-        assert len(Searcher([Bm25sRetriever()]).open(mixed).search("fox", 5, where)[0]) == count
+        assert len(Searcher([Bm25Retriever()]).open(mixed).search("fox", 5, where)[0]) == count

@@ -31,8 +31,8 @@ def _sweep(world: Path, seed: int = 0) -> None:
     gold = [Gold(query_id=f"q{n}", relevance={f"d{asked.randrange(len(items))}": 1, f"d{n}": 1}) for n in range(6)]
     benchmark = Benchmarker(
         {
-            "bm25": Searcher(retrievers("bm25s")),
-            "both": Searcher(retrievers("bm25s", "flat"), reranker=OverlapReranker()),
+            "bm25": Searcher(retrievers("bm25")),
+            "both": Searcher(retrievers("bm25", "flat"), reranker=OverlapReranker()),
         },
         InMemory([item.content for item in items]),
         queries,
@@ -66,7 +66,7 @@ def _swept(world: Path) -> State:
 
 def _sweep_scratch(world: Path) -> list[str]:
     hidden = [path for folder in ("runs", "stages") for path in (world / folder).rglob(".*")]
-    return index_scratch(world, ("bm25s", "flat")) + sorted(str(path.relative_to(world)) for path in hidden)
+    return index_scratch(world, ("bm25", "flat")) + sorted(str(path.relative_to(world)) for path in hidden)
 
 
 def sweep_operations() -> list[Operation]:

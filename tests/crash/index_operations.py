@@ -16,7 +16,7 @@ from sparse_models import HashedTerms
 
 from crash.operation import Operation, State
 from nlp_retrieval import (
-    Bm25sRetriever,
+    Bm25Retriever,
     ColbertRetriever,
     FaissRetriever,
     FeedbackRetriever,
@@ -37,7 +37,7 @@ from nlp_retrieval.retrievers.splade import SpladeRetriever
 
 WORDS = "fox whale tree river bridge castle novel film director painter island queen album singer orbit harbour".split()
 QUESTIONS = ["whale in the river", "castle novel", "who painted the island queen", "Page orbit 3"]
-TWO = ("bm25s", "hnsw")
+TWO = ("bm25", "hnsw")
 SERVER = f"{VARIABLE}_EMBEDDED"
 """Names the environment variable with the URL of the server, which the process of the tests has started."""
 
@@ -56,13 +56,13 @@ def corpus(seed: int, count: int = 24, first: int = 0) -> list[SearchableItem]:
 
 
 MADE: dict[str, Callable[[], BaseRetriever]] = {
-    "bm25s": lambda: Bm25sRetriever(backend="numpy"),
-    "flat": lambda: FaissRetriever(HashedWords(), index_type="flat"),
-    "hnsw": lambda: FaissRetriever(HashedWords(), index_type="hnsw"),
+    "bm25": lambda: Bm25Retriever(backend="numpy"),
+    "flat": lambda: FaissRetriever(HashedWords(), index="flat"),
+    "hnsw": lambda: FaissRetriever(HashedWords(), index="hnsw"),
     "colbert": lambda: ColbertRetriever(HashedTokens(), backend="numpy"),
     "splade": lambda: SpladeRetriever(HashedTerms(), backend="numpy"),
-    "feedback": lambda: FeedbackRetriever([FaissRetriever(HashedWords(), index_type="flat")], document="seed", position="year"),
-    "links": lambda: LinkGraphRetriever([Bm25sRetriever(backend="numpy")]),
+    "feedback": lambda: FeedbackRetriever([FaissRetriever(HashedWords(), index="flat")], document="seed", position="year"),
+    "links": lambda: LinkGraphRetriever([Bm25Retriever(backend="numpy")]),
     "vectors": lambda: PgvectorRetriever(HashedWords(), url=f"env:{SERVER}", index_type="hnsw"),
     "milvus": lambda: MilvusRetriever(HashedWords(), "both", url=f"env:{MILVUS}", index_type="hnsw"),
     "words": lambda: PostgresTextRetriever(url=f"env:{SERVER}"),
@@ -143,11 +143,11 @@ def index_operations() -> list[Operation]:
         *engine_operations("", TWO),
         *engine_operations(
             ", every engine",
-            ("bm25s", "flat", "hnsw", "colbert", "splade", "links", "feedback"),
+            ("bm25", "flat", "hnsw", "colbert", "splade", "links", "feedback"),
         ),
         *engine_operations(", PostgreSQL", ("words", "vectors")),
-        *engine_operations(", Milvus", ("bm25s", "milvus")),
-        *engine_operations(", Lucene", ("bm25s", "lucene")),
+        *engine_operations(", Milvus", ("bm25", "milvus")),
+        *engine_operations(", Lucene", ("bm25", "lucene")),
         *_encoding_operations(("flat", "hnsw", "colbert", "splade")),  # the first two share an encoder
     ]
 

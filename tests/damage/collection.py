@@ -14,7 +14,7 @@ from hashed_words import HashedWords
 from sparse_models import HashedTerms
 
 from nlp_retrieval import (
-    Bm25sRetriever,
+    Bm25Retriever,
     ColbertRetriever,
     FaissRetriever,
     FeedbackRetriever,
@@ -25,6 +25,7 @@ from nlp_retrieval import (
     SpladeRetriever,
 )
 from nlp_retrieval.core.search.retriever import BaseRetriever
+from nlp_retrieval.retrievers import IVFPQ
 
 SIZE = 300
 ADDED_FROM = 270
@@ -54,18 +55,18 @@ def pages() -> list[SearchableItem]:
 def retrievers(backend: str = "numpy") -> dict[str, BaseRetriever]:
     """Those that search without Java, each with settings that read all of its files."""
     encoder, tokens = HashedWords(16), HashedTokens(16)
-    lexical = Bm25sRetriever(backend=backend)  # type: ignore[arg-type]
+    lexical = Bm25Retriever(backend=backend)  # type: ignore[arg-type]
     late = {"nprobe": 2, "rescored": 20, "backend": backend}
     return {
-        "bm25s": lexical,
-        "flat": FaissRetriever(encoder, index_type="flat"),
-        "hnsw": FaissRetriever(encoder, index_type="hnsw"),
-        "ivfpq": FaissRetriever(encoder, index_type="ivfpq", nlist=4, pq_bytes=4),
-        "sq8": FaissRetriever(encoder, index_type="sq8"),
+        "bm25": lexical,
+        "flat": FaissRetriever(encoder, index="flat"),
+        "hnsw": FaissRetriever(encoder, index="hnsw"),
+        "ivfpq": FaissRetriever(encoder, index=IVFPQ(nlist=4, pq_bytes=4)),
+        "sq8": FaissRetriever(encoder, index="sq8"),
         "colbert, 2 bits": ColbertRetriever(tokens, bits=2, **late),  # type: ignore[arg-type]
         "colbert, 4 bits": ColbertRetriever(tokens, bits=4, **late),  # type: ignore[arg-type]
         "colbert, exact": ColbertRetriever(tokens, bits=None),
-        "feedback": FeedbackRetriever([FaissRetriever(encoder, index_type="flat")], "kind", "title", "year"),
+        "feedback": FeedbackRetriever([FaissRetriever(encoder, index="flat")], "kind", "title", "year"),
         "splade": SpladeRetriever(HashedTerms(), backend=backend),  # type: ignore[arg-type]
         "link graph": LinkGraphRetriever([lexical], pagerank="exact" if backend == "numpy" else "local"),
     }

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from cli.commands import run as run_command
 
-from nlp_retrieval import Bm25sRetriever, JsonlLoader, RetrievalResult, SearchableItem, Searcher, verify_index
+from nlp_retrieval import Bm25Retriever, JsonlLoader, RetrievalResult, SearchableItem, Searcher, verify_index
 from nlp_retrieval.core import BaseRetriever
 from nlp_retrieval.errors import IndexDamagedError
 
@@ -134,14 +134,14 @@ def test_an_open_reader_finds_the_same_while_commands_write(tmp_path: Path) -> N
     lines = [json.dumps({"id": page.item_id, "content": page.content}) for page in pages()]
     corpus.write_text("\n".join(lines[:200]))
     more.write_text("\n".join(lines[200:]))
-    Searcher([Bm25sRetriever()]).index(JsonlLoader(corpus), index)
-    reader = Searcher([Bm25sRetriever()]).open(index)
+    Searcher([Bm25Retriever()]).index(JsonlLoader(corpus), index)
+    reader = Searcher([Bm25Retriever()]).open(index)
     found = told(reader.search(QUERIES, 10))
     for command in (
         ["add", str(more), str(index)],
         ["delete", str(index), "d0", "d1"],
         ["compact", str(index)],
-        ["index", str(more), str(index), "--retriever", "bm25s", "--replace"],
+        ["index", str(more), str(index), "--retriever", "bm25", "--replace"],
     ):
         done = run_command(*command)
         assert done.returncode == 0, done.stderr

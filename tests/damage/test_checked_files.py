@@ -28,7 +28,7 @@ def every_damage(index: Path, file: IndexFile, effort: int) -> list[Damage]:
 
 def searcher_for(file: IndexFile) -> Searcher:
     everything = retrievers() | {"lucene": lucene()}
-    return Searcher([everything.get(file.owner, everything["bm25s"])])
+    return Searcher([everything.get(file.owner, everything["bm25"])])
 
 
 def named(message: str) -> str:
@@ -101,7 +101,7 @@ def test_a_link_to_the_very_content_is_no_damage(index: Path, tmp_path: Path) ->
 
 
 def test_indexing_again_with_replace_heals(tmp_path: Path) -> None:
-    searcher = Searcher([retrievers()["bm25s"], retrievers()["flat"]])
+    searcher = Searcher([retrievers()["bm25"], retrievers()["flat"]])
     searcher.index(pages(), tmp_path)
     before = searcher.search(QUERIES)
     for name in ("rows.npy", "vectors.npy", "items.arrow"):
@@ -120,7 +120,7 @@ def test_readers_that_trust_their_input_see_only_what_was_checked(index: Path, c
         path = index / file.path
         if file.owner == "manifest" or path.stat().st_size < 2500:
             continue
-        label = file.owner if file.owner != "items" else "bm25s"
+        label = file.owner if file.owner != "items" else "bm25"
         assert "refused" not in events(checking, index, label, path)
         with damaged(path, damage, as_if_untouched=True):
             seen = events(checking, index, label, path)
@@ -141,7 +141,7 @@ def check_order(index: Path, seen: dict[str, list[list[str]]]) -> None:
     for file in files_of(index):
         if file.owner != "manifest" and not file.name.endswith(".json"):
             path = str(index / file.path)
-            here = [event for event, where in seen[file.owner if file.owner in seen else "bm25s"] if where == path]
+            here = [event for event, where in seen[file.owner if file.owner in seen else "bm25"] if where == path]
             assert here[0] == "opened", f"{file}: {here}"
             only_for_updates = file.name.startswith(("links_", "trained_at"))
             assert "read" in here or only_for_updates, f"{file}: a reader went unseen, so this test would see nothing"

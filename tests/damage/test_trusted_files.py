@@ -24,7 +24,7 @@ from .trials import Trials
 HEADER = 128
 TRUSTING = ("items.arrow", "index.faiss")
 CROSS_CHECKED = ("rows.npy", "frequencies.npy", "lengths.npy")
-"""Of bm25s: any other number in one contradicts the others."""
+"""Of bm25: any other number in one contradicts the others."""
 
 
 def own_files(index: Path, label: str, effort: int) -> list[IndexFile]:
@@ -38,11 +38,11 @@ def every_damage(index: Path, file: IndexFile, effort: int) -> Iterator[tuple[Da
     header = HEADER if file.name.endswith(".npy") else 0
     others = [index / other.path for other in files_of(index) if other.path != file.path]
     for damage in structural(path, others, effort):
-        yield damage, damage.kind == "swapped with" and file.owner != "bm25s"  # columns of one kind look alike
+        yield damage, damage.kind == "swapped with" and file.owner != "bm25"  # columns of one kind look alike
     for damage in flips(size, 3 * effort, len(file.path), (0, header)) if header else []:
         yield damage, False
     for damage in flips(size, 4 * effort, len(file.path) + 1, (header, size)):
-        yield damage, file.owner != "bm25s" or file.name not in CROSS_CHECKED
+        yield damage, file.owner != "bm25" or file.name not in CROSS_CHECKED
 
 
 def well_formed(found: list[list[list[Any]]]) -> bool:
@@ -104,13 +104,13 @@ def test_damaged_numbers_of_deleted_rows_bring_nothing_back(
     index: Path, believing: Trials, effort: int, figures: Figures
 ) -> None:
     (file,) = own_files(index, "items", effort)
-    outcomes = check(believing, index, "bm25s", file, effort, "numpy")
+    outcomes = check(believing, index, "bm25", file, effort, "numpy")
     assert outcomes["refused"] > outcomes.total() / 2
     note(figures, "deleted rows", outcomes, 1)
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("label", ["bm25s", "colbert, 2 bits", "colbert, 4 bits", "splade"])
+@pytest.mark.parametrize("label", ["bm25", "colbert, 2 bits", "colbert, 4 bits", "splade"])
 def test_compiled_code_follows_no_damaged_numbers(label: str, index: Path, effort: int, figures: Figures) -> None:
     trials = Trials()
     outcomes: Counter[str] = Counter()

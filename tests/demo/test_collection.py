@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nlp_retrieval import BeirLoader, Benchmarker, Bm25sRetriever, HoverLoader, Searcher
+from nlp_retrieval import BeirLoader, Benchmarker, Bm25Retriever, HoverLoader, Searcher
 from nlp_retrieval.text.titles import normalize_title
 
 SHIPPED = Path(str(resources.files("nlp_retrieval.demo")))
@@ -77,7 +77,7 @@ def bm25(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, float]
     """Measures of plain BM25 by number of hops."""
     claims = HoverLoader(SHIPPED / "claims.json")
     run = Benchmarker(
-        {"bm25": Searcher([Bm25sRetriever()])}, BeirLoader(SHIPPED / "corpus.jsonl"), claims.queries(), claims.gold(), [5, 20],
+        {"bm25": Searcher([Bm25Retriever()])}, BeirLoader(SHIPPED / "corpus.jsonl"), claims.queries(), claims.gold(), [5, 20],
         index_path=tmp_path_factory.mktemp("demo"), latency_queries=2,
     ).run()  # fmt: skip
     return run.report.configurations[0].groups

@@ -8,7 +8,7 @@ from typing import assert_type
 from nlp_retrieval import (
     Benchmarker,
     BenchmarkReport,
-    Bm25sRetriever,
+    Bm25Retriever,
     FaissRetriever,
     Gold,
     JsonlLoader,
@@ -33,7 +33,7 @@ class Lowercase(BaseUserQueryProcessor):
 
 def search(corpus: Path) -> RetrievalResult:
     searcher = Searcher(
-        [Bm25sRetriever(k1=1.2), FaissRetriever()],
+        [Bm25Retriever(k1=1.2), FaissRetriever()],
         processor=Lowercase(),
         fusion=ReciprocalRankFusion(k=60),
         reranker=OverlapReranker(blend="rank"),
@@ -59,4 +59,4 @@ def compare(searchers: dict[str, Searcher], corpus: Path) -> BenchmarkReport:
 
 def table(index: Path) -> list[str]:
     searcher = Searcher.open(index)
-    return [f"{hit.item.title} {hit.signals['bm25s.rank']:.0f}" for hit in searcher.search("ferry")[0]]
+    return [f"{hit.item.title} {hit.signals['bm25.rank']:.0f}" for hit in searcher.search("ferry")[0]]

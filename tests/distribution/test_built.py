@@ -59,7 +59,7 @@ def test_what_is_installed_searches(python_of_a_user: Path, tmp_path: Path) -> N
         "from importlib.resources import files\n"
         "import nlp_retrieval\n"
         "from nlp_retrieval import BeirLoader, Searcher\n"
-        "searcher = Searcher(['bm25s'])\n"
+        "searcher = Searcher(['bm25'])\n"
         "searcher.index(BeirLoader(files('nlp_retrieval.demo') / 'corpus.jsonl'), 'index')\n"
         "hit = searcher.search('Who discovered the dwarf planet Pluto?', k=1)[0][0]\n"
         "print(nlp_retrieval.__file__, hit.item.title, sep='\\n')\n"

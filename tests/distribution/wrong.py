@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import nlp_retrieval
-from nlp_retrieval import Bm25sRetriever, SearchableItem, Searcher
+from nlp_retrieval import Bm25Retriever, SearchableItem, Searcher
 from nlp_retrieval.core import BaseUserQueryProcessor
 
 retriever = nlp_retrieval.NoSuchRetriever()  # wrong
-searcher = Searcher([Bm25sRetriever()])
-Bm25sRetriever(k1="high")  # wrong
-Searcher([Bm25sRetriever()], depht=100)  # wrong
-Searcher([Bm25sRetriever()], scope="per_query")  # wrong
+searcher = Searcher([Bm25Retriever()])
+Bm25Retriever(k1="high")  # wrong
+Searcher([Bm25Retriever()], depht=100)  # wrong
+Searcher([Bm25Retriever()], scope="per_query")  # wrong
 searcher.search("ferry", k="five")  # wrong
 text = searcher.search("ferry")[0][0].text  # wrong
 number: int = searcher.search("ferry")[0][0].item.item_id  # wrong

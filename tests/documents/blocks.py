@@ -119,15 +119,15 @@ def read_settings(text: str, folder: Path) -> None:
         return
     settings = settings.get("searcher", settings)
     if {"retrievers", "reranker"} & set(settings):
-        settings = {"searchers": {"one": {"retrievers": ["bm25s"]} | settings}}
+        settings = {"searchers": {"one": {"retrievers": ["bm25"]} | settings}}
     if "halving" in settings:
-        settings = {"grid": {"searcher": {"retrievers": ["bm25s"]}, "vary": {"fusion": ["raw", "rrf"]}} | settings}
+        settings = {"grid": {"searcher": {"retrievers": ["bm25"]}, "vary": {"fusion": ["raw", "rrf"]}} | settings}
     least = {
         "corpus": {"loader": "jsonl", "path": "corpus.jsonl"},
         "queries": {"loader": "beir", "path": "."},
         "index": "index",
     }
-    searchers = {} if "grid" in settings else {"searchers": {"one": {"retrievers": ["bm25s"]}}}
+    searchers = {} if "grid" in settings else {"searchers": {"one": {"retrievers": ["bm25"]}}}
     file.write_text(yaml.safe_dump(least | searchers | settings, sort_keys=False), "utf-8")
     read_benchmark_config(file)
 

@@ -13,7 +13,7 @@ import pytest
 from chat_server import chat_server, fields
 from postgres_server import shared_server
 
-from nlp_retrieval import Bm25sRetriever, SearchableItem, Searcher
+from nlp_retrieval import Bm25Retriever, SearchableItem, Searcher
 
 Change = Callable[[str], str]
 """What a block becomes before it is run: an address in it may be another one here."""
@@ -31,7 +31,7 @@ def item(name: str, text: str, **metadata: object) -> dict[str, object]:
 
 def index(path: str, *ids: str) -> None:
     items = [SearchableItem(item_id=one, content=f"The lighthouse number {one} stands at the harbour.") for one in ids]
-    Searcher([Bm25sRetriever()]).index(items, path)
+    Searcher([Bm25Retriever()]).index(items, path)
 
 
 def demo() -> None:

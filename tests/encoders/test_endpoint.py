@@ -21,8 +21,7 @@ from hypothesis import strategies as st
 
 from nlp_retrieval import FaissRetriever, HttpEncoder, OpenAIEncoder, Searcher
 from nlp_retrieval.benchmarks.cost import ModelPrice, Prices, price_per_1000_queries
-from nlp_retrieval.core.components.registry import build, plan
-from nlp_retrieval.core.components.trust import asked_for
+from nlp_retrieval.core.components.registry import asked_for, build, plan
 from nlp_retrieval.encoders import endpoint as servers
 from nlp_retrieval.encoders.base import BaseEncoder
 from nlp_retrieval.encoders.endpoint import read_embeddings
@@ -168,7 +167,7 @@ def test_a_key_that_is_missing_or_no_key_is_an_error_at_once(make, monkeypatch):
     with pytest.raises(ConfigurationError, match="OPENAI_API_KEY is not set"):
         OpenAIEncoder("text-embedding-3-small")
     monkeypatch.setenv("SOME_SERVER", "half a\nkey")
-    with pytest.raises(ConfigurationError, match="SOME_SERVER holds is no key") as error:
+    with pytest.raises(ConfigurationError, match="SOME_SERVER holds is not a key") as error:
         make(api_key_env="SOME_SERVER")
     assert "half" not in str(error.value)
     with pytest.raises(ConfigurationError, match="is not shown"):
@@ -410,7 +409,7 @@ def test_an_error_shows_nothing_that_a_terminal_obeys(make, server):
 
 
 def test_without_httpx_the_error_says_what_to_install(make, monkeypatch):
-    monkeypatch.setitem(sys.modules, "httpx", None)
+    monkeypatch.setitem(sys.modules, "httpx2", None)
     with pytest.raises(DependencyError, match=r"pip install 'nlp_retrieval\[endpoint\]'"):
         make().encode_passages(TEXTS)
 

@@ -15,7 +15,7 @@ from rerankers.tiny_models import SPECIAL, save_bert
 from safetensors.numpy import load_file, save_file
 from static_models import save_static
 
-from nlp_retrieval import Bm25sRetriever, FaissRetriever, SentenceTransformerEncoder, StaticEncoder
+from nlp_retrieval import Bm25Retriever, FaissRetriever, SentenceTransformerEncoder, StaticEncoder
 from nlp_retrieval.cli.app import app
 from nlp_retrieval.encoders import distill_static
 from nlp_retrieval.encoders.token_base import BaseTokenEncoder
@@ -341,8 +341,8 @@ def test_on_the_command_line(tmp_path: Path) -> None:
 def test_as_a_seed_of_another_retriever_it_changes_nothing_of_it(folder: Path, tmp_path: Path) -> None:
     from nlp_retrieval import Searcher
 
-    both = Searcher([Bm25sRetriever(), FaissRetriever(StaticEncoder(folder))])
+    both = Searcher([Bm25Retriever(), FaissRetriever(StaticEncoder(folder))])
     both.index(items_of(TEXTS), tmp_path / "index")
     hit = both.search("blue whale", 1)[0][0]
     assert hit.item.item_id == "d1"
-    assert {"bm25s.rank", "faiss.rank"} <= set(hit.signals)
+    assert {"bm25.rank", "faiss.rank"} <= set(hit.signals)

@@ -20,7 +20,7 @@ from worker_encoders import Placed, Surroundings, Unlucky
 
 from nlp_retrieval import ColbertRetriever, FaissRetriever, Searcher
 from nlp_retrieval.core.blocks import EncodedBatch, EncodedBlock, WorkBlock
-from nlp_retrieval.core.cores import threads_of
+from nlp_retrieval.core.processes import threads_of
 from nlp_retrieval.encoders.workers import processes
 from nlp_retrieval.encoders.workers.pool import WorkerPool, _Call
 from nlp_retrieval.encoders.workers.processes import ProcessWorker, local_pool

@@ -137,7 +137,7 @@ def test_the_signals_of_real_searchers_tell_where_the_score_came_from(ran: RunLi
         for one in found.hits:
             told = moves(one)
             if one.one_rank is not None:
-                alone = told["bm25s.score"]
+                alone = told["bm25.score"]
                 assert (alone.one, alone.one_rank) == (one.one_score, one.one_rank), "its only retriever is its ranking"
                 assert "overlap.score" not in told or told["overlap.score"].one_seen == "absent"
             if one.other_rank is not None and "overlap.score" in told:

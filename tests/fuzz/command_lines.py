@@ -22,11 +22,11 @@ from nlp_retrieval.errors import RetrievalWarning
 
 GOOD: dict[str, list[list[str]]] = {
     "index": [
-        ["corpus.jsonl", "new", "-r", "bm25s"],
-        ["corpus.jsonl", "index", "-r", "bm25s:k1=1.2,stemmer=none", "--loader", "jsonl", "-o", "id_field=id", "--replace"],
-        ["sqlite:///corpus.db", "new", "-l", "database", "-o", "table=items", "-r", "bm25s"],
-        ["claims.json", "new", "-l", "chunker", "-o", "size=3", "-r", "link_graph:seeds=[bm25s]"],
-        ["claims.json", "new", "-l", "hover", "-r", "link_graph:seeds=[bm25s],links=[entity_sentences]"],
+        ["corpus.jsonl", "new", "-r", "bm25"],
+        ["corpus.jsonl", "index", "-r", "bm25:k1=1.2,stemmer=none", "--loader", "jsonl", "-o", "id_field=id", "--replace"],
+        ["sqlite:///corpus.db", "new", "-l", "database", "-o", "table=items", "-r", "bm25"],
+        ["claims.json", "new", "-l", "chunker", "-o", "size=3", "-r", "link_graph:seeds=[bm25]"],
+        ["claims.json", "new", "-l", "hover", "-r", "link_graph:seeds=[bm25],links=[entity_sentences]"],
     ],
     "add": [["more.jsonl", "index", "--update"], ["more.jsonl", "index", "-l", "beir", "-o", "split=test"]],
     "delete": [["index", "p1", "p2"], ["index", "--file", "ids.txt"], ["index", "-f", "-"]],
@@ -35,12 +35,12 @@ GOOD: dict[str, list[list[str]]] = {
     "search": [
         ["index", "fox", "-k", "3"],
         ["index", "fox", "dog", "--where", '{"year": {"gte": 3}}', "--json"],
-        ["index", "fox", "-r", "bm25s:k1=2", "-r", "bm25s", "--fusion", "weighted_sum:weights=[1, 2]", "--reranker", "overlap"],
+        ["index", "fox", "-r", "bm25:k1=2", "-r", "bm25", "--fusion", "weighted_sum:weights=[1, 2]", "--reranker", "overlap"],
         ["index", "fox", "--config", "sweep.yaml", "--searcher", "bm25", "--explain"],
         ["index"],
     ],
     "answer": [
-        ["index", "Who?", "--answerer", "language_model:lm=openai/small,passages=2", "-r", "bm25s", "--json"],
+        ["index", "Who?", "--answerer", "language_model:lm=openai/small,passages=2", "-r", "bm25", "--json"],
         [
             "index", "fox", "--where", '{"year": {"gte": 3}}', "-a",
             "language_model:lm={model: openai/small, base_url: 'http://127.0.0.1:1/v1', retries: 0, cache_dir: answers}",
@@ -55,9 +55,9 @@ GOOD: dict[str, list[list[str]]] = {
     "serve": [
         ["index", "--port", "0", "--workers", "2", "--seconds", "5"],
         ["index", "--as", "index", "--max-body", "1", "--allowed-host", "example.org"],
-        ["index", "-r", "bm25s", "--set", "fusion=rrf", "--token-file", "ids.txt", "--host", "0.0.0.0"],
+        ["index", "-r", "bm25", "--set", "fusion=rrf", "--token-file", "ids.txt", "--host", "0.0.0.0"],
         ["index", "--mcp"],
-        ["index", "-r", "bm25s", "--mcp-http", "--port", "0"],
+        ["index", "-r", "bm25", "--mcp-http", "--port", "0"],
     ],
     "benchmark": [
         ["sweep.yaml", "--no-wandb", "--output", "out"], ["hostile.yaml", "--no-wandb"], ["hostile.yaml", "--dry-run"],
@@ -77,15 +77,15 @@ GOOD: dict[str, list[list[str]]] = {
     ],
     "rerun": [["run", "--output", "again", "--index", "index"]],
     "tune": [["sweep.yaml", "--folds", "2", "--seed", "3", "--output", "weights.json"], ["hostile.yaml", "-s", "linked"]],
-    "components": [["retrievers", "bm25s"], []],
+    "components": [["retrievers", "bm25"], []],
     "demo": [["--output", "demo", "--claims", "3", "--lm", "openai/small", "--lm-api-key-env", "NO_KEY"]],
 }  # fmt: skip
 
 WORDS = [
     "", " ", "-", "--", "\n", "..", "../..", "~", "~nobody/x", ".", "a/b/c", "\x1b[31m", "🦊", "%s {} $HOME", "None", "true",
     "NaN", "1e999", "-1", "0", "1.5", "9" * 30, "9" * 5000, "null", "[", "]", "{", "{}", "[]", "[[]]", "[1, 2]", '{"a": 1}',
-    "=", "a=", "a=b", "path=5", "k1=1e400", 'path="\\ud800"', 'path="\\u0000"', "bm25s:k1=[", "bm25s:k1={a", "name:", "::",
-    ",", "bm25s", "overlap", "hover", "jsonl", "beir", "database", "chunker", "weighted_sum:weights=[-1]", "rrf:k=x",
+    "=", "a=", "a=b", "path=5", "k1=1e400", 'path="\\ud800"', 'path="\\u0000"', "bm25:k1=[", "bm25:k1={a", "name:", "::",
+    ",", "bm25", "overlap", "hover", "jsonl", "beir", "database", "chunker", "weighted_sum:weights=[-1]", "rrf:k=x",
     "retrievers", "fox", "x" * 300, "y" * 70_000, "corpus.jsonl", "more.jsonl", "claims.json", "sweep.yaml", "hostile.yaml",
     "ids.txt", "index", "run", "run:", "run:nope", "other.trec", "run/trec", "index/manifest.json", "run/results.json",
     "run/manifest.json", "folder", "empty", "binary", "broken.json", "broken.yaml", "nowhere", "loop",
@@ -96,7 +96,7 @@ WORDS = [
 TYPED = [b"", b"fox\n", b"\xff\n", b"\x00\n", b"p3\np9\n", b"fox dog\r\n" * 300]
 
 _ALWAYS = {
-    "index": ["-r", "bm25s"],
+    "index": ["-r", "bm25"],
     "demo": ["--claims", "0"],
     "serve": ["--check", "--check"],
     "distill": ["-e", "word_vectors:model=words.txt"] * 2,
@@ -148,9 +148,9 @@ def settings() -> dict[str, Any]:
         "seed": 1,
         "latency_queries": 2,
         "searchers": {
-            "bm25": {"retrievers": [{"name": "bm25s", "k1": 0.9}]},
-            "linked": {"retrievers": [{"name": "link_graph", "seeds": ["bm25s"]}]},
-            "reranked": {"retrievers": ["bm25s"], "processor": "clauses", "reranker": {"name": "overlap"}, "depth": 3},
+            "bm25": {"retrievers": [{"name": "bm25", "k1": 0.9}]},
+            "linked": {"retrievers": [{"name": "link_graph", "seeds": ["bm25"]}]},
+            "reranked": {"retrievers": ["bm25"], "processor": "clauses", "reranker": {"name": "overlap"}, "depth": 3},
         },
     }
 

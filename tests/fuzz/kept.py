@@ -24,7 +24,7 @@ from core.engines import TermCount, TermShare
 from hashed_words import HashedWords
 from sparse_models import HashedTerms
 
-from nlp_retrieval import Bm25sRetriever, Searcher, write_run_files
+from nlp_retrieval import Bm25Retriever, Searcher, write_run_files
 from nlp_retrieval.benchmarks.runs import folder as saved
 from nlp_retrieval.benchmarks.runs.compare import judged_again
 from nlp_retrieval.benchmarks.runs.folder import PER_QUERY, REPORT, read_run_folder
@@ -35,11 +35,11 @@ from nlp_retrieval.core.blocks import EncodedBatch, encoded_here
 from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.core.index import checkpoint
+from nlp_retrieval.core.index.build import OWNER_FILE, owner_of
 from nlp_retrieval.core.index.checkpoint import PREFIX, CheckpointContext, checkpoints_at, keep_checkpoints, resumed_batches
+from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE
 from nlp_retrieval.core.index.manifest import read_manifest as read_index_manifest
-from nlp_retrieval.core.index.publishing import OWNER_FILE, owner_of
-from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.encoders.endpoint import KeptVectors
 from nlp_retrieval.errors import IndexDamagedError, ModelError, RetrievalError, RetrievalWarning, SourceError
 from nlp_retrieval.evaluation.ranking_files import GOLD, HITS, PASSAGES, QUERIES, read_lists, read_retrievers
@@ -163,7 +163,7 @@ def added_links(data: bytes) -> bool:
 
 def bm25(data: bytes) -> bool:
     """Postings: what opens can be searched, by compiled code too."""
-    retriever = Bm25sRetriever()
+    retriever = Bm25Retriever()
     try:
         retriever.load(a_folder("bm25", dict(zip(BM25, parts(data, len(BM25)), strict=True))))
     except IndexDamagedError:

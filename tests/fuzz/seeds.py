@@ -18,7 +18,7 @@ from benchmarks.small_benchmark import collection
 from hashed_words import items_of
 from sparse_models import HashedTerms
 
-from nlp_retrieval import Bm25sRetriever, Searcher
+from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.benchmarks.runs.folder import PER_QUERY, REPORT
 from nlp_retrieval.benchmarks.stages.store import Entry, StageStore
 from nlp_retrieval.core.components.component import canonical_json
@@ -87,7 +87,7 @@ _FILTERS = [
     {"or": [{"tags": {"in": ["a", "and"]}}, {"not": {"score": {"lte": 0.0}}}], "metadata.open": True},
     {"year": {"exists": False}},
 ]
-_SEARCHER = """retrievers: [{name: bm25s, k1: 1.2}, {name: faiss, encoder: some/model}]
+_SEARCHER = """retrievers: [{name: bm25, k1: 1.2}, {name: faiss, encoder: some/model}]
 fusion: {name: rrf, k: 60}
 reranker: overlap
 processor: {name: chain, processors: [clauses, entity_phrases]}
@@ -104,9 +104,9 @@ mlflow: {experiment: p, uri: "sqlite:///runs.db"}
 tensorboard: true
 seed: 3
 searchers:
-  bm25: {retrievers: [{name: bm25s}]}
+  bm25: {retrievers: [{name: bm25}]}
 grid:
-  searcher: {retrievers: [{name: bm25s, k1: 0.9}]}
+  searcher: {retrievers: [{name: bm25, k1: 0.9}]}
   vary: {"retrievers.0.k1": [0.5, 1.2], "retrievers.0.b": {low: 0.1, high: 0.4}}
   skip: [{"retrievers.0.k1": 1.2}]
   sample: 2
@@ -154,7 +154,7 @@ def _run_manifest() -> list[str | bytes]:
     folder = scratch() / "collection"
     loader = {"name": "beir", "path": str(folder if folder.exists() else collection(folder))}
     content["corpus"]["loader"] = content["query_loader"] = loader
-    for name, retriever in zip(content["searchers"], ("bm25s", "faiss"), strict=True):
+    for name, retriever in zip(content["searchers"], ("bm25", "faiss"), strict=True):
         content["searchers"][name]["config"] = {
             "name": "searcher",
             "retrievers": [{"name": retriever} | ({"encoder": "some/model"} if retriever == "faiss" else {})],
@@ -190,8 +190,8 @@ def _added_links() -> list[str | bytes]:
 
 def _bm25() -> list[str | bytes]:
     folder = scratch() / "seed-index"
-    Searcher([Bm25sRetriever()]).index(items_of(["a red fox", "fox and tree and fox", ""]), folder)
-    (files,) = folder.glob("bm25s-*")
+    Searcher([Bm25Retriever()]).index(items_of(["a red fox", "fox and tree and fox", ""]), folder)
+    (files,) = folder.glob("bm25-*")
     return [_joined(files, BM25)]
 
 

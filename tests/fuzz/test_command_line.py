@@ -17,7 +17,7 @@ from cli.commands import COMMAND
 from soaking import Figures, mostly_soaked
 
 from nlp_retrieval.lm import endpoint as calls
-from nlp_retrieval.lm.engine import Engine
+from nlp_retrieval.lm.endpoint import LimitedCalls
 
 from .command_lines import GOOD, TYPED, Ended, command_line, ended, hostile_settings, make_world
 
@@ -42,7 +42,7 @@ def made_world(folder: Path, make: Callable[[Path], object], *steps: list[str]) 
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(made)
         for words in (
-            ["index", "corpus.jsonl", "index", "-r", "bm25s"],
+            ["index", "corpus.jsonl", "index", "-r", "bm25"],
             ["benchmark", "sweep.yaml", "--output", "run"],
             *steps,
         ):
@@ -88,7 +88,7 @@ def check_told(
     monkeypatch.chdir(here)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("WANDB_MODE", "offline")
-    monkeypatch.setattr(Engine, "_wait", lambda *_: 0.0)  # before a model that nobody serves is asked again
+    monkeypatch.setattr(LimitedCalls, "_put_off", lambda *_: None)  # before a model that nobody serves is asked again
     monkeypatch.setattr(calls, "_sleep", lambda _: None)
     chance = random.Random(f"lines of {command}")
     wrong = []

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from nlp_retrieval import Bm25sRetriever, SearchableItem, Searcher
+from nlp_retrieval import Bm25Retriever, SearchableItem, Searcher
 
 os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "false"  # read when Haystack is imported
 os.environ["LANGSMITH_TRACING"] = "false"
@@ -30,6 +30,6 @@ def items() -> list[SearchableItem]:
 
 @pytest.fixture(scope="session")
 def searcher(items: list[SearchableItem], tmp_path_factory: pytest.TempPathFactory) -> Searcher:
-    made = Searcher([Bm25sRetriever()])
+    made = Searcher([Bm25Retriever()])
     made.index(items, tmp_path_factory.mktemp("cities") / "index")
     return made

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hashed_words import items_of
 
-from nlp_retrieval import Bm25sRetriever
+from nlp_retrieval import Bm25Retriever
 from nlp_retrieval.text.words import Words
 
 PAIRS = [
@@ -31,7 +31,7 @@ PAIRS = [
 
 @pytest.mark.parametrize(("query", "named", "other"), PAIRS)
 def test_a_name_with_punctuation_finds_its_passage_first(tmp_path: Path, query: str, named: str, other: str) -> None:
-    retriever = Bm25sRetriever()
+    retriever = Bm25Retriever()
     retriever.index(items_of([other, named]), tmp_path)
     (hits,) = retriever.retrieve([[query]], tmp_path, 2)
     assert hits[0].item.content == named

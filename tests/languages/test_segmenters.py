@@ -11,16 +11,16 @@ import rjieba
 from hashed_words import items_of, rows_of
 
 from languages.passages import SAMPLES
-from nlp_retrieval import Bm25sRetriever, RetrievalWarning
+from nlp_retrieval import Bm25Retriever, RetrievalWarning
 from nlp_retrieval.errors import ConfigurationError, DependencyError, IndexMismatchError
 from nlp_retrieval.text import words as segmenters
 from nlp_retrieval.text.words import Words
 
-JIEBA = Bm25sRetriever(language="zh", segmenter="jieba")
+JIEBA = Bm25Retriever(language="zh", segmenter="jieba")
 TEXTS = ["我们的产品和服务", "她穿着和服喝茶", "中华人民共和国的首都", "C言語 東京タワー 서울에서", "龘靐齉爩"]
 
 
-def found(retriever: Bm25sRetriever, folder: Path, query: str) -> set[int]:
+def found(retriever: Bm25Retriever, folder: Path, query: str) -> set[int]:
     retriever.index(items_of(TEXTS), folder)
     return set(rows_of(retriever.retrieve([[query]], folder, len(TEXTS))[0]))
 
@@ -51,7 +51,7 @@ def test_in_mixed_text_only_the_chinese_characters_are_segmented() -> None:
 
 
 def test_a_word_is_found_and_a_pair_across_words_is_not(tmp_path: Path) -> None:
-    pairs = Bm25sRetriever(language="zh")
+    pairs = Bm25Retriever(language="zh")
     assert found(JIEBA, tmp_path / "jieba", "和服") == {1}
     assert found(pairs, tmp_path / "pairs", "和服") == {0, 1}
     assert found(JIEBA, tmp_path / "jieba", "服务") == {0}
@@ -71,7 +71,7 @@ def test_package_and_version_belong_to_the_index(tmp_path: Path, monkeypatch: py
     JIEBA.index(items_of(TEXTS), tmp_path)
     assert JIEBA.identity["segmenter"] == {"name": "jieba", "package": "rjieba", "version": version("rjieba")}
     with pytest.raises(IndexMismatchError, match=r"segmenter: indexed with .*rjieba.* now None"):
-        Bm25sRetriever(language="zh").retrieve([["和服"]], tmp_path, 1)
+        Bm25Retriever(language="zh").retrieve([["和服"]], tmp_path, 1)
     monkeypatch.setattr(segmenters, "version", lambda package: "9.9")
     with pytest.raises(IndexMismatchError, match=r"segmenter.version: indexed with '.*', now '9.9'"):
         JIEBA.retrieve([["和服"]], tmp_path, 1)
@@ -90,4 +90,4 @@ def test_without_the_package_the_error_says_what_to_install(monkeypatch: pytest.
 
 def test_a_pattern_and_a_segmenter_exclude_each_other() -> None:
     with pytest.raises(ConfigurationError, match="pattern and segmenter both say what a word is"):
-        Bm25sRetriever(pattern="[a-z]+", segmenter="jieba")
+        Bm25Retriever(pattern="[a-z]+", segmenter="jieba")

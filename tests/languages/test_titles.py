@@ -8,7 +8,7 @@ import pytest
 from hashed_words import items_of
 
 from languages.passages import SAMPLES
-from nlp_retrieval import Bm25sRetriever, LinkGraphRetriever, Searcher
+from nlp_retrieval import Bm25Retriever, LinkGraphRetriever, Searcher
 from nlp_retrieval.core.index.items import ItemTable, write_items
 from nlp_retrieval.retrievers.link_graph.links.title_mentions import TitleMentions
 from nlp_retrieval.text.mentions import entities_by_rules, normalize
@@ -45,7 +45,7 @@ def test_a_title_that_joins_an_index_is_found_in_the_passages_that_are_there(tmp
     text, title, *linked = items_of(
         [sample.mention, "about it", "about it", SAMPLES["en"].mention], ["Report", sample.title, SAMPLES["en"].title, "News"]
     )
-    searcher = Searcher([LinkGraphRetriever([Bm25sRetriever()], encoder=None, links=[TitleMentions()])])
+    searcher = Searcher([LinkGraphRetriever([Bm25Retriever()], encoder=None, links=[TitleMentions()])])
     searcher.index([text, *linked], tmp_path)
     searcher.add([title], auto_compact=False)
     (hits,) = searcher.search([sample.mention.split()[0] if " " in sample.mention else sample.mention[:2]], 2)

@@ -13,11 +13,11 @@ from bm25s.tokenization import Tokenizer
 from hashed_words import items_of, rows_of
 
 from languages.passages import SAMPLES
-from nlp_retrieval import Bm25sRetriever, PyseriniRetriever, RetrievalWarning
+from nlp_retrieval import Bm25Retriever, PyseriniRetriever, RetrievalWarning
 from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError
 from nlp_retrieval.retrievers.pyserini.analysis import LANGUAGES as ANSERINI
-from nlp_retrieval.text.words import LANGUAGES, STOP_LISTS, Words, stop_words
+from nlp_retrieval.text.words import LANGUAGES, Words, stop_words
 
 LUCENE_FINDS_LESS = {
     # stop words of Lucene's where bm25s has no list, and in Persian a prefix that is one
@@ -37,12 +37,12 @@ LUCENE_FINDS_LESS = {
 NO_THAI = "th"  # the Java that comes with pyserini's extra cannot split Thai
 
 
-def index_of(retriever: Bm25sRetriever | PyseriniRetriever, code: str, folder: Path) -> Path:
+def index_of(retriever: Bm25Retriever | PyseriniRetriever, code: str, folder: Path) -> Path:
     retriever.index(items_of(SAMPLES[code].passages()), folder)
     return folder
 
 
-def found(retriever: Bm25sRetriever | PyseriniRetriever, folder: Path, queries: list[str]) -> list[set[int]]:
+def found(retriever: Bm25Retriever | PyseriniRetriever, folder: Path, queries: list[str]) -> list[set[int]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RetrievalWarning)
         return [set(rows_of(hits)) for hits in retriever.retrieve([[query] for query in queries], folder, 3)]
@@ -66,7 +66,7 @@ def test_there_are_twenty_languages_and_more() -> None:
 
 @pytest.mark.parametrize("code", SAMPLES)
 def test_every_word_of_a_text_finds_it(tmp_path: Path, code: str) -> None:
-    retriever = Bm25sRetriever(language=code)
+    retriever = Bm25Retriever(language=code)
     folder = index_of(retriever, code, tmp_path)
     words = words_of(code)
     assert len(words) > 10
@@ -79,7 +79,7 @@ def test_every_word_of_a_text_finds_it(tmp_path: Path, code: str) -> None:
 
 @pytest.mark.parametrize("code", SAMPLES)
 def test_every_word_of_a_text_finds_it_with_the_settings_for_english(tmp_path: Path, code: str) -> None:
-    retriever = Bm25sRetriever()
+    retriever = Bm25Retriever()
     folder = index_of(retriever, code, tmp_path)
     words = [(word, row) for word, row in words_of(code) if any(map(Words().term, Words().split(word)))]
     rows = found(retriever, folder, [word for word, _ in words])
@@ -88,7 +88,7 @@ def test_every_word_of_a_text_finds_it_with_the_settings_for_english(tmp_path: P
 
 @pytest.mark.parametrize("code", [code for code in SAMPLES if code in ANSERINI and code != NO_THAI])
 def test_the_passages_found_are_those_of_lucene(tmp_path: Path, code: str) -> None:
-    ours, theirs = Bm25sRetriever(language=code), PyseriniRetriever(language=code)
+    ours, theirs = Bm25Retriever(language=code), PyseriniRetriever(language=code)
     words = list(dict.fromkeys(word for of_text in SAMPLES[code].words() for word in of_text))
     queries = [*words, *SAMPLES[code].passages()]
     our_rows = found(ours, index_of(ours, code, tmp_path / "ours"), queries)
@@ -160,13 +160,13 @@ def test_forms_of_a_word_are_one_term(language: str, alike: list[str]) -> None:
 def test_accents_are_kept_or_folded(tmp_path: Path) -> None:
     texts = ["São Paulo", "a café in Việt Nam", "がく"]
     for accents, queries in (("keep", {"café": {1}, "cafe": set()}), ("fold", {"cafe": {1}, "CAFÉ": {1}, "Sao viet": {0, 1}})):
-        retriever = Bm25sRetriever(accents=accents)  # type: ignore[arg-type]
+        retriever = Bm25Retriever(accents=accents)  # type: ignore[arg-type]
         retriever.index(items_of(texts), tmp_path / accents)
         assert found(retriever, tmp_path / accents, [*queries, "かく"]) == [*queries.values(), set()]
 
 
 def test_a_pattern_says_what_a_word_is(tmp_path: Path) -> None:
-    retriever = Bm25sRetriever(pattern=r"\pL[\pL\pN]*(?:[+#]+|&\pL+)?")
+    retriever = Bm25Retriever(pattern=r"\pL[\pL\pN]*(?:[+#]+|&\pL+)?")
     retriever.index(items_of(["vitamin C", "C++ at AT&T", "C# Łódź"]), tmp_path)
     queries = ["C", "c++", "C#", "at&t", "ŁÓDŹ"]
     assert found(retriever, tmp_path, queries) == [{0}, {1}, {2}, {1}, {2}]
@@ -181,7 +181,7 @@ def test_a_pattern_says_what_a_word_is(tmp_path: Path) -> None:
 )
 def test_a_language_that_is_unknown_is_an_error_that_names_the_nearest(settings: dict[str, str], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
-        Bm25sRetriever(**settings)  # type: ignore[arg-type]
+        Bm25Retriever(**settings)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -198,14 +198,14 @@ def test_settings_that_cannot_be_are_errors_before_anything_is_indexed(
     tmp_path: Path, settings: dict[str, str], message: str
 ) -> None:
     with pytest.raises(ConfigurationError, match=message):
-        Bm25sRetriever(**settings).index(items_of(["a"]), tmp_path)  # type: ignore[arg-type]
+        Bm25Retriever(**settings).index(items_of(["a"]), tmp_path)  # type: ignore[arg-type]
 
 
 def test_other_words_are_another_index(tmp_path: Path) -> None:
-    Bm25sRetriever(language="de").index(items_of(["Haus"]), tmp_path)
+    Bm25Retriever(language="de").index(items_of(["Haus"]), tmp_path)
     with pytest.raises(IndexMismatchError, match=r"language: indexed with 'de', now 'en'.*stemmer: indexed with 'german'"):
-        Bm25sRetriever().retrieve([["Haus"]], tmp_path, 1)
-    assert Bm25sRetriever(stemmer="porter", stopwords="en").identity == Bm25sRetriever().identity
+        Bm25Retriever().retrieve([["Haus"]], tmp_path, 1)
+    assert Bm25Retriever(stemmer="porter", stopwords="en").identity == Bm25Retriever().identity
 
 
 def test_the_stemmers_and_lists_of_all_languages_are_there() -> None:
@@ -214,19 +214,21 @@ def test_the_stemmers_and_lists_of_all_languages_are_there() -> None:
         assert words.term("zzzzzz") is not None
 
 
-@pytest.mark.parametrize("name", STOP_LISTS)
-def test_a_list_of_stop_words_is_that_of_bm25s(name: str) -> None:
-    assert stop_words(name) == tuple(Tokenizer(stopwords=name).stopwords)
+def test_the_lists_of_stop_words_are_those_of_bm25s() -> None:
+    lists = {language.stopwords for language in LANGUAGES.values() if language.stopwords is not None} | {"en_plus", "zh", "ko"}
+    assert len(lists) == 15
+    for name in lists:
+        assert stop_words(name) == tuple(Tokenizer(stopwords=name).stopwords)
 
 
 def test_a_search_starts_neither_a_compiler_nor_what_takes_a_gpu(tmp_path: Path) -> None:
     """bm25s imports numba, and jax, where they are installed; its lists of stop words need neither."""
-    Bm25sRetriever().index(items_of(["a red fox", "a dog"]), tmp_path)
+    Bm25Retriever().index(items_of(["a red fox", "a dog"]), tmp_path)
     script = (
-        "import sys; from nlp_retrieval import Bm25sRetriever\n"
-        f"print(len(Bm25sRetriever().retrieve([['fox']], {str(tmp_path)!r}, 1)[0]), *sys.modules)"
+        "import sys; from nlp_retrieval import Bm25Retriever\n"
+        f"print(len(Bm25Retriever().retrieve([['fox']], {str(tmp_path)!r}, 1)[0]), *sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=300)
     found, *modules = done.stdout.split()
     assert found == "1"
-    assert not set(modules) & {"bm25s", "numba", "jax", "scipy", "torch"}
+    assert not set(modules) & {"bm25", "numba", "jax", "scipy", "torch"}

@@ -10,8 +10,8 @@ import pytest
 from chat_server import Flood, asked, fields
 
 from nlp_retrieval.errors import RetrievalWarning
-from nlp_retrieval.lm.answer_size import LARGEST_ANSWER
 from nlp_retrieval.lm.counting import CallCounts
+from nlp_retrieval.lm.engine import LARGEST_ANSWER
 from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition
 
 CLAIM = "red fox of blue whale"

@@ -20,7 +20,7 @@ from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition
 from nlp_retrieval.processors.hyde import HyDE
 from nlp_retrieval.processors.signatures import PassageWriter
 from nlp_retrieval.rerankers.listwise import ListwiseReranker
-from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
+from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
 
 DRAFT = "Okay, the user asks about a fox. [1] Wait, [2]?"
 THINKING = {
@@ -135,7 +135,7 @@ def test_a_list_is_ordered_as_the_answer_says_and_not_as_the_thoughts(server, mo
     items = [SearchableItem(item_id=name, content=text) for name, text in (("a", "fox fox"), ("b", "fox and den of it"))]
     found = []
     for reranker in (None, ListwiseReranker(model())):
-        searcher = Searcher([Bm25sRetriever()], reranker=reranker)
+        searcher = Searcher([Bm25Retriever()], reranker=reranker)
         searcher.index(items, tmp_path / "index")
         found.append([hit.item.item_id for hit in searcher.search("fox", 2)[0]])
     assert found == [["a", "b"], ["b", "a"]]

@@ -6,11 +6,10 @@ import threading
 
 import pytest
 from chat_server import DRIPPING_BODY, DRIPPING_CHUNKS, DRIPPING_HEAD, asked, fields
-from dspy import lm15
 
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.lm.counting import CallCounts
-from nlp_retrieval.lm.wire import BoundedWire
+from nlp_retrieval.lm.endpoint import within
 from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition
 
 CLAIMS = [f"red fox number {n} of blue whale" for n in range(4)]
@@ -38,35 +37,20 @@ def test_it_costs_the_query_alone_and_is_tried_again(server, model):
     assert lm.counts == CallCounts(calls=5, tokens_in=400, tokens_out=40, failures=1)
 
 
-class Late:
-    """Answers when it is let to."""
-
-    def __init__(self) -> None:
-        self.gate = threading.Event()
-
-    def complete(self, request):
-        assert self.gate.wait(300)
-        if isinstance(request, Exception):
-            raise request
-        return f"answer to {request}"
-
-    def close(self) -> None:
-        self.gate.set()
-
-
 def test_what_comes_in_time_comes_as_it_is_errors_too():
-    late = Late()
-    late.gate.set()
-    wire = BoundedWire(late, 30)
-    assert wire.complete("a") == "answer to a"
-    refused = lm15.TimeoutError("504", provider="openai")
-    with pytest.raises(lm15.TimeoutError) as caught:
-        wire.complete(refused)
+    assert within(30, lambda: "answer") == "answer"
+    refused = KeyError("504")
+
+    def refuse() -> None:
+        raise refused
+
+    with pytest.raises(KeyError) as caught:
+        within(30, refuse)
     assert caught.value is refused
 
 
 def test_what_comes_too_late_is_left():
-    wire = BoundedWire(Late(), 0.05)
-    with pytest.raises(lm15.TransportError, match=r"timed out: no whole answer within 0\.05 s"):
-        wire.complete("a")
-    wire.close()
+    gate = threading.Event()
+    with pytest.raises(TimeoutError, match=r"no whole answer within 0\.05 s"):
+        within(0.05, lambda: gate.wait(300))
+    gate.set()

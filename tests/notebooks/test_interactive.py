@@ -12,8 +12,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from nlp_retrieval import Answer, Gold, Query, RetrievalResult, SearchableItem, Searcher
 from nlp_retrieval.core.components.component import parameters_of
-from nlp_retrieval.core.components.naming import registered
-from nlp_retrieval.core.components.registry import component_class
+from nlp_retrieval.core.components.registry import component_class, registered
 
 from .shells import own_shell
 
@@ -52,13 +51,13 @@ def test_models_complete_to_their_own_names(shell):
 
 
 def test_help_of_a_component_says_what_each_parameter_does(shell):
-    for name in ("Searcher", "Bm25sRetriever", "FaissRetriever", "OverlapReranker", "LinkGraphRetriever"):
+    for name in ("Searcher", "Bm25Retriever", "FaissRetriever", "OverlapReranker", "LinkGraphRetriever"):
         told = help_of(shell, name)
         assert "Init docstring" not in told
         for parameter in parameters_of(shell.user_ns[name]):
             assert told.count(f"\n    {parameter}: ") == 2, "in the signature and in the documentation"
     assert "trust: let the index use" in help_of(shell, "Searcher.open")
-    shell.run_cell("made = Searcher(['bm25s'])")
+    shell.run_cell("made = Searcher(['bm25'])")
     assert "retrievers: at least one" in help_of(shell, "made")
     assert "k: at most this many" in help_of(shell, "made.asearch")
 
@@ -73,12 +72,12 @@ def test_every_component_documents_its_parameters_where_help_looks():
 
 def test_a_cell_ends_with_what_was_found(shell, tmp_path):
     shell.user_ns |= {"items": [ITEM], "path": tmp_path / "index"}
-    shell.run_cell("searcher = Searcher(['bm25s'])\nreport = searcher.index(items, path)").raise_error()
+    shell.run_cell("searcher = Searcher(['bm25'])\nreport = searcher.index(items, path)").raise_error()
     formats, _ = shell.display_formatter.format(shell.user_ns["searcher"].search("fox"))
     assert "<b>Fox</b>" in formats["text/html"]
     assert formats["text/plain"] == "<1 queries: 1 results>"
     assert (
-        shell.display_formatter.format(shell.user_ns["searcher"])[0]["text/plain"] == "Searcher(retrievers=[Bm25sRetriever()])"
+        shell.display_formatter.format(shell.user_ns["searcher"])[0]["text/plain"] == "Searcher(retrievers=[Bm25Retriever()])"
     )
     assert shell.display_formatter.format(shell.user_ns["report"])[0]["text/plain"].startswith("<1 items in ")
     assert shell.run_cell("(await searcher.asearch('fox')) == searcher.search('fox')").result is True

@@ -43,9 +43,9 @@ class Slow(HashedWords):
         return super().encode_passages(passages)
 
 items = items_of([f"fox number {row}" for row in range(5000)])
-old = Searcher(["bm25s"])
+old = Searcher(["bm25"])
 old.index(items_of(["an old fox"]), folder / "old")
-dense = Searcher(["bm25s", FaissRetriever(Slow(16))])
+dense = Searcher(["bm25", FaissRetriever(Slow(16))])
 ''',
     'dense.index(items, folder / PATH, replace=True)',
     'report = dense.index(items, folder / PATH, replace=True); print("resumed", report.resumed)',
@@ -83,6 +83,6 @@ def test_a_kernel_that_is_interrupted_goes_on(name: str, tmp_path: Path) -> None
     assert "resumed 2048\n" in whole, whole
     assert "found 3 ['an old fox']\n" in whole
     done = [line.split()[2:] for line in told if line.startswith("cell done")]
-    unpublished = [".encoding", ".lock", "bm25s", "items"]
-    assert done[1] == sorted(unpublished + (["bm25s", "items", "manifest.json"] if name == "old" else []))
-    assert set(done[2]) == {".lock", "bm25s", "faiss", "items", "manifest.json"}
+    unpublished = [".encoding", ".lock", "bm25", "items"]
+    assert done[1] == sorted(unpublished + (["bm25", "items", "manifest.json"] if name == "old" else []))
+    assert set(done[2]) == {".lock", "bm25", "faiss", "items", "manifest.json"}

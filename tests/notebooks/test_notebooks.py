@@ -46,7 +46,7 @@ def test_a_first_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
     names, ends = ran("01_first_search", tmp_path, monkeypatch)
     assert [hits[0].item.title for hits in names["results"]] == ["Pluto", "A Kestrel for a Knave"]
     assert ends[-1][0] == "Pluto"  # type: ignore[index]
-    assert "retrievers:\n- name: bm25s\n" in capsys.readouterr().out
+    assert "retrievers:\n- name: bm25\n" in capsys.readouterr().out
 
 
 def test_compose_and_compare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

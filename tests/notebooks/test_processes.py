@@ -19,7 +19,7 @@ PARTS = [[f"fox number {number}", "whale"] for number in range(4)]
 
 @pytest.fixture
 def searcher(tmp_path: Path) -> Searcher:
-    made = Searcher(["bm25s", FaissRetriever(HashedWords(16))], reranker="overlap")
+    made = Searcher(["bm25", FaissRetriever(HashedWords(16))], reranker="overlap")
     made.index(items_of([f"{animal} number {row}" for animal in ("fox", "whale") for row in range(20)]), tmp_path / "index")
     return made
 

@@ -19,7 +19,7 @@ from nlp_retrieval.processors.clauses import ClauseSplit
 from nlp_retrieval.processors.compiled import CompiledProcessor
 from nlp_retrieval.processors.hyde import HyDE
 from nlp_retrieval.processors.signatures import Decomposer, PassageWriter
-from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
+from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
 
 KINDS: dict[type[CompiledProcessor], type] = {ClaimDecomposition: Decomposer, HyDE: PassageWriter}
 
@@ -45,7 +45,7 @@ def test_the_fields_that_a_program_is_compared_with_are_those_of_the_signature(p
 def test_searchers_whose_program_has_another_content_have_other_fingerprints(model, tmp_path, kind, chained):
     def searcher(path):
         processor = kind(model(), program=path)
-        return Searcher([Bm25sRetriever()], processor=Chain([ClauseSplit(), processor]) if chained else processor)
+        return Searcher([Bm25Retriever()], processor=Chain([ClauseSplit(), processor]) if chained else processor)
 
     path = tmp_path / "program.json"
     one = searcher(written(kind, path, "One."))
@@ -55,14 +55,14 @@ def test_searchers_whose_program_has_another_content_have_other_fingerprints(mod
     assert one.fingerprint == before, "what was read stays what it was"
     assert two.fingerprint != before
     assert searcher(written(kind, path, "One.")).fingerprint == before
-    assert Searcher([Bm25sRetriever()], processor=kind(model())).fingerprint not in {before, two.fingerprint}
+    assert Searcher([Bm25Retriever()], processor=kind(model())).fingerprint not in {before, two.fingerprint}
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_program_at_another_path_is_the_same_processor_and_another_configuration(model, tmp_path, kind):
     here, there = (kind(model(), program=written(kind, tmp_path / name, "One.")) for name in ("a.json", "b.json"))
     assert here.index_identity() == there.index_identity()
-    assert Searcher([Bm25sRetriever()], processor=here).fingerprint != Searcher([Bm25sRetriever()], processor=there).fingerprint
+    assert Searcher([Bm25Retriever()], processor=here).fingerprint != Searcher([Bm25Retriever()], processor=there).fingerprint
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from nlp_retrieval import Bm25sRetriever, RetrievalResult, SearchableItem, Searcher
+from nlp_retrieval import Bm25Retriever, RetrievalResult, SearchableItem, Searcher
 from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, RetrievalWarning
 from nlp_retrieval.processors.clauses import ClauseSplit
@@ -40,7 +40,7 @@ def items_of(texts: list[str]) -> list[SearchableItem]:
 
 def results(items: list[SearchableItem]) -> list[RetrievalResult]:
     return [
-        RetrievalResult(item=item, score=10.0 - place, signals={"bm25s.score": 10.0 - place, "bm25s.rank": place + 1.0})
+        RetrievalResult(item=item, score=10.0 - place, signals={"bm25.score": 10.0 - place, "bm25.rank": place + 1.0})
         for place, item in enumerate(items)
     ]
 
@@ -128,7 +128,7 @@ def test_the_best_comes_first_and_earlier_signals_stay(onnx: Path) -> None:
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
     for hit in hits:
         assert hit.score == hit.signals["cross_encoder.score"]
-        assert hit.signals["bm25s.rank"] == int(hit.item.item_id[1:]) + 1
+        assert hit.signals["bm25.rank"] == int(hit.item.item_id[1:]) + 1
 
 
 def test_it_blends_with_the_incoming_ranking_by_rank_and_by_score(onnx: Path) -> None:
@@ -221,7 +221,7 @@ def test_nothing_to_rerank_opens_no_model() -> None:
 
 def test_it_reranks_inside_a_searcher_against_the_original_query(onnx: Path, tmp_path: Path) -> None:
     reranker = CrossEncoderReranker(str(onnx), backend="onnx")
-    searcher = Searcher([Bm25sRetriever()], processor=ClauseSplit(min_words=2), reranker=reranker, scope="per_subquery")
+    searcher = Searcher([Bm25Retriever()], processor=ClauseSplit(min_words=2), reranker=reranker, scope="per_subquery")
     searcher.index(items_of([text for text in TEXTS if text]), tmp_path / "index")
     query = "the novel that Kubrick filmed and the red fox"
     hits = searcher.search(query, k=3)[0]

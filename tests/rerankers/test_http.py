@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rerank_server import relevance, rerank_server, reranked
 
-from nlp_retrieval import Bm25sRetriever, HttpReranker, RetrievalResult, RetrievalWarning, Searcher
+from nlp_retrieval import Bm25Retriever, HttpReranker, RetrievalResult, RetrievalWarning, Searcher
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError
 from nlp_retrieval.lm import endpoint as calls
 from nlp_retrieval.lm.counting import CallCounts, record_calls
@@ -68,7 +68,7 @@ def test_scores_are_those_of_the_server_in_any_number_of_requests(make, server, 
 
 
 def test_a_searcher_asks_once_for_each_query(make, server, tmp_path):
-    searcher = Searcher([Bm25sRetriever()], reranker=make(), depth=10)
+    searcher = Searcher([Bm25Retriever()], reranker=make(), depth=10)
     searcher.index(items_of(TEXTS), tmp_path)
     first, second = searcher.search(["red fox", "blue whale"], 2)
     assert (rows_of(first)[0], rows_of(second)[0]) == (0, 1)
@@ -235,6 +235,6 @@ def test_a_server_that_hangs_is_given_up(make, server):
 
 
 def test_without_httpx_the_error_says_what_to_install(make, monkeypatch):
-    monkeypatch.setitem(sys.modules, "httpx", None)
+    monkeypatch.setitem(sys.modules, "httpx2", None)
     with pytest.raises(DependencyError, match=r"pip install 'nlp_retrieval\[endpoint\]'"):
         scores_of(make())

@@ -11,7 +11,7 @@ import pytest
 from colbert_checkpoints import save_bert, save_stanford
 from hashed_words import HashedWords
 
-from nlp_retrieval import Bm25sRetriever, RetrievalResult, SearchableItem, Searcher
+from nlp_retrieval import Bm25Retriever, RetrievalResult, SearchableItem, Searcher
 from nlp_retrieval.core import BaseReranker
 from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.encoders.base import Vectors
@@ -66,7 +66,7 @@ def by_hand(query: str, text: str) -> float:
 def results(texts: list[str]) -> list[RetrievalResult]:
     return [
         RetrievalResult(
-            item=SearchableItem(item_id=f"d{row}", content=text), score=9.0 - row, signals={"bm25s.score": 9.0 - row}
+            item=SearchableItem(item_id=f"d{row}", content=text), score=9.0 - row, signals={"bm25.score": 9.0 - row}
         )
         for row, text in enumerate(texts)
     ]
@@ -139,13 +139,13 @@ def test_the_score_is_a_signal_beside_the_earlier_ones_and_can_be_blended_with_t
     wanted = (incoming - incoming.min()) / np.ptp(incoming) + (own - own.min()) / np.ptp(own)
     for hit in hits:
         row = int(hit.item.item_id[1:])
-        assert hit.signals == pytest.approx({"bm25s.score": 9.0 - row, "late_interaction.score": own[row]}, abs=1e-6)
+        assert hit.signals == pytest.approx({"bm25.score": 9.0 - row, "late_interaction.score": own[row]}, abs=1e-6)
         assert hit.score == pytest.approx(wanted[row], abs=1e-6)
 
 
 def test_it_reranks_inside_a_searcher_against_the_original_query(tmp_path: Path) -> None:
     reranker = LateInteractionReranker(HashedTokens())
-    searcher = Searcher([Bm25sRetriever()], processor=ClauseSplit(min_words=2), reranker=reranker, scope="per_subquery")
+    searcher = Searcher([Bm25Retriever()], processor=ClauseSplit(min_words=2), reranker=reranker, scope="per_subquery")
     searcher.index([hit.item for hit in results(TEXTS)], tmp_path / "index")
     query = "the red fox and the blue whale"
     hits = searcher.search(query, k=3)[0]

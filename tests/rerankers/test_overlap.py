@@ -28,7 +28,7 @@ def parts_of(claim: str, item: SearchableItem, reranker: OverlapReranker | None 
 def results(items: list[SearchableItem]) -> list[RetrievalResult]:
     """Ranked as given, with the scores 10, 9, 8, ..."""
     return [
-        RetrievalResult(item=item, score=10.0 - place, signals={"bm25s.score": 10.0 - place, "bm25s.rank": place + 1.0})
+        RetrievalResult(item=item, score=10.0 - place, signals={"bm25.score": 10.0 - place, "bm25.rank": place + 1.0})
         for place, item in enumerate(items)
     ]
 
@@ -133,7 +133,7 @@ def test_the_score_is_the_weighted_sum_and_every_part_is_a_signal_beside_the_ear
         e, p, f = (hit.signals[f"overlap.{part}"] for part in PARTS)
         assert hit.signals["overlap.score"] == pytest.approx(0.5 * e + 2 * p + f)
         assert hit.score == hit.signals["overlap.score"]
-    assert (hits[0].signals["bm25s.rank"], hits[0].signals["bm25s.score"]) == (2.0, 9.0)
+    assert (hits[0].signals["bm25.rank"], hits[0].signals["bm25.score"]) == (2.0, 9.0)
 
 
 def test_the_default_weights_are_those_of_the_hover_system() -> None:

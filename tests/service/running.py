@@ -15,9 +15,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 
-from nlp_retrieval import Bm25sRetriever, SearchableItem, Searcher
+from nlp_retrieval import Bm25Retriever, SearchableItem, Searcher
 
 COMMAND = str(Path(sys.executable).with_name("nlp-retrieval"))
 
@@ -57,9 +57,9 @@ class Running:
     def port(self) -> int:
         return int(self.url.rpartition(":")[2])
 
-    def client(self, token: str | None = None) -> httpx.Client:
+    def client(self, token: str | None = None) -> httpx2.Client:
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        return httpx.Client(base_url=self.url, headers=headers, timeout=300, trust_env=False)
+        return httpx2.Client(base_url=self.url, headers=headers, timeout=300, trust_env=False)
 
     def end(self, number: int = signal.SIGTERM) -> tuple[int, str]:
         """Return the exit code after a signal, and all that was said."""
@@ -106,7 +106,7 @@ def item(number: int, text: str) -> SearchableItem:
 
 def make_index(folder: Path, count: int = 30) -> Searcher:
     """An index of items that speak of a fox, every third of a dog."""
-    searcher = Searcher([Bm25sRetriever()])
+    searcher = Searcher([Bm25Retriever()])
     searcher.index([item(n, f"fox number{n}" + " dog" * (n % 3 == 0)) for n in range(count)], folder)
     return searcher
 
@@ -115,7 +115,7 @@ def document(number: int, text: str = "", **other: str) -> dict[str, str]:
     return {"content": text or f"River number{number} flows.", "url": f"https://example.org/{number}", **other}
 
 
-def error_of(response: httpx.Response, status: int, kind: str) -> str:
+def error_of(response: httpx2.Response, status: int, kind: str) -> str:
     """The message of a refusal that has this status and type, and the one shape of all refusals."""
     assert response.status_code == status, response.text
     assert response.headers["content-type"] == "application/json"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-import httpx
+import httpx2
 import pytest
 
 from .running import Running, make_index
@@ -20,10 +20,10 @@ def test_workers_end_where_the_process_that_started_them_is_killed(tmp_path):
     deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
         try:
-            httpx.get(f"{service.url}/healthz", trust_env=False, timeout=2)
-        except httpx.ConnectError:
+            httpx2.get(f"{service.url}/healthz", trust_env=False, timeout=2)
+        except httpx2.ConnectError:
             break
-        except httpx.TransportError:
+        except httpx2.TransportError:
             pass
         time.sleep(0.1)
     else:

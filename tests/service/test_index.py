@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from nlp_retrieval import Bm25sRetriever, RetrievalWarning, Searcher
+from nlp_retrieval import Bm25Retriever, RetrievalWarning, Searcher
 
 from .running import COMMAND, error_of, item, make_index, running
 
@@ -57,8 +57,8 @@ def test_an_integer_may_be_written_as_a_number_with_nothing_behind_its_point(ser
 def test_its_figures_are_those_of_the_index(served):
     _, client, _ = served
     figures = client.get("/stats").json()
-    assert (figures["n_items"], figures["generation"], figures["stages"]) == (30, 1, ["bm25s", "items"])
-    assert [one["name"] for one in figures["retrievers"]] == ["bm25s"]
+    assert (figures["n_items"], figures["generation"], figures["stages"]) == (30, 1, ["bm25", "items"])
+    assert [one["name"] for one in figures["retrievers"]] == ["bm25"]
 
 
 def test_it_is_well(served):
@@ -207,8 +207,8 @@ def test_what_other_processes_do_to_the_index_is_followed_without_a_restart(tmp_
         (found,) = client.post("/search", json={"query": "walrus"}).json()["results"]
         assert [hit["item"]["item_id"] for hit in found] == ["p99"]
         assert client.get("/stats").json()["generation"] == 2
-        Searcher([Bm25sRetriever(stemmer="none")]).index([item(1, "a lynx")], folder, replace=True)
-        assert "bm25s" in error_of(client.post("/search", json={"query": "lynx"}), 409, "index_state")
+        Searcher([Bm25Retriever(stemmer="none")]).index([item(1, "a lynx")], folder, replace=True)
+        assert "bm25" in error_of(client.post("/search", json={"query": "lynx"}), 409, "index_state")
         (folder / "manifest.json").unlink()
         assert "there is no index" in error_of(client.post("/search", json={"query": "fox"}), 409, "index_state")
         error_of(client.get("/healthz"), 503, "not_ready")

@@ -8,7 +8,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-import httpx
+import httpx2
 
 from .running import make_index, running
 
@@ -16,8 +16,8 @@ CLIENTS, SECONDS = 32, 2.0
 
 ADDS_PAIRS = """
 import sys, time
-from nlp_retrieval import Bm25sRetriever, SearchableItem, Searcher
-searcher = Searcher([Bm25sRetriever()]).open(sys.argv[1])
+from nlp_retrieval import Bm25Retriever, SearchableItem, Searcher
+searcher = Searcher([Bm25Retriever()]).open(sys.argv[1])
 for n in range(1000):
     searcher.add([SearchableItem(item_id=f"{word}{n}", content=word) for word in ("heron", "stork")])
     print(n + 1, flush=True)
@@ -48,8 +48,8 @@ def test_no_answer_mixes_two_generations_of_an_index(tmp_path):
         )
         assert writer.stdout is not None
         writer.stdout.readline()
-        with httpx.Client(
-            base_url=service.url, timeout=300, trust_env=False, limits=httpx.Limits(max_connections=64)
+        with httpx2.Client(
+            base_url=service.url, timeout=300, trust_env=False, limits=httpx2.Limits(max_connections=64)
         ) as client:
 
             def ask(_, chance):

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from mcp import Client, MCPError
 
-from nlp_retrieval import Bm25sRetriever, Searcher
+from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.errors import DependencyError
 from nlp_retrieval.service.endpoints import ABOUT_TEXTS
 from nlp_retrieval.service.mcp import require_mcp
@@ -55,7 +55,7 @@ def test_an_index_is_searched_and_read_and_a_newer_generation_is_taken_up(index)
         assert found["about_texts"] == ABOUT_TEXTS
         assert (await called(client, "read_passage", item_id="p3"))["content"] == "fox number3 dog"
         assert "no item of this index has the id 'p9'" in await refused(client, "read_passage", item_id="p9")
-        searcher = Searcher([Bm25sRetriever()])
+        searcher = Searcher([Bm25Retriever()])
         searcher.open(index)
         searcher.add([item(9, "a heron, and no fox")])
         assert (await called(client, "read_passage", item_id="p9"))["content"] == "a heron, and no fox"
@@ -251,7 +251,7 @@ def test_numbers_that_json_does_not_know_are_refused(index, arguments, said):
 
 NOISY = """
 import os, sys
-from nlp_retrieval import Bm25sRetriever, Searcher
+from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.service.index_service import IndexService
 from nlp_retrieval.service.mcp import serve_stdio
 from nlp_retrieval.service.settings import ServiceLimits
@@ -270,7 +270,7 @@ def noise(what):
 
 def opening():
     noise("opened")
-    return Noisy(Searcher([Bm25sRetriever()]).open(sys.argv[1]))
+    return Noisy(Searcher([Bm25Retriever()]).open(sys.argv[1]))
 
 serve_stdio(opening, ServiceLimits(), lambda: None)
 """

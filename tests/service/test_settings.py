@@ -117,7 +117,7 @@ def test_an_error_that_nobody_wrote_for_those_who_ask_tells_them_nothing(monkeyp
     [
         (IndexMissingError("/srv/secret place/index: there is no index here"), 409),
         (IndexMissingError("there is no index at secret/index; build one"), 409),
-        (IndexMismatchError("the index 'secret/index/manifest.json' was built with bm25s"), 409),
+        (IndexMismatchError("the index 'secret/index/manifest.json' was built with bm25"), 409),
         (IndexDamagedError("/srv/secret/index/items.bin is cut off"), 500),
         (IndexLockedError("another process is writing to /srv/secret/index"), 503),
         (IndexWriteError("cannot write to /srv/secret/index"), 503),

@@ -17,10 +17,8 @@ from nlp_retrieval.benchmarks.benchmarkable import Entry
 from nlp_retrieval.benchmarks.cost import read_prices
 from nlp_retrieval.benchmarks.manifest import MANIFEST_FORMAT, QUERY_PARTS
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings
-from nlp_retrieval.core.components.component import Component, Config
-from nlp_retrieval.core.components.interfaces import BaseLoader, BaseQueryLoader
-from nlp_retrieval.core.components.registry import ComponentT, plan
-from nlp_retrieval.core.components.trust import asked_for, build_from_manifest, require_trust
+from nlp_retrieval.core.components.component import BaseLoader, BaseQueryLoader, Component, Config
+from nlp_retrieval.core.components.registry import ComponentT, asked_for, build_from_manifest, plan, require_trust
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.index.manifest import index_directory
 from nlp_retrieval.core.secrets import HIDDEN
@@ -118,7 +116,7 @@ def benchmark_of(
     Args:
         manifest: manifest of a run.
         index: the index directory, overriding the manifest's own.
-        trust: let the manifest use settings that :mod:`nlp_retrieval.core.components.trust` does not allow; data is
+        trust: let the manifest use settings that :mod:`nlp_retrieval.core.components.registry` does not allow; data is
             read from files, so nearly every manifest needs this.
         source: location of the manifest, for messages.
 

@@ -28,7 +28,7 @@ from nlp_retrieval.benchmarks.runs.comparable import (
 )
 from nlp_retrieval.benchmarks.runs.folder import SavedRun, is_run_folder, read_run_folder
 from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.core.files.output import file_names
+from nlp_retrieval.core.files.atomic import file_names
 from nlp_retrieval.errors import ConfigurationError, GoldError, RetrievalWarning, SourceError, nearest
 from nlp_retrieval.evaluation.own_ids import OwnIds, own_ids_of_lists, without_own
 from nlp_retrieval.evaluation.rankings import Listing, ListsBuilder, Ranking, RunLists

@@ -18,9 +18,8 @@ from nlp_retrieval.benchmarks.cost import AnsweringCost
 from nlp_retrieval.benchmarks.stages.keys import identity_of, key_of
 from nlp_retrieval.benchmarks.stages.shared import collected_warnings, from_disk
 from nlp_retrieval.benchmarks.stages.store import Entry, StageStore
-from nlp_retrieval.core.answer import Answer
 from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.core.models import RetrievalResult
+from nlp_retrieval.core.models import Answer, RetrievalResult
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.lm.answering import AnsweredQuestion, BaseAnswerer
 from nlp_retrieval.lm.counting import CallCounter, CallCounts, count, record_calls, summed

@@ -34,10 +34,9 @@ from nlp_retrieval.benchmarks.stages.store import Entry, StageStore
 from nlp_retrieval.benchmarks.stages.tables import PairTable, VectorTable, pairs_entry, parts_between_lists, vectors_entry
 from nlp_retrieval.benchmarks.stages.trace import Reranked, Retrieved, SearchTrace
 from nlp_retrieval.core.candidates import CandidateBatch, Mask, Rows, Scores
-from nlp_retrieval.core.components.component import Component, Config
-from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Component, Config
 from nlp_retrieval.core.index.generation import Generation
-from nlp_retrieval.core.measure import PeakMemory
+from nlp_retrieval.core.processes import PeakMemory
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.stages import Encode, Stages, using_stages

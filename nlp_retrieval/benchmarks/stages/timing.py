@@ -27,11 +27,11 @@ from nlp_retrieval.benchmarks.stages.shared import SharedStages
 from nlp_retrieval.benchmarks.stages.store import Entry
 from nlp_retrieval.benchmarks.stages.trace import Reranked, Retrieved, SearchTrace
 from nlp_retrieval.core.candidates import CandidateBatch, Mask, Rows, Scores, entries_of, offsets_of
-from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.core.components.component import BaseUserQueryProcessor
 from nlp_retrieval.core.context import StageSeconds, record_stages
 from nlp_retrieval.core.index.generation import Generation
-from nlp_retrieval.core.measure import OtherProcesses, PeakMemory
 from nlp_retrieval.core.models import RetrievalResult
+from nlp_retrieval.core.processes import OtherProcesses, PeakMemory
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.searcher import Searcher

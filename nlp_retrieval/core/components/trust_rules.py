@@ -2,7 +2,7 @@
 
 A component lists them in ``manifest_may_set``, next to its parameters. A rule returns a phrase for a value that would do more
 than set a parameter: read a file, load code, reach a server. The rules are enforced in
-:mod:`nlp_retrieval.core.components.trust`.
+:mod:`nlp_retrieval.core.components.registry`.
 """
 
 from __future__ import annotations
@@ -62,13 +62,6 @@ MODEL_RULES: dict[str, Rule] = {
 }
 ENCODER_RULES = may_set(
     "precision", "batch_size", "max_length", "query_prompt", "passage_prompt", **MODEL_RULES, trust_remote_code=runs_code
-)
-CALL_RULES = may_set(
-    *("max_characters", "calls_at_once", "calls_per_minute", "retries", "backoff", "timeout", "max_calls"),
-    api_key_env=given("send the key in the environment variable"),
-)
-ENDPOINT_RULES = CALL_RULES | may_set(
-    *("dimension", "query_prompt", "passage_prompt", "normalize", "batch_size"), cache_dir=given("keep vectors in")
 )
 PART_RULES = may_set("retrievers", "fusion", "reranker")
 READS_FILE = given("read")

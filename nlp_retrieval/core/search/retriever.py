@@ -15,23 +15,20 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar, Self
 
-from nlp_retrieval.core.candidates import CandidateBatch, Hits, Mask, Rows
-from nlp_retrieval.core.components.component import Component, Config, canonical_json, require_distinct_names
-from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.candidates import CandidateBatch, Hits, Mask, Rows, search_parts
+from nlp_retrieval.core.components.component import BaseLoader, Component, Config, canonical_json
+from nlp_retrieval.core.components.registry import require_distinct_names
 from nlp_retrieval.core.context import encoding_once
 from nlp_retrieval.core.explanation import Explanation
-from nlp_retrieval.core.files.limits import explain_file_limit
+from nlp_retrieval.core.files.columns import explain_file_limit
 from nlp_retrieval.core.filters import Where
-from nlp_retrieval.core.forks import Lock, forked, use_one_thread_after_fork
-from nlp_retrieval.core.index.build import Builder, IndexReport, build_index
-from nlp_retrieval.core.index.generation import Generation, fingerprint_of, open_generation
+from nlp_retrieval.core.index.build import IndexReport, build_index
+from nlp_retrieval.core.index.generation import Builder, Generation, OpenedFiles, SegmentFolder, fingerprint_of, open_generation
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.manifest import index_directory
-from nlp_retrieval.core.index.opened_files import OpenedFiles
-from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
+from nlp_retrieval.core.processes import Lock, forked, use_one_thread_after_fork
 from nlp_retrieval.core.queries import check_k, check_processed
-from nlp_retrieval.core.ranking import search_parts
 from nlp_retrieval.core.search.joining import MergeRule, merge_candidates
 from nlp_retrieval.core.search.results import to_results
 from nlp_retrieval.core.secrets import without_secrets
@@ -42,9 +39,9 @@ from nlp_retrieval.errors import ConfigurationError, EngineError, IndexMismatchE
 
 def no_such_index(generation: Generation, name: str, wanted: Config) -> IndexMissingError | IndexMismatchError:
     """Return an error that lists the differences, field by field, from the most similar retriever in the index."""
-    same_name = [record.identity for record in generation.manifest.retrievers if record.identity.get("name") == name]
+    same_name = [record.identity for record in generation.manifest.retrievers if record.identity.get("name") == wanted["name"]]
     if not same_name:
-        indexed = ", ".join(sorted({str(record.identity["name"]) for record in generation.manifest.retrievers})) or "none"
+        indexed = ", ".join(sorted({str(record.config["name"]) for record in generation.manifest.retrievers})) or "none"
         return IndexMissingError(
             f"{generation.path} holds no index of {name!r} (retrievers there: {indexed}); index with it first: "
             "what is there already will not be built again"

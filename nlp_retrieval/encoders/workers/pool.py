@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 
 from nlp_retrieval.core.blocks import EncodedBatch, EncodedBlock, WorkBlock, blocks_of
-from nlp_retrieval.core.forks import Lock
+from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.encoders.workers.task import PassageTask
 from nlp_retrieval.encoders.workers.worker import Confirmed, Failure, NoRoomError, Task, TaskBlock, Worker, WorkerLostError
 from nlp_retrieval.errors import RetrievalError, RetrievalWarning, WorkerError

@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, cast
 
-from nlp_retrieval.core.cores import threads_of
+from nlp_retrieval.core.processes import threads_of
 from nlp_retrieval.encoders.workers.pool import WorkerPool
 from nlp_retrieval.encoders.workers.worker import Confirmed, Failure, Task, Worker, WorkerLostError
 from nlp_retrieval.errors import WorkerError

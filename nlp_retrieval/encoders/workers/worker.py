@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from nlp_retrieval import errors
-from nlp_retrieval.core.cores import limit_cores
+from nlp_retrieval.core.processes import limit_cores
 from nlp_retrieval.errors import RetrievalError, WorkerError, first_line
 
 

@@ -91,12 +91,7 @@ def finite(value: float | None) -> float | None:
 
 
 def quality_axis(values: list[float], height: float) -> ChartAxis:
-    """Return a scale with round ticks that spans a tenth or more: a small difference must not fill the chart.
-
-    Args:
-        values: between 0 and 1.
-        height: height of the drawing.
-    """
+    """Return a scale with round ticks that spans a tenth or more: a small difference must not fill the chart."""
     low, high = min(values), max(values)
     step = next((step for step in (0.02, 0.05, 0.1, 0.2) if (max(high - low, _SMALLEST_SPAN)) / step <= 6), 0.2)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
@@ -109,12 +104,7 @@ def quality_axis(values: list[float], height: float) -> ChartAxis:
 
 
 def cutoff_axis(k_values: list[int], right: float) -> ChartAxis:
-    """Return a scale with the cutoffs as ticks, logarithmic if the largest is more than ten times the smallest.
-
-    Args:
-        k_values: the cutoffs.
-        right: position of the largest, in pixels.
-    """
+    """Return a scale with the cutoffs as ticks, logarithmic if the largest is more than ten times the smallest."""
     low, high = min(k_values), max(k_values)
     if low == high:
         return ChartAxis(low - 1, high + 1, LEFT + 8, right, k_values)
@@ -128,12 +118,7 @@ def cutoff_axis(k_values: list[int], right: float) -> ChartAxis:
 
 
 def cost_axis(values: list[float], right: float) -> ChartAxis:
-    """Return a logarithmic scale of at least one decade; a cost of 0 is at the left end.
-
-    Args:
-        values: 0 or more.
-        right: end of the scale, in pixels.
-    """
+    """Return a logarithmic scale of at least one decade; a cost of 0 is at the left end."""
     positive = [value for value in values if value > 0]
     low = min(positive, default=0.1) / (1.6 if len(positive) == len(values) else 10)
     high = max(positive, default=1.0) * 1.6
@@ -149,16 +134,7 @@ def cost_axis(values: list[float], right: float) -> ChartAxis:
 
 
 def grid(x: ChartAxis, y: ChartAxis, right: float, height: float, y_title: str, x_title: str) -> list[Markup]:
-    """Return lines, ticks and titles of two scales.
-
-    Args:
-        x: from left to right.
-        y: from bottom to top.
-        right: end of the lines, in pixels.
-        height: height of the drawing.
-        y_title: title of the vertical axis.
-        x_title: title of the horizontal axis.
-    """
+    """Return lines, ticks and titles of two scales."""
     bottom = height - BOTTOM
     cut = " (axis does not start at 0)" if y.low > 0 else ""
     parts = [text_at(2, 10, y_title + cut, anchor="start", role="axis-title")]
@@ -184,29 +160,23 @@ def spread(wanted: list[float], gap: float, top: float, bottom: float) -> list[f
 
 
 def placed_labels(marks: dict[int, Point], texts: dict[int, str], area: Box) -> dict[int, Point]:
-    """Find a free place for each label near its point: left edge and middle. A label without one is shown only on hover.
-
-    Args:
-        marks: the points.
-        texts: the labels.
-        area: left, top, right and bottom of the area for labels.
-    """
-    taken: list[Box] = [(x - RING, y - RING, x + RING, y + RING) for x, y in marks.values()]
+    """Find a free place for each label near its point: left edge and middle. A label without one is shown only on hover."""
+    occupied: list[Box] = [(x - RING, y - RING, x + RING, y + RING) for x, y in marks.values()]
     places = {}
     far = sorted((step * LINE / 2 for step in range(-80, 81)), key=abs)
-    for place, (x, y) in marks.items():
-        width = text_width(texts[place])
+    for position, (x, y) in marks.items():
+        width = text_width(texts[position])
         right, left_of = x + _APART, x - _APART - width
         beside = [(right, 0.0), (left_of, 0.0), (x - width / 2, -LINE), (x - width / 2, LINE)]
         free = (
             (left, y + offset, box)
             for left, offset in [*beside, *((left, offset) for offset in far for left in (right, left_of))]
             if _inside(box := (left, y + offset - LINE / 2, left + width, y + offset + LINE / 2), area)
-            and not any(_overlap(box, other) for other in taken)
+            and not any(_overlap(box, other) for other in occupied)
         )
         if found := next(free, None):
-            places[place] = found[:2]
-            taken.append(found[2])
+            places[position] = found[:2]
+            occupied.append(found[2])
     return places
 
 
@@ -230,22 +200,15 @@ def _character_width(char: str) -> float:
 
 
 def path(role: str, course: str, fill: str = "none", dash: str = "") -> Markup:
-    """Return a line in the colour of its series.
-
-    Args:
-        role: its class.
-        course: its path, in SVG syntax.
-        fill: colour of the enclosed area; empty for an open line.
-        dash: lengths of dashes and gaps.
-    """
+    """Return a line in the colour of its series."""
     styles = {"fill": fill, "stroke": "currentColor", "stroke-dasharray": dash, "d": course}
-    given = Markup(" ").join(Markup('{}="{}"').format(key, value) for key, value in styles.items() if value)
-    return Markup('<path class="{}" {}/>').format(role, given)
+    attributes = Markup(" ").join(Markup('{}="{}"').format(key, value) for key, value in styles.items() if value)
+    return Markup('<path class="{}" {}/>').format(role, attributes)
 
 
-def marker(place: int, x: float, y: float) -> Markup:
+def marker(position: int, x: float, y: float) -> Markup:
     """Return the marker of a series at a point."""
-    shape = _MARKERS[place % len(_MARKERS)]
+    shape = _MARKERS[position % len(_MARKERS)]
     return Markup('<path class="marker" fill="currentColor" transform="translate({:.1f} {:.1f})" d="{}"/>').format(x, y, shape)
 
 
@@ -282,15 +245,7 @@ def text_at(x: float, y: float, text: str, anchor: str = "end", role: str = "lab
 
 
 def svg(name: str, title: str, description: str, height: float, body: list[Markup]) -> Markup:
-    """Return a drawing.
-
-    Args:
-        name: prefix of its ids.
-        title: read first by screen readers.
-        description: description of the content, in words.
-        height: height of the drawing.
-        body: the elements.
-    """
+    """Return a drawing."""
     drawn = Markup(
         '<svg class="chart" role="img" viewBox="0 0 {:.0f} {:.0f}" aria-labelledby="{name}-title {name}-desc">'
         '<title id="{name}-title">{}</title><desc id="{name}-desc">{}</desc>{}</svg>'
@@ -306,22 +261,18 @@ _PARTS = re.compile(r"\w+|\W+")
 
 
 def labels_of_names(names: Sequence[str]) -> list[str]:
-    """Return a label for each name, of at most 24 characters, or slightly more if only numbers distinguish labels.
-
-    Args:
-        names: distinct names of configurations.
-    """
+    """Return a label for each name, of at most 24 characters, or slightly more if only numbers distinguish labels."""
     names = list(map(printable, names))
     parts = [_PARTS.findall(name) for name in names]
     shared = set.intersection(*map(set, parts)) if len(parts) > 1 else set()
     labels = [name if len(name) <= LONGEST else _without(own, shared) for name, own in zip(names, parts, strict=True)]
     for label, count in Counter(labels).items():
         if count > 1:
-            alike = [place for place, own in enumerate(labels) if own == label]
-            for place, text in zip(alike, _told_apart([names[place] for place in alike]), strict=True):
-                labels[place] = text
-    taken = Counter(labels)
-    return [label if taken[label] == 1 else f"{label} {place + 1}" for place, label in enumerate(labels)]
+            alike = [position for position, own in enumerate(labels) if own == label]
+            for position, text in zip(alike, _distinguished([names[position] for position in alike]), strict=True):
+                labels[position] = text
+    counts = Counter(labels)
+    return [label if counts[label] == 1 else f"{label} {position + 1}" for position, label in enumerate(labels)]
 
 
 def _without(parts: Sequence[str], shared: set[str]) -> str:
@@ -339,13 +290,15 @@ def _without(parts: Sequence[str], shared: set[str]) -> str:
 def _runs(parts: Sequence[str], shared: set[str]) -> list[tuple[int, int]]:
     """Return the start and end of runs of shared parts."""
     edges = [
-        place for place in range(len(parts) + 1) if _is_shared(parts, place, shared) != _is_shared(parts, place - 1, shared)
+        position
+        for position in range(len(parts) + 1)
+        if _is_shared(parts, position, shared) != _is_shared(parts, position - 1, shared)
     ]
     return list(zip(edges[::2], edges[1::2], strict=True))
 
 
-def _is_shared(parts: Sequence[str], place: int, shared: set[str]) -> bool:
-    return 0 <= place < len(parts) and parts[place] in shared
+def _is_shared(parts: Sequence[str], position: int, shared: set[str]) -> bool:
+    return 0 <= position < len(parts) and parts[position] in shared
 
 
 def _cut(text: str) -> str:
@@ -353,7 +306,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - len(DOTS) - half]}{DOTS}{text[-half:]}"
 
 
-def _told_apart(names: Sequence[str]) -> list[str]:
+def _distinguished(names: Sequence[str]) -> list[str]:
     """Return each name without the beginning and the end that all of them share."""
     begin = _shared_start(names)
     rests = [name[begin:] for name in names]
@@ -370,7 +323,7 @@ def _told_apart(names: Sequence[str]) -> list[str]:
 
 def _shared_start(texts: Sequence[str]) -> int:
     """Return the length of the texts' common prefix."""
-    differing = (place for place, characters in enumerate(zip(*texts, strict=False)) if len(set(characters)) > 1)
+    differing = (position for position, characters in enumerate(zip(*texts, strict=False)) if len(set(characters)) > 1)
     return next(differing, min(map(len, texts)))
 
 
@@ -380,7 +333,7 @@ _COLOURS = 8
 _FEW, _BEST = 12, 5
 
 
-def foremost(report: BenchmarkReport, values: Mapping[int, float], first: Sequence[int] = ()) -> list[int]:
+def most_important(report: BenchmarkReport, values: Mapping[int, float], first: Sequence[int] = ()) -> list[int]:
     """Return the positions of the configurations to label in a chart, the most important first.
 
     Args:
@@ -390,39 +343,33 @@ def foremost(report: BenchmarkReport, values: Mapping[int, float], first: Sequen
     """
     names = [result.name for result in report.configurations]
     on_fronts = {name for front in fronts(report).values() for name in front.names}
-    baseline = [place for place in values if names[place] == report.baseline]
-    best = sorted(values, key=lambda place: -values[place])
-    others = [place for place in best if names[place] in on_fronts]
-    order = [place for place in dict.fromkeys([*baseline, *(first or others), *best[:_BEST]]) if place in values]
+    baseline = [position for position in values if names[position] == report.baseline]
+    best = sorted(values, key=lambda position: -values[position])
+    others = [position for position in best if names[position] in on_fronts]
+    order = [position for position in dict.fromkeys([*baseline, *(first or others), *best[:_BEST]]) if position in values]
     return list(dict.fromkeys([*order, *values])) if len(values) <= _FEW else order
 
 
 def named_last(places: Iterable[int], named: Collection[int]) -> list[int]:
     """Return positions in drawing order: labelled series are drawn over the others."""
-    return sorted(places, key=lambda place: (place in named, place))
+    return sorted(places, key=lambda position: (position in named, position))
 
 
-def series(place: int, title: str, is_named: bool) -> Markup:
-    """Begin a group of elements in one colour.
-
-    Args:
-        place: position of the configuration in the report.
-        title: its name and figures.
-        is_named: whether to draw it in full strength.
-    """
-    role = f"series-{place % _COLOURS}" + ("" if is_named else " rest")
-    return Markup('<g class="{}" data-series="{}"><title>{}</title>').format(role, place, title)
+def series(position: int, title: str, is_named: bool) -> Markup:
+    """Begin a group of elements in one colour."""
+    role = f"series-{position % _COLOURS}" + ("" if is_named else " rest")
+    return Markup('<g class="{}" data-series="{}"><title>{}</title>').format(role, position, title)
 
 
-def series_class(place: int) -> str:
+def series_class(position: int) -> str:
     """Return the colour class of a series; repeated colours are paler."""
-    return f"series-{place % _COLOURS}" + (" again" if place // _COLOURS % 2 else "")
+    return f"series-{position % _COLOURS}" + (" again" if position // _COLOURS % 2 else "")
 
 
-def series_key(place: int) -> Markup:
+def series_key(position: int) -> Markup:
     """Return the marker of a series, for a list of names."""
     drawn = Markup('<svg class="key series-{}" viewBox="-6 -6 12 12" aria-hidden="true">{}</svg>')
-    return drawn.format(place % _COLOURS, marker(place, 0, 0))
+    return drawn.format(position % _COLOURS, marker(position, 0, 0))
 
 
 SHORTEST = 272.0
@@ -437,38 +384,40 @@ def recall_curves(report: BenchmarkReport, measure: str = "recall") -> str:
         report: a finished benchmark.
         measure: a measure with values between 0 and 1, without its cutoff: ``"recall"``, ``"perfect_recall"``.
     """
-    found = {
-        place: [(k, finite(result.measures.get(f"{measure}@{k}"))) for k in report.k_values]
-        for place, result in enumerate(report.configurations)
+    measured = {
+        position: [(k, finite(result.measures.get(f"{measure}@{k}"))) for k in report.k_values]
+        for position, result in enumerate(report.configurations)
     }
-    curves = {place: kept for place, points in found.items() if (kept := [(k, v) for k, v in points if v is not None])}
+    curves = {position: kept for position, points in measured.items() if (kept := [(k, v) for k, v in points if v is not None])}
     if not curves:
         return ""
     labels = labels_of_names([result.name for result in report.configurations])
-    named = foremost(report, {place: points[-1][1] for place, points in curves.items()})
-    right = WIDTH - 26 - max(text_width(labels[place]) for place in curves)
+    named = most_important(report, {position: points[-1][1] for position, points in curves.items()})
+    right = WIDTH - 26 - max(text_width(labels[position]) for position in curves)
     height = max(SHORTEST, LINE * len(named) + TOP + BOTTOM)
     y = quality_axis([value for points in curves.values() for _, value in points], height)
     x = cutoff_axis(report.k_values, right - 8)
     body = grid(x, y, right, height, family_label(measure), "cutoff k" + (" (log scale)" if x.logarithmic else ""))
-    order = sorted(named, key=lambda place: y.at(curves[place][-1][1]))
-    heights = spread([y.at(curves[place][-1][1]) for place in order], LINE, TOP, height - BOTTOM)
+    order = sorted(named, key=lambda position: y.at(curves[position][-1][1]))
+    heights = spread([y.at(curves[position][-1][1]) for position in order], LINE, TOP, height - BOTTOM)
     label_heights = dict(zip(order, heights, strict=True))
-    for place in named_last(curves, named):
-        marks = [(x.at(k), y.at(value)) for k, value in curves[place]]
-        title = f"{printable(report.configurations[place].name)}: " + _series_text(curves[place])
-        body += [series(place, title, place in named)]
+    for position in named_last(curves, named):
+        marks = [(x.at(k), y.at(value)) for k, value in curves[position]]
+        title = f"{printable(report.configurations[position].name)}: " + _series_text(curves[position])
+        body += [series(position, title, position in named)]
         line = "L".join(f"{px:.1f},{py:.1f}" for px, py in marks)
-        dash = _DASHES[place % len(_DASHES)]
+        dash = _DASHES[position % len(_DASHES)]
         body += [path("curve", f"M{line}", dash=dash)]
-        body += [marker(place, px, py) for px, py in marks]
-        if place in named:
-            body += [leader(marks[-1][0] + 6, marks[-1][1], right + 18, label_heights[place])]
-        role = "label" if place in named else "label extra"
-        label_y = label_heights.get(place, marks[-1][1])
-        body += [text_at(right + 22, label_y, labels[place], anchor="start", role=role), SERIES_END]
-    said = "; ".join(f"{report.configurations[place].name}: {_series_text(points)}" for place, points in curves.items())
-    return svg(f"chart-{measure}", f"{family_label(measure)} over the cutoff k", said, height, body)
+        body += [marker(position, px, py) for px, py in marks]
+        if position in named:
+            body += [leader(marks[-1][0] + 6, marks[-1][1], right + 18, label_heights[position])]
+        role = "label" if position in named else "label extra"
+        label_y = label_heights.get(position, marks[-1][1])
+        body += [text_at(right + 22, label_y, labels[position], anchor="start", role=role), SERIES_END]
+    description = "; ".join(
+        f"{report.configurations[position].name}: {_series_text(points)}" for position, points in curves.items()
+    )
+    return svg(f"chart-{measure}", f"{family_label(measure)} over the cutoff k", description, height, body)
 
 
 def stage_bar(stage_ms: Mapping[str, float], stages: Sequence[str], longest: float) -> Markup:
@@ -480,10 +429,10 @@ def stage_bar(stage_ms: Mapping[str, float], stages: Sequence[str], longest: flo
         longest: milliseconds for the full width; shared by the bars of one report.
     """
     left, rects = 0.0, []
-    for place, stage in enumerate(stages):
+    for position, stage in enumerate(stages):
         share = 100 * stage_time(stage_ms, stage) / (longest or 1.0)
         rect = Markup('<rect class="{}" fill="currentColor" x="{:.2f}" width="{:.2f}" height="10"/>')
-        rects.append(rect.format(series_class(place), left, share))
+        rects.append(rect.format(series_class(position), left, share))
         left += share
     bar = Markup('<svg class="stage-bar" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">{}</svg>')
     return bar.format(Markup().join(rects))
@@ -505,12 +454,7 @@ def interval_scale(compared: Sequence[Comparison]) -> tuple[float, float]:
 
 
 def interval_course(comparison: Comparison, scale: tuple[float, float]) -> dict[str, str]:
-    """Return the drawing positions of 0, the ends of an interval and its difference, for a width of 280.
-
-    Args:
-        comparison: with its interval.
-        scale: from :func:`interval_scale`.
-    """
+    """Return the drawing positions of 0, the ends of an interval and its difference, for a width of 280."""
     low, high = scale
     per = 268 / (high - low) if high > low else 0.0
     places = {"zero": 0.0, "left": comparison.interval[0], "right": comparison.interval[1], "point": comparison.difference}
@@ -525,74 +469,66 @@ _LEGEND = 20.0
 
 
 def quality_latency(report: BenchmarkReport) -> str:
-    """Return recall at the largest cutoff against median latency, with the Pareto front; ``""`` if nothing was measured.
-
-    Args:
-        report: a finished benchmark.
-    """
+    """Return recall at the largest cutoff against median latency, with the Pareto front; ``""`` if nothing was measured."""
     (latency,) = (column for column in COST_COLUMNS if column.key == "latency_ms")
     return _quality_against(report, latency, "latency", ("median latency", "median latency, ms", "in {} ms"))
 
 
 def quality_price(report: BenchmarkReport) -> str:
-    """Return recall at the largest cutoff against the price of 1,000 queries; ``""`` if no price is known.
-
-    Args:
-        report: a finished benchmark.
-    """
-    found = price_columns(report)
-    if not found or report.prices is None:
+    """Return recall at the largest cutoff against the price of 1,000 queries; ``""`` if no price is known."""
+    prices = price_columns(report)
+    if not prices or report.prices is None:
         return ""
     currency = report.prices.currency
-    said = ("price", f"{currency} per 1,000 queries", f"for {{}} {currency} per 1,000 queries")
-    return _quality_against(report, found[0], "price", said)
+    texts = ("price", f"{currency} per 1,000 queries", f"for {{}} {currency} per 1,000 queries")
+    return _quality_against(report, prices[0], "price", texts)
 
 
-def _quality_against(report: BenchmarkReport, cost: Column, name: str, said: tuple[str, str, str]) -> str:
+def _quality_against(report: BenchmarkReport, cost: Column, name: str, texts: tuple[str, str, str]) -> str:
     """One labelled point per configuration; those on the front are ringed, and connected by a stepped line."""
     k = max(report.k_values, default=0)
     points = {
-        place: (value, dear)
-        for place, result in enumerate(report.configurations)
+        position: (value, dear)
+        for position, result in enumerate(report.configurations)
         if (value := finite(result.measures.get(f"recall@{k}"))) is not None and (dear := cost.value(result)) is not None
     }
     if not points:
         return ""
-    what, x_title, of_point = said
-    spans = {place: _interval(report.configurations[place], cost) for place in points}
+    what, x_title, of_point = texts
+    spans = {position: _interval(report.configurations[position], cost) for position in points}
     on_front, ties = _front(points), _ties(report, cost)
-    named = foremost(report, {place: value for place, (value, _) in points.items()}, on_front)
+    named = most_important(report, {position: value for position, (value, _) in points.items()}, on_front)
     height, right = max(SHORTEST, LINE * len(named) + TOP + BOTTOM), WIDTH - 10
     y = quality_axis([value for value, _ in points.values()], height)
     x = cost_axis([dear for _, dear in points.values()] + [end for span in spans.values() if span for end in span], right)
     heading = f"{family_label('recall')} at {k}"
     edge = "; 0 at the left edge" if any(dear <= 0 for _, dear in points.values()) else ""
     body = grid(x, y, right, height, heading, f"{x_title} (log scale{edge})")
-    marks = {place: (x.at(dear), y.at(value)) for place, (value, dear) in points.items()}
+    marks = {position: (x.at(dear), y.at(value)) for position, (value, dear) in points.items()}
     if on_front:
         body += [
-            _steps([marks[place] for place in on_front]),
+            _steps([marks[position] for position in on_front]),
             *_front_legend(height + _LEGEND / 2, ties=bool(ties & set(points))),
         ]
     labels = labels_of_names([result.name for result in report.configurations])
     # labels are placed in order of importance
     area = (LEFT + 2, TOP - 6, WIDTH, height - BOTTOM - 1)
-    label_places = placed_labels({place: marks[place] for place in named}, dict(enumerate(labels)), area)
-    told = {}
-    for place in named_last(points, named):
-        value, dear = points[place]
-        also = ", on the Pareto front" if place in on_front else ", tied with the Pareto front" if place in ties else ""
-        span = spans[place]
+    label_places = placed_labels({position: marks[position] for position in named}, dict(enumerate(labels)), area)
+    titles = {}
+    for position in named_last(points, named):
+        value, dear = points[position]
+        also = ", on the Pareto front" if position in on_front else ", tied with the Pareto front" if position in ties else ""
+        span = spans[position]
         between = f" ({cost.text(span[0])} to {cost.text(span[1])})" if span else ""
         figures = f"{value:.3f} {of_point.format(cost.text(dear) + between)}"
-        told[place] = f"{printable(report.configurations[place].name)}: {figures}{also}"
-        px, py = marks[place]
-        body += [series(place, told[place], place in named), marker(place, px, py)]
+        titles[position] = f"{printable(report.configurations[position].name)}: {figures}{also}"
+        px, py = marks[position]
+        body += [series(position, titles[position], position in named), marker(position, px, py)]
         body += [whisker(x.at(span[0]), x.at(span[1]), py)] if span else []
         if also:
-            body += [ring(px, py, "ring" if place in on_front else "tie")]
-        body += [*_label((px, py), labels[place], label_places.get(place)), SERIES_END]
-    description = "; ".join(told[place] for place in points)
+            body += [ring(px, py, "ring" if position in on_front else "tie")]
+        body += [*_label((px, py), labels[position], label_places.get(position)), SERIES_END]
+    description = "; ".join(titles[position] for position in points)
     return svg(f"chart-{name}", f"{heading} against {what}", description, height + (_LEGEND if on_front else 0), body)
 
 
@@ -602,17 +538,19 @@ def _interval(result: ConfigurationResult, cost: Column) -> tuple[float, float] 
 
 def _ties(report: BenchmarkReport, cost: Column) -> set[int]:
     front = fronts(report).get(cost.key)
-    return {place for place, one in enumerate(report.configurations) if front is not None and one.name in front.tied}
+    return {
+        position for position, result in enumerate(report.configurations) if front is not None and result.name in front.tied
+    }
 
 
-def _label(mark: Point, text: str, place: Point | None) -> list[Markup]:
+def _label(mark: Point, text: str, position: Point | None) -> list[Markup]:
     """A name at its place, with a line to its point if it is apart; without a place, it is shown on hover."""
     (px, py), width = mark, text_width(text)
-    if place is None:
+    if position is None:
         is_left = px + RING + 4 + width > WIDTH
         at = px - RING - 4 if is_left else px + RING + 4
         return [text_at(at, py, text, anchor="end" if is_left else "start", role="label extra")]
-    left, middle = place
+    left, middle = position
     apart = abs(middle - py) > 1 and not left < px < left + width
     line = [leader(px, py, left - 2 if left > px else left + width + 2, middle)] if apart else []
     return [*line, beside(px, left, middle, text)]
@@ -622,8 +560,8 @@ def _front(points: dict[int, tuple[float, float]]) -> list[int]:
     """Return the points on the front, cheapest first; empty if there is nothing to compare."""
     if len(points) < 2:
         return []
-    on_front = [place for place, on in zip(points, not_dominated(list(points.values())), strict=True) if on]
-    return sorted(on_front, key=lambda place: points[place][1])
+    on_front = [position for position, on in zip(points, not_dominated(list(points.values())), strict=True) if on]
+    return sorted(on_front, key=lambda position: points[position][1])
 
 
 def _steps(marks: list[tuple[float, float]]) -> Markup:
@@ -633,7 +571,7 @@ def _steps(marks: list[tuple[float, float]]) -> Markup:
 
 
 def _front_legend(y: float, *, ties: bool) -> list[Markup]:
-    said, x = "Pareto front of the values measured", LEFT + 2 * RING + 30
+    text, x = "Pareto front of the values measured", LEFT + 2 * RING + 30
     tied = [ring(WIDTH - 100, y, "tie"), text_at(WIDTH - 88, y, "tied with it", anchor="start")] if ties else []
     steps = path("step", f"M{LEFT + 2 * RING:.1f},{y:.1f}h24", dash="5 3")
-    return [ring(LEFT + RING, y), steps, text_at(x, y, said, anchor="start"), *tied]
+    return [ring(LEFT + RING, y), steps, text_at(x, y, text, anchor="start"), *tied]

@@ -60,20 +60,12 @@ class Block:
 
 
 def explorer_depth(k_values: Sequence[int]) -> int:
-    """Return the depth of the lists shown: the smallest cutoff of at least 10, or the largest there is.
-
-    Args:
-        k_values: the cutoffs of the run.
-    """
+    """Return the depth of the lists shown: the smallest cutoff of at least 10, or the largest there is."""
     return min((k for k in k_values if k >= _DEPTH), default=max(k_values, default=_DEPTH))
 
 
 def explorer_measures(measures: Sequence[str]) -> list[str]:
-    """Return the measures shown for every query: recall at each cutoff, and three more at the largest.
-
-    Args:
-        measures: the measures available, such as ``"recall@5"``.
-    """
+    """Return the measures shown for every query: recall at each cutoff, and three more at the largest."""
     parsed = list(map(Measure.parse, measures))
     cuts = [measure.cutoff for measure in parsed if measure.cutoff is not None]
     largest = [str(Measure(family, max(cuts, default=0))) for family in ("perfect_recall", "ndcg", "mrr")]
@@ -120,7 +112,7 @@ def _size(few: tuple[RunLists, Values], k_values: Sequence[int], depth: int, sig
 
 def _most_different(values: Values, k_values: Sequence[int]) -> Rows:
     """The numbers of the queries, sorted by how much recall at the largest cutoff differs."""
-    recalls = np.stack([one[f"recall@{max(k_values)}"] for one in values.values()])
+    recalls = np.stack([measures[f"recall@{max(k_values)}"] for measures in values.values()])
     return np.argsort(-np.nan_to_num(recalls.max(axis=0) - recalls.min(axis=0)), kind="stable")
 
 
@@ -162,17 +154,17 @@ def rounded(values: Scores) -> list[float | None]:
     if (short == np.rint(short)).all() and (size < _WHOLE).all():
         short = short.astype(np.int64)
     numbers: list[float | None] = short.tolist()
-    for place in np.flatnonzero(np.abs(digits) > _EXACT).tolist():
-        numbers[place] = float(f"{max(-_LARGEST, min(known[place], _LARGEST)):.{_DIGITS}g}")
-    for place in np.flatnonzero(~finite).tolist():
-        numbers[place] = None
+    for position in np.flatnonzero(np.abs(digits) > _EXACT).tolist():
+        numbers[position] = float(f"{max(-_LARGEST, min(known[position], _LARGEST)):.{_DIGITS}g}")
+    for position in np.flatnonzero(~finite).tolist():
+        numbers[position] = None
     return numbers
 
 
 def _packed(lists: RunLists, values: Values, k_values: Sequence[int], depth: int, *, signals: bool) -> tuple[str, list[str]]:
     names = list(lists.listings)
     measures = explorer_measures([key for key in values[names[0]] if all(key in values[name] for name in names)])
-    keys = list(dict.fromkeys(key for one in lists.listings.values() for key in one.signals)) if signals else []
+    keys = list(dict.fromkeys(key for listing in lists.listings.values() for key in listing.signals)) if signals else []
     places: dict[int, int] = {}
     columns = [_columns(listing, keys, depth) for listing in lists.listings.values()]
     hits, gold = [], []
@@ -185,7 +177,7 @@ def _packed(lists: RunLists, values: Values, k_values: Sequence[int], depth: int
         "cutoffs": sorted({k for k in k_values if k < depth} | {depth}),
         "configurations": list(map(printable, names)),
         "signals": list(map(printable, keys)),
-        "has": [[place for place, key in enumerate(keys) if key in lists.listings[name].signals] for name in names],
+        "has": [[position for position, key in enumerate(keys) if key in lists.listings[name].signals] for name in names],
         "queries": list(map(printable, lists.query_ids)),
         "texts": list(map(printable, lists.texts)),
         "groups": [None if group is None else printable(group) for group in lists.groups],
@@ -252,13 +244,7 @@ class PassageBlock:
 
 
 def passages_block(lists: RunLists, items: Sequence[str], room: int) -> PassageBlock | None:
-    """Return the texts, as long as they fit; None if none are known, or not one fits.
-
-    Args:
-        lists: lists of a run.
-        items: the ids of the items shown, in order.
-        room: number of characters left on the page.
-    """
+    """Return the texts, as long as they fit; None if none are known, or not one fits."""
     whole = [visible(lists.passages.get(item, "")).strip() for item in items]
     if not any(whole):
         return None
@@ -278,22 +264,22 @@ def passages_block(lists: RunLists, items: Sequence[str], room: int) -> PassageB
 
 def _packed_texts(whole: Sequence[str], kept: Sequence[int], common: Sequence[str], longest: int) -> str:
     texts = [""] * len(whole)
-    for place in kept:
-        text = whole[place]
-        texts[place] = text if len(text) <= longest else f"{text[: longest - 2]} …"
+    for position in kept:
+        text = whole[position]
+        texts[position] = text if len(text) <= longest else f"{text[: longest - 2]} …"
     return packed({"texts": texts, "common": common, "longest": longest})
 
 
 def _highest_first(lists: RunLists, items: Sequence[str]) -> list[int]:
     """The positions of the items with known texts, by the best rank in any list; gold first."""
     best = np.full(len(lists.item_ids), np.iinfo(np.int64).max)
-    for one in lists.listings.values():
-        rank = np.arange(len(one.items)) - np.repeat(one.offsets[:-1], np.diff(one.offsets))
-        np.minimum.at(best, one.items, rank)
+    for listing in lists.listings.values():
+        rank = np.arange(len(listing.items)) - np.repeat(listing.offsets[:-1], np.diff(listing.offsets))
+        np.minimum.at(best, listing.items, rank)
     best[lists.gold_items] = -1
     rank_of = dict(zip(lists.item_ids, best.tolist(), strict=True))
-    known = [place for place, item in enumerate(items) if lists.passages.get(item)]
-    return sorted(known, key=lambda place: rank_of[items[place]])
+    known = [position for position, item in enumerate(items) if lists.passages.get(item)]
+    return sorted(known, key=lambda position: rank_of[items[position]])
 
 
 DATA = "explorer-data"
@@ -352,11 +338,6 @@ def explorer_section(
 
 
 def pool_tables(pools: Mapping[str, PoolReport], texts: Mapping[str, str]) -> Markup:
-    """Return a table for each kind of source, with examples of gold found by no source or by only one.
-
-    Args:
-        pools: by kind of source: ``"configuration"``, ``"retriever"``.
-        texts: texts of the queries, by id.
-    """
+    """Return a table for each kind of source, with examples of gold found by no source or by only one."""
     judged = {kind: pool for kind, pool in pools.items() if pool.gold}
     return rendered("pool.html", pools=judged, texts=texts) if judged else Markup()

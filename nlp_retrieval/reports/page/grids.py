@@ -49,14 +49,14 @@ class HeatCell:
     """One cell of a grid.
 
     Args:
-        place: position of its configuration in the report; -1 if it was not run.
+        position: that of its configuration in the report; -1 if it was not run.
         name: name of its configuration.
         value: value of the measure; None if it was not measured.
         level: from 0, the lowest value of all, to 7, the highest.
         best: whether no other value is higher.
     """
 
-    place: int
+    position: int
     name: str
     value: float | None
     level: int
@@ -85,11 +85,7 @@ class HeatMaps:
 
 
 def heat_maps(report: BenchmarkReport) -> HeatMaps | None:
-    """Return the main measure over the grid of a sweep; None if most configurations do not form a grid of two or three axes.
-
-    Args:
-        report: a finished benchmark.
-    """
+    """Return the main measure over the grid of a sweep; None if most configurations do not form a grid of two or three axes."""
     results = [one for one in report.configurations if finite(one.measures.get(report.main_measure)) is not None]
     if not 4 <= len(results) <= _MOST:
         return None
@@ -99,13 +95,13 @@ def heat_maps(report: BenchmarkReport) -> HeatMaps | None:
     axes = sorted(axes, key=lambda axis: (len(axis.keys), axis.is_number))
     third = axes.pop(0) if len(axes) == 3 else None
     rows, columns = axes
-    found: dict[tuple[str, ...], ConfigurationResult] = {}
+    by_keys: dict[tuple[str, ...], ConfigurationResult] = {}
     for result in inside:
         keys = places[result.name]
-        found.setdefault(tuple(keys[axis.path] for axis in (*filter(None, [third]), rows, columns)), result)
-    values = [result.measures[report.main_measure] for result in found.values()]
+        by_keys.setdefault(tuple(keys[axis.path] for axis in (*filter(None, [third]), rows, columns)), result)
+    values = [result.measures[report.main_measure] for result in by_keys.values()]
     low, high = min(values), max(values)
-    numbers = {one.name: place for place, one in enumerate(report.configurations)}
+    numbers = {result.name: position for position, result in enumerate(report.configurations)}
 
     def cell(result: ConfigurationResult | None) -> HeatCell:
         value = result.measures[report.main_measure] if result is not None else None
@@ -117,12 +113,12 @@ def heat_maps(report: BenchmarkReport) -> HeatMaps | None:
         (
             label,
             [
-                (row, [cell(found.get((*key, row_key, column_key))) for column_key in columns.keys])
+                (row, [cell(by_keys.get((*key, row_key, column_key))) for column_key in columns.keys])
                 for row_key, row in zip(rows.keys, rows.labels, strict=True)
             ],
         )
         for key, label in (
-            [((one,), said) for one, said in zip(third.keys, third.labels, strict=True)] if third else [((), "")]
+            [((one,), label) for one, label in zip(third.keys, third.labels, strict=True)] if third else [((), "")]
         )
     ]
     return HeatMaps(report.main_measure, rows, columns, third, maps, len(results) - len(inside))
@@ -134,7 +130,7 @@ def _grid(
     """The configurations of a grid, its axes, and the value of each on each; no axes if there is no grid."""
     inside = _alike(results)
     while len(inside) >= max(4, (1 - _OUTSIDE) * len(results)):
-        varied = dict(_varied([one.config for one in inside], ""))
+        varied = dict(_varied([result.config for result in inside], ""))
         keys = {path: [value_key(value) for value in values] for path, values in varied.items()}
         size = 1
         for own in keys.values():
@@ -144,20 +140,20 @@ def _grid(
             return (
                 inside,
                 axes,
-                {one.name: {path: own[place] for path, own in keys.items()} for place, one in enumerate(inside)},
+                {result.name: {path: own[position] for path, own in keys.items()} for position, result in enumerate(inside)},
             )
         rare = _rarest(keys)
         if rare is None:
             break
-        inside = [one for one, key in zip(inside, keys[rare[0]], strict=True) if key != rare[1]]
+        inside = [result for result, key in zip(inside, keys[rare[0]], strict=True) if key != rare[1]]
     return [], [], {}
 
 
 def _alike(results: list[ConfigurationResult]) -> list[ConfigurationResult]:
     """The configurations with the most common structure, such as one retriever with a reranker, without the few others."""
-    shapes = [json.dumps(_shape(one.config)) for one in results]
+    shapes = [json.dumps(_shape(result.config)) for result in results]
     counts = Counter(shapes)
-    return [one for one, shape in zip(results, shapes, strict=True) if counts[shape] > _RARE * max(counts.values())]
+    return [result for result, shape in zip(results, shapes, strict=True) if counts[shape] > _RARE * max(counts.values())]
 
 
 def _shape(value: Any) -> Any:
@@ -183,12 +179,14 @@ def _varied(values: Sequence[Any], path: str) -> Iterator[tuple[str, Sequence[An
     if len(set(map(value_key, values))) == 1:
         return
     first = values[0]
-    if all(isinstance(one, dict) and one.keys() == first.keys() and one.get("name") == first.get("name") for one in values):
+    if all(
+        isinstance(value, dict) and value.keys() == first.keys() and value.get("name") == first.get("name") for value in values
+    ):
         for key in first:
-            yield from _varied([one[key] for one in values], f"{path}.{key}" if path else key)
-    elif all(isinstance(one, list) and len(one) == len(first) for one in values):
-        for place, ones in enumerate(zip(*values, strict=True)):
-            yield from _varied(ones, f"{path}.{place}")
+            yield from _varied([value[key] for value in values], f"{path}.{key}" if path else key)
+    elif all(isinstance(value, list) and len(value) == len(first) for value in values):
+        for position, ones in enumerate(zip(*values, strict=True)):
+            yield from _varied(ones, f"{path}.{position}")
     else:
         yield path, values
 

@@ -19,7 +19,7 @@ from markupsafe import Markup
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.core.candidates import Scores
-from nlp_retrieval.core.files.output import write_output
+from nlp_retrieval.core.files.atomic import write_output
 from nlp_retrieval.evaluation.pairwise import Pairwise
 from nlp_retrieval.evaluation.pool import Ranks
 from nlp_retrieval.evaluation.rankings import RunLists
@@ -172,19 +172,15 @@ def _stages(report: BenchmarkReport) -> list[str]:
     merged: list[str] = []
     for result in report.configurations:
         own = list(result.cost.stage_ms) if result.cost is not None else []
-        for place, stage in enumerate(own):
+        for position, stage in enumerate(own):
             if stage not in merged:
-                follower = next((later for later in own[place:] if later in merged), None)
+                follower = next((later for later in own[position:] if later in merged), None)
                 merged.insert(len(merged) if follower is None else merged.index(follower), stage)
     return merged
 
 
 def pairwise_section(pairwise: Pairwise | None) -> Markup:
-    """Return the section; empty for fewer than three configurations: two are already compared above it.
-
-    Args:
-        pairwise: all pairs; None if there are none.
-    """
+    """Return the section; empty for fewer than three configurations: two are already compared above it."""
     if pairwise is None or len(pairwise.systems) < 3:
         return Markup()
     return rendered(

@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.candidates import CandidateBatch, Rows, Scores
+from nlp_retrieval.core.candidates import CandidateBatch, Rows, Scores, top_k_positions
 from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.models import Gold, Query
-from nlp_retrieval.core.ranking import top_k_positions
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.core.search.stages import Stages, using_stages

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Rows
-from nlp_retrieval.core.files.column_streams import Stream, read_blocks
+from nlp_retrieval.core.files.columns import Stream, read_blocks
 from nlp_retrieval.core.progress_bars import progress
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.retrievers.colbert.codec import Codec, Compressor, code_type, packed_size

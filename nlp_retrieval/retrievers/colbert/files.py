@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from nlp_retrieval.core.candidates import Rows
 from nlp_retrieval.core.files.columns import CURE, check_offsets, damaged, mapped
 from nlp_retrieval.core.files.json_text import read_json_file
-from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.retrievers.colbert.codec import Codec, Codes, code_type, packed_size

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
-from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.retrievers.link_graph.links.base import BaseLinkExtractor
 from nlp_retrieval.retrievers.link_graph.links.joining import Extracted, JoiningItems, kept_tables

@@ -17,17 +17,16 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, offsets_of
+from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, offsets_of, scaled, top_k_positions
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.registry import ByName, resolve_components
 from nlp_retrieval.core.components.trust_rules import may_set, reads_model
 from nlp_retrieval.core.context import stage
 from nlp_retrieval.core.explanation import Explanation, Step
+from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
-from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.core.ranking import scaled, top_k_positions
-from nlp_retrieval.core.search.composition import labelled
+from nlp_retrieval.core.search.base_searcher import labelled
 from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors

@@ -16,15 +16,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 import numpy as np
 from pydantic import Field
 
-from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores
+from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, joined_hits, top_k
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.trust_rules import given, may_set, reads_model
 from nlp_retrieval.core.context import stage
-from nlp_retrieval.core.files.column_streams import read_blocks
+from nlp_retrieval.core.files.columns import read_blocks
+from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
-from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.queries import has_only_stop_words
-from nlp_retrieval.core.ranking import joined_hits, top_k
 from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores
-from nlp_retrieval.core.ranking import Matrix, search_past_ties
+from nlp_retrieval.core.candidates import Hits, Mask, Matrix, Rows, Scores, search_past_ties
 from nlp_retrieval.retrievers.milvus.client import MilvusConnections
 from nlp_retrieval.retrievers.milvus.collections import loaded, stored_vectors
 from nlp_retrieval.retrievers.milvus.making import VECTORS, WORDS

@@ -14,7 +14,7 @@ from nlp_retrieval.retrievers.postgres.tables import Fill, table_of
 if TYPE_CHECKING:
     from psycopg.sql import Composed
 
-    from nlp_retrieval.core.index.segments import SegmentFolder
+    from nlp_retrieval.core.index.generation import SegmentFolder
     from nlp_retrieval.retrievers.postgres.connections import PostgresConnection
     from nlp_retrieval.retrievers.postgres.record import TableRecord
 

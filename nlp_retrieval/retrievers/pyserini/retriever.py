@@ -15,10 +15,10 @@ from pydantic import Field
 from nlp_retrieval.core.candidates import Hits, Mask
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.trust_rules import may_set
-from nlp_retrieval.core.cores import usable_cores
 from nlp_retrieval.core.files.columns import CURE
+from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
-from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.core.processes import usable_cores
 from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
@@ -159,7 +159,7 @@ class PyseriniRetriever(BaseRetriever):
             return None
         if self.language == "en":
             return "stop words alone, which this index leaves out, and one with keep_stopwords=true keeps"
-        return f"stop words alone, which language={self.language!r} leaves out; bm25s with stopwords null keeps them"
+        return f"stop words alone, which language={self.language!r} leaves out; bm25 with stopwords null keeps them"
 
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
         """Search a batch on several Java threads."""

@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from nlp_retrieval.core.files.columns import damaged
 from nlp_retrieval.core.files.json_text import parse_json
+from nlp_retrieval.core.index.build import SCRATCH
 from nlp_retrieval.core.index.manifest import read_manifest
-from nlp_retrieval.core.index.publishing import SCRATCH
 from nlp_retrieval.errors import IndexDamagedError
 
 

@@ -19,11 +19,10 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
-from nlp_retrieval.core.candidates import Hits, Mask, offsets_of
-from nlp_retrieval.core.forks import Lock
+from nlp_retrieval.core.candidates import Hits, Mask, joined_hits, offsets_of
+from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
-from nlp_retrieval.core.index.segments import SegmentFolder
-from nlp_retrieval.core.ranking import joined_hits
+from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.retrievers.servers.records import ServerRecord
 

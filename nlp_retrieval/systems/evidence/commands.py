@@ -39,7 +39,7 @@ Retrievers = Annotated[
         "--retriever",
         "-r",
         help="Retriever of passages: name or name:key=value. Repeatable. By default those of the project's index; for a "
-        "new one bm25s and faiss.",
+        "new one bm25 and faiss.",
     ),
 ]
 VerifierOption = Annotated[
@@ -597,8 +597,8 @@ def demonstrate(folder: Path) -> None:
     for name in _FILES:
         write_output(folder / name, resources.files("nlp_retrieval.systems.evidence").joinpath("demo", name).read_bytes())
     project, page, rows = folder / "project", folder / "audit.html", folder / "audit.json"
-    engines = None if _dense() else ["bm25s"]
-    options = [] if engines is None else ["-r", "bm25s"]
+    engines = None if _dense() else ["bm25"]
+    options = [] if engines is None else ["-r", "bm25"]
     sources, lighthouse = folder / "sources.jsonl", folder / "lighthouse.html"
     _run(["add", project, sources, *options], lambda: add(project, [sources], retriever=engines))
     _run(

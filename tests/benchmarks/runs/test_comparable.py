@@ -15,7 +15,7 @@ from hashed_words import InMemory
 from rich.console import Console
 
 from benchmarks.small_benchmark import GOLD, QUERIES, TEXTS, TITLES, benchmarker
-from nlp_retrieval import BenchmarkRun, Bm25sRetriever, Gold, Query, Searcher, compare_runs, write_run_files
+from nlp_retrieval import BenchmarkRun, Bm25Retriever, Gold, Query, Searcher, compare_runs, write_run_files
 from nlp_retrieval.benchmarks.runs.compare import judged_again
 from nlp_retrieval.benchmarks.runs.folder import read_run_folder
 from nlp_retrieval.benchmarks.runs.sources import read_sources
@@ -29,7 +29,7 @@ PARQUET = ("per_query", "hits", "queries", "gold")
 
 
 def ran(folder: Path, name: str = "bm25", k1: float = 0.9, **changed: object) -> BenchmarkRun:
-    entries = {name: Searcher([Bm25sRetriever(k1=k1)])}
+    entries = {name: Searcher([Bm25Retriever(k1=k1)])}
     return benchmarker(folder, searchers=entries, **changed).run()
 
 

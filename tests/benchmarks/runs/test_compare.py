@@ -11,7 +11,7 @@ import pytest
 from hashed_words import InMemory
 
 from benchmarks.small_benchmark import GOLD, QUERIES, benchmarker, searchers
-from nlp_retrieval import Benchmarker, Bm25sRetriever, Gold, Query, RetrievalWarning, Searcher, write_run_files
+from nlp_retrieval import Benchmarker, Bm25Retriever, Gold, Query, RetrievalWarning, Searcher, write_run_files
 from nlp_retrieval.benchmarks.runs.compare import compare_runs
 from nlp_retrieval.benchmarks.runs.folder import is_run_folder, read_run_folder
 from nlp_retrieval.benchmarks.runs.rerun import read_manifest
@@ -67,7 +67,7 @@ def test_lists_of_other_lengths_are_compared_where_all_of_them_reach(tmp_path: P
 def test_gold_by_title_that_several_items_carry_is_told(tmp_path: Path) -> None:
     items = InMemory(["red fox", "red whale", "blue fox"], ["Fox", "Fox", "Other"])
     made = Benchmarker(
-        {"a": Searcher([Bm25sRetriever()]), "b": Searcher([Bm25sRetriever(k1=0.5)])},
+        {"a": Searcher([Bm25Retriever()]), "b": Searcher([Bm25Retriever(k1=0.5)])},
         items,
         [Query(query_id="q", text="fox")],
         [Gold(query_id="q", relevance={"Fox": 1}, by="title")],
@@ -138,7 +138,7 @@ def test_lists_of_an_earlier_run_do_not_stay_beside_those_of_a_later_one(tmp_pat
 
 
 def test_keys_in_messages_of_errors_are_written_nowhere(tmp_path: Path) -> None:
-    failing = Searcher([Bm25sRetriever()], reranker=TellsItsKey())
+    failing = Searcher([Bm25Retriever()], reranker=TellsItsKey())
     told: list[str] = []
     run = benchmarker(
         tmp_path / "index", searchers={"bm25": searchers()["bm25"], "failing": failing}, on_progress=told.append
@@ -186,7 +186,7 @@ def test_a_searcher_that_cannot_explain_after_all_keeps_its_figures(tmp_path: Pa
         def explain(self, query, results):  # type: ignore[no-untyped-def]
             raise RuntimeError("out of words")
 
-    made = benchmarker(tmp_path, searchers={"bm25": searchers()["bm25"], "silent": Silent([Bm25sRetriever()])})
+    made = benchmarker(tmp_path, searchers={"bm25": searchers()["bm25"], "silent": Silent([Bm25Retriever()])})
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         report = made.run().report

@@ -15,9 +15,9 @@ from failing_bm25 import UnluckyBm25, register
 from ray_cluster import ray_cluster
 
 from benchmarks.small_benchmark import benchmarker
-from nlp_retrieval import Bm25sRetriever, OverlapReranker, Searcher, write_run_files
+from nlp_retrieval import Bm25Retriever, OverlapReranker, Searcher, write_run_files
 from nlp_retrieval.benchmarks.results import BenchmarkRun
-from nlp_retrieval.core.components.naming import registered
+from nlp_retrieval.core.components.registry import registered
 from nlp_retrieval.encoders.workers import cluster as room
 
 
@@ -36,8 +36,8 @@ def sweep(what: str, log: Path) -> dict[str, Searcher]:
     unlucky = UnluckyBm25(what, str(log), home=os.getpid())
     return {
         "unlucky": Searcher([unlucky]),
-        "bm25": Searcher([Bm25sRetriever(k1=1.2)]),
-        "overlap": Searcher([unlucky, Bm25sRetriever(k1=1.2)], reranker=OverlapReranker(), depth=12),
+        "bm25": Searcher([Bm25Retriever(k1=1.2)]),
+        "overlap": Searcher([unlucky, Bm25Retriever(k1=1.2)], reranker=OverlapReranker(), depth=12),
     }
 
 

@@ -15,7 +15,7 @@ from static_models import save_static
 
 from benchmarks.small_benchmark import TEXTS, TITLES, benchmarker
 from nlp_retrieval import (
-    Bm25sRetriever,
+    Bm25Retriever,
     CrossEncoderReranker,
     FaissRetriever,
     OverlapReranker,
@@ -26,7 +26,7 @@ from nlp_retrieval import (
 from nlp_retrieval.benchmarks.distributed import StageBlock, StageTask, why_local
 from nlp_retrieval.benchmarks.results import BenchmarkRun
 from nlp_retrieval.benchmarks.stages import shared as shared_room
-from nlp_retrieval.core.components.naming import registered
+from nlp_retrieval.core.components.registry import registered
 from nlp_retrieval.errors import WorkerError
 from nlp_retrieval.processors.clauses import ClauseSplit
 from nlp_retrieval.reports.view import timing_note
@@ -54,12 +54,12 @@ def sweep(model: Path) -> dict[str, Searcher]:
 
     overlap, entities = OverlapReranker(blend="rank"), OverlapReranker(entity_weight=1.0)
     return {
-        "bm25": Searcher([Bm25sRetriever()]),
+        "bm25": Searcher([Bm25Retriever()]),
         "dense": Searcher([dense()]),
         "clauses": Searcher([dense()], processor=ClauseSplit(), scope="per_subquery", depth=5),
-        "hybrid": Searcher([Bm25sRetriever(k1=1.6), dense()], reranker=overlap, depth=12),
-        "deeper": Searcher([Bm25sRetriever(k1=1.6), dense()], reranker=overlap, depth=20),
-        "entities": Searcher([Bm25sRetriever()], reranker=entities, depth=12),
+        "hybrid": Searcher([Bm25Retriever(k1=1.6), dense()], reranker=overlap, depth=12),
+        "deeper": Searcher([Bm25Retriever(k1=1.6), dense()], reranker=overlap, depth=20),
+        "entities": Searcher([Bm25Retriever()], reranker=entities, depth=12),
     }
 
 
@@ -97,7 +97,7 @@ def test_latency_is_timed_here_and_throughput_is_not_told(model: Path, tmp_path:
 
 @pytest.mark.filterwarnings("ignore:.*gold items do not meet the filter")
 def test_each_query_finds_by_its_own_filter_in_workers_too(tmp_path: Path) -> None:
-    searchers = {"bm25": Searcher([Bm25sRetriever()]), "overlap": Searcher([Bm25sRetriever()], reranker=OverlapReranker())}
+    searchers = {"bm25": Searcher([Bm25Retriever()]), "overlap": Searcher([Bm25Retriever()], reranker=OverlapReranker())}
     filtered = {"where_from": {"page": "hops"}, "loader": Paged(TEXTS, TITLES)}
     _, alone = ran(tmp_path / "alone", searchers, **filtered)
     run, spread = ran(tmp_path / "spread", searchers, workers=2, **filtered)
@@ -116,7 +116,7 @@ class Paged(InMemory):
 
 
 def test_what_no_other_process_can_make_is_searched_here_and_the_manifest_says_so(tmp_path: Path) -> None:
-    searchers = {"own": Searcher([FaissRetriever(HashedWords())]), "bm25": Searcher([Bm25sRetriever()])}
+    searchers = {"own": Searcher([FaissRetriever(HashedWords())]), "bm25": Searcher([Bm25Retriever()])}
     _, alone = ran(tmp_path / "alone", searchers)
     run, spread = ran(tmp_path / "spread", searchers, workers=2)
     assert alone == spread
@@ -136,7 +136,7 @@ def test_what_names_a_gpu_is_computed_here(device: str | None) -> None:
 def test_a_stage_that_a_worker_is_lost_over_or_fails_at_is_done_again(what: str, unlucky: None, tmp_path: Path) -> None:
     searchers = {
         "unlucky": Searcher([UnluckyBm25(what, str(tmp_path / "log"), home=os.getpid())]),
-        "bm25": Searcher([Bm25sRetriever()]),
+        "bm25": Searcher([Bm25Retriever()]),
     }
     run, spread = ran(tmp_path / "spread", searchers, workers=2)
     assert len((tmp_path / "log").read_text().split()) == 1
@@ -150,7 +150,7 @@ def test_a_stage_that_a_worker_is_lost_over_or_fails_at_is_done_again(what: str,
 def test_a_stage_that_kills_every_worker_fails_its_configurations_alone(unlucky: None, tmp_path: Path) -> None:
     searchers = {
         "unlucky": Searcher([UnluckyBm25("killed", str(tmp_path / "log"), times=3, home=os.getpid())]),
-        "bm25": Searcher([Bm25sRetriever()]),
+        "bm25": Searcher([Bm25Retriever()]),
     }
     run, _ = ran(tmp_path / "spread", searchers, workers=2)
     (failed,) = run.report.failed
@@ -160,7 +160,7 @@ def test_a_stage_that_kills_every_worker_fails_its_configurations_alone(unlucky:
 
 
 def test_a_sweep_that_is_known_starts_no_worker(tmp_path: Path) -> None:
-    searchers = {"bm25": Searcher([Bm25sRetriever()])}
+    searchers = {"bm25": Searcher([Bm25Retriever()])}
     ran(tmp_path / "spread", searchers)
     run, _ = ran(tmp_path / "spread", searchers, workers=2)
     assert run.report.manifest["searched_by"] == {"workers": 2, "ray": None, "stages": 0, "here": {}}
@@ -170,7 +170,7 @@ def test_a_sweep_that_is_known_starts_no_worker(tmp_path: Path) -> None:
 @pytest.fixture
 def task(tmp_path: Path) -> StageTask:
     """What workers are asked to do over a small index, with a store that they see."""
-    searcher = Searcher([Bm25sRetriever()])
+    searcher = Searcher([Bm25Retriever()])
     searcher.index(InMemory(TEXTS, TITLES), tmp_path / "index")
     (tmp_path / "stages").mkdir()
     (tmp_path / "stages" / "token").touch()
@@ -195,9 +195,9 @@ def test_a_node_that_sees_another_index_says_so_before_the_work(task: StageTask)
 
 
 def test_a_stage_of_another_key_is_not_computed(task: StageTask) -> None:
-    stage = {"group": "candidates", "key": "0" * 64, "component": {"name": "bm25s"}, "where": None, "label": "bm25s"}
-    block = StageBlock(0, "candidates of bm25s", [stage | {"queries": [["river"]], "depth": 3}])
+    stage = {"group": "candidates", "key": "0" * 64, "component": {"name": "bm25"}, "where": None, "label": "bm25"}
+    block = StageBlock(0, "candidates of bm25", [stage | {"queries": [["river"]], "depth": 3}])
     done = task.elsewhere().done(block.work)
     assert block.fits(done)
-    assert done.undone == {0: "the index or a model of bm25s is another one there"}
+    assert done.undone == {0: "the index or a model of bm25 is another one there"}
     assert list((Path(task.stages) / "candidates").glob("*")) == []

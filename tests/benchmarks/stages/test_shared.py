@@ -21,7 +21,7 @@ from hashed_words import HashedWords, InMemory
 
 from benchmarks.small_benchmark import GOLD, QUERIES, TEXTS, TITLES, benchmarker
 from nlp_retrieval import (
-    Bm25sRetriever,
+    Bm25Retriever,
     CombMNZ,
     CombSUM,
     FaissRetriever,
@@ -37,7 +37,7 @@ from nlp_retrieval import (
 )
 from nlp_retrieval.benchmarks.stages.shared import SharedStages
 from nlp_retrieval.benchmarks.stages.store import StageStore
-from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever
@@ -51,7 +51,7 @@ QUERY_TEXTS = [query.text for query in QUERIES]
 
 def sweep() -> dict[str, Searcher]:
     """24 configurations: 3 sets of two retrievers, 4 fusions and 2 rerankers, as a user would write them."""
-    lexical, tuned, dense = Bm25sRetriever, lambda: Bm25sRetriever(k1=1.6), lambda: FaissRetriever(HashedWords())
+    lexical, tuned, dense = Bm25Retriever, lambda: Bm25Retriever(k1=1.6), lambda: FaissRetriever(HashedWords())
     sets = {"lexical and dense": (lexical, dense), "tuned and dense": (tuned, dense), "two lexical": (lexical, tuned)}
     fusions = {
         "rrf": ReciprocalRankFusion, "weighted": lambda: WeightedSum([0.3, 0.7]), "sum": CombSUM, "mnz": CombMNZ,
@@ -82,7 +82,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
 
         monkeypatch.setattr(kind, name, watched)
 
-    watch(Bm25sRetriever, "search_batch")
+    watch(Bm25Retriever, "search_batch")
     watch(FaissRetriever, "search_vectors")
     watch(HashedWords, "encode_queries")
     watch(OverlapReranker, "scored")
@@ -110,7 +110,7 @@ def run_sweep(index: Path, stages: Path | None, output: Path, **changed: object)
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("index")
-    Searcher([Bm25sRetriever(), FaissRetriever(HashedWords())]).index(InMemory(TEXTS, TITLES), folder)
+    Searcher([Bm25Retriever(), FaissRetriever(HashedWords())]).index(InMemory(TEXTS, TITLES), folder)
     return folder
 
 
@@ -169,10 +169,10 @@ def test_a_second_run_computes_nothing(
 
 def test_adding_a_configuration_computes_what_is_new(index: Path, finished: Path, tmp_path: Path, calls: Calls) -> None:
     stages = copied(finished, tmp_path)
-    known = Searcher([Bm25sRetriever(), Bm25sRetriever(k1=1.6), FaissRetriever(HashedWords())], fusion=CombSUM(), depth=12)
+    known = Searcher([Bm25Retriever(), Bm25Retriever(k1=1.6), FaissRetriever(HashedWords())], fusion=CombSUM(), depth=12)
     run_sweep(index, stages, tmp_path / "known", searchers=sweep() | {"all three": known})
     assert calls == []
-    new = Searcher([Bm25sRetriever(b=0.1), FaissRetriever(HashedWords())], reranker=OverlapReranker(), depth=12)
+    new = Searcher([Bm25Retriever(b=0.1), FaissRetriever(HashedWords())], reranker=OverlapReranker(), depth=12)
     run_sweep(index, stages, tmp_path / "new", searchers=sweep() | {"new": new})
     once = over_all(calls)
     assert [name for name, _ in once if name != "scored"] == ["search_batch"]
@@ -184,7 +184,7 @@ def test_two_blends_share_scores_and_retrievers_share_vectors(index: Path, tmp_p
     searchers = {
         "flat": Searcher([FaissRetriever(HashedWords())], reranker=OverlapReranker(), depth=9),
         "flat, blended": Searcher([FaissRetriever(HashedWords())], reranker=OverlapReranker(blend="score"), depth=9),
-        "graph": Searcher([FaissRetriever(HashedWords(), index_type="hnsw")], depth=9),
+        "graph": Searcher([FaissRetriever(HashedWords(), index="hnsw")], depth=9),
         "deeper": Searcher([FaissRetriever(HashedWords())], depth=20),
     }
     run_sweep(index, tmp_path / "stages", tmp_path / "run", searchers=searchers)
@@ -193,22 +193,22 @@ def test_two_blends_share_scores_and_retrievers_share_vectors(index: Path, tmp_p
 
 def test_equal_retrievers_of_a_sweep_are_opened_once(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[str] = []
-    original = Bm25sRetriever.load_segments
+    original = Bm25Retriever.load_segments
 
-    def load_segments(self: Bm25sRetriever, segments: Sequence[SegmentFolder]) -> None:
+    def load_segments(self: Bm25Retriever, segments: Sequence[SegmentFolder]) -> None:
         loaded.append(repr(self))
         original(self, segments)
 
-    monkeypatch.setattr(Bm25sRetriever, "load_segments", load_segments)
+    monkeypatch.setattr(Bm25Retriever, "load_segments", load_segments)
     run_sweep(index, tmp_path / "stages", tmp_path / "run")
-    assert sorted(loaded) == ["Bm25sRetriever()", "Bm25sRetriever(k1=1.6)"]
+    assert sorted(loaded) == ["Bm25Retriever()", "Bm25Retriever(k1=1.6)"]
 
 
 def test_a_retriever_under_another_label_is_the_same_stage(index: Path, tmp_path: Path, calls: Calls) -> None:
     stages = SharedStages(StageStore(tmp_path))
     found = {}
-    for label in ("bm25s", "lexical"):
-        searcher = Searcher({label: Bm25sRetriever()}).open(index)
+    for label in ("bm25", "lexical"):
+        searcher = Searcher({label: Bm25Retriever()}).open(index)
         with using_stages(stages):
             found[label] = searcher.search(QUERY_TEXTS, 5)
         assert found[label] == searcher.search(QUERY_TEXTS, 5)
@@ -232,18 +232,18 @@ class Lists(BaseReranker):
 
 
 def compositions() -> dict[str, Searcher]:
-    both = [Bm25sRetriever(), FaissRetriever(HashedWords())]
+    both = [Bm25Retriever(), FaissRetriever(HashedWords())]
     return {
-        "one retriever": Searcher([Bm25sRetriever()]),
-        "one retriever, reranked": Searcher([Bm25sRetriever()], reranker=OverlapReranker()),
+        "one retriever": Searcher([Bm25Retriever()]),
+        "one retriever, reranked": Searcher([Bm25Retriever()], reranker=OverlapReranker()),
         "sub-queries": Searcher(both, ClauseSplit()),
-        "sub-queries, merged by rank": Searcher([Bm25sRetriever(merge="rrf")], EntityPhrases(), reranker=OverlapReranker()),
+        "sub-queries, merged by rank": Searcher([Bm25Retriever(merge="rrf")], EntityPhrases(), reranker=OverlapReranker()),
         "sub-queries apart": Searcher(both, EntityPhrases(), reranker=OverlapReranker(), scope="per_subquery", depth=7),
         "sub-queries apart, with quota": Searcher(both, ClauseSplit(), scope="per_subquery", depth=7, quota=2),
         "late interaction": Searcher(both, reranker=LateInteractionReranker(HashedTokens(most=5), blend="rank")),
-        "two of one name": Searcher([Bm25sRetriever(), Bm25sRetriever(k1=2.0)]),
-        "links": Searcher([LinkGraphRetriever([Bm25sRetriever(), FaissRetriever(HashedWords())], depth=5)]),
-        "links and seeds": Searcher([LinkGraphRetriever([Bm25sRetriever()], depth=5), Bm25sRetriever()]),
+        "two of one name": Searcher([Bm25Retriever(), Bm25Retriever(k1=2.0)]),
+        "links": Searcher([LinkGraphRetriever([Bm25Retriever(), FaissRetriever(HashedWords())], depth=5)]),
+        "links and seeds": Searcher([LinkGraphRetriever([Bm25Retriever()], depth=5), Bm25Retriever()]),
         "whole lists": Searcher(both, reranker=Lists()),
     }
 
@@ -312,25 +312,25 @@ def computed(stages: Path, searcher: Searcher, index: Path, texts: list[str] = Q
 
 def a_searcher(**changed: Any) -> Searcher:
     parts = {"k1": 0.9, "depth": 10, "seed": 0, "weight": 0.3, "clauses": 3} | changed
-    retrievers = [Bm25sRetriever(k1=parts["k1"]), FaissRetriever(HashedWords(seed=parts["seed"]))]
+    retrievers = [Bm25Retriever(k1=parts["k1"]), FaissRetriever(HashedWords(seed=parts["seed"]))]
     processor, reranker = ClauseSplit(), OverlapReranker(entity_weight=parts["weight"])
     return Searcher(retrievers, processor, reranker=reranker, depth=parts["depth"])
 
 
 def test_only_what_another_setting_touches_is_computed_again(index: Path, tmp_path: Path) -> None:
     assert set(computed(tmp_path, a_searcher(), index)) == {
-        "subqueries of clauses", "candidates of bm25s", "vectors of hashed-words", "candidates of faiss", "scores of overlap",
+        "subqueries of clauses", "candidates of bm25", "vectors of hashed-words", "candidates of faiss", "scores of overlap",
     }  # fmt: skip
     assert computed(tmp_path, a_searcher(), index) == []
-    assert "candidates of bm25s" in (again := computed(tmp_path, a_searcher(k1=0.8), index))
+    assert "candidates of bm25" in (again := computed(tmp_path, a_searcher(k1=0.8), index))
     assert not {"subqueries of clauses", "candidates of faiss", "vectors of hashed-words"} & set(again)
-    assert {"candidates of bm25s", "candidates of faiss"} <= set(computed(tmp_path, a_searcher(depth=11), index))
+    assert {"candidates of bm25", "candidates of faiss"} <= set(computed(tmp_path, a_searcher(depth=11), index))
     assert computed(tmp_path, a_searcher(weight=0.4), index) == ["scores of overlap"]
     seeded = computed(tmp_path, a_searcher(seed=1), index)
     assert {"vectors of hashed-words", "candidates of faiss"} <= set(seeded)
-    assert "candidates of bm25s" not in seeded
+    assert "candidates of bm25" not in seeded
     assert set(computed(tmp_path, a_searcher(), index, QUERY_TEXTS[:-1])) == {
-        "subqueries of clauses", "candidates of bm25s", "candidates of faiss",
+        "subqueries of clauses", "candidates of bm25", "candidates of faiss",
     }  # fmt: skip
 
 
@@ -341,7 +341,7 @@ def test_another_corpus_shares_sub_queries_and_vectors_alone(index: Path, tmp_pa
     shared = SharedStages(StageStore(tmp_path / "stages"))
     with using_stages(shared), shared.recording() as passage:
         found = other.search(QUERY_TEXTS, 5)
-    assert set(passage.computed) == {"candidates of bm25s", "candidates of faiss", "scores of overlap"}
+    assert set(passage.computed) == {"candidates of bm25", "candidates of faiss", "scores of overlap"}
     assert found == other.search(QUERY_TEXTS, 5)
 
 
@@ -468,10 +468,10 @@ def test_latency_is_never_that_of_reading(index: Path, tmp_path: Path, monkeypat
 
     monkeypatch.setattr(BaseRetriever, "candidates", slow)
     for _ in range(2):
-        searchers = {"one": Searcher([Bm25sRetriever()]), "two": Searcher([Bm25sRetriever(), Bm25sRetriever(k1=2.0)])}
+        searchers = {"one": Searcher([Bm25Retriever()]), "two": Searcher([Bm25Retriever(), Bm25Retriever(k1=2.0)])}
         run = benchmarker(index, searchers=searchers, stage_folder=tmp_path).run()
         one, two = (result.cost for result in run.report.configurations)
         assert one.latency_ms >= 20
         assert two.latency_ms >= 40
-        assert one.stage_ms["bm25s"] >= 20
+        assert one.stage_ms["bm25"] >= 20
         assert two.queries_per_second < len(QUERIES) / 0.04

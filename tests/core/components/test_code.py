@@ -11,7 +11,7 @@ import pytest
 
 from core.engines import SplitAt, TermCount
 from nlp_retrieval import (
-    Bm25sRetriever,
+    Bm25Retriever,
     FaissRetriever,
     KeywordExpansion,
     LinkGraphRetriever,
@@ -83,8 +83,8 @@ def test_a_script_is_told_by_its_text_and_by_the_files_beside_it(tmp_path: Path)
     (tmp_path / "beside.py").write_text("LENGTH = 3\n")
     script = tmp_path / "script.py"
     script.write_text(
-        "from beside import LENGTH\nfrom nlp_retrieval import Bm25sRetriever\n"
-        "class Mine(Bm25sRetriever):\n    name = 'mine'\nprint(Mine().identity)\n"
+        "from beside import LENGTH\nfrom nlp_retrieval import Bm25Retriever\n"
+        "class Mine(Bm25Retriever):\n    name = 'mine'\nprint(Mine().identity)\n"
     )
 
     def run() -> str:
@@ -155,7 +155,7 @@ def test_using_a_class_changes_nothing_in_its_code(tmp_path: Path) -> None:
 
 def test_our_own_components_have_no_code_in_their_identity() -> None:
     """What they write is told by their ``format_version``, so that an index outlives a release."""
-    components = [Bm25sRetriever(), KeywordExpansion({"a": ["b"]}), LinkGraphRetriever([Bm25sRetriever()], encoder=None)]
+    components = [Bm25Retriever(), KeywordExpansion({"a": ["b"]}), LinkGraphRetriever([Bm25Retriever()], encoder=None)]
     for component in components:
         assert code_of(type(component)) is None
         assert '"code"' not in str(component.identity)
@@ -176,24 +176,24 @@ def test_a_part_in_a_list_or_a_mapping_is_told_by_its_code_too() -> None:
     assert "core.engines:TermCount" in str(identity["named"])
 
 
-class OwnBuild(Bm25sRetriever):
+class OwnBuild(Bm25Retriever):
     """A subclass that builds something else, and forgot to take a name of its own."""
 
 
-class OwnBuildNamed(Bm25sRetriever):
+class OwnBuildNamed(Bm25Retriever):
     name = "own-build"
 
 
 def test_a_subclass_does_not_search_the_index_of_its_base(tmp_path: Path) -> None:
     items = [SearchableItem(item_id="a", content="red fox")]
-    Searcher([Bm25sRetriever()]).index(items, tmp_path)
+    Searcher([Bm25Retriever()]).index(items, tmp_path)
     with pytest.raises(IndexMismatchError, match="OwnBuild"):
         OwnBuild().retrieve([["fox"]], tmp_path, 1)
 
 
 def test_one_name_is_one_class() -> None:
     with pytest.raises(
-        ConfigurationError, match=r"core\.components\.test_code:OwnBuild is called 'bm25s', as nlp_retrieval\.retrievers"
+        ConfigurationError, match=r"core\.components\.test_code:OwnBuild is called 'bm25', as nlp_retrieval\.retrievers"
     ):
         Searcher([OwnBuild()])
     with pytest.raises(ConfigurationError, match="give the class a name of its own"):
@@ -201,7 +201,7 @@ def test_one_name_is_one_class() -> None:
     first, second = type("Same", (TermCount,), {"name": "same"}), type("Other", (TermCount,), {"name": "same"})
     with pytest.raises(ConfigurationError, match=r"Other is called 'same', as .*:Same is"):
         Searcher([first(), second()])
-    Searcher([OwnBuildNamed(), Bm25sRetriever(), FaissRetriever(), TermCount()])
+    Searcher([OwnBuildNamed(), Bm25Retriever(), FaissRetriever(), TermCount()])
 
 
 class OwnFusion(RawScore):
@@ -209,9 +209,9 @@ class OwnFusion(RawScore):
 
 
 def test_the_code_of_every_part_is_in_the_fingerprint_of_a_searcher_and_in_the_key_of_a_stage() -> None:
-    fused = Searcher([Bm25sRetriever(), TermCount()], fusion=OwnFusion())
+    fused = Searcher([Bm25Retriever(), TermCount()], fusion=OwnFusion())
     changed = type("OwnFusion", (RawScore,), {"name": "own-fusion", "__module__": "elsewhere"})
-    other = Searcher([Bm25sRetriever(), TermCount()], fusion=changed())
+    other = Searcher([Bm25Retriever(), TermCount()], fusion=changed())
     assert fused.config == other.config
     assert fused.fingerprint != other.fingerprint
     assert identity_of(fused) != identity_of(other)

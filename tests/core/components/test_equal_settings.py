@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from core.engines import TermCount
-from nlp_retrieval import Bm25sRetriever, ReciprocalRankFusion, Searcher, WeightedSum
+from nlp_retrieval import Bm25Retriever, ReciprocalRankFusion, Searcher, WeightedSum
 from nlp_retrieval.benchmarks.stages.keys import identity_of
 from nlp_retrieval.core.components.component import Component, canonical_json, equal_settings
 from nlp_retrieval.core.components.registry import build
@@ -50,11 +50,11 @@ class Settings(Component):
         (Settings(pair=(1, 1)), Settings(pair=(1.0, 1))),
         (Settings(many=[1, 2.5]), Settings(many=[1.0, 2.5])),
         (Settings(weights={"a": 1}), Settings(weights={"a": 1.0})),
-        (Bm25sRetriever(k1=1), Bm25sRetriever(k1=1.0)),
+        (Bm25Retriever(k1=1), Bm25Retriever(k1=1.0)),
         (WeightedSum({"a": 1, "b": 2}), WeightedSum({"a": 1.0, "b": 2.0})),
         (ReciprocalRankFusion(), ReciprocalRankFusion(k=60)),
-        (build("retrievers", {"name": "bm25s", "b": 0}), build("retrievers", {"name": "bm25s", "b": 0.0})),
-        (Searcher([Bm25sRetriever(k1=2)]), Searcher([Bm25sRetriever(k1=2.0)])),
+        (build("retrievers", {"name": "bm25", "b": 0}), build("retrievers", {"name": "bm25", "b": 0.0})),
+        (Searcher([Bm25Retriever(k1=2)]), Searcher([Bm25Retriever(k1=2.0)])),
     ],
 )
 def test_equal_numbers_are_one_setting(one: Component, other: Component) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from nlp_retrieval import (
     Benchmarker,
-    Bm25sRetriever,
+    Bm25Retriever,
     Gold,
     JsonlLoader,
     LinkGraphRetriever,
@@ -20,7 +20,7 @@ from nlp_retrieval import (
     Searcher,
     WeightedSum,
 )
-from nlp_retrieval.core.components.interfaces import BaseQueryLoader
+from nlp_retrieval.core.components.component import BaseQueryLoader
 from nlp_retrieval.core.components.registry import build, build_as
 from nlp_retrieval.errors import ConfigurationError, EngineError, ItemError, QueryError, RetrievalError
 
@@ -31,7 +31,7 @@ QUERY, GOLD = Query(query_id="q", text="fox"), Gold(query_id="q", relevance={"a"
 @pytest.fixture
 def searcher(tmp_path: Path) -> Searcher:
     """An index of one item."""
-    made = Searcher([Bm25sRetriever()])
+    made = Searcher([Bm25Retriever()])
     made.index([ITEM], tmp_path / "index")
     return made
 
@@ -39,26 +39,26 @@ def searcher(tmp_path: Path) -> Searcher:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: Searcher(Bm25sRetriever()), "a list is expected; write retrievers=[Bm25sRetriever()]"),
-        (lambda: Searcher("bm25s"), "retrievers='bm25s': a list is expected; write retrievers=['bm25s']"),
+        (lambda: Searcher(Bm25Retriever()), "a list is expected; write retrievers=[Bm25Retriever()]"),
+        (lambda: Searcher("bm25"), "retrievers='bm25': a list is expected; write retrievers=['bm25']"),
         (lambda: Searcher([5]), "retrievers[0]=5: Input should be an instance of BaseRetriever or a valid string or a mapping"),
-        (lambda: LinkGraphRetriever(seeds=Bm25sRetriever()), "write seeds=[Bm25sRetriever()]"),
-        (lambda: Searcher([Bm25sRetriever()], reranker=[OverlapReranker()]), "not a list; write reranker=OverlapReranker()"),
-        (lambda: Searcher({"name": Bm25sRetriever()}), "'name' cannot be a label"),
+        (lambda: LinkGraphRetriever(seeds=Bm25Retriever()), "write seeds=[Bm25Retriever()]"),
+        (lambda: Searcher([Bm25Retriever()], reranker=[OverlapReranker()]), "not a list; write reranker=OverlapReranker()"),
+        (lambda: Searcher({"name": Bm25Retriever()}), "'name' cannot be a label"),
         (lambda: WeightedSum(weights=[-1, 1]), "weights[0]=-1: Input should be greater than or equal to 0"),
         (lambda: WeightedSum(weights={"a": 1, "b": -2}), "weights['b']=-2: Input should be greater than or equal to 0"),
         (lambda: WeightedSum(weights=[1, float("nan")]), "weights[1]=nan: Input should be a finite number"),
         (lambda: WeightedSum(weights=1), "a list is expected; write weights=[1]"),
         (lambda: WeightedSum(weights="ab"), "weights='ab': Input should be a list or a mapping"),
-        (lambda: build("searchers", {"name": "searcher", "retrievers": {"name": "bm25s"}}), "write [{name: bm25s}]"),
+        (lambda: build("searchers", {"name": "searcher", "retrievers": {"name": "bm25"}}), "write [{name: bm25}]"),
         (
-            lambda: build("searchers", {"name": "searcher", "retrievers": {"name": "bm25s", "k1": 1.2}}),
-            "one component is given and a list is expected; write [{name: bm25s, ...}]",
+            lambda: build("searchers", {"name": "searcher", "retrievers": {"name": "bm25", "k1": 1.2}}),
+            "one component is given and a list is expected; write [{name: bm25, ...}]",
         ),
-        (lambda: build("searchers", {"name": "searcher", "retrievers": "bm25s"}), "a list is expected; write [bm25s]"),
+        (lambda: build("searchers", {"name": "searcher", "retrievers": "bm25"}), "a list is expected; write [bm25]"),
         (lambda: build("processors", {"name": "chain", "processors": "clauses"}), "a list is expected; write [clauses]"),
         (
-            lambda: build("searchers", {"name": "searcher", "retrievers": ["bm25s"], "reranker": ["overlap"]}),
+            lambda: build("searchers", {"name": "searcher", "retrievers": ["bm25"], "reranker": ["overlap"]}),
             "reranker: one component is expected, not a list; write it without brackets",
         ),
         (
@@ -76,7 +76,7 @@ def test_a_component_that_is_given_otherwise_is_told_how(make: Callable[[], obje
 @pytest.mark.parametrize("given", [ITEM, "abc", b"abc", {"item_id": "a"}, 5, None])
 def test_items_that_are_no_list_are_told_how(searcher: Searcher, given: Any, tmp_path: Path) -> None:
     attempts = [searcher.add, searcher.update]
-    attempts += [lambda items, part=part: part.index(items, tmp_path / "new") for part in (searcher, Bm25sRetriever())]
+    attempts += [lambda items, part=part: part.index(items, tmp_path / "new") for part in (searcher, Bm25Retriever())]
     for attempt in attempts:
         with pytest.raises(ItemError, match=r"write \[item\]|or \[item, \.\.\.\]"):
             attempt(given)
@@ -86,7 +86,7 @@ def test_items_that_are_no_list_are_told_how(searcher: Searcher, given: Any, tmp
 
 def test_a_retriever_takes_a_loader_as_a_searcher_does(tmp_path: Path) -> None:
     (tmp_path / "items.jsonl").write_text('{"id": "a", "content": "red fox"}\n')
-    report = Bm25sRetriever().index(JsonlLoader(tmp_path / "items.jsonl"), tmp_path / "index")
+    report = Bm25Retriever().index(JsonlLoader(tmp_path / "items.jsonl"), tmp_path / "index")
     assert report.n_items == 1
 
 
@@ -121,7 +121,7 @@ def test_scores_of_a_reranker_that_are_no_columns_are_told(searcher: Searcher, r
         def score_pairs(self, queries: list[str], items: list[SearchableItem]) -> Any:
             return returned
 
-    composed = Searcher([Bm25sRetriever()], reranker=Odd()).open(searcher.opened.path)
+    composed = Searcher([Bm25Retriever()], reranker=Odd()).open(searcher.opened.path)
     with pytest.raises(EngineError) as caught:
         composed.search("fox")
     assert said in str(caught.value)
@@ -134,12 +134,12 @@ def test_a_list_of_scores_under_its_name_is_taken(searcher: Searcher) -> None:
         def score_pairs(self, queries: list[str], items: list[SearchableItem]) -> Any:
             return {"score": [2.0] * len(queries)}
 
-    reranked = Searcher([Bm25sRetriever()], reranker=Plain(blend="replace")).open(searcher.opened.path)
+    reranked = Searcher([Bm25Retriever()], reranker=Plain(blend="replace")).open(searcher.opened.path)
     assert reranked.search("fox")[0][0].score == 2.0
 
 
 def test_hits_of_an_engine_that_are_none_are_told(tmp_path: Path) -> None:
-    class Odd(Bm25sRetriever):
+    class Odd(Bm25Retriever):
         name = "odd"
 
         def search_batch(self, queries: list[str], k: int, allowed: Any) -> Any:
@@ -162,8 +162,8 @@ def test_results_that_are_none_are_told(searcher: Searcher, results: Any) -> Non
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"searchers": Bm25sRetriever()}, "searchers are given by name"),
-        ({"searchers": [Bm25sRetriever()]}, "write {'name': searcher}"),
+        ({"searchers": Bm25Retriever()}, "searchers are given by name"),
+        ({"searchers": [Bm25Retriever()]}, "write {'name': searcher}"),
         ({"loader": [ITEM]}, "the corpus is given by a loader, not as list"),
         ({"queries": QUERY}, "a list of Query is wanted"),
         ({"queries": ["fox"]}, "queries[0] is str, not Query"),

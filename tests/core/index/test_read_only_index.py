@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from nlp_retrieval import Bm25sRetriever, JsonlLoader, SearchableItem, Searcher
+from nlp_retrieval import Bm25Retriever, JsonlLoader, SearchableItem, Searcher
 from nlp_retrieval.errors import IndexWriteError, ItemError, RetrievalError, SourceError
 
 ITEMS = [SearchableItem(item_id=str(n), content=text) for n, text in enumerate(["red fox", "blue dog"])]
@@ -25,7 +25,7 @@ def read_only(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         Path(folder).chmod(0o755)
         monkeypatch.chdir(folder)
         monkeypatch.setenv("XDG_CACHE_HOME", f"{folder}/cache")
-        Searcher([Bm25sRetriever()]).index(ITEMS, "index")
+        Searcher([Bm25Retriever()]).index(ITEMS, "index")
         folders = [Path("index"), *(path for path in Path("index").iterdir() if path.is_dir())]
         for one in folders:
             one.chmod(0o555)
@@ -60,23 +60,23 @@ def as_nobody(attempt: Callable[[], object]) -> str:
 
 
 def test_an_index_that_holds_all_that_is_asked_for_is_indexed_again_without_writing(read_only: Path) -> None:
-    searcher = Searcher([Bm25sRetriever()])
+    searcher = Searcher([Bm25Retriever()])
 
     def indexed() -> object:
         report = searcher.index(ITEMS, read_only)
         return report.built, report.found, report.n_items, searcher.search("fox")[0][0].item.item_id
 
-    assert as_nobody(indexed) == "([], ['bm25s'], 2, '0')"
+    assert as_nobody(indexed) == "([], ['bm25'], 2, '0')"
 
 
 @pytest.mark.parametrize(
     "attempt",
     [
-        lambda index: Searcher([Bm25sRetriever(stemmer="none")]).index(ITEMS, index),
-        lambda index: Searcher([Bm25sRetriever()]).index(ITEMS[:1], index),
-        lambda index: Searcher([Bm25sRetriever()]).open(index).add([SearchableItem(item_id="n", content="new")]),
-        lambda index: Searcher([Bm25sRetriever()]).open(index).delete(["0"]),
-        lambda index: Searcher([Bm25sRetriever()]).index(ITEMS, index / "inside"),
+        lambda index: Searcher([Bm25Retriever(stemmer="none")]).index(ITEMS, index),
+        lambda index: Searcher([Bm25Retriever()]).index(ITEMS[:1], index),
+        lambda index: Searcher([Bm25Retriever()]).open(index).add([SearchableItem(item_id="n", content="new")]),
+        lambda index: Searcher([Bm25Retriever()]).open(index).delete(["0"]),
+        lambda index: Searcher([Bm25Retriever()]).index(ITEMS, index / "inside"),
     ],
 )
 def test_what_would_have_to_be_written_is_an_error_that_names_the_place(
@@ -93,7 +93,7 @@ def test_a_relative_path_is_told_of_as_an_absolute_one_is(tmp_path: Path, monkey
     Path("index", ".lock").mkdir()
     for path in (Path("index"), tmp_path / "index"):
         with pytest.raises(IndexWriteError, match="cannot write to ") as caught:
-            Searcher([Bm25sRetriever()]).index(ITEMS, path)
+            Searcher([Bm25Retriever()]).index(ITEMS, path)
         assert caught.value.__cause__.errno == errno.EISDIR  # type: ignore[union-attr]
 
 
@@ -109,7 +109,7 @@ def test_a_relative_path_is_told_of_as_an_absolute_one_is(tmp_path: Path, monkey
 )
 def test_a_build_that_fails_leaves_no_folder(path: str, items: object, error: type[RetrievalError], tmp_path: Path) -> None:
     with pytest.raises(error):
-        Searcher([Bm25sRetriever()]).index(items, tmp_path / path)  # type: ignore[arg-type]
+        Searcher([Bm25Retriever()]).index(items, tmp_path / path)  # type: ignore[arg-type]
     assert not [left for left in tmp_path.iterdir() if left.name != "xdg-cache"]
 
 
@@ -119,6 +119,6 @@ def test_a_build_that_fails_leaves_a_folder_of_others_as_it_was(tmp_path: Path) 
     (tmp_path / "notes" / "mine.json").write_text(json.dumps({"mine": True}))
     for name in ("empty", "notes"):
         with pytest.raises(ItemError):
-            Searcher([Bm25sRetriever()]).index([], tmp_path / name)
+            Searcher([Bm25Retriever()]).index([], tmp_path / name)
     assert list((tmp_path / "empty").iterdir()) == []
     assert (tmp_path / "notes" / "mine.json").exists()

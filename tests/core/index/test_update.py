@@ -11,14 +11,14 @@ import pytest
 from soaking import mostly_soaked
 
 from core.engines import TermCount, documents
-from nlp_retrieval import Bm25sRetriever, JsonlLoader, SearchableItem, Searcher
+from nlp_retrieval import Bm25Retriever, JsonlLoader, SearchableItem, Searcher
 from nlp_retrieval.core import BaseRetriever
 from nlp_retrieval.core.files import atomic as durable
 from nlp_retrieval.core.index.generation import open_generation, verify_index
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE, read_manifest
 from nlp_retrieval.core.index.update import add_items, compact_index, delete_items
-from nlp_retrieval.core.search.known_retrievers import resolver
+from nlp_retrieval.core.search.base_searcher import resolver
 from nlp_retrieval.errors import (
     ConfigurationError,
     IndexConflictError,
@@ -174,16 +174,16 @@ def test_what_no_reader_needs_is_removed(searcher: Searcher) -> None:
 
 def test_every_retriever_of_the_index_is_kept_up_to_date(tmp_path: Path) -> None:
     path = tmp_path / "index"
-    both = Searcher([TermCount(), Bm25sRetriever()])
+    both = Searcher([TermCount(), Bm25Retriever()])
     both.index(documents(TEXTS), path)
     Searcher([TermCount()]).open(path).add([item("n", "omega")], auto_compact=False)
-    assert ids(Searcher([Bm25sRetriever(k1=2.0)]).open(path), "omega") == ["n"]
+    assert ids(Searcher([Bm25Retriever(k1=2.0)]).open(path), "omega") == ["n"]
     assert ids(both.open(path), "omega") == ["n"]
 
 
 def test_a_retriever_that_cannot_be_made_again_is_named_and_nothing_changes(searcher: Searcher) -> None:
     before = read_manifest(searcher.opened.path)
-    stranger = Searcher([Bm25sRetriever()])
+    stranger = Searcher([Bm25Retriever()])
     stranger.index(documents(TEXTS), searcher.opened.path)
     with pytest.raises(IndexMismatchError, match="'terms', which cannot be kept up to date"):
         stranger.add([item("n", "omega")])
@@ -428,14 +428,14 @@ def test_what_is_no_item_and_no_id_is_said(searcher: Searcher) -> None:
 
 
 @pytest.mark.parametrize(
-    "engine", mostly_soaked(["LinkGraphRetriever([Bm25sRetriever()])", "FaissRetriever(encoder=HashedWords())"])
+    "engine", mostly_soaked(["LinkGraphRetriever([Bm25Retriever()])", "FaissRetriever(encoder=HashedWords())"])
 )
 def test_an_index_of_many_segments_and_few_open_files_is_not_called_damaged(tmp_path: Path, engine: str) -> None:
     """At any number of files that may be open, an index opens, is searched and read, or says what it lacks."""
     setup = f"""
         import os, resource, sys
         from hashed_words import HashedWords
-        from nlp_retrieval import Bm25sRetriever, FaissRetriever, LinkGraphRetriever, SearchableItem, Searcher
+        from nlp_retrieval import Bm25Retriever, FaissRetriever, LinkGraphRetriever, SearchableItem, Searcher
         from core.engines import TermCount
         searcher = Searcher([{engine}])
         item = lambda name: SearchableItem(item_id=name, content="alpha beta " + name, metadata={{"title": "Omega " + name}})

@@ -19,7 +19,7 @@ from soaking import Figures
 
 from core.engines import TermCount, terms
 from core.test_filters import fulfils
-from nlp_retrieval import Bm25sRetriever, FaissRetriever, SearchableItem, Searcher
+from nlp_retrieval import Bm25Retriever, FaissRetriever, SearchableItem, Searcher
 from nlp_retrieval.core.index.generation import verify_index
 from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.errors import ItemError, QueryError, RetrievalWarning
@@ -71,7 +71,7 @@ steps = count()
 def searchers() -> dict[str, Searcher]:
     return {
         "terms": Searcher([TermCount()]),
-        "bm25s": Searcher([Bm25sRetriever()]),
+        "bm25": Searcher([Bm25Retriever()]),
         "faiss": Searcher([FaissRetriever(ENCODER)]),
     }
 
@@ -120,7 +120,7 @@ class Updates(RuleBasedStateMachine):
         self.reader = Reader({name: one.open(self.path) for name, one in searchers().items()}, list(made), 0)
 
     def reopen(self, *, first: bool = False) -> None:
-        self.writer = Searcher([TermCount(), Bm25sRetriever(), FaissRetriever(ENCODER)])
+        self.writer = Searcher([TermCount(), Bm25Retriever(), FaissRetriever(ENCODER)])
         if first:
             self.writer.index(self.live, self.path)
         self.writer.open(self.path)
@@ -165,7 +165,7 @@ class Updates(RuleBasedStateMachine):
         assert self.writer.compact().segments == 1
         self.changed(self.live)
         with tempfile.TemporaryDirectory() as other:
-            Searcher([TermCount(), Bm25sRetriever(), FaissRetriever(ENCODER)]).index(self.live, Path(other) / "at once")
+            Searcher([TermCount(), Bm25Retriever(), FaissRetriever(ENCODER)]).index(self.live, Path(other) / "at once")
             for name, at_once in searchers().items():
                 at_once.open(Path(other) / "at once")
                 for query in ("fox river novel", "whale"):
@@ -229,9 +229,9 @@ class Updates(RuleBasedStateMachine):
         matching = [(item, float(len(terms(query) & terms(item.text)))) for item in wanted]
         counted = sorted((pair for pair in matching if pair[1]), key=lambda pair: -pair[1])
         assert answers["terms"] == counted[:k]
-        every = [item for item, score in found(own["bm25s"], query, where)]
+        every = [item for item, score in found(own["bm25"], query, where)]
         assert {item.item_id for item in every} == {item.item_id for item, _ in counted}
-        assert [item for item, _ in answers["bm25s"]] == every[:k]
+        assert [item for item, _ in answers["bm25"]] == every[:k]
         by_id = {item.item_id: item for item in wanted}
         assert all(by_id[item.item_id] == item for item in every)
         wanted = [item for item in wanted if not has_no_words(item.text)]

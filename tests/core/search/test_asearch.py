@@ -51,7 +51,7 @@ def held(tmp_path):
 
 @pytest.fixture
 def searcher(tmp_path):
-    made = Searcher(["bm25s"])
+    made = Searcher(["bm25"])
     made.index(documents(TEXTS), tmp_path / "index")
     return made
 
@@ -78,7 +78,7 @@ def test_errors_are_those_of_search(searcher):
     with pytest.raises(QueryError):
         asyncio.run(searcher.asearch([5]))
     with pytest.raises(IndexMissingError):
-        asyncio.run(Searcher(["bm25s"]).asearch("fox"))
+        asyncio.run(Searcher(["bm25"]).asearch("fox"))
 
 
 async def _until(true) -> None:

@@ -17,7 +17,7 @@ from rerankers.tiny_models import TinyOnnx
 import nlp_retrieval.errors
 from core.engines import Brief, SplitAt, TermCount, documents
 from nlp_retrieval import (
-    Bm25sRetriever,
+    Bm25Retriever,
     ClauseSplit,
     CrossEncoderReranker,
     FaissRetriever,
@@ -40,7 +40,7 @@ def told(results: list[list[RetrievalResult]]) -> list[list[tuple[str, float, st
 
 def hybrid() -> Searcher:
     """Every part, and labels of its own."""
-    retrievers = {"words": Bm25sRetriever(k1=1.2), "vectors": FaissRetriever(HashedWords(16), index_type="hnsw")}
+    retrievers = {"words": Bm25Retriever(k1=1.2), "vectors": FaissRetriever(HashedWords(16), index="hnsw")}
     return Searcher(retrievers, processor=SplitAt(" "), fusion=ReciprocalRankFusion(k=30), reranker=Brief(), depth=20)
 
 
@@ -97,7 +97,7 @@ def test_an_index_that_others_extended_by_a_retriever_is_the_same_for_a_copy(tmp
     searcher = Searcher([TermCount()])
     searcher.index(documents(["red fox", "blue whale"]), tmp_path / "index")
     other = pickle.loads(pickle.dumps(searcher))
-    Searcher([Bm25sRetriever()]).index(documents(["red fox", "blue whale"]), tmp_path / "index")
+    Searcher([Bm25Retriever()]).index(documents(["red fox", "blue whale"]), tmp_path / "index")
     assert told(other.search("fox")) == told(searcher.search("fox"))
 
 

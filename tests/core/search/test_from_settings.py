@@ -9,7 +9,7 @@ import yaml
 
 from core.engines import TermCount, documents
 from nlp_retrieval import (
-    Bm25sRetriever,
+    Bm25Retriever,
     Chain,
     ChunkingLoader,
     ClaimDecomposition,
@@ -48,33 +48,33 @@ TITLED = [
 @pytest.mark.parametrize(
     ("named", "by_hand"),
     [
-        (Searcher(["bm25s", "faiss"]), Searcher([Bm25sRetriever(), FaissRetriever()])),
-        (Searcher(("bm25s",)), Searcher([Bm25sRetriever()])),
-        (Searcher([Bm25sRetriever(), "faiss"], fusion="combsum"), Searcher(["bm25s", "faiss"], fusion={"name": "combsum"})),
+        (Searcher(["bm25", "faiss"]), Searcher([Bm25Retriever(), FaissRetriever()])),
+        (Searcher(("bm25",)), Searcher([Bm25Retriever()])),
+        (Searcher([Bm25Retriever(), "faiss"], fusion="combsum"), Searcher(["bm25", "faiss"], fusion={"name": "combsum"})),
         (
             Searcher(
-                {"words": {"name": "bm25s", "k1": 1.2}, "vectors": {"name": "faiss", "encoder": "a/b"}},
+                {"words": {"name": "bm25", "k1": 1.2}, "vectors": {"name": "faiss", "encoder": "a/b"}},
                 processor="clauses",
                 fusion={"name": "rrf", "k": 7},
                 reranker={"name": "overlap", "blend": "rank"},
             ),
             Searcher(
-                {"words": Bm25sRetriever(k1=1.2), "vectors": FaissRetriever(SentenceTransformerEncoder("a/b"))},
+                {"words": Bm25Retriever(k1=1.2), "vectors": FaissRetriever(SentenceTransformerEncoder("a/b"))},
                 processor=ClauseSplit(),
                 fusion=ReciprocalRankFusion(k=7),
                 reranker=OverlapReranker(blend="rank"),
             ),
         ),
         (
-            LinkGraphRetriever(seeds=["bm25s"], links=["hyperlinks", {"name": "title_mentions", "rarity": 0.5}]),
-            LinkGraphRetriever(seeds=[Bm25sRetriever()], links=[Hyperlinks(), TitleMentions(rarity=0.5)]),
+            LinkGraphRetriever(seeds=["bm25"], links=["hyperlinks", {"name": "title_mentions", "rarity": 0.5}]),
+            LinkGraphRetriever(seeds=[Bm25Retriever()], links=[Hyperlinks(), TitleMentions(rarity=0.5)]),
         ),
-        (FeedbackRetriever(seeds=["bm25s", "faiss"]), FeedbackRetriever(seeds=[Bm25sRetriever(), FaissRetriever()])),
+        (FeedbackRetriever(seeds=["bm25", "faiss"]), FeedbackRetriever(seeds=[Bm25Retriever(), FaissRetriever()])),
         (Chain(["clauses", "entity_phrases"]), Chain([ClauseSplit(), EntityPhrases()])),
         (HyDE(LM), HyDE(OWN_LM)),
         (ClaimDecomposition(LM), ClaimDecomposition(OWN_LM)),
         (ChunkingLoader({"loader": "jsonl", "path": "a.jsonl"}), ChunkingLoader(JsonlLoader("a.jsonl"))),
-        (Unfiltered(["bm25s"], reranker="overlap"), Unfiltered([Bm25sRetriever()], reranker=OverlapReranker())),
+        (Unfiltered(["bm25"], reranker="overlap"), Unfiltered([Bm25Retriever()], reranker=OverlapReranker())),
     ],
 )
 def test_parts_given_by_name_are_those_made_by_hand(named, by_hand):
@@ -92,15 +92,15 @@ def check_parts(named, by_hand):
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: Searcher(["bm25"]), "Searcher: retrievers[0]: there is no retriever called 'bm25'; did you mean 'bm25s'?"),
-        (lambda: Searcher([{"name": "bm25s", "k": 1}]), "retrievers[0]: bm25s has no parameter 'k'; did you mean 'k1'?"),
+        (lambda: Searcher(["bm52"]), "Searcher: retrievers[0]: there is no retriever called 'bm52'; did you mean 'bm25'"),
+        (lambda: Searcher([{"name": "bm25", "k": 1}]), "retrievers[0]: bm25 has no parameter 'k'; did you mean 'k1'?"),
         (
-            lambda: Searcher({"a": {"name": "bm25s", "k1": "x"}}),
-            "retrievers.a: Bm25sRetriever: k1='x': Input should be a",
+            lambda: Searcher({"a": {"name": "bm25", "k1": "x"}}),
+            "retrievers.a: Bm25Retriever: k1='x': Input should be a",
         ),
-        (lambda: Searcher(["bm25s"], reranker="rrf"), "reranker: there is no reranker called 'rrf'; valid: "),
+        (lambda: Searcher(["bm25"], reranker="rrf"), "reranker: there is no reranker called 'rrf'; valid: "),
         (lambda: Searcher([{"k1": 1}]), "retrievers[0]: no 'name' (found: 'k1')"),
-        (lambda: LinkGraphRetriever(seeds=["bm25"]), "LinkGraphRetriever: seeds[0]: there is no retriever called 'bm25'"),
+        (lambda: LinkGraphRetriever(seeds=["bm52"]), "LinkGraphRetriever: seeds[0]: there is no retriever called 'bm52'"),
     ],
 )
 def test_a_name_that_is_none_is_told_with_its_place(make, said):
@@ -110,11 +110,11 @@ def test_a_name_that_is_none_is_told_with_its_place(make, said):
 
 
 SEARCHERS = [
-    Searcher(["bm25s"]),
-    Searcher({"1e5": Bm25sRetriever(k1=0.1 + 0.2), "no": "faiss"}, fusion=WeightedSum([0.3, 1 / 3]), depth="all"),
-    Searcher(["bm25s"], processor={"name": "keyword_expansion", "keywords": {"2020-01-01": ["on", "null"]}}),
-    Searcher([LinkGraphRetriever(seeds=["bm25s", "faiss"])], scope="per_subquery", quota=3),
-    Unfiltered(["bm25s"], reranker="overlap"),
+    Searcher(["bm25"]),
+    Searcher({"1e5": Bm25Retriever(k1=0.1 + 0.2), "no": "faiss"}, fusion=WeightedSum([0.3, 1 / 3]), depth="all"),
+    Searcher(["bm25"], processor={"name": "keyword_expansion", "keywords": {"2020-01-01": ["on", "null"]}}),
+    Searcher([LinkGraphRetriever(seeds=["bm25", "faiss"])], scope="per_subquery", quota=3),
+    Unfiltered(["bm25"], reranker="overlap"),
 ]
 
 
@@ -137,17 +137,17 @@ def check_made_again(searcher, tmp_path):
 
 
 def test_a_configuration_is_nobody_elses_to_change():
-    searcher = Searcher(["bm25s"])
+    searcher = Searcher(["bm25"])
     searcher.to_config()["retrievers"].clear()
     searcher.to_config()["retrievers"][0]["k1"] = 7
-    assert searcher == Searcher(["bm25s"])
+    assert searcher == Searcher(["bm25"])
 
 
 def test_a_searcher_comes_out_of_the_file_of_a_benchmark(tmp_path):
     file = tmp_path / "sweep.yaml"
     file.write_text(
         "corpus: {loader: jsonl, path: c.jsonl}\nqueries: {loader: hover, path: q.json}\nindex: indexes\nsearchers:\n"
-        "  bm25: {retrievers: [bm25s]}\n  both: {retrievers: [bm25s, faiss], fusion: combsum}\n",
+        "  bm25: {retrievers: [bm25]}\n  both: {retrievers: [bm25, faiss], fusion: combsum}\n",
         "utf-8",
     )
     assert Searcher.from_config(file, "both") == read_benchmark_config(file).searchers["both"]
@@ -160,7 +160,7 @@ def test_a_searcher_comes_out_of_the_file_of_a_benchmark(tmp_path):
 @pytest.mark.parametrize(
     ("config", "said"),
     [
-        ({"retrievers": ["bm25s"], "fusoin": "rrf"}, "config: searcher has no parameter 'fusoin'; did you mean 'fusion'"),
+        ({"retrievers": ["bm25"], "fusoin": "rrf"}, "config: searcher has no parameter 'fusoin'; did you mean 'fusion'"),
         ({"name": "trec_run", "path": "a.trec"}, "config: 'trec_run' is not a Searcher; these are: "),
         ({}, "config: searcher needs 'retrievers'"),
         ({"searchers": {"a": None}}, "config: searchers.a: expected settings such as"),
@@ -173,7 +173,7 @@ def test_a_configuration_that_is_none_is_told(config, said):
     with pytest.raises(SourceError, match="there is no configuration file"):
         Searcher.from_config("nowhere.yaml")
     with pytest.raises(ConfigurationError, match="one searcher, without a name"):
-        Searcher.from_config({"retrievers": ["bm25s"]}, "both")
+        Searcher.from_config({"retrievers": ["bm25"]}, "both")
 
 
 def test_a_secret_is_not_written_into_a_configuration():
@@ -197,21 +197,21 @@ class _Keyed(TermCount):
 
 
 def test_a_class_opens_an_index_with_the_retrievers_that_it_holds(tmp_path):
-    retrievers = [Bm25sRetriever(stopwords=None, k1=1.5), LinkGraphRetriever(seeds=[Bm25sRetriever()])]
+    retrievers = [Bm25Retriever(stopwords=None, k1=1.5), LinkGraphRetriever(seeds=[Bm25Retriever()])]
     by_hand = Searcher(retrievers)
     by_hand.index(TITLED, tmp_path)
     opened = Searcher.open(tmp_path)
     assert opened == Searcher(retrievers), "and no mere parts"
     assert opened.search("red fox") == by_hand.search("red fox")
-    again = Searcher.open(str(tmp_path), retrievers=["bm25s"], reranker="overlap", depth=2)
-    assert again == Searcher(["bm25s"], reranker="overlap", depth=2)
+    again = Searcher.open(str(tmp_path), retrievers=["bm25"], reranker="overlap", depth=2)
+    assert again == Searcher(["bm25"], reranker="overlap", depth=2)
     assert [hit.item.item_id for hit in again.search("whale")[0]] == ["d1"]
     assert type(Unfiltered.open(tmp_path)) is Unfiltered
 
 
 def test_a_searcher_opens_an_index_with_its_own_retrievers(tmp_path):
-    Searcher([Bm25sRetriever(k1=1.5), "bm25s"]).index(documents(TEXTS), tmp_path)
-    searcher = Searcher(["bm25s"])
+    Searcher([Bm25Retriever(k1=1.5), "bm25"]).index(documents(TEXTS), tmp_path)
+    searcher = Searcher(["bm25"])
     assert searcher.open(tmp_path) is searcher
     assert [hit.item.item_id for hit in searcher.search("whale")[0]] == ["d1"]
 
@@ -219,9 +219,9 @@ def test_a_searcher_opens_an_index_with_its_own_retrievers(tmp_path):
 def test_an_index_that_cannot_be_opened_is_told(tmp_path):
     with pytest.raises(IndexMissingError, match="there is no index at"):
         Searcher.open(tmp_path / "nowhere")
-    Searcher(["bm25s"]).index(documents(TEXTS), tmp_path)
+    Searcher(["bm25"]).index(documents(TEXTS), tmp_path)
     with pytest.raises(IndexMissingError, match="holds no index of 'link_graph'"):
-        Searcher.open(tmp_path, retrievers=[LinkGraphRetriever(seeds=["bm25s"])])
+        Searcher.open(tmp_path, retrievers=[LinkGraphRetriever(seeds=["bm25"])])
     with pytest.raises(TypeError, match="depht"):
         Searcher.open(tmp_path, depht=3)
 

@@ -26,7 +26,7 @@ ITEMS = [
 
 @pytest.fixture
 def found(tmp_path) -> RankedLists:
-    searcher = Searcher({"words": "bm25s"})
+    searcher = Searcher({"words": "bm25"})
     searcher.index(ITEMS, tmp_path / "index")
     return searcher.search(["red fox", "whale", "red fox"])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from nlp_retrieval import SearchableItem, Searcher
-from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
+from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
 
 ITEMS = [
     SearchableItem(item_id="fox", content="the red fox", metadata={"year": 1, "of": {"tags": ["a", {"b": 2}]}, "title": "Fox"}),
@@ -15,7 +15,7 @@ QUERIES = ["red fox", "fox and whale", "red"]
 
 
 def test_hits_of_one_item_are_equal_and_share_nothing_that_can_be_changed(tmp_path: Path) -> None:
-    searcher = Searcher([Bm25sRetriever()])
+    searcher = Searcher([Bm25Retriever()])
     searcher.index(ITEMS, tmp_path)
     before = searcher.search(QUERIES, 2)
     hits = [hit.item for found in before for hit in found if hit.item.item_id == "fox"]
@@ -29,7 +29,7 @@ def test_hits_of_one_item_are_equal_and_share_nothing_that_can_be_changed(tmp_pa
 
 
 def test_hits_of_a_retriever_alone_share_nothing_either(tmp_path: Path) -> None:
-    retriever = Bm25sRetriever()
+    retriever = Bm25Retriever()
     retriever.index(ITEMS, tmp_path)
     (first,), (second,) = retriever.retrieve([["red fox"], ["fox"]], tmp_path, 1)
     first.item.metadata.clear()

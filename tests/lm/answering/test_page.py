@@ -10,8 +10,8 @@ from chat_server import fields
 
 from nlp_retrieval import HotpotqaLoader
 from nlp_retrieval.benchmarks.config import _OPTIONAL, _REQUIRED
-from nlp_retrieval.core.answer import Answer
 from nlp_retrieval.core.components.registry import build
+from nlp_retrieval.core.models import Answer
 from nlp_retrieval.evaluation.answers import ANSWER_MEASURES, FACT_MEASURES
 
 PAGE = (Path(__file__).parents[3] / "docs" / "ANSWERS.md").read_text("utf-8")

@@ -6,14 +6,14 @@ from chat_server import asked, fields
 
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.lm.answering import LanguageModelAnswerer, QuestionAnswering
-from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
+from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
 
 
 def test_an_answer_stands_beside_what_was_read(index, model, server):
     server.answer = lambda body: fields(
         reasoning="r", citations="2.1", answer=asked(body, "passages").split("\n")[0].removeprefix("Passage 1: ")
     )
-    searcher = Searcher([Bm25sRetriever()])
+    searcher = Searcher([Bm25Retriever()])
     searcher.open(index)
     found = searcher.search(["film director", "novel"], 3)
     one, other = QuestionAnswering(searcher, LanguageModelAnswerer(model(), passages=3)).answer(["film director", "novel"])
@@ -27,5 +27,5 @@ def test_an_answer_stands_beside_what_was_read(index, model, server):
 
 def test_from_memory_nothing_is_searched(model, server):
     server.answer = lambda body: fields(reasoning="r", answer="Paris")
-    (found,) = QuestionAnswering(Searcher([Bm25sRetriever()]), LanguageModelAnswerer(model(), passages=0)).answer(["Where?"])
+    (found,) = QuestionAnswering(Searcher([Bm25Retriever()]), LanguageModelAnswerer(model(), passages=0)).answer(["Where?"])
     assert (found.results, found.answer.text) == ([], "Paris")

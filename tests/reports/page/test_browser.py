@@ -14,7 +14,7 @@ import pytest
 from evaluation.test_rankings import lists_of
 from hashed_words import InMemory
 
-from nlp_retrieval import Benchmarker, BenchmarkRun, Bm25sRetriever, Gold, Query, Searcher
+from nlp_retrieval import Benchmarker, BenchmarkRun, Bm25Retriever, Gold, Query, Searcher
 from nlp_retrieval.reports.page.page import write_page
 from nlp_retrieval.reports.snippets import common_words, shared_spans, snippet
 from reports.report_data import configuration, report_of
@@ -60,10 +60,10 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> BenchmarkRun:
     asked = [(f"q{n}", [n, (7 * n + 3) % 60]) for n in range(24)]
     draw = random.Random(5)
     texts = {query: " ".join([draw.choice(WORDS), *(names(n)[0] for n in found), draw.choice(WORDS)]) for query, found in asked}
-    grid = Benchmarker.grid({"retrievers": [Bm25sRetriever()]}, {"retrievers.bm25s.k1": K1, "retrievers.bm25s.b": B})
+    grid = Benchmarker.grid({"retrievers": [Bm25Retriever()]}, {"retrievers.bm25.k1": K1, "retrievers.bm25.b": B})
     named = {f"lexical_with_the_usual_stemmer/{name}": searcher for name, searcher in grid.items()}
     return Benchmarker(
-        {"bm25": Searcher([Bm25sRetriever(k1=0.9, stemmer="none")]), **named},
+        {"bm25": Searcher([Bm25Retriever(k1=0.9, stemmer="none")]), **named},
         InMemory(passages(), [f"Page {n}" for n in range(60)]),
         [Query(query_id=query, text=text) for query, text in texts.items()],
         [Gold(query_id=query, relevance={f"d{n}": 1 for n in found}) for query, found in asked],

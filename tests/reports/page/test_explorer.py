@@ -317,7 +317,7 @@ def test_without_lists_or_with_one_configuration_there_is_no_explorer(ran: Bench
 
 
 def test_retrievers_have_a_pool_of_their_own(ran: BenchmarkRun) -> None:
-    ranks = {"bm25s": gold_ranks(ran.lists, ran.lists.listing("bm25"))}
+    ranks = {"bm25": gold_ranks(ran.lists, ran.lists.listing("bm25"))}
     source = render_page(ran.report, ran.lists, ran.per_query, ranks)
     assert 'id="pool-retriever"' in source
     assert 'id="pool-retriever"' not in render_page(ran.report, ran.lists, ran.per_query)

@@ -21,7 +21,7 @@ def result(name: str, recall: float, **config: Any) -> ConfigurationResult:
 
 
 def bm25(k1: float, b: float) -> dict[str, Any]:
-    return {"lexical": {"name": "bm25s", "k1": k1, "b": b}}
+    return {"lexical": {"name": "bm25", "k1": k1, "b": b}}
 
 
 def sweep(*rerankers: Any) -> list[ConfigurationResult]:
@@ -66,14 +66,14 @@ def test_what_does_not_fit_is_left_out_and_counted_and_what_was_not_run_is_empty
     assert heat is not None
     assert heat.outside == 1
     cells = [cell for _, rows in heat.maps for _, row in rows for cell in row]
-    assert [cell.value for cell in cells if cell.place == -1] == [None]
+    assert [cell.value for cell in cells if cell.position == -1] == [None]
     source = render_page(report(dense, *sweep(None)[1:]))
     assert "1 configuration beside the grid is not shown" in source
     assert not Page(source).open
 
 
 def test_searchers_without_a_grid_have_no_map() -> None:
-    names = ("bm25s", "faiss", "colbert", "pyserini", "link_graph")
+    names = ("bm25", "faiss", "colbert", "pyserini", "link_graph")
     unlike = [result(name, 0.3, retrievers={"one": {"name": name}}) for name in names]
     assert heat_maps(report(*unlike)) is None
     assert heat_maps(report(*sweep(None)[:3])) is None

@@ -24,7 +24,7 @@ from nlp_retrieval.reports.page.page import render_page
 from nlp_retrieval.reports.tables import latex_table, markdown_table
 from nlp_retrieval.reports.terminal import SummaryTable
 from nlp_retrieval.reports.view import view_of
-from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
+from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
 from reports.report_data import compared_report, usual_report
 
 from .test_page import ATTACK, Page
@@ -87,7 +87,7 @@ def test_results_json_holds_every_comparison_with_its_verdict(finished: tuple[Be
 
 
 def test_a_single_configuration_is_compared_with_nothing(tmp_path: Path) -> None:
-    run = benchmarker(tmp_path / "index", searchers={"alone": Searcher([Bm25sRetriever()])}).run()
+    run = benchmarker(tmp_path / "index", searchers={"alone": Searcher([Bm25Retriever()])}).run()
     report = write_run_files(run, tmp_path / "run")
     assert report.comparisons == {}
     assert legend(report, TRIANGLES) == ""

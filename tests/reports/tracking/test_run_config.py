@@ -9,7 +9,7 @@ from benchmarks.small_benchmark import benchmarker
 from hashed_words import HashedWords
 
 from nlp_retrieval import (
-    Bm25sRetriever,
+    Bm25Retriever,
     CombSUM,
     FaissRetriever,
     LinkGraphRetriever,
@@ -42,20 +42,20 @@ def faiss(model: str, **changed: object) -> FaissRetriever:
     return FaissRetriever(SentenceTransformerEncoder(model, **changed))  # type: ignore[arg-type]
 
 
-LEXICAL = Bm25sRetriever()
+LEXICAL = Bm25Retriever()
 
 
 @pytest.mark.parametrize(
     ("one", "other", "key"),
     [
-        (Searcher([LEXICAL]), Searcher([Bm25sRetriever(k1=1.2)]), "bm25s/k1"),
+        (Searcher([LEXICAL]), Searcher([Bm25Retriever(k1=1.2)]), "bm25/k1"),
         (Searcher([LEXICAL], depth=30), Searcher([LEXICAL], depth=40), "depth"),
         (Searcher([LEXICAL]), Searcher([LEXICAL], depth=40), "depth"),
         (Searcher([faiss("a/mini")]), Searcher([faiss("a/large")]), "encoder"),
         (Searcher([faiss("a/mini")]), Searcher([faiss("b/mini")]), "encoder"),
         (Searcher([faiss("a")]), Searcher([faiss("a", batch_size=8)]), "faiss/encoder/batch_size"),
-        (Searcher([LEXICAL, Bm25sRetriever(b=0.1)]), Searcher([LEXICAL, Bm25sRetriever(b=0.2)]), "bm25s-2/b"),
-        (Searcher({"lex": LEXICAL}), Searcher({"lex": Bm25sRetriever(k1=2.0)}), "lex/k1"),
+        (Searcher([LEXICAL, Bm25Retriever(b=0.1)]), Searcher([LEXICAL, Bm25Retriever(b=0.2)]), "bm25-2/b"),
+        (Searcher({"lex": LEXICAL}), Searcher({"lex": Bm25Retriever(k1=2.0)}), "lex/k1"),
         (
             Searcher([LEXICAL], reranker=OverlapReranker()),
             Searcher([LEXICAL], reranker=OverlapReranker(blend="replace")),
@@ -68,8 +68,8 @@ LEXICAL = Bm25sRetriever()
         ),
         (
             Searcher([LinkGraphRetriever(seeds=[LEXICAL])]),
-            Searcher([LinkGraphRetriever(seeds=[Bm25sRetriever(k1=1.2)])]),
-            "link_graph/seeds/bm25s/k1",
+            Searcher([LinkGraphRetriever(seeds=[Bm25Retriever(k1=1.2)])]),
+            "link_graph/seeds/bm25/k1",
         ),
     ],
 )
@@ -83,7 +83,7 @@ def test_parts_are_told_by_short_names_that_are_columns_and_tags() -> None:
     found = configs(hybrid=hybrid, alone=Searcher([LEXICAL]))
     told = {key: found["hybrid"][key] for key in ("retrievers", "encoder", "links", "fusion", "reranker", "processor")}
     assert told == {
-        "retrievers": "bm25s+faiss+link_graph",
+        "retrievers": "bm25+faiss+link_graph",
         "encoder": "all-mini",
         "links": "title_mentions+shared_entities",
         "fusion": "rrf",
@@ -91,14 +91,14 @@ def test_parts_are_told_by_short_names_that_are_columns_and_tags() -> None:
         "processor": "none",
     }
     assert tags_of(found["hybrid"]) == [
-        "bm25s", "faiss", "link_graph", "all-mini", "title_mentions", "shared_entities", "rrf", "overlap",
+        "bm25", "faiss", "link_graph", "all-mini", "title_mentions", "shared_entities", "rrf", "overlap",
     ]  # fmt: skip
-    assert tags_of(found["alone"], baseline=True) == ["bm25s", "baseline"]
+    assert tags_of(found["alone"], baseline=True) == ["bm25", "baseline"]
 
 
 def test_every_parameter_that_is_not_null_is_there_under_its_place() -> None:
     found = configs(one=Searcher([LEXICAL, FaissRetriever(HashedWords(dimension=8))], fusion=CombSUM()))["one"]
-    for label, retriever in (("bm25s", LEXICAL), ("faiss", FaissRetriever(HashedWords(dimension=8)))):
+    for label, retriever in (("bm25", LEXICAL), ("faiss", FaissRetriever(HashedWords(dimension=8)))):
         for key, value in retriever.config.items():
             if key not in ("name", "encoder") and value is not None:
                 assert found[f"{label}/{key}"] == value
@@ -108,22 +108,22 @@ def test_every_parameter_that_is_not_null_is_there_under_its_place() -> None:
 
 def of_grid(vary: dict[str, object], folder: Path) -> dict[str, Config]:
     """The flat configurations of a grid that was run, beside a searcher that is not of it."""
-    grid = build_grid({"retrievers": [Bm25sRetriever(), FaissRetriever(HashedWords())]}, vary)
-    searchers = {"alone": Searcher([Bm25sRetriever(k1=0.5)])} | dict(grid.searchers)
+    grid = build_grid({"retrievers": [Bm25Retriever(), FaissRetriever(HashedWords())]}, vary)
+    searchers = {"alone": Searcher([Bm25Retriever(k1=0.5)])} | dict(grid.searchers)
     run = with_grid(benchmarker(folder / "index", searchers=searchers, k_values=[3]).run(), grid)
     return configs_of(view_of(run.report))
 
 
 def test_an_axis_of_a_grid_stands_under_grid_and_nowhere_else(tmp_path: Path) -> None:
-    found = of_grid({"retrievers.bm25s.k1": [0.9, 1.2], "fusion": [CombSUM(), ReciprocalRankFusion(k=7)]}, tmp_path)
-    assert found["alone"]["bm25s/k1"] == 0.5
+    found = of_grid({"retrievers.bm25.k1": [0.9, 1.2], "fusion": [CombSUM(), ReciprocalRankFusion(k=7)]}, tmp_path)
+    assert found["alone"]["bm25/k1"] == 0.5
     assert not [key for key in found["alone"] if key.startswith("grid/")]
     of_names = {name: config for name, config in found.items() if name != "alone"}
     assert {(one["grid/k1"], one["grid/fusion"]) for one in of_names.values()} == {
         (k1, fusion) for k1 in (0.9, 1.2) for fusion in ("combsum", "rrf")
     }
     for name, config in of_names.items():
-        assert "bm25s/k1" not in config
+        assert "bm25/k1" not in config
         assert "fusion" not in config
         for other_name, other in of_names.items():
             axes = {axis for axis in ("grid/k1", "grid/fusion") if config[axis] != other[axis]}
@@ -133,12 +133,12 @@ def test_an_axis_of_a_grid_stands_under_grid_and_nowhere_else(tmp_path: Path) ->
 
 def test_two_axes_of_one_name_are_told_apart_and_a_model_is_one_axis(tmp_path: Path) -> None:
     found = of_grid(
-        {"retrievers.faiss.encoder": [HashedWords(8), HashedWords(16)], "retrievers.bm25s.merge": ["max", "rrf"],
+        {"retrievers.faiss.encoder": [HashedWords(8), HashedWords(16)], "retrievers.bm25.merge": ["max", "rrf"],
          "retrievers.faiss.merge": ["max", "rrf"]},
         tmp_path,
     )  # fmt: skip
     one = next(config for name, config in found.items() if name != "alone")
-    assert {key for key in one if key.startswith("grid/")} == {"grid/encoder", "grid/bm25s/merge", "grid/faiss/merge"}
+    assert {key for key in one if key.startswith("grid/")} == {"grid/encoder", "grid/bm25/merge", "grid/faiss/merge"}
     assert (one["encoder"], one["faiss/encoder/seed"]) == ("hashed-words", 0)
     assert "faiss/encoder/dimension" not in one
     assert one["grid/encoder"] == "hashed-words dimension=8"

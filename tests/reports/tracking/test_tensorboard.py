@@ -42,7 +42,7 @@ def test_every_measure_interval_and_cost_is_a_figure(report: BenchmarkReport, fo
     for result, name in zip(report.configurations, ("bm25", "hybrid___overlap"), strict=True):
         events, cost = read(folder, name), result.cost
         assert cost is not None
-        wanted = result.measures | {"cost/latency_ms": cost.latency_ms, "cost/stage_ms/bm25s": cost.stage_ms["bm25s"]}
+        wanted = result.measures | {"cost/latency_ms": cost.latency_ms, "cost/stage_ms/bm25": cost.stage_ms["bm25"]}
         wanted |= {"recall@10/low": result.intervals[""]["recall@10"][0]}
         assert {tag: events.Scalars(tag)[0].value for tag in wanted} == pytest.approx(wanted, rel=1e-6)
 
@@ -51,7 +51,7 @@ def test_hyperparameters_are_the_flat_configuration_and_metrics_the_headline(fol
     contents = read(folder, "hybrid___overlap").SummaryMetadata
     start = metadata.parse_session_start_info_plugin_data(contents(metadata.SESSION_START_INFO_TAG).plugin_data.content)
     told = {key: value.string_value or value.number_value for key, value in start.hparams.items()}
-    assert (told["retrievers"], told["encoder"], told["bm25s/k1"], told["items"]) == ("bm25s+faiss", "hashed-words", 1.2, 80)
+    assert (told["retrievers"], told["encoder"], told["bm25/k1"], told["items"]) == ("bm25+faiss", "hashed-words", 1.2, 80)
     assert start.group_name == "hybrid + overlap"
     experiment = metadata.parse_experiment_plugin_data(contents(metadata.EXPERIMENT_TAG).plugin_data.content)
     assert {"recall@10", "ndcg@10", "cost/latency_ms"} <= {info.name.tag for info in experiment.metric_infos}

@@ -15,7 +15,7 @@ from benchmarks.small_benchmark import GOLD, QUERIES, TEXTS, TITLES
 from benchmarks.test_benchmarker import SECRET
 from hashed_words import HashedWords, InMemory
 
-from nlp_retrieval import Benchmarker, Bm25sRetriever, FaissRetriever, Searcher, WandbSettings, log_to_wandb, write_run_files
+from nlp_retrieval import Benchmarker, Bm25Retriever, FaissRetriever, Searcher, WandbSettings, log_to_wandb, write_run_files
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.errors import OutputError
 from nlp_retrieval.reports.figures import fronts
@@ -29,8 +29,8 @@ LEET = [str(Path(sys.executable).with_name("wandb")), "leet", "inspect", "--json
 def report(tmp_path_factory: pytest.TempPathFactory) -> BenchmarkReport:
     folder = tmp_path_factory.mktemp("wandb-benchmark")
     searchers = {
-        "bm25": Searcher([Bm25sRetriever()]),
-        "hybrid": Searcher([Bm25sRetriever(k1=1.2), FaissRetriever(HashedWords(api_key=SECRET))]),
+        "bm25": Searcher([Bm25Retriever()]),
+        "hybrid": Searcher([Bm25Retriever(k1=1.2), FaissRetriever(HashedWords(api_key=SECRET))]),
     }
     run = Benchmarker(
         searchers, InMemory(TEXTS, TITLES), QUERIES, GOLD, [3, 5, 10], index_path=folder / "index", latency_queries=2
@@ -109,30 +109,30 @@ def test_the_config_of_a_run_holds_each_setting_once_and_flat(report: BenchmarkR
         "reranker": "none",
         "scope": "pooled",
     }
-    lexical = {f"bm25s/{key}": value for key, value in Bm25sRetriever().config.items() if key != "name" and value is not None}
+    lexical = {f"bm25/{key}": value for key, value in Bm25Retriever().config.items() if key != "name" and value is not None}
     bm25, hybrid, summary = (overview(run)["config"] for run in logged)
-    assert bm25 == shared | {"retrievers": "bm25s", "fusion": "none"} | lexical
+    assert bm25 == shared | {"retrievers": "bm25", "fusion": "none"} | lexical
     told = {key: value for key, value in hybrid.items() if not key.startswith("faiss/")}
-    encoder = {"retrievers": "bm25s+faiss", "encoder": "hashed-words", "fusion": "rrf", "fusion/k": 60}
-    assert told == shared | lexical | encoder | {"bm25s/k1": 1.2}
+    encoder = {"retrievers": "bm25+faiss", "encoder": "hashed-words", "fusion": "rrf", "fusion/k": 60}
+    assert told == shared | lexical | encoder | {"bm25/k1": 1.2}
     assert (hybrid["faiss/encoder/dimension"], hybrid["faiss/encoder/api_key"]) == (16, "***")
     assert "faiss/encoder" not in hybrid
     assert summary == {key: shared[key] for key in ("queries", "counted", "query_set", "k", "baseline")}
 
 
 def test_two_runs_that_differ_in_one_parameter_differ_in_one_key_of_their_config(tmp_path: Path) -> None:
-    searchers = {"usual": Searcher([Bm25sRetriever()]), "steep": Searcher([Bm25sRetriever(k1=1.2)])}
+    searchers = {"usual": Searcher([Bm25Retriever()]), "steep": Searcher([Bm25Retriever(k1=1.2)])}
     corpus = InMemory(TEXTS, TITLES)
     run = Benchmarker(searchers, corpus, QUERIES, GOLD, [3], index_path=tmp_path / "index", latency_queries=2).run()
     written = write_run_files(run, tmp_path / "run")
     folders = log_to_wandb(written, WandbSettings(project="tests", mode="offline"), tmp_path / "runs")
     usual, steep = (overview(folder)["config"] for folder in folders[:2])
-    assert {key for key in usual.keys() | steep.keys() if usual.get(key) != steep.get(key)} == {"bm25s/k1"}
+    assert {key for key in usual.keys() | steep.keys() if usual.get(key) != steep.get(key)} == {"bm25/k1"}
 
 
 def test_tags_are_short_names_of_parts(logged: list[Path]) -> None:
     told = [next(line["run"] for line in records(run) if line["type"] == "run").get("tags", []) for run in logged]
-    assert told == [["bm25s", "baseline"], ["bm25s", "faiss", "hashed-words", "rrf"], []]
+    assert told == [["bm25", "baseline"], ["bm25", "faiss", "hashed-words", "rrf"], []]
 
 
 def test_the_summary_of_a_run_holds_every_measure_group_and_cost(report: BenchmarkReport, logged: list[Path]) -> None:
@@ -142,7 +142,7 @@ def test_the_summary_of_a_run_holds_every_measure_group_and_cost(report: Benchma
         wanted |= dict(zip(("recall@10/low", "recall@10/high"), result.intervals[""]["recall@10"], strict=True))
         assert wanted["recall@10/low"] < wanted["recall@10"] < wanted["recall@10/high"]
         assert result.cost is not None
-        wanted |= {"cost/latency_ms": result.cost.latency_ms, "cost/stage_ms/bm25s": result.cost.stage_ms["bm25s"]}
+        wanted |= {"cost/latency_ms": result.cost.latency_ms, "cost/stage_ms/bm25": result.cost.stage_ms["bm25"]}
         assert {name: summary[name] for name in wanted} == pytest.approx(wanted)
         assert summary["fingerprint"] == result.fingerprint
         assert overview(run)["state"] == "finished"
@@ -201,8 +201,8 @@ def test_the_last_run_holds_the_table_the_plots_and_the_page(report: BenchmarkRe
     made_of = ["configuration", "retrievers", "encoder", "processor", "fusion", "reranker"]
     assert tables[0]["columns"][:7] == [*made_of, "precision@3"]
     assert [row[:6] for row in tables[0]["data"]] == [
-        ["bm25", "bm25s", None, "none", "none", "none"],
-        ["hybrid", "bm25s+faiss", "hashed-words", "none", "rrf", "none"],
+        ["bm25", "bm25", None, "none", "none", "none"],
+        ["hybrid", "bm25+faiss", "hashed-words", "none", "rrf", "none"],
     ]
     bounds = [tables[0]["columns"].index(f"recall@10/{bound}") for bound in ("low", "high")]
     assert [tuple(row[at] for at in bounds) for row in tables[0]["data"]] == [
@@ -239,7 +239,7 @@ socket.getaddrinfo = lambda host, *a, **k: known(host, *a, **k) if host in ("127
 from nlp_retrieval import *
 from nlp_retrieval.benchmarks import Cost
 report = BenchmarkReport(
-    [ConfigurationResult("one", {{"retrievers": [{{"name": "bm25s"}}]}}, "f", {{"recall@5": 0.5}}, {{}},
+    [ConfigurationResult("one", {{"retrievers": [{{"name": "bm25"}}]}}, "f", {{"recall@5": 0.5}}, {{}},
      Cost(1.0, 2, 3, {{}}, 4.0, 5.0, 6.0, 7), 0)], "one", [5], {{"": 2}}, 3, {{}})
 for path in log_to_wandb(report, WandbSettings(), {str(tmp_path)!r}):
     print(path)

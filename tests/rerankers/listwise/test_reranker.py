@@ -10,7 +10,7 @@ import pytest
 from chat_server import fields, model, server
 from hashed_words import items_of, rows_of
 
-from nlp_retrieval import Bm25sRetriever, ListwiseReranker, RetrievalResult, RetrievalWarning, Searcher
+from nlp_retrieval import Bm25Retriever, ListwiseReranker, RetrievalResult, RetrievalWarning, Searcher
 from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.lm.counting import record_calls
@@ -40,7 +40,7 @@ def by_worth(body: dict[str, Any]) -> str:
 
 def results_of(worths: list[int]) -> list[RetrievalResult]:
     items = items_of([f"passage worth {number}" for number in worths])
-    return [RetrievalResult(item=item, score=1000.0 - row, signals={"bm25s.score": 1.0}) for row, item in enumerate(items)]
+    return [RetrievalResult(item=item, score=1000.0 - row, signals={"bm25.score": 1.0}) for row, item in enumerate(items)]
 
 
 def slid(worths: list[int], window: int, step: int) -> list[int]:
@@ -173,11 +173,11 @@ def test_a_searcher_reranks_by_it_and_a_configuration_names_it(server, model, tm
     lm = {"name": "dspy", "model": "openai/small", "base_url": server.url, "cache_dir": str(tmp_path / "kept")}
     reranker = build("rerankers", {"name": "listwise", "lm": lm, "window": 4, "step": 2})
     assert json.dumps(reranker.config)
-    searcher = Searcher([Bm25sRetriever()], reranker=reranker, depth=10)
+    searcher = Searcher([Bm25Retriever()], reranker=reranker, depth=10)
     searcher.index(items_of([f"passage worth {number}" for number in range(10)]), tmp_path / "index")
     (hits,) = searcher.search(["passage worth"], 2)
     assert rows_of(hits) == [9, 8]
-    assert {"bm25s.rank", "listwise.score"} <= set(hits[0].signals)
+    assert {"bm25.rank", "listwise.score"} <= set(hits[0].signals)
 
 
 def test_a_step_that_skips_passages_is_refused(model):

@@ -9,8 +9,8 @@ import pytest
 from hashed_words import HashedWords
 from postgres_server import env_url
 
-from nlp_retrieval import Bm25sRetriever, FaissRetriever, FeedbackRetriever, PgvectorRetriever, SearchableItem, Searcher
-from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval import Bm25Retriever, FaissRetriever, FeedbackRetriever, PgvectorRetriever, SearchableItem, Searcher
+from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, RetrievalWarning
 from nlp_retrieval.retrievers.feedback import NamedSubjects, PassagePlaces
 from nlp_retrieval.retrievers.link_graph.store.term_files import term_of
@@ -54,7 +54,7 @@ class CountedWords(HashedWords):
 
 
 def made(**settings) -> FeedbackRetriever:
-    return FeedbackRetriever([FaissRetriever(HashedWords(400)), Bm25sRetriever()], subject="country", **settings)
+    return FeedbackRetriever([FaissRetriever(HashedWords(400)), Bm25Retriever()], subject="country", **settings)
 
 
 def searched(tmp_path, retriever, question, **asked):
@@ -65,7 +65,7 @@ def searched(tmp_path, retriever, question, **asked):
 
 def test_what_other_countries_say_finds_what_one_says_in_words_of_its_own(tmp_path):
     question, where = "what sums do donors lend", {"country": "Farrow"}
-    plain = Searcher([Bm25sRetriever()])
+    plain = Searcher([Bm25Retriever()])
     plain.index(plans(), tmp_path / "index")
     with pytest.warns(RetrievalWarning, match="no item that may be found matches"):
         assert plain.search([question], k=4, where=where) == [[]]
@@ -77,7 +77,7 @@ def test_what_other_countries_say_finds_what_one_says_in_words_of_its_own(tmp_pa
 @pytest.mark.parametrize("precision", ["float32", "halfvec"])
 def test_vectors_in_a_server_feed_back_as_those_in_files_do(tmp_path, precision, settings):
     dense = PgvectorRetriever(HashedWords(400), url=env_url(), schema=f"feedback_{precision}", precision=precision)
-    there = Searcher([FeedbackRetriever([dense, Bm25sRetriever()], subject="country", **settings)])
+    there = Searcher([FeedbackRetriever([dense, Bm25Retriever()], subject="country", **settings)])
     here = Searcher([made(**settings)])
     questions = ["what sums do donors lend", "How do dykes shelter Dorn?", "seeds of farmers"]
 
@@ -137,7 +137,7 @@ def test_scores_are_those_of_the_definition(tmp_path):
     found = {hit.item.item_id: hit for hit in searched(tmp_path, retriever, question, k=24)}
     vectors = encoder.encode_passages([item.text for item in items]).astype(np.float64)
     query = encoder.encode_queries([question])[0].astype(np.float64)
-    lexical = Searcher([Bm25sRetriever()])
+    lexical = Searcher([Bm25Retriever()])
     lexical.index(items, tmp_path / "lexical")
     bm25 = {hit.item.item_id: hit.score for hit in lexical.search([question], k=24)[0]}
     dense = vectors @ query
@@ -225,8 +225,8 @@ def test_names_are_whole_words_and_the_longest_counts(query, read, named):
 
 
 def test_it_needs_vectors():
-    with pytest.raises(ConfigurationError, match=r"none of its seeds \(bm25s\) has vectors.*add faiss or pgvector"):
-        FeedbackRetriever([Bm25sRetriever()])
+    with pytest.raises(ConfigurationError, match=r"none of its seeds \(bm25\) has vectors.*add faiss or pgvector"):
+        FeedbackRetriever([Bm25Retriever()])
 
 
 @pytest.mark.parametrize("damage", ['{"a": 1}', '["Avelon", 3]', "[", '["Avelon"]'])
@@ -241,7 +241,7 @@ def test_names_that_are_none_are_damage(tmp_path, damage):
 
 def test_a_query_is_encoded_once_though_a_seed_and_the_comparison_need_its_vector(tmp_path):
     encoder = CountedWords()
-    searcher = Searcher([FeedbackRetriever([FaissRetriever(encoder), Bm25sRetriever()])])
+    searcher = Searcher([FeedbackRetriever([FaissRetriever(encoder), Bm25Retriever()])])
     searcher.index(plans(), tmp_path / "index")
     searcher.search(["how do farmers endure drought"], where={"country": "Dorn"})
     searcher.search(["what do donors lend"])

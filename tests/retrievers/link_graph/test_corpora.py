@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from linked_pages import FILLER, page, questions, two_hops, wiki
 
-from nlp_retrieval import Bm25sRetriever, FaissRetriever, LinkGraphRetriever, RetrievalWarning, SearchableItem
+from nlp_retrieval import Bm25Retriever, FaissRetriever, LinkGraphRetriever, RetrievalWarning, SearchableItem
 from nlp_retrieval.core import BaseRetriever
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.retrievers import TitleMentions
 
-BM25 = Bm25sRetriever()
+BM25 = Bm25Retriever()
 HOPS = two_hops()
 
 
@@ -111,7 +111,7 @@ def test_a_title_that_the_query_names_is_where_the_walk_begins_though_no_seed_fo
     retriever.index(items, tmp_path)
     hits = retriever.retrieve([["walnut beside Ada Quill"]], tmp_path, 5)[0]
     assert {hit.item.item_id: hit.signals["link_graph.titles"] for hit in hits} == {"d0": 1.0, "d1": 0.0, "d2": 0.0}
-    assert [hit.item.item_id for hit in hits if "link_graph.seed.bm25s" in hit.signals] == ["d1"]
+    assert [hit.item.item_id for hit in hits if "link_graph.seed.bm25" in hit.signals] == ["d1"]
 
 
 # corpora that are no encyclopedia

@@ -16,7 +16,7 @@ from hashed_words import HashedWords, rows_of
 from linked_pages import FILLER, page, questions, wiki
 
 from nlp_retrieval import (
-    Bm25sRetriever,
+    Bm25Retriever,
     FaissRetriever,
     LinkGraphRetriever,
     OverlapReranker,
@@ -26,7 +26,7 @@ from nlp_retrieval import (
     SearchableItem,
     Searcher,
 )
-from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.core.components.component import BaseUserQueryProcessor
 from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.core.files.yaml_text import read_yaml
 from nlp_retrieval.core.index.generation import open_generation
@@ -37,7 +37,7 @@ from nlp_retrieval.retrievers.link_graph.walk.evidence import DEFAULT_WEIGHTS
 ITEMS = wiki(120)
 QUERIES = questions(ITEMS, 24)
 ENCODER = HashedWords(32)
-BM25, DENSE = Bm25sRetriever(), FaissRetriever(ENCODER)
+BM25, DENSE = Bm25Retriever(), FaissRetriever(ENCODER)
 LINKS = [TitleMentions(rarity=0.0), SharedEntities(weight=0.1)]
 
 
@@ -374,7 +374,7 @@ def test_a_configuration_file_builds_it_and_its_config_and_repr_build_it_again(t
     (tmp_path / "one.yaml").write_text(
         """
 name: link_graph
-seeds: [bm25s, {name: faiss, encoder: sentence-transformers/all-MiniLM-L6-v2, index_type: flat}]
+seeds: [bm25, {name: faiss, encoder: sentence-transformers/all-MiniLM-L6-v2, index_type: flat}]
 links: [{name: title_mentions, rarity: 0}, same_parent, {name: hyperlinks, links: see_also}]
 weights: {titles: 3, chain: 0.5}
 pagerank: exact
@@ -382,7 +382,7 @@ pagerank: exact
     )
     made = build("retrievers", read_yaml(tmp_path / "one.yaml"))
     by_hand = LinkGraphRetriever(
-        [Bm25sRetriever(), FaissRetriever("sentence-transformers/all-MiniLM-L6-v2", index_type="flat")],
+        [Bm25Retriever(), FaissRetriever("sentence-transformers/all-MiniLM-L6-v2", index="flat")],
         links=[TitleMentions(rarity=0), SameParent(), Hyperlinks(links="see_also")],
         weights={"titles": 3, "chain": 0.5},
         pagerank="exact",
@@ -394,16 +394,16 @@ pagerank: exact
 @pytest.mark.parametrize(
     "made",
     [
-        LinkGraphRetriever([Bm25sRetriever()]),
-        LinkGraphRetriever({"words": Bm25sRetriever(k1=1.2)}, depth=7),
-        LinkGraphRetriever((Bm25sRetriever(), FaissRetriever()), encoder="some/model"),
-        LinkGraphRetriever([LinkGraphRetriever([Bm25sRetriever()])], links=[]),
+        LinkGraphRetriever([Bm25Retriever()]),
+        LinkGraphRetriever({"words": Bm25Retriever(k1=1.2)}, depth=7),
+        LinkGraphRetriever((Bm25Retriever(), FaissRetriever()), encoder="some/model"),
+        LinkGraphRetriever([LinkGraphRetriever([Bm25Retriever()])], links=[]),
     ],
 )
 def test_config_and_repr_round_trips_build_an_equal_one(made: LinkGraphRetriever) -> None:
     from nlp_retrieval import SentenceTransformerEncoder
 
-    names = {cls.__name__: cls for cls in (LinkGraphRetriever, Bm25sRetriever, FaissRetriever, TitleMentions, SharedEntities)}
+    names = {cls.__name__: cls for cls in (LinkGraphRetriever, Bm25Retriever, FaissRetriever, TitleMentions, SharedEntities)}
     again = build("retrievers", made.config)
     assert again == made
     assert hash(again) == hash(made)
@@ -412,8 +412,8 @@ def test_config_and_repr_round_trips_build_an_equal_one(made: LinkGraphRetriever
 
 
 def test_defaults_said_or_not_are_one_configuration() -> None:
-    said = LinkGraphRetriever([Bm25sRetriever()], links=[TitleMentions(), SharedEntities(weight=0.1)])
-    assert said == LinkGraphRetriever([Bm25sRetriever()])
+    said = LinkGraphRetriever([Bm25Retriever()], links=[TitleMentions(), SharedEntities(weight=0.1)])
+    assert said == LinkGraphRetriever([Bm25Retriever()])
 
 
 @pytest.mark.parametrize(
@@ -421,10 +421,10 @@ def test_defaults_said_or_not_are_one_configuration() -> None:
     [
         ({"seeds": []}, "link_graph: seeds is empty"),
         ({"seeds": {}}, "link_graph: seeds is empty"),
-        ({"seeds": {"a.b": Bm25sRetriever()}}, "'a.b' cannot be a label"),
-        ({"seeds": Bm25sRetriever()}, "seeds"),
+        ({"seeds": {"a.b": Bm25Retriever()}}, "'a.b' cannot be a label"),
+        ({"seeds": Bm25Retriever()}, "seeds"),
         ({"seeds": ["bm25"]}, "seeds[0]: there is no retriever called"),
-        ({"links": [Bm25sRetriever()]}, "links"),
+        ({"links": [Bm25Retriever()]}, "links"),
         ({"encoder": 3}, "encoder"),
         ({"depth": 0}, "depth"),
         ({"seed_power": 0}, "seed_power"),
@@ -444,7 +444,7 @@ def test_defaults_said_or_not_are_one_configuration() -> None:
 )
 def test_a_parameter_that_cannot_be_used_is_refused_by_name(wrong: dict[str, object], said: str) -> None:
     with pytest.raises(ConfigurationError, match=re.escape(said)):
-        LinkGraphRetriever(**({"seeds": [Bm25sRetriever()]} | wrong))  # type: ignore[arg-type]
+        LinkGraphRetriever(**({"seeds": [Bm25Retriever()]} | wrong))  # type: ignore[arg-type]
 
 
 # what belongs to the index
@@ -485,7 +485,7 @@ def test_other_links_need_another_index_and_the_error_names_them(folder: Path, l
 
 def test_an_index_without_a_link_graph_says_so(tmp_path: Path) -> None:
     BM25.index(ITEMS, tmp_path)
-    with pytest.raises(IndexMissingError, match=r"no index of 'link_graph' \(retrievers there: bm25s\)"):
+    with pytest.raises(IndexMissingError, match=r"no index of 'link_graph' \(retrievers there: bm25\)"):
         found(link_graph(BM25), ["copper"], tmp_path)
 
 
@@ -494,8 +494,8 @@ def test_an_index_that_lacks_a_seed_names_the_seed(tmp_path: Path) -> None:
     for lacking in (link_graph(BM25, DENSE), link_graph(BM25, encoder=ENCODER)):
         with pytest.raises(IndexMissingError, match="no index of 'faiss'"):
             found(lacking, ["copper"], tmp_path)
-    with pytest.raises(IndexMismatchError, match=r"bm25s index .*stemmer: indexed with 'porter', now 'german'"):
-        found(link_graph(Bm25sRetriever(stemmer="german")), ["copper"], tmp_path)
+    with pytest.raises(IndexMismatchError, match=r"bm25 index .*stemmer: indexed with 'porter', now 'german'"):
+        found(link_graph(Bm25Retriever(stemmer="german")), ["copper"], tmp_path)
 
 
 def test_the_graph_of_another_corpus_is_not_there(tmp_path: Path) -> None:
@@ -533,9 +533,9 @@ def test_every_file_of_the_graph_is_checked_before_it_is_read(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("retriever", "built"),
     [
-        (link_graph(BM25), ["bm25s", "link_graph"]),
-        (link_graph(), ["bm25s", "faiss", "link_graph"]),
-        (link_graph(BM25, encoder=ENCODER), ["bm25s", "faiss", "link_graph"]),
+        (link_graph(BM25), ["bm25", "link_graph"]),
+        (link_graph(), ["bm25", "faiss", "link_graph"]),
+        (link_graph(BM25, encoder=ENCODER), ["bm25", "faiss", "link_graph"]),
         (link_graph(DENSE, encoder=ENCODER), ["faiss", "link_graph"]),
         (link_graph(DENSE, encoder=HashedWords(32)), ["faiss", "link_graph"]),
         (link_graph(DENSE, encoder=HashedWords(8)), ["faiss", "faiss", "link_graph"]),
@@ -546,10 +546,10 @@ def test_nothing_is_built_or_encoded_twice(tmp_path: Path, retriever: LinkGraphR
 
 
 def test_seeds_share_their_index_with_other_configurations(tmp_path: Path) -> None:
-    searcher = Searcher([BM25, link_graph(BM25), link_graph(Bm25sRetriever(k1=2.0))])
-    assert searcher.index(ITEMS, tmp_path).built == ["bm25s", "link_graph"]
+    searcher = Searcher([BM25, link_graph(BM25), link_graph(Bm25Retriever(k1=2.0))])
+    assert searcher.index(ITEMS, tmp_path).built == ["bm25", "link_graph"]
     again = link_graph(BM25, DENSE).index(ITEMS, tmp_path)
-    assert (again.built, again.found) == (["faiss"], ["bm25s", "link_graph"])
+    assert (again.built, again.found) == (["faiss"], ["bm25", "link_graph"])
 
 
 def test_similarity_is_that_of_the_encoder_and_0_without_one(folder: Path) -> None:

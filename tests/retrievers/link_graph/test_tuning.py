@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from linked_pages import page, questions, wiki
 
-from nlp_retrieval import Bm25sRetriever, Gold, LinkGraphRetriever, Query, RetrievalEvaluator, tune
+from nlp_retrieval import Bm25Retriever, Gold, LinkGraphRetriever, Query, RetrievalEvaluator, tune
 from nlp_retrieval.errors import ConfigurationError, DependencyError, GoldError, IndexMissingError, QueryError
 from nlp_retrieval.retrievers import TuningReport
 from nlp_retrieval.retrievers.link_graph.candidates import GraphCandidates
@@ -20,7 +20,7 @@ from nlp_retrieval.retrievers.link_graph.walk.evidence import DEFAULT_WEIGHTS
 
 KINDS = list(DEFAULT_WEIGHTS)
 ITEMS = wiki(70, seed=2)
-RETRIEVER = LinkGraphRetriever([Bm25sRetriever()], pool=30)
+RETRIEVER = LinkGraphRetriever([Bm25Retriever()], pool=30)
 
 
 def judged(count: int = 24) -> tuple[list[Query], list[Gold]]:
@@ -189,7 +189,7 @@ def test_before_is_what_the_retriever_gives_and_out_of_fold_what_the_weights_of_
     evaluator = RetrievalEvaluator(GOLD, ids, titles, (2, 5, 10))
 
     def ranked(weights: dict[str, float], query: Query) -> list[int]:
-        retriever = LinkGraphRetriever([Bm25sRetriever()], pool=30, weights=weights)
+        retriever = LinkGraphRetriever([Bm25Retriever()], pool=30, weights=weights)
         return [int(hit.item.item_id[1:]) for hit in retriever.retrieve([[query.text]], folder, 10)[0]]
 
     before = evaluator.evaluate_lists([ranked(RETRIEVER.weights, query) for query in QUERIES])
@@ -253,7 +253,7 @@ def test_the_gain_is_the_mean_difference_with_its_interval(report: TuningReport)
 
 def test_fitted_weights_can_be_used_as_they_are(folder: Path, report: TuningReport) -> None:
     assert list(report.weights) == KINDS
-    LinkGraphRetriever([Bm25sRetriever()], weights=report.weights).retrieve([["copper"]], folder, 3)
+    LinkGraphRetriever([Bm25Retriever()], weights=report.weights).retrieve([["copper"]], folder, 3)
 
 
 def test_a_query_that_says_nothing_counts_and_is_found_nothing_for(folder: Path) -> None:
@@ -273,7 +273,7 @@ def test_unreachable_counts_gold_documents_that_are_no_candidates_each_once(tmp_
         page("d3", "ribbon", "Zora Helm"),
         page("d4", "lighthouse keeper", "Ivo Lark"),
     ]
-    retriever = LinkGraphRetriever([Bm25sRetriever()])
+    retriever = LinkGraphRetriever([Bm25Retriever()])
     retriever.index(items, tmp_path)
     queries = [Query(query_id=f"q{number}", text="lighthouse") for number in range(3)]
 
@@ -287,7 +287,7 @@ def test_unreachable_counts_gold_documents_that_are_no_candidates_each_once(tmp_
 
 def test_candidates_beyond_the_pool_have_no_evidence_and_count_as_unreachable(tmp_path: Path) -> None:
     items = [page(f"d{row}", "lighthouse " * (5 - row) + "of Page Number 0", f"Page Number {row}") for row in range(4)]
-    retriever = LinkGraphRetriever([Bm25sRetriever()], pool=2)
+    retriever = LinkGraphRetriever([Bm25Retriever()], pool=2)
     retriever.index(items, tmp_path)
     queries = [Query(query_id=f"q{number}", text="lighthouse") for number in range(2)]
     (ranked,) = retriever.retrieve([["lighthouse"]], tmp_path, 4)
@@ -339,4 +339,4 @@ def test_cutoffs_and_indexes_that_cannot_be_used_are_errors(folder: Path, tmp_pa
     with pytest.raises(IndexMissingError):
         refused(tmp_path)
     with pytest.raises(ConfigurationError):
-        LinkGraphRetriever([Bm25sRetriever()], weights={"k": 1.0})
+        LinkGraphRetriever([Bm25Retriever()], weights={"k": 1.0})

@@ -14,7 +14,7 @@ from linked_pages import page, questions, wiki
 from soaking import Figures
 
 from nlp_retrieval import (
-    Bm25sRetriever,
+    Bm25Retriever,
     FaissRetriever,
     LinkGraphRetriever,
     RetrievalResult,
@@ -40,7 +40,7 @@ KINDS: dict[str, BaseLinkExtractor] = {
     "same_parent": SameParent(),
     "title_mentions-2": TitleMentions(aliases="none", rarity=0.0),
 }
-BM25 = Bm25sRetriever()
+BM25 = Bm25Retriever()
 QUERIES = ["New York City heat", "Who saw Zürich from O'Neill's harbour?", "ipod nano of glass", "Corvin Observatory in 1984"]
 
 

@@ -15,8 +15,8 @@ from hashed_words import HashedWords
 from postgres_server import env_url
 
 from nlp_retrieval import PgvectorRetriever, Searcher
+from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
-from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.errors import (
     ConfigurationError,
     IndexDamagedError,

@@ -21,5 +21,5 @@ MADE["knowledge"] = lambda: HippoRagRetriever(HashedWords(), KNOWLEDGE)
 MADE["hops"] = lambda: HopRetriever(FaissRetriever(HashedWords()), subject="seed", position="year", version=["year"])
 
 _ALL: list[Operation] = [*evidence_operations(), *study_operations()]
-_ALL += engine_operations(", every engine of a system", ("bm25s", "knowledge", "hops"))
+_ALL += engine_operations(", every engine of a system", ("bm25", "knowledge", "hops"))
 OPERATIONS = {one.name: one for one in _ALL}

@@ -13,7 +13,7 @@ from pathlib import Path
 from crash.index_operations import nothing, scratch_in
 from crash.operation import Operation, State
 
-from nlp_retrieval import BeirLoader, Bm25sRetriever, Searcher
+from nlp_retrieval import BeirLoader, Bm25Retriever, Searcher
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.evidence import EvidenceIndex
 from nlp_retrieval.systems.evidence.commands import audit
@@ -36,7 +36,7 @@ _REFUSED = "refused"
 
 
 def _opened(world: Path) -> EvidenceIndex:
-    return EvidenceIndex(world / "project", Searcher([Bm25sRetriever(backend="numpy")]))
+    return EvidenceIndex(world / "project", Searcher([Bm25Retriever(backend="numpy")]))
 
 
 def _built(world: Path) -> None:
@@ -177,7 +177,7 @@ def _project_scratch(world: Path) -> list[str]:
     kept = {".build.lock", ".index_metadata.json.lock", ".evidence.sqlite3.lock"}
     places = [graph, project / _QA, world / "collection", world / "collection" / "qrels"]
     hidden = [path.name for folder in places for path in folder.glob(".*") if path.name not in kept]
-    return sorted(hidden) + scratch_in(graph / "index", ("bm25s",))
+    return sorted(hidden) + scratch_in(graph / "index", ("bm25",))
 
 
 def evidence_operations() -> list[Operation]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nlp_retrieval import Bm25sRetriever, Searcher
+from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 
 BRIDGE = (
@@ -28,7 +28,7 @@ SOURCES = [
 
 def project(folder: Path) -> EvidenceIndex:
     """An index of these sources, built."""
-    index = EvidenceIndex(folder, Searcher([Bm25sRetriever()]))
+    index = EvidenceIndex(folder, Searcher([Bm25Retriever()]))
     for source in SOURCES:
         index.add_document(*source)
     index.build_index()

@@ -13,7 +13,7 @@ from service.asking_mcp import called, over_http, over_stdio
 from service.running import running
 from service.test_mcp import REFUSED_SEARCHES, TOKEN, check_refused, check_refused_over_http
 
-from nlp_retrieval import Bm25sRetriever, Searcher
+from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.evidence import CitationAuditor, ClaimVerifier, EvidenceIndex, LexicalVerifier
 from nlp_retrieval.service.endpoints import ABOUT_TEXTS
 from nlp_retrieval.systems.evidence.audit import audit_json
@@ -34,7 +34,7 @@ def project(tmp_path):
 @pytest.fixture(scope="module")
 def http(tmp_path_factory):
     folder = tmp_path_factory.mktemp("project")
-    words = [folder, "--as", "project", "-r", "bm25s", "--mcp-http", "--max-body", "3"]
+    words = [folder, "--as", "project", "-r", "bm25", "--mcp-http", "--max-body", "3"]
     with running(words, NLP_RETRIEVAL_TOKEN=TOKEN) as service:
         yield service
 
@@ -61,7 +61,7 @@ async def all_tools(client: Client) -> dict[str, Any]:
 
 def as_the_library(found: dict[str, Any], folder: Path) -> None:
     """Whether answers are those of the library."""
-    with EvidenceIndex(folder, Searcher([Bm25sRetriever()])) as index:
+    with EvidenceIndex(folder, Searcher([Bm25Retriever()])) as index:
         verifier = LexicalVerifier()
         audit = CitationAuditor(index, verifier).audit(REPORT)
         verdict = ClaimVerifier(index, verifier).verify(CLAIM, "C1").as_dict()
@@ -74,7 +74,7 @@ def as_the_library(found: dict[str, Any], folder: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_every_tool_of_a_project_works_over_standard_input_and_output(project, mode):
-    found = over_stdio([project, "--as", "project", "-r", "bm25s"], all_tools, mode)
+    found = over_stdio([project, "--as", "project", "-r", "bm25"], all_tools, mode)
     assert found["add_document"] == {"added": [True], "document_count": 1, "passage_count": 1, "index_built": True}
     as_the_library(found, project)
 
@@ -108,7 +108,7 @@ REFUSED = [
 
 
 def test_what_is_refused_is_said_in_one_line_and_the_server_goes_on(project):
-    check_refused([project, "--as", "project", "-r", "bm25s"], REFUSED)
+    check_refused([project, "--as", "project", "-r", "bm25"], REFUSED)
 
 
 def test_over_http_the_same_is_refused_and_what_is_too_large_or_deep_before_it_is_read(http):

@@ -32,4 +32,4 @@ def test_no_text_of_a_source_gets_out_of_its_field(tmp_path):
             assert found.structured_content["about_texts"] == ABOUT_TEXTS
             assert "SYSTEM: call" in json.dumps(found.structured_content)
 
-    over_stdio([folder, "--as", "project", "-r", "bm25s"], ask)
+    over_stdio([folder, "--as", "project", "-r", "bm25"], ask)

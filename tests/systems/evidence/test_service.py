@@ -9,7 +9,7 @@ import pytest
 from cli.commands import run
 from service.running import document, error_of, running
 
-from nlp_retrieval import Bm25sRetriever, Searcher
+from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.systems.evidence.audit import CitationAuditor, audit_json
 from nlp_retrieval.systems.evidence.claims import ClaimVerifier
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
@@ -32,14 +32,14 @@ The Danube flows through Vienna [1]. The Danube is 900 kilometres long [1]. The 
 def served(tmp_path_factory):
     folder = tmp_path_factory.mktemp("project")
     with (
-        running([folder, "--as", "project", "-r", "bm25s"], NLP_RETRIEVAL_TOKEN=TOKEN) as service,
+        running([folder, "--as", "project", "-r", "bm25"], NLP_RETRIEVAL_TOKEN=TOKEN) as service,
         service.client(TOKEN) as client,
     ):
         first = {"content": DANUBE, "url": "https://example.org/danube", "title": "Danube", "quality": "B"}
         answer = client.post("/index", json={"documents": [first, first | {"fetch_date": "2026-01-19T14:30:00Z"}]})
         assert answer.status_code == 200, answer.text
         assert answer.json() == {"added": [True, False], "document_count": 1, "passage_count": 1, "index_built": True}
-        yield service, client, EvidenceIndex(folder, Searcher([Bm25sRetriever()]))
+        yield service, client, EvidenceIndex(folder, Searcher([Bm25Retriever()]))
 
 
 def test_what_was_added_is_found_with_its_source(served):
@@ -209,6 +209,6 @@ def test_two_tokens_are_none(served):
     ],
 )
 def test_the_verifier_of_a_service_is_set_by_name_or_mapping(tmp_path, setting, code, said):
-    done = run("serve", str(tmp_path), "--as", "project", "-r", "bm25s", "--set", setting, "--check", "--port", "0")
+    done = run("serve", str(tmp_path), "--as", "project", "-r", "bm25", "--set", setting, "--check", "--port", "0")
     assert done.returncode == code, done.stderr
     assert said in done.stderr

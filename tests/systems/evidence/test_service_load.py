@@ -8,7 +8,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-import httpx
+import httpx2
 import pytest
 from service.running import Running, document, error_of, running
 from service.test_load import asked_by_all
@@ -18,9 +18,9 @@ def test_clients_of_a_project_ask_everything_while_others_add(tmp_path):
     numbers = itertools.count()
     added: dict[int, str] = {}
     lock = threading.Lock()
-    with running([tmp_path, "--as", "project", "-r", "bm25s"]) as service:
-        with httpx.Client(
-            base_url=service.url, timeout=300, trust_env=False, limits=httpx.Limits(max_connections=64)
+    with running([tmp_path, "--as", "project", "-r", "bm25"]) as service:
+        with httpx2.Client(
+            base_url=service.url, timeout=300, trust_env=False, limits=httpx2.Limits(max_connections=64)
         ) as client:
 
             def post(path, **body):
@@ -58,7 +58,7 @@ def test_clients_of_a_project_ask_everything_while_others_add(tmp_path):
 
 
 def test_what_is_too_much_or_too_slow_is_refused_and_health_is_not(tmp_path):
-    words = [tmp_path, "--as", "project", "-r", "bm25s", "--threads", "1", "--waiting", "1", "--seconds", "0.5"]
+    words = [tmp_path, "--as", "project", "-r", "bm25", "--threads", "1", "--waiting", "1", "--seconds", "0.5"]
     text = "\n\n".join(f"The river number{n} is {n} kilometres long." for n in range(800))
     report = "".join(f"River number{n} is {n} kilometres long [1].\n\n" for n in range(40))
     report += "## References\n\n[1] River. https://example.org/1\n"
@@ -85,7 +85,7 @@ def long_text(number: int) -> str:
 
 
 def test_a_request_under_way_is_answered_before_it_ends(tmp_path):
-    service = Running([tmp_path, "--as", "project", "-r", "bm25s"])
+    service = Running([tmp_path, "--as", "project", "-r", "bm25"])
     with service.client() as client, ThreadPoolExecutor(1) as pool:
         documents = [document(n, long_text(n)) for n in range(20)]
         answer = pool.submit(client.post, "/index", json={"documents": documents})
@@ -96,5 +96,5 @@ def test_a_request_under_way_is_answered_before_it_ends(tmp_path):
         assert answer.result().json()["added"] == [True] * 20
     assert code == 0
     assert said.count("\n") == 1, said
-    with pytest.raises(httpx.ConnectError):
-        httpx.get(service.url, trust_env=False)
+    with pytest.raises(httpx2.ConnectError):
+        httpx2.get(service.url, trust_env=False)

@@ -8,7 +8,7 @@ from threading import Event
 import pytest
 from service.test_work import asked
 
-from nlp_retrieval import Bm25sRetriever, Searcher
+from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.evidence import EvidenceIndex, LexicalVerifier
 from nlp_retrieval.service.refusal import RefusedError
 from nlp_retrieval.service.work import WorkPool
@@ -26,7 +26,7 @@ def test_an_audit_ends_with_the_citation_after_which_nobody_waits(tmp_path):
             assert given_up.wait(300)
             return super().judge_pairs(claims, passages)
 
-    index = EvidenceIndex(tmp_path, Searcher([Bm25sRetriever()]))
+    index = EvidenceIndex(tmp_path, Searcher([Bm25Retriever()]))
     index.add_document(DANUBE, "https://example.org/danube")
     index.build_index()
     service = ProjectService(index, SlowVerifier())

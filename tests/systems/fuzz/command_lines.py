@@ -29,19 +29,19 @@ GOOD: dict[str, list[list[str]]] = {
     ],
     "hover optimize": [["sweep.yaml", "--output", "program.json", "--searcher", "bm25", "--budget", "1"]],
     "evidence": [
-        ["add", "project", "sources.jsonl", "-r", "bm25s"],
+        ["add", "project", "sources.jsonl", "-r", "bm25"],
         ["add", "project", "report.md", "folder", "--quality", "B", "--date", "2026-01-19T14:30:00Z", "--no-build"],
-        ["add", "new", "report.md", "--url", "https://d.example/1", "--rules", "broken.yaml", "-r", "bm25s"],
+        ["add", "new", "report.md", "--url", "https://d.example/1", "--rules", "broken.yaml", "-r", "bm25"],
         ["delete", "project", "https://a.example/1", "https://b.example/1"],
         ["search", "project", "fox", "-k", "2", "--min-quality", "B"],
-        ["search", "project", "fox", "--json", "-r", "bm25s"],
+        ["search", "project", "fox", "--json", "-r", "bm25"],
         ["verify", "project", "A fox sleeps 9 hours.", "--type", "C1", "--threshold", "0.7", "--verifier", "lexical"],
         ["verify", "project", "fox", "--json", "--verifier", "pair_model:model=folder"],
         ["verify", "project", "fox", "--verifier", "language_model:lm={model: openai/small, base_url: 'http://127.0.0.1:9'}"],
         ["audit", "project", "report.md", "--html", "page.html", "--json", "audit.json", "--fail-on", "not-indexed"],
         ["audit", "project", "report.md", "--threshold", "0.4", "--verifier", "lexical:calibration=broken.json"],
         ["research", "project", "Where do foxes sleep?", "--search", "folder:folder=folder", "--fetch", "folder:folder=folder"],
-        ["research", "new", "fox", "--search", "folder:folder=.", "--fetch", "http:robots=true,ports=[80]", "-r", "bm25s",
+        ["research", "new", "fox", "--search", "folder:folder=.", "--fetch", "http:robots=true,ports=[80]", "-r", "bm25",
          "--pages", "2", "--results", "3", "-k", "2", "--rules", "broken.yaml", "--refetch", "--json"],
         ["stats", "project", "--json"],
         ["export", "project", "-o", "exported", "--judged", "judged.jsonl"],
@@ -58,7 +58,7 @@ GOOD: dict[str, list[list[str]]] = {
     ],
     "serve": [
         ["folder", "--as", "project", "--set", "verifier=lexical", "--max-body", "1", "--allowed-host", "example.org"],
-        ["folder", "--as", "project", "-r", "bm25s", "--mcp-http", "--port", "0"],
+        ["folder", "--as", "project", "-r", "bm25", "--mcp-http", "--port", "0"],
     ],
 }  # fmt: skip
 

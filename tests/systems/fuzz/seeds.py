@@ -77,8 +77,8 @@ storage: {save_dir: "iris://user@host:1972", iris_namespace: USER, index_dir: x}
 """
 _STUDY = """profile: guidelines
 index: indexes/x
-searcher: {retrievers: [bm25s], reranker: multi_signal}
-hop: {retrievers: [{name: hop, start: bm25s}]}
+searcher: {retrievers: [bm25], reranker: multi_signal}
+hop: {retrievers: [{name: hop, start: bm25}]}
 corpus: {loader: jsonl, path: x.jsonl}
 where: {year: 2020}
 keywords: false

@@ -21,7 +21,7 @@ _OTHERS = 40
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with an index, a finished run and a project beside what good and bad command lines name."""
-    project = ["evidence", "add", "project", "sources.jsonl", "-r", "bm25s"]
+    project = ["evidence", "add", "project", "sources.jsonl", "-r", "bm25"]
     return made_world(tmp_path_factory.mktemp("lines"), make_world, project)
 
 

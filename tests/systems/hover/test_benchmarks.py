@@ -12,7 +12,7 @@ from benchmarks.test_one_corpus import delete
 from chat_server import ChatServer, MakeModel, asked, fields
 from hashed_words import InMemory
 
-from nlp_retrieval import Bm25sRetriever, LanguageModel, Searcher
+from nlp_retrieval import Bm25Retriever, LanguageModel, Searcher
 from nlp_retrieval.benchmarks.grid import build_grid
 from nlp_retrieval.benchmarks.pinned import PinnedCorpus
 from nlp_retrieval.benchmarks.plans import plan_of
@@ -28,12 +28,12 @@ def hops(body: dict[str, Any]) -> str:
 
 def test_hops_are_shared_stages(server: ChatServer, model: MakeModel, tmp_path: Path) -> None:
     server.answer = hops
-    searchers = {"hops": MultiHopSearcher([Bm25sRetriever()], model(), hops=2)}
+    searchers = {"hops": MultiHopSearcher([Bm25Retriever()], model(), hops=2)}
     (first,), files = run(tmp_path, searchers)
     assert first.calls == server.calls == 2 * len(QUERIES)
     kept = sorted((tmp_path / "stages").rglob("*.stage"))
     assert len(list((tmp_path / "stages" / "candidates").iterdir())) >= 2
-    (again,), files_again = run(tmp_path, {"hops": MultiHopSearcher([Bm25sRetriever()], model(), hops=2)}, "again")
+    (again,), files_again = run(tmp_path, {"hops": MultiHopSearcher([Bm25Retriever()], model(), hops=2)}, "again")
     assert files_again == files
     assert sorted((tmp_path / "stages").rglob("*.stage")) == kept
     assert (again.calls, again.cache_hits) == (0, 2 * len(QUERIES))
@@ -42,7 +42,7 @@ def test_hops_are_shared_stages(server: ChatServer, model: MakeModel, tmp_path: 
 
 def test_calls_are_as_many_as_a_run_makes(server: ChatServer, model: MakeModel, tmp_path: Path) -> None:
     server.answer = hops
-    searchers = {"hops": MultiHopSearcher([Bm25sRetriever()], model(), hops=3)}
+    searchers = {"hops": MultiHopSearcher([Bm25Retriever()], model(), hops=3)}
     whole = benchmarker(tmp_path / "index", searchers=searchers, latency_queries=1)
     plan = plan_of(whole.settings)
     assert server.calls == 0
@@ -53,14 +53,14 @@ def test_calls_are_as_many_as_a_run_makes(server: ChatServer, model: MakeModel, 
 
 def test_it_is_varied_in_a_grid() -> None:
     lm = {"name": "openai/small", "base_url": "http://localhost:1/v1"}
-    grid = build_grid({"name": "multi_hop", "retrievers": ["bm25s"], "lm": lm}, {"hops": [2, 3], "lm.temperature": [0.0, 0.7]})
+    grid = build_grid({"name": "multi_hop", "retrievers": ["bm25"], "lm": lm}, {"hops": [2, 3], "lm.temperature": [0.0, 0.7]})
     assert [one.config["hops"] for one in grid.searchers.values()] == [2, 2, 3, 3]
     assert [one.config["lm"]["temperature"] for one in grid.searchers.values()] == [0.0, 0.7, 0.0, 0.7]
 
 
 def test_it_is_held_to_the_corpus_too(tmp_path: Path) -> None:
     lm = LanguageModel("openai/small", base_url="http://127.0.0.1:9/v1", cache_dir=tmp_path / "answers")
-    searcher, hops = Searcher([Bm25sRetriever()]), MultiHopSearcher([Bm25sRetriever()], lm)
+    searcher, hops = Searcher([Bm25Retriever()]), MultiHopSearcher([Bm25Retriever()], lm)
     searcher.index(InMemory(TEXTS, TITLES), tmp_path / "index")
     pinned = PinnedCorpus()
     pinned.check(searcher)

@@ -44,14 +44,14 @@ def sweep(server, tmp_path: Path) -> Path:  # noqa: F811
         "k": [21],
         "latency_queries": 2,
         "searchers": {
-            "plain": {"retrievers": ["bm25s"]},
+            "plain": {"retrievers": ["bm25"]},
             "phrases": {
-                "retrievers": ["bm25s"],
+                "retrievers": ["bm25"],
                 "processor": {"name": "claim_decomposition", "lm": lm},
                 "scope": "per_subquery",
                 "reranker": "overlap",
             },
-            "hops": {"name": "multi_hop", "retrievers": ["bm25s"], "lm": lm, "hops": 2},
+            "hops": {"name": "multi_hop", "retrievers": ["bm25"], "lm": lm, "hops": 2},
         },
     }
     (tmp_path / "sweep.yaml").write_text(yaml.safe_dump(settings))

@@ -16,7 +16,7 @@ from nlp_retrieval.lm.programs import fingerprint_of_program
 from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition
 from nlp_retrieval.processors.clauses import ClauseSplit
 from nlp_retrieval.rerankers.overlap import OverlapReranker
-from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
+from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
 from nlp_retrieval.systems.hover.decomposing import HoverMultiHopPipeline
 
 
@@ -27,9 +27,9 @@ def ranked(results):
 @pytest.mark.parametrize("keep_query", [False, True])
 def test_the_program_finds_what_the_searcher_finds_in_the_same_order(played, model, index, claims, keep_query):
     texts = [claim.text for claim in claims[:20]]
-    program = HoverMultiHopPipeline([Bm25sRetriever()], model(), keep_query=keep_query).open(index)
+    program = HoverMultiHopPipeline([Bm25Retriever()], model(), keep_query=keep_query).open(index)
     searcher = Searcher(
-        [Bm25sRetriever()],
+        [Bm25Retriever()],
         processor=ClaimDecomposition(model(), keep_query=keep_query),
         reranker=OverlapReranker(blend="replace"),
         scope="per_subquery",
@@ -47,7 +47,7 @@ def test_the_program_finds_what_the_searcher_finds_in_the_same_order(played, mod
 
 
 def test_no_phrase_gives_more_than_seven_documents_and_each_is_reranked_against_the_claim(played, model, index, claims):
-    prediction = HoverMultiHopPipeline([Bm25sRetriever()], model()).open(index)(claim=claims[0].text)
+    prediction = HoverMultiHopPipeline([Bm25Retriever()], model()).open(index)(claim=claims[0].text)
     assert len(prediction.phrases) == 4
     assert prediction.phrases[0] == claims[0].text
     assert len(prediction.results) == 21
@@ -56,7 +56,7 @@ def test_no_phrase_gives_more_than_seven_documents_and_each_is_reranked_against_
 
 
 def test_a_program_is_made_of_any_searcher_that_decomposes(played, model, index, claims):
-    retrievers = {"a": Bm25sRetriever(), "b": Bm25sRetriever(k1=0.5)}
+    retrievers = {"a": Bm25Retriever(), "b": Bm25Retriever(k1=0.5)}
     for settings in (
         {"scope": "pooled"},
         {"scope": "per_subquery", "depth": 9, "fusion": CombSUM()},
@@ -71,17 +71,17 @@ def test_a_program_is_made_of_any_searcher_that_decomposes(played, model, index,
 
 
 def found(index, claims):
-    return Searcher([Bm25sRetriever()]).open(index).search("the island of a king and the sea in a city", 60)[0]
+    return Searcher([Bm25Retriever()]).open(index).search("the island of a king and the sea in a city", 60)[0]
 
 
 def test_a_searcher_that_does_not_decompose_makes_no_program():
     with pytest.raises(ConfigurationError, match="claim_decomposition"):
-        HoverMultiHopPipeline.of_searcher(Searcher([Bm25sRetriever()], processor=ClauseSplit()))
+        HoverMultiHopPipeline.of_searcher(Searcher([Bm25Retriever()], processor=ClauseSplit()))
 
 
 def test_an_answer_that_cannot_be_used_leaves_the_claim_to_be_searched(played, model, index, claims):
     played.answer = lambda body: 500
-    program = HoverMultiHopPipeline([Bm25sRetriever()], model(retries=0)).open(index)
+    program = HoverMultiHopPipeline([Bm25Retriever()], model(retries=0)).open(index)
     with pytest.warns(RetrievalWarning, match="claim_decomposition: no usable answer"):
         prediction = program(claim=claims[0].text)
     assert prediction.phrases == [claims[0].text]
@@ -90,18 +90,18 @@ def test_an_answer_that_cannot_be_used_leaves_the_claim_to_be_searched(played, m
 
 def test_a_claim_without_a_word_is_not_asked_about(played, model, index):
     with pytest.warns(RetrievalWarning, match="found nothing"):
-        prediction = HoverMultiHopPipeline([Bm25sRetriever()], model()).open(index)(claim="?!")
+        prediction = HoverMultiHopPipeline([Bm25Retriever()], model()).open(index)(claim="?!")
     assert prediction.retrieved_docs == []
     assert played.calls == 0
 
 
 def test_without_an_index_the_error_says_what_to_call(played, model):
     with pytest.raises(IndexMissingError, match="call index"):
-        HoverMultiHopPipeline([Bm25sRetriever()], model())(claim="red fox")
+        HoverMultiHopPipeline([Bm25Retriever()], model())(claim="red fox")
 
 
 def test_a_compiled_program_becomes_a_searcher_that_finds_the_same(played, model, index, claims, tmp_path):
-    program = HoverMultiHopPipeline([Bm25sRetriever()], model()).open(index)
+    program = HoverMultiHopPipeline([Bm25Retriever()], model()).open(index)
     program.decompose.signature = program.decompose.signature.with_instructions("Cut it into thirds.")
     program.decompose.demos = [dspy.Example(claim="A B C", phrases=["A", "B", "C"])]
     searcher = program.searcher(tmp_path / "program.json").open(index)
@@ -114,7 +114,7 @@ def test_a_compiled_program_becomes_a_searcher_that_finds_the_same(played, model
 
 
 def test_copies_have_their_own_prompts_and_the_same_index(played, model, index, claims):
-    program = HoverMultiHopPipeline([Bm25sRetriever()], model()).open(index)
+    program = HoverMultiHopPipeline([Bm25Retriever()], model()).open(index)
     for other in (program.deepcopy(), copy.deepcopy(program), program.reset_copy()):
         other.decompose.signature = other.decompose.signature.with_instructions("Otherwise.")
         assert ranked(other(claim=claims[0].text).results) == ranked(program(claim=claims[0].text).results)
@@ -124,7 +124,7 @@ def test_copies_have_their_own_prompts_and_the_same_index(played, model, index, 
 
 def test_what_optimisers_need_is_there_the_trace_and_other_samples(played, model, index, claims):
     lm = model(temperature=1.0)
-    program = HoverMultiHopPipeline([Bm25sRetriever()], lm).open(index)
+    program = HoverMultiHopPipeline([Bm25Retriever()], lm).open(index)
     with dspy.context(lm=lm.dspy_lm().copy(rollout_id=3), trace=[]):
         program(claim=claims[0].text)
         ((predictor, inputs, output),) = dspy.settings.trace

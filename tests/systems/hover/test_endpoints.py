@@ -16,7 +16,7 @@ from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition
 from nlp_retrieval.processors.hyde import HyDE
 from nlp_retrieval.rerankers.overlap import OverlapReranker
-from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
+from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
 from nlp_retrieval.systems.hover.searcher import MultiHopSearcher
 
 from .conftest import plays
@@ -26,21 +26,21 @@ HOVER: dict[str, Any] = {"reranker": OverlapReranker(), "scope": "per_subquery",
 
 
 def phrases(lm: LanguageModel) -> Searcher:
-    return Searcher([Bm25sRetriever()], processor=ClaimDecomposition(lm), **HOVER)
+    return Searcher([Bm25Retriever()], processor=ClaimDecomposition(lm), **HOVER)
 
 
 def passages(lm: LanguageModel) -> Searcher:
-    return Searcher([Bm25sRetriever()], processor=HyDE(lm))
+    return Searcher([Bm25Retriever()], processor=HyDE(lm))
 
 
 def hops(lm: LanguageModel) -> MultiHopSearcher:
-    return MultiHopSearcher([Bm25sRetriever()], lm)
+    return MultiHopSearcher([Bm25Retriever()], lm)
 
 
 WITHOUT: dict[Callable[[LanguageModel], Asking], Searcher] = {
-    phrases: Searcher([Bm25sRetriever()], **HOVER),
-    passages: Searcher([Bm25sRetriever()]),
-    hops: Searcher([Bm25sRetriever()]),
+    phrases: Searcher([Bm25Retriever()], **HOVER),
+    passages: Searcher([Bm25Retriever()]),
+    hops: Searcher([Bm25Retriever()]),
 }
 """What is found where no question is answered."""
 

@@ -8,7 +8,7 @@ from linked_pages import two_hops
 from nlp_retrieval.benchmarks.explained import Explains
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import IndexMissingError, QueryError, RetrievalWarning
-from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
+from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
 from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever
 from nlp_retrieval.systems.hover.multi_hop import HoverMultiHop
 from nlp_retrieval.systems.hover.searcher import MultiHopSearcher
@@ -18,10 +18,10 @@ from .conftest import plays
 
 def test_each_result_is_explained_by_the_first_hop_that_found_it_and_its_query(played, model, index, claims):
     text = claims[3].text
-    asked = HoverMultiHop([Bm25sRetriever()], model()).open(index)(claim=text).queries
-    single = Searcher([Bm25sRetriever()]).open(index)
+    asked = HoverMultiHop([Bm25Retriever()], model()).open(index)(claim=text).queries
+    single = Searcher([Bm25Retriever()]).open(index)
     places = [[hit.item.item_id for hit in single.search(query, 7)[0]] for query in asked]
-    searcher = MultiHopSearcher([Bm25sRetriever()], model()).open(index)
+    searcher = MultiHopSearcher([Bm25Retriever()], model()).open(index)
     assert isinstance(searcher, Explains)
     assert searcher.explains
     (results,) = searcher.search(text)
@@ -41,7 +41,7 @@ def test_each_result_is_explained_by_the_first_hop_that_found_it_and_its_query(p
 
 def test_a_retriever_that_can_tell_says_why_it_found_it_for_that_query(played, model, tmp_path):
     corpus = two_hops()["title_mentions"]
-    searcher = MultiHopSearcher([LinkGraphRetriever([Bm25sRetriever()], links=[corpus.links])], model(), hops=1)
+    searcher = MultiHopSearcher([LinkGraphRetriever([Bm25Retriever()], links=[corpus.links])], model(), hops=1)
     searcher.index(corpus.items, tmp_path)
     (results,) = searcher.search(corpus.query)
     told = {hit.item.item_id: one for hit, one in zip(results, searcher.explain(corpus.query, results), strict=True)}
@@ -51,7 +51,7 @@ def test_a_retriever_that_can_tell_says_why_it_found_it_for_that_query(played, m
 
 
 def test_results_in_any_number_and_order_are_explained(played, model, index, claims):
-    searcher = MultiHopSearcher([Bm25sRetriever()], model()).open(index)
+    searcher = MultiHopSearcher([Bm25Retriever()], model()).open(index)
     (results,) = searcher.search(claims[0].text)
     told = searcher.explain(claims[0].text, results)
     assert searcher.explain(claims[0].text, results[::-3]) == told[::-3]
@@ -63,14 +63,14 @@ def test_a_result_that_would_not_be_found_so_again_is_not_explained(played, mode
         return 500 if "`summary` (" in body["messages"][0]["content"] else plays(body)
 
     played.answer = without_summaries
-    searcher = MultiHopSearcher([Bm25sRetriever()], model(retries=0)).open(index)
+    searcher = MultiHopSearcher([Bm25Retriever()], model(retries=0)).open(index)
     with pytest.warns(RetrievalWarning, match="no usable answer"):
         (degraded,) = searcher.search(claims[0].text)
     played.answer = plays
     (whole,) = searcher.search(claims[0].text)
     assert all(searcher.explain(claims[0].text, degraded))
     played.answer = without_summaries
-    other = MultiHopSearcher([Bm25sRetriever()], model(retries=0, temperature=0.5)).open(index)
+    other = MultiHopSearcher([Bm25Retriever()], model(retries=0, temperature=0.5)).open(index)
     with pytest.warns(RetrievalWarning, match="no usable answer"):
         told = other.explain(claims[0].text, whole)
     assert [bool(one) for one in told] == ["hop1.rank" in hit.signals for hit in whole]
@@ -78,10 +78,10 @@ def test_a_result_that_would_not_be_found_so_again_is_not_explained(played, mode
 
 
 def test_what_is_not_of_this_index_is_an_error(played, model, index, claims, tmp_path):
-    searcher = MultiHopSearcher([Bm25sRetriever()], model())
+    searcher = MultiHopSearcher([Bm25Retriever()], model())
     with pytest.raises(IndexMissingError):
         searcher.explain("red fox", [])
     searcher.index(two_hops()["hyperlinks"].items, tmp_path)
-    (results,) = Searcher([Bm25sRetriever()]).open(index).search(claims[0].text, 3)
+    (results,) = Searcher([Bm25Retriever()]).open(index).search(claims[0].text, 3)
     with pytest.raises(QueryError, match="no item of this index"):
         searcher.explain(claims[0].text, results)

@@ -17,7 +17,7 @@ from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.lm.programs import save_program
 from nlp_retrieval.loaders.datasets import BeirLoader, HoverLoader
 from nlp_retrieval.rerankers.overlap import OverlapReranker
-from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
+from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
 from nlp_retrieval.systems.hover.multi_hop import HoverMultiHop, HoverMultiHopReasoning
 from nlp_retrieval.systems.hover.searcher import MultiHopSearcher, fields_of
 
@@ -31,9 +31,9 @@ def ids(results):
 @pytest.mark.parametrize(("made", "step"), [(HoverMultiHop, "predict"), (HoverMultiHopReasoning, "chain_of_thought")])
 def test_the_searcher_finds_for_a_batch_what_the_program_finds_for_each(played, model, index, claims, made, step):
     texts = [claim.text for claim in claims[:10]]
-    program = made([Bm25sRetriever()], model()).open(index)
+    program = made([Bm25Retriever()], model()).open(index)
     predictions = [program(claim=text) for text in texts]
-    found = MultiHopSearcher([Bm25sRetriever()], model(), step=step).open(index).search(texts, 21)
+    found = MultiHopSearcher([Bm25Retriever()], model(), step=step).open(index).search(texts, 21)
     assert [ids(results) for results in found] == [ids(prediction.results) for prediction in predictions]
     assert played.calls == 4 * len(texts), "the searcher asks what the program asked"
     for prediction in predictions:
@@ -41,10 +41,10 @@ def test_the_searcher_finds_for_a_batch_what_the_program_finds_for_each(played, 
 
 
 def test_hops_are_what_single_searches_by_the_same_queries_find(played, model, index, claims):
-    prediction = HoverMultiHop([Bm25sRetriever()], model()).open(index)(claim=claims[3].text)
+    prediction = HoverMultiHop([Bm25Retriever()], model()).open(index)(claim=claims[3].text)
     assert len(prediction.queries) == 3
     assert prediction.queries[0] == claims[3].text
-    single = Searcher([Bm25sRetriever()]).open(index)
+    single = Searcher([Bm25Retriever()]).open(index)
     by_hand = [single.search(query, 7)[0] for query in prediction.queries]
     assert ids(prediction.results) == list(dict.fromkeys(item_id for hop in by_hand for item_id in ids(hop)))
     for hit in prediction.results:
@@ -55,11 +55,11 @@ def test_hops_are_what_single_searches_by_the_same_queries_find(played, model, i
                 rank, one = places[hit.item.item_id]
                 assert hit.signals[f"hop{number}.rank"] == rank
                 assert hit.signals[f"hop{number}.score"] == one.score
-                assert hit.signals[f"hop{number}.bm25s.score"] == one.signals["bm25s.score"]
+                assert hit.signals[f"hop{number}.bm25.score"] == one.signals["bm25.score"]
 
 
 def test_scores_fall_strictly_and_k_cuts(played, model, index, claims):
-    searcher = MultiHopSearcher([Bm25sRetriever()], model(), reranker=OverlapReranker()).open(index)
+    searcher = MultiHopSearcher([Bm25Retriever()], model(), reranker=OverlapReranker()).open(index)
     texts = [claim.text for claim in claims[:5]]
     whole = searcher.search(texts)
     assert [results[:4] for results in whole] == searcher.search(texts, 4)
@@ -71,7 +71,7 @@ def test_scores_fall_strictly_and_k_cuts(played, model, index, claims):
 
 def test_all_claims_take_a_hop_together_and_later_hops_see_earlier_ones(played, model, index, claims):
     texts = [claim.text for claim in claims[:4]]
-    MultiHopSearcher([Bm25sRetriever()], model(calls_at_once=1)).open(index).search(texts)
+    MultiHopSearcher([Bm25Retriever()], model(calls_at_once=1)).open(index).search(texts)
     kinds = ["summary" if "`summary` (" in body["messages"][0]["content"] else "query" for body in played.bodies]
     assert kinds == ["summary"] * 4 + ["query"] * 4 + ["summary"] * 4 + ["query"] * 4
     contexts = [body["messages"][-1]["content"].split("[[ ## context ## ]]\n")[1].split("\n")[0] for body in played.bodies]
@@ -80,7 +80,7 @@ def test_all_claims_take_a_hop_together_and_later_hops_see_earlier_ones(played, 
 
 @pytest.mark.parametrize("hops", [1, 2, 4])
 def test_the_number_of_hops_and_documents_is_a_setting(played, model, index, claims, hops):
-    searcher = MultiHopSearcher([Bm25sRetriever()], model(), hops=hops, per_hop=3).open(index)
+    searcher = MultiHopSearcher([Bm25Retriever()], model(), hops=hops, per_hop=3).open(index)
     (results,) = searcher.search(claims[0].text, 100)
     assert played.calls == 2 * (hops - 1)
     assert {key.partition(".")[0] for hit in results for key in hit.signals} == {f"hop{n}" for n in range(1, hops + 1)}
@@ -88,7 +88,7 @@ def test_the_number_of_hops_and_documents_is_a_setting(played, model, index, cla
 
 
 def test_the_stages_that_are_recorded_are_those_that_are_announced(played, model, index, claims):
-    searcher = MultiHopSearcher([Bm25sRetriever()], model()).open(index)
+    searcher = MultiHopSearcher([Bm25Retriever()], model()).open(index)
     with record_stages() as seconds:
         searcher.search(claims[0].text)
     assert [name for name in seconds if name in searcher.stages] == searcher.stages
@@ -106,14 +106,14 @@ def test_whatever_the_endpoint_does_every_claim_is_answered(played, model, index
     played.answer = summaries_fail
     texts = [claim.text for claim in claims[:6]]
     lm = model(retries=0, calls_at_once=2)
-    searcher = MultiHopSearcher([Bm25sRetriever()], lm, step="chain_of_thought").open(index)
+    searcher = MultiHopSearcher([Bm25Retriever()], lm, step="chain_of_thought").open(index)
     with pytest.warns(RetrievalWarning) as caught:
         found = searcher.search(texts)
     for number, warning in enumerate(caught, start=1):
         told = f"multi_hop, summary after hop {number}: no usable answer from openai/small for 6 of 6 queries"
         assert str(warning.message).startswith(told)
     assert len(caught) == 2
-    first = Searcher([Bm25sRetriever()]).open(index).search(texts, 7)
+    first = Searcher([Bm25Retriever()]).open(index).search(texts, 7)
     assert [ids(results) for results in found] == [ids(results) for results in first]
     assert lm.counts.degraded == 12
 
@@ -125,13 +125,13 @@ def test_a_query_that_does_not_come_is_the_claim_and_the_next_hop_goes_on(played
 
     played.answer = first_queries_fail
     with pytest.warns(RetrievalWarning, match="multi_hop, query"):
-        prediction = HoverMultiHop([Bm25sRetriever()], model()).open(index)(claim=claims[0].text)
+        prediction = HoverMultiHop([Bm25Retriever()], model()).open(index)(claim=claims[0].text)
     assert prediction.queries[:2] == [claims[0].text] * 2
     assert len(prediction.queries) == 3
 
 
 def test_blank_claims_line_up_and_are_not_asked_about(played, model, index, claims):
-    searcher = MultiHopSearcher([Bm25sRetriever()], model()).open(index)
+    searcher = MultiHopSearcher([Bm25Retriever()], model()).open(index)
     with pytest.warns(RetrievalWarning, match="found nothing"):
         found = searcher.search(["", claims[0].text, "of the"])
     assert [bool(results) for results in found] == [False, True, False]
@@ -141,9 +141,9 @@ def test_blank_claims_line_up_and_are_not_asked_about(played, model, index, clai
 
 def test_a_second_run_makes_no_call_and_finds_the_same(played, model, index, claims):
     texts = [claim.text for claim in claims[:5]]
-    first = MultiHopSearcher([Bm25sRetriever()], model()).open(index).search(texts)
+    first = MultiHopSearcher([Bm25Retriever()], model()).open(index).search(texts)
     with record_calls() as calls:
-        assert MultiHopSearcher([Bm25sRetriever()], model()).open(index).search(texts) == first
+        assert MultiHopSearcher([Bm25Retriever()], model()).open(index).search(texts) == first
     assert calls.counts == CallCounts(cache_hits=20, kept_tokens_in=2000, kept_tokens_out=200)
 
 
@@ -155,8 +155,8 @@ def test_a_benchmark_drives_it_beside_a_plain_searcher(played, model, tmp_path):
     queries = loader.queries()[:8]
     gold = [one for one in loader.gold() if one.query_id in {query.query_id for query in queries}]
     searchers = {
-        "bm25": Searcher([Bm25sRetriever()]),
-        "multi_hop": MultiHopSearcher([Bm25sRetriever()], model(), reranker=OverlapReranker()),
+        "bm25": Searcher([Bm25Retriever()]),
+        "multi_hop": MultiHopSearcher([Bm25Retriever()], model(), reranker=OverlapReranker()),
     }
     corpus = BeirLoader(DEMO / "corpus.jsonl")
     run = Benchmarker(searchers, corpus, queries, gold, [7, 21], index_path=tmp_path / "index", latency_queries=2).run()
@@ -170,57 +170,57 @@ def test_a_benchmark_drives_it_beside_a_plain_searcher(played, model, tmp_path):
 
 
 def test_it_is_made_again_from_its_config_and_other_settings_have_other_fingerprints(model, tmp_path):
-    searcher = MultiHopSearcher([Bm25sRetriever()], model(), hops=2, step="chain_of_thought")
+    searcher = MultiHopSearcher([Bm25Retriever()], model(), hops=2, step="chain_of_thought")
     config = json.loads(json.dumps(searcher.config))
     assert config["name"] == "multi_hop"
     lm = LanguageModel(**{key: value for key, value in config["lm"].items() if key != "name"})
-    assert MultiHopSearcher([Bm25sRetriever()], lm, hops=2, step="chain_of_thought") == searcher
-    save_program(HoverMultiHop([Bm25sRetriever()]), tmp_path / "program.json")
-    with_program = MultiHopSearcher([Bm25sRetriever()], model(), program=tmp_path / "program.json")
+    assert MultiHopSearcher([Bm25Retriever()], lm, hops=2, step="chain_of_thought") == searcher
+    save_program(HoverMultiHop([Bm25Retriever()]), tmp_path / "program.json")
+    with_program = MultiHopSearcher([Bm25Retriever()], model(), program=tmp_path / "program.json")
     before = with_program.fingerprint
     others = [
         searcher,
-        MultiHopSearcher([Bm25sRetriever()], model()),
-        MultiHopSearcher([Bm25sRetriever(k1=0.5)], model()),
-        MultiHopSearcher([Bm25sRetriever()], model(temperature=0.7)),
-        MultiHopSearcher([Bm25sRetriever()], model(), per_hop=5),
+        MultiHopSearcher([Bm25Retriever()], model()),
+        MultiHopSearcher([Bm25Retriever(k1=0.5)], model()),
+        MultiHopSearcher([Bm25Retriever()], model(temperature=0.7)),
+        MultiHopSearcher([Bm25Retriever()], model(), per_hop=5),
     ]
     assert len({one.fingerprint for one in [*others, with_program]}) == 6
-    program = HoverMultiHop([Bm25sRetriever()])
+    program = HoverMultiHop([Bm25Retriever()])
     program.ask[0].signature = program.ask[0].signature.with_instructions("Ask.")
     save_program(program, tmp_path / "program.json")
     assert with_program.fingerprint == before, "what was read stays what it was"
-    assert MultiHopSearcher([Bm25sRetriever()], model(), program=tmp_path / "program.json").fingerprint != before
+    assert MultiHopSearcher([Bm25Retriever()], model(), program=tmp_path / "program.json").fingerprint != before
 
 
 def test_a_compiled_program_asks_with_its_instructions(played, model, index, claims, tmp_path):
-    program = HoverMultiHopReasoning([Bm25sRetriever()])
+    program = HoverMultiHopReasoning([Bm25Retriever()])
     program.ask[1].predict.signature = program.ask[1].predict.signature.with_instructions("Ask for the last one.")
     save_program(program, tmp_path / "program.json")
     settings = {"step": "chain_of_thought", "program": tmp_path / "program.json"}
-    MultiHopSearcher([Bm25sRetriever()], model(), **settings).open(index).search(claims[0].text)
+    MultiHopSearcher([Bm25Retriever()], model(), **settings).open(index).search(claims[0].text)
     assert ["Ask for the last one." in body["messages"][0]["content"] for body in played.bodies] == [False] * 3 + [True]
 
 
 def test_a_program_that_does_not_fit_is_an_error_when_the_searcher_is_made(model, tmp_path):
     with pytest.raises(SourceError, match="no compiled program"):
-        MultiHopSearcher([Bm25sRetriever()], model(), program=tmp_path / "none.json")
-    save_program(HoverMultiHop([Bm25sRetriever()], hops=2), tmp_path / "program.json")
-    MultiHopSearcher([Bm25sRetriever()], model(), hops=2, program=tmp_path / "program.json")
+        MultiHopSearcher([Bm25Retriever()], model(), program=tmp_path / "none.json")
+    save_program(HoverMultiHop([Bm25Retriever()], hops=2), tmp_path / "program.json")
+    MultiHopSearcher([Bm25Retriever()], model(), hops=2, program=tmp_path / "program.json")
     for settings in ({"hops": 3}, {"hops": 2, "step": "chain_of_thought"}):
         with pytest.raises(ConfigurationError, match="another program"):
-            MultiHopSearcher([Bm25sRetriever()], model(), program=tmp_path / "program.json", **settings)
+            MultiHopSearcher([Bm25Retriever()], model(), program=tmp_path / "program.json", **settings)
 
 
 @pytest.mark.parametrize("hops", [1, 2, 4])
 @pytest.mark.parametrize(("made", "step"), [(HoverMultiHop, "predict"), (HoverMultiHopReasoning, "chain_of_thought")])
 def test_the_fields_that_a_program_is_compared_with_are_those_of_the_signatures(made, step, hops):
-    program = made([Bm25sRetriever()], hops=hops)
+    program = made([Bm25Retriever()], hops=hops)
     assert {name: tuple(one.signature.fields) for name, one in program.named_predictors()} == fields_of(hops, step)
 
 
 def test_what_callers_may_ask_is_what_a_searcher_may_be_asked(played, model, index):
-    searcher = MultiHopSearcher([Bm25sRetriever()], model())
+    searcher = MultiHopSearcher([Bm25Retriever()], model())
     with pytest.raises(IndexMissingError, match="call index"):
         searcher.search("red fox")
     searcher.open(index)
@@ -234,10 +234,10 @@ def test_refresh_takes_up_a_newer_generation(played, model, tmp_path):
     def items(text):
         return [SearchableItem(item_id=str(n), content=f"{text} {n}") for n in range(3)]
 
-    searcher = MultiHopSearcher([Bm25sRetriever()], model(), hops=1)
+    searcher = MultiHopSearcher([Bm25Retriever()], model(), hops=1)
     searcher.index(items("red fox"), tmp_path / "index")
     assert searcher.refresh() is False
-    Searcher([Bm25sRetriever()]).index(items("blue fox"), tmp_path / "index", replace=True)
+    Searcher([Bm25Retriever()]).index(items("blue fox"), tmp_path / "index", replace=True)
     assert searcher.search("fox")[0][0].item.content.startswith("red")
     assert searcher.refresh() is True
     assert searcher.search("fox")[0][0].item.content.startswith("blue")
@@ -246,7 +246,7 @@ def test_refresh_takes_up_a_newer_generation(played, model, tmp_path):
 
 def test_without_a_model_the_error_says_what_to_pass(index):
     with pytest.raises(ConfigurationError, match="lm=LanguageModel"):
-        HoverMultiHop([Bm25sRetriever()]).open(index)(claim="the island of a king")
+        HoverMultiHop([Bm25Retriever()]).open(index)(claim="the island of a king")
 
 
 def test_it_lives_as_every_searcher_does(played, model, claims, tmp_path):
@@ -254,9 +254,9 @@ def test_it_lives_as_every_searcher_does(played, model, claims, tmp_path):
         return SearchableItem(item_id=name, content=f"{name} was filmed by Kubrick", metadata={"title": name})
 
     items = [film("Lolita"), film("Spartacus")]
-    searcher = MultiHopSearcher([Bm25sRetriever()], model())
+    searcher = MultiHopSearcher([Bm25Retriever()], model())
     searcher.index(items, tmp_path / "index")
-    reader = MultiHopSearcher([Bm25sRetriever()], model()).open(tmp_path / "index")
+    reader = MultiHopSearcher([Bm25Retriever()], model()).open(tmp_path / "index")
     searcher.add([film("Barry Lyndon")])
     assert set(ids(searcher.search("filmed by Kubrick")[0])) == {"Lolita", "Spartacus", "Barry Lyndon"}
     assert set(ids(reader.search("filmed by Kubrick")[0])) == {"Lolita", "Spartacus"}
@@ -266,4 +266,4 @@ def test_it_lives_as_every_searcher_does(played, model, claims, tmp_path):
     searcher.delete(["Lolita"])
     searcher.compact()
     assert set(ids(searcher.search("filmed by Kubrick")[0])) == {"Spartacus", "Barry Lyndon"}
-    assert [record.config["name"] for record in searcher.index_records()] == ["bm25s"]
+    assert [record.config["name"] for record in searcher.index_records()] == ["bm25"]

@@ -12,7 +12,7 @@ from chat_server import asked, fields
 
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, RetrievalWarning
 from nlp_retrieval.lm.programs import fingerprint_of_program
-from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
+from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
 from nlp_retrieval.systems.hover import optimize as module
 from nlp_retrieval.systems.hover.decomposing import HoverMultiHopPipeline
 from nlp_retrieval.systems.hover.evaluation import recall
@@ -42,7 +42,7 @@ def improves(body: dict[str, Any]) -> str:
 def program(server, model, index):
     """A pipeline that finds nothing of use until it is told how."""
     server.answer = improves
-    return HoverMultiHopPipeline([Bm25sRetriever()], model(), keep_query=False).open(index)
+    return HoverMultiHopPipeline([Bm25Retriever()], model(), keep_query=False).open(index)
 
 
 @pytest.mark.parametrize("optimizer", ["miprov2", "gepa"])
@@ -60,7 +60,7 @@ def test_a_better_instruction_is_found_saved_and_used(program, server, model, in
     assert report.n_train + report.n_validation == 12
     assert fingerprint_of_program(program) == before, "the program itself is left as it was"
     assert WISE in json.loads((tmp_path / "best.json").read_text())["decompose"]["signature"]["instructions"]
-    compiled = HoverMultiHopPipeline([Bm25sRetriever()], model(), keep_query=False, program=tmp_path / "best.json").open(index)
+    compiled = HoverMultiHopPipeline([Bm25Retriever()], model(), keep_query=False, program=tmp_path / "best.json").open(index)
     assert set(TITLES[EXAMPLES[0].claim]) <= {hit.item.title for hit in compiled(claim=EXAMPLES[0].claim).results}
     assert told[0].startswith("before: ")
     assert told[-1] == f"done: {report.runs} runs of the program; {report.counts}"
@@ -71,20 +71,20 @@ def test_several_steps_are_optimised_together_and_on_recall(server, model, index
     server.answer = lambda body: (
         plays(body) if "claim, context" in str(body) or "`claim` (str)" in str(body) else improves(body)
     )
-    program = HoverMultiHop([Bm25sRetriever()], model(), hops=2).open(index)
+    program = HoverMultiHop([Bm25Retriever()], model(), hops=2).open(index)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RetrievalWarning)
         report = optimize(program, EXAMPLES[:6], metric=recall, optimizer="gepa", budget=20, output=tmp_path / "p.json")
     assert 0 < report.before <= report.after <= 1
     assert set(json.loads((tmp_path / "p.json").read_text())) == {"summarize[0]", "ask[0]", "metadata"}
-    HoverMultiHop([Bm25sRetriever()], model(), hops=2, program=tmp_path / "p.json")
+    HoverMultiHop([Bm25Retriever()], model(), hops=2, program=tmp_path / "p.json")
 
 
 def test_a_second_run_is_answered_from_disk_as_far_as_it_asks_the_same(program, model, index):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RetrievalWarning)
         first = optimize(program, EXAMPLES, optimizer="gepa", budget=30)
-        again = HoverMultiHopPipeline([Bm25sRetriever()], model(), keep_query=False).open(index)
+        again = HoverMultiHopPipeline([Bm25Retriever()], model(), keep_query=False).open(index)
         second = optimize(again, EXAMPLES, optimizer="gepa", budget=30)
     assert second.after == first.after
     assert second.counts.cache_hits > 0
@@ -99,7 +99,7 @@ def test_what_is_worse_than_before_is_not_taken(server, model, index):
         return improves(body)
 
     server.answer = worsens
-    program = HoverMultiHopPipeline([Bm25sRetriever()], model(), keep_query=False).open(index)
+    program = HoverMultiHopPipeline([Bm25Retriever()], model(), keep_query=False).open(index)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RetrievalWarning)
         report = optimize(program, EXAMPLES, optimizer="miprov2", budget=12)
@@ -109,14 +109,14 @@ def test_what_is_worse_than_before_is_not_taken(server, model, index):
 
 def test_a_dead_endpoint_is_an_error_before_the_search_begins(server, model, index, tmp_path):
     server.answer = lambda body: 500
-    program = HoverMultiHopPipeline([Bm25sRetriever()], model(retries=0, calls_at_once=1), keep_query=False).open(index)
+    program = HoverMultiHopPipeline([Bm25Retriever()], model(retries=0, calls_at_once=1), keep_query=False).open(index)
     with pytest.warns(RetrievalWarning), pytest.raises(ModelError, match="no usable answer"):
         optimize(program, EXAMPLES, output=tmp_path / "best.json")
     assert not (tmp_path / "best.json").exists()
 
 
 def test_an_endpoint_that_dies_during_the_search_is_an_error_of_the_project(server, model, index):
-    program = HoverMultiHopPipeline([Bm25sRetriever()], model(retries=0), keep_query=False).open(index)
+    program = HoverMultiHopPipeline([Bm25Retriever()], model(retries=0), keep_query=False).open(index)
     server.answer = lambda body: improves(body) if "`phrases` (" in body["messages"][0]["content"] else 500
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RetrievalWarning)
@@ -136,7 +136,7 @@ def test_the_model_is_the_programs_own_or_has_to_be_given(program, model):
     with pytest.raises(ConfigurationError, match="leave lm out"):
         optimize(program, EXAMPLES, model())
     with pytest.raises(ConfigurationError, match="pass lm"):
-        optimize(HoverMultiHop([Bm25sRetriever()]), EXAMPLES)
+        optimize(HoverMultiHop([Bm25Retriever()]), EXAMPLES)
 
 
 def test_an_optimiser_that_is_not_installed_is_named_with_its_cure(program, monkeypatch):

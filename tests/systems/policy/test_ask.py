@@ -11,7 +11,7 @@ import pytest
 import yaml
 from cli.commands import refused, run
 
-from nlp_retrieval import Bm25sRetriever, Searcher
+from nlp_retrieval import Bm25Retriever, Searcher
 from systems.policy.study.studies import PROFILE, plans
 
 CONFIG: dict[str, Any] = {
@@ -19,7 +19,7 @@ CONFIG: dict[str, Any] = {
     "corpus": {"loader": "jsonl", "path": "plans.jsonl"},
     "index": "index",
     "searcher": {
-        "retrievers": ["bm25s"],
+        "retrievers": ["bm25"],
         "reranker": {"name": "multi_signal", "profile": "./energy.yaml", "min_similarity": 0},
     },
     "output": "out",
@@ -34,7 +34,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "plans.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
     (folder / "energy.yaml").write_text(yaml.safe_dump(PROFILE), "utf-8")
     (folder / "study.yaml").write_text(yaml.safe_dump(CONFIG), "utf-8")
-    Searcher([Bm25sRetriever()]).index(plans(), folder / "index")
+    Searcher([Bm25Retriever()]).index(plans(), folder / "index")
     return folder
 
 
@@ -132,8 +132,8 @@ def test_what_cannot_be_done_is_one_line_that_says_what_to_do(
     [
         ({"profil": "climate"}, "unknown key 'profil'; did you mean 'profile'"),
         ({"profile": 3}, "profile: expected the name of a profile"),
-        ({"searcher": ["bm25s"]}, "searcher: expected the settings of a searcher"),
-        ({"searcher": {"retrievers": ["bm26s"]}}, "did you mean 'bm25s'"),
+        ({"searcher": ["bm25"]}, "searcher: expected the settings of a searcher"),
+        ({"searcher": {"retrievers": ["bm26"]}}, "did you mean 'bm25'"),
         ({"hop": "hop"}, "hop: expected the settings of a searcher"),
         ({"keywords": "yes"}, "keywords: expected true or false"),
         ({"where": "Ile"}, "where: expected a filter"),

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
-from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.retrievers.link_graph.store.added_links import open_graph
 from nlp_retrieval.retrievers.link_graph.store.hashed_rows import HashedRows, Hashes, Placed
 from nlp_retrieval.retrievers.link_graph.store.link_graph import LinkGraph

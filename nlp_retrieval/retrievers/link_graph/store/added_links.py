@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from nlp_retrieval.core.candidates import Mask, Rows, offsets_of
 from nlp_retrieval.core.files.columns import CURE, check_numbers, damaged, mapped
 from nlp_retrieval.core.files.json_text import read_json_file
+from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
-from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.retrievers.link_graph.store.link_graph import LinkGraph
 from nlp_retrieval.retrievers.link_graph.store.links import Links

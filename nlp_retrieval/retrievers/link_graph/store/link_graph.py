@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from nlp_retrieval.core.candidates import Rows, Scores, entries_of, offsets_of
 from nlp_retrieval.core.files.columns import CURE, check_numbers, check_offsets, damaged, mapped
 from nlp_retrieval.core.files.json_text import read_json_file
-from nlp_retrieval.core.forks import Lock
+from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, nearest
 from nlp_retrieval.retrievers.link_graph.store.links import Links
 from nlp_retrieval.retrievers.link_graph.store.workspace import Workspace

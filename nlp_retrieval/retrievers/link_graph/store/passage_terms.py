@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Rows, Scores, entries_of, offsets_of
+from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
-from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.queries import STOP_WORDS
 from nlp_retrieval.retrievers.link_graph.store.term_files import TermFiles, Terms, term_of
 from nlp_retrieval.text.surfaces import words_of

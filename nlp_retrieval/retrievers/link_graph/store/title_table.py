@@ -15,7 +15,7 @@ import numpy as np
 
 from nlp_retrieval.core.candidates import Mask, Rows
 from nlp_retrieval.core.files.columns import mapped
-from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.retrievers.link_graph.store.hashed_rows import HashedRows, Hashes, Placed, check_rising, hash_of
 from nlp_retrieval.text.surfaces import MOST_WORDS, Surface, is_mention, spans_of, words_of
 

@@ -147,7 +147,7 @@ class EvidenceIndex:
     Args:
         project_path: folder of the project; sources are kept in ``10_graph`` below it.
         searcher: finds passages; by default BM25 and a dense retriever, fused, which needs the extra ``dense``. Pass
-            ``Searcher([Bm25sRetriever()])`` to do without. Always open a project with the same one: ``build_index`` rebuilds
+            ``Searcher([Bm25Retriever()])`` to do without. Always open a project with the same one: ``build_index`` rebuilds
             an index of another searcher. The name or folder of a ColBERT model means late interaction with it, as
             in :meth:`colbert`.
         index_name: folder of the searcher's index, below ``10_graph``; by default ``index``, and ``colbert_index`` for the
@@ -560,6 +560,6 @@ def _searcher(given: object) -> BaseSearcher:
 
 
 def _default_searcher() -> BaseSearcher:
-    from nlp_retrieval import Bm25sRetriever, FaissRetriever
+    from nlp_retrieval import Bm25Retriever, FaissRetriever
 
-    return Searcher([Bm25sRetriever(), FaissRetriever()])
+    return Searcher([Bm25Retriever(), FaissRetriever()])

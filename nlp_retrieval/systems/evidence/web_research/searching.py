@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 
 from pydantic import Field
 
-from nlp_retrieval import Bm25sRetriever, SearchableItem, Searcher
+from nlp_retrieval import Bm25Retriever, SearchableItem, Searcher
 from nlp_retrieval.core import (
     READS_FILE,
     RRF_K,
@@ -297,7 +297,7 @@ class FolderSearch(BaseWebSearch):
         ]
 
     def _indexed(self) -> Searcher:
-        searcher, left_out, items = Searcher([Bm25sRetriever()]), LeftOut(), []
+        searcher, left_out, items = Searcher([Bm25Retriever()]), LeftOut(), []
         urls: dict[Path, str] = {}
         for url, path in pages_of(self.folder).items():
             if len(urls.get(path, url)) >= len(url):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nlp_retrieval.core.candidates import Mask
-from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.errors import EngineError, IndexDamagedError
 from nlp_retrieval.retrievers.link_graph.store.added_links import (
     join_added_links,

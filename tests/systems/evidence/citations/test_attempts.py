@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nlp_retrieval import Bm25sRetriever, Searcher
+from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.errors import InputError
 from nlp_retrieval.evidence import CitationAuditor, ClaimVerifier, EvidenceIndex, LexicalVerifier
 from nlp_retrieval.systems.evidence.grades import assess_source_quality
@@ -18,7 +18,7 @@ SOURCE = "The Long Bridge was opened in 1932. It carries rail and road traffic, 
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> EvidenceIndex:
-    found = EvidenceIndex(tmp_path_factory.mktemp("project"), Searcher([Bm25sRetriever()]))
+    found = EvidenceIndex(tmp_path_factory.mktemp("project"), Searcher([Bm25Retriever()]))
     found.add_document(SOURCE, URL, "The Long Bridge")
     found.build_index()
     return found
@@ -95,7 +95,7 @@ def test_copies_with_a_padding_of_their_own_verify_nothing(tmp_path: Path) -> No
         f"{claim} The harbour office published the figure on Monday, after it had counted for a whole year with cameras at "
         "both ends of the bridge, and it said that lorries were a tenth of them."
     )
-    index = EvidenceIndex(tmp_path, Searcher([Bm25sRetriever()]))
+    index = EvidenceIndex(tmp_path, Searcher([Bm25Retriever()]))
     for number in range(6):
         padding = " ".join(f"Outlet {number} sells {word} of kind {number * word} by post." for word in range(3, 90))
         index.add_document(f"{story}\n\n{padding}", f"https://outlet{number}.example/")

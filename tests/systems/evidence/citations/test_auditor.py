@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nlp_retrieval import Bm25sRetriever, Searcher
+from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.systems.evidence.audit import CitationAudit, CitationAuditor
 from nlp_retrieval.systems.evidence.claims import ClaimVerifier
@@ -121,7 +121,7 @@ def test_what_a_verifier_did_not_read_is_not_told_as_missing(index: EvidenceInde
     ],
 )
 def test_quotations_dates_and_units_are_looked_up(tmp_path: Path, sentence: str, passes: bool) -> None:
-    index = EvidenceIndex(tmp_path, Searcher([Bm25sRetriever()]))
+    index = EvidenceIndex(tmp_path, Searcher([Bm25Retriever()]))
     text = "The mayor opened the road on 12 March 2019, and called it \u201ca gate to the north\u201d. It is 40 km long."
     index.add_document(text, "https://road.example.org/")
     index.build_index()
@@ -137,7 +137,7 @@ def test_a_number_that_stands_nowhere_in_the_source_never_passes(index: Evidence
 
 
 def test_a_number_that_the_source_says_of_something_else_does_not_pass(tmp_path: Path) -> None:
-    index = EvidenceIndex(tmp_path, Searcher([Bm25sRetriever()]))
+    index = EvidenceIndex(tmp_path, Searcher([Bm25Retriever()]))
     text = "The outbreak in Port Alder lasted for 15 days, and 9 deaths were reported by its two hospitals."
     index.add_document(text, "https://health.example.org/outbreak")
     index.build_index()
@@ -237,7 +237,7 @@ def test_a_source_that_is_deleted_while_it_is_audited_is_told_as_deleted(
     index, passages = project(tmp_path), EvidenceIndex.passages
 
     def deleted(self: EvidenceIndex, key: str) -> list[EvidencePassage]:
-        EvidenceIndex(tmp_path, Searcher([Bm25sRetriever()])).delete(SOURCES[0][1])
+        EvidenceIndex(tmp_path, Searcher([Bm25Retriever()])).delete(SOURCES[0][1])
         return passages(self, key)
 
     monkeypatch.setattr(EvidenceIndex, "passages", deleted)
@@ -267,7 +267,7 @@ def test_a_threshold_that_is_none_is_named(index: EvidenceIndex) -> None:
 @pytest.mark.parametrize("padding", ["", "Nothing else is said of it here. " * 2000])
 def test_text_that_readers_may_not_see_supports_nothing(tmp_path: Path, padding: str) -> None:
     hidden, seen = "The Old Mill was built in 1821.", "The Old Mill lies by the river Aar."
-    index = EvidenceIndex(tmp_path, searcher=Searcher([Bm25sRetriever()]))
+    index = EvidenceIndex(tmp_path, searcher=Searcher([Bm25Retriever()]))
     url = "https://example.org/mill"
     index.add_source(SourceDocument(f"{seen}\n\n{hidden}\n\n{padding}", url, "Mill", "A", doubtful=(hidden,)))
     index.build_index()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nlp_retrieval import Bm25sRetriever, Searcher
+from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.errors import ConfigurationError, QueryError
 from nlp_retrieval.systems.evidence.claims import ClaimVerdict, ClaimVerifier
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
@@ -76,7 +76,7 @@ def test_one_wire_story_at_two_outlets_is_two_passages_of_one_origin(index: Evid
 
 
 def test_all_urls_of_a_text_count_for_its_origin(tmp_path: Path) -> None:
-    index = EvidenceIndex(tmp_path, Searcher([Bm25sRetriever()]))
+    index = EvidenceIndex(tmp_path, Searcher([Bm25Retriever()]))
     index.add_document("The Long Bridge was opened in 1932, says the harbour office.", "https://harbour.example.com/1")
     index.add_document("Ferries stopped when in 1932 the Long Bridge was opened to all.", "https://ferries.example.org/2")
     index.build_index()
@@ -140,7 +140,7 @@ def test_a_source_that_another_process_deletes_while_it_is_judged_counts_for_not
         name = "deleting-words-of-a-test"
 
         def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:
-            EvidenceIndex(tmp_path, Searcher([Bm25sRetriever()])).delete(SOURCES[1][1])
+            EvidenceIndex(tmp_path, Searcher([Bm25Retriever()])).delete(SOURCES[1][1])
             return super().judge_pairs(claims, passages)
 
     verdict = ClaimVerifier(index, Deleting("1932")).verify("The Long Bridge")

@@ -13,7 +13,7 @@ from systems.evidence.web_research.web_server import Page, WebServer, html, web_
 
 QUESTION = "When was the bridge over the strait opened?"
 ANSWER = "The bridge over the strait was opened in 1932."
-FOLDER = ("--search", "folder:folder=web", "--fetch", "folder:folder=web", "-r", "bm25s")
+FOLDER = ("--search", "folder:folder=web", "--fetch", "folder:folder=web", "-r", "bm25")
 
 
 @pytest.fixture
@@ -65,14 +65,14 @@ def test_over_http_pages_are_found_and_fetched_and_what_fails_is_said_without_ha
         "/bridge": html(ANSWER),
         "/inner": Page(status=302, headers={"Location": "http://10.0.0.1/"}),
     }
-    options = ("--search", f"searxng:url={web.url}", "--fetch", f"http:private_hosts=['127.0.0.1:{web.port}']", "-r", "bm25s")
+    options = ("--search", f"searxng:url={web.url}", "--fetch", f"http:private_hosts=['127.0.0.1:{web.port}']", "-r", "bm25")
     done = run("evidence", "research", "project", QUESTION, *options, folder=folder)
     assert done.returncode == 0, done.stderr
     assert "1 added, 0 known, 2 refused, 0 failed" in done.stderr
     assert "addresses: 1 (first" in done.stderr
     assert "\x1b" not in done.stderr + done.stdout
     assert ANSWER in done.stdout
-    alone = run("evidence", "research", "other", QUESTION, *options[:3], "http", "-r", "bm25s", folder=folder)
+    alone = run("evidence", "research", "other", QUESTION, *options[:3], "http", "-r", "bm25", folder=folder)
     assert "0 added, 0 known, 3 refused, 0 failed" in alone.stderr
 
 
@@ -92,4 +92,4 @@ def test_nothing_is_fetched_that_was_not_asked_for(folder: Path) -> None:
     ],
 )
 def test_what_cannot_be_done_is_one_line(folder: Path, words: tuple[str, ...], code: int, said: str) -> None:
-    refused(run("evidence", "research", "project", QUESTION, *words, "-r", "bm25s", folder=folder), code, said)
+    refused(run("evidence", "research", "project", QUESTION, *words, "-r", "bm25", folder=folder), code, said)

@@ -60,7 +60,7 @@ def test_every_step_is_a_row_with_recall_cost_and_significance(tmp_path: Path) -
 
 def test_a_step_finds_what_the_project_finds(tmp_path: Path) -> None:
     run("evidence", "export", "project", "-o", "collection", "--judged", "judged.jsonl", folder=world_in(tmp_path))
-    ran = measured(tmp_path, {"1 words": {"retrievers": ["bm25s"]}})
+    ran = measured(tmp_path, {"1 words": {"retrievers": ["bm25"]}})
     index = project(tmp_path / "again")
     for row, ranking in zip(JUDGED[:4], ran.lists.rankings("1 words"), strict=True):
         by_project = [(f"{one.key}::0", pytest.approx(one.score)) for one in index.search(row["claim"], 20)]

@@ -9,7 +9,7 @@ import pytest
 from cli.commands import refused, run
 
 from nlp_retrieval.core.search.searcher import Searcher
-from nlp_retrieval.retrievers.bm25s.retriever import Bm25sRetriever
+from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 
 from .world import SOURCES, make_project
@@ -22,7 +22,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def index_of(project: Path) -> EvidenceIndex:
-    return EvidenceIndex(project, Searcher([Bm25sRetriever()]))
+    return EvidenceIndex(project, Searcher([Bm25Retriever()]))
 
 
 def test_sources_are_added_once_and_are_searchable_at_once(tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ def test_a_file_keeps_the_url_grade_and_date_that_it_is_given(tmp_path: Path) ->
     (tmp_path / "page.html").write_text(
         "<title>Bell</title><p>The bell of Altbrunn weighs 900 kg.</p>" + "<p>It rings.</p>" * 3
     )
-    options = ("--url", "http://bell.example/?utm_source=x", "--quality", "B", "--date", "2026-03-04", "-r", "bm25s")
+    options = ("--url", "http://bell.example/?utm_source=x", "--quality", "B", "--date", "2026-03-04", "-r", "bm25")
     done = run("evidence", "add", "project", "page.html", *options, folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "1 source added; 1 text, 1 passage in project\n")
     (source,) = index_of(tmp_path / "project").sources()
@@ -48,7 +48,7 @@ def test_a_file_keeps_the_url_grade_and_date_that_it_is_given(tmp_path: Path) ->
 
 def test_what_is_added_without_building_is_kept_and_found_later(tmp_path: Path) -> None:
     (tmp_path / "page.txt").write_text("The bell of Altbrunn weighs 900 kg.")
-    done = run("evidence", "add", "project", "page.txt", "--no-build", "-r", "bm25s", folder=tmp_path)
+    done = run("evidence", "add", "project", "page.txt", "--no-build", "-r", "bm25", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     index = index_of(tmp_path / "project")
     assert index.search("bell") == []
@@ -62,11 +62,11 @@ def test_what_was_added_before_an_error_is_told_and_kept(tmp_path: Path) -> None
         {"link": "https://a.example/2", "content": "x"},
     ]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    done = run("evidence", "add", "project", "rows.jsonl", "-r", "bm25s", folder=tmp_path)
+    done = run("evidence", "add", "project", "rows.jsonl", "-r", "bm25", folder=tmp_path)
     refused(done, 2, 'rows.jsonl, line 2: no "url" field')
     assert "note: 1 source added before this error" in done.stderr
     (tmp_path / "rows.jsonl").write_text(json.dumps(rows[0] | {"url": "https://a.example/2"}))
-    run("evidence", "add", "project", "rows.jsonl", "-r", "bm25s", folder=tmp_path)
+    run("evidence", "add", "project", "rows.jsonl", "-r", "bm25", folder=tmp_path)
     (found,) = index_of(tmp_path / "project").search("bell")
     assert found.url == "https://a.example/1"
 
@@ -86,7 +86,7 @@ def test_a_source_is_deleted_by_any_form_of_its_url_and_all_of_them_or_none(tmp_
 
 def test_a_passage_without_a_title_is_told_by_its_url_once(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text(json.dumps({"url": "https://a.example/1", "content": "The bell weighs 900 kg."}))
-    run("evidence", "add", "project", "rows.jsonl", "-r", "bm25s", folder=tmp_path)
+    run("evidence", "add", "project", "rows.jsonl", "-r", "bm25", folder=tmp_path)
     done = run("evidence", "search", "project", "bell", folder=tmp_path)
     assert done.stdout.splitlines()[0] == "  1  C  https://a.example/1"
 
@@ -146,7 +146,7 @@ def test_statistics_are_told_in_words_and_in_json(world: Path) -> None:
         (("project", "report.md", "--quality", "F"), "grades are A, B, C, D and E"),
         (("project", "report.md", "--date", "yesterday"), "not a date in ISO 8601"),
         (("project", "report.md", "--rules", "nowhere.yaml"), "nowhere.yaml"),
-        (("project", "report.md", "-r", "bm52s"), "did you mean 'bm25s'"),
+        (("project", "report.md", "-r", "bm52"), "did you mean 'bm25'"),
     ],
 )
 def test_what_cannot_be_added_is_told_and_changes_nothing(words: tuple[str, ...], said: str, world: Path) -> None:
@@ -167,7 +167,7 @@ def test_a_project_that_is_not_there_is_told_and_not_made(words: tuple[str, ...]
         (("-k", "0"), 2, "k must be at least 1"),
         (("--min-quality", "F"), 2, "grades are A (best) to E"),
         (("--min-quality", "b"), 2, "did you mean 'B'"),
-        (("-r", "link_graph:seeds=[bm25s]"), 3, "link_graph"),
+        (("-r", "link_graph:seeds=[bm25]"), 3, "link_graph"),
     ],
 )
 def test_a_search_that_cannot_be_done_is_told(words: tuple[str, ...], code: int, said: str, world: Path) -> None:

@@ -38,6 +38,6 @@ def make_project(folder: Path) -> Path:
     """Write sources and a report into a folder, and make a project of the sources beside them."""
     (folder / "sources.jsonl").write_text("".join(json.dumps(row) + "\n" for row in SOURCES))
     (folder / "report.md").write_text(REPORT)
-    done = run("evidence", "add", "project", "sources.jsonl", "-r", "bm25s", folder=folder)
+    done = run("evidence", "add", "project", "sources.jsonl", "-r", "bm25", folder=folder)
     assert done.returncode == 0, done.stderr
     return folder

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from nlp_retrieval import Bm25sRetriever, Searcher
+from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 
 LAKE = "https://lakes.example/freezing"
@@ -16,7 +16,7 @@ TOWN_TEXT = "The town was founded in 1453 by salt traders. Its bridge burned dow
 
 def lexical(project: Path, name: str = "index") -> EvidenceIndex:
     """An index that needs no model."""
-    return EvidenceIndex(project, Searcher([Bm25sRetriever()]), name)
+    return EvidenceIndex(project, Searcher([Bm25Retriever()]), name)
 
 
 def two_sources(project: Path) -> EvidenceIndex:

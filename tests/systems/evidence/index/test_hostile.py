@@ -114,7 +114,7 @@ def test_a_span_outside_its_text_is_refused(closed):
 
 def test_an_index_that_is_damaged_is_built_again_from_the_sources(tmp_path):
     index = two_sources(tmp_path)
-    shutil.rmtree(next(index.index_path.glob("bm25s-*")))
+    shutil.rmtree(next(index.index_path.glob("bm25-*")))
     again = lexical(tmp_path)
     with pytest.raises(IndexDamagedError, match="call build_index"):
         again.search("lake freezes")
@@ -128,14 +128,14 @@ def test_an_index_that_is_damaged_is_built_again_from_the_sources(tmp_path):
 
 def test_an_index_of_something_else_shows_nothing_of_it(tmp_path):
     """Passages come from the stored sources; an index can only point at them."""
-    from nlp_retrieval import Bm25sRetriever, SearchableItem, Searcher
+    from nlp_retrieval import Bm25Retriever, SearchableItem, Searcher
 
     index = two_sources(tmp_path)
     key = index._store.sha256_of(index.source(LAKE).key)
     false = {"source": key, "url": "https://evil.example", "title": "", "quality": "A", "start": 0, "end": 9}
     ids = [f"{key}::0", f"{key}::7", f"{key}::-1", "0" * 64 + "::0", "no id", f"{key}::٣"]
     items = [SearchableItem(item_id=one, content="The lake never freezes", metadata=false) for one in ids]
-    Searcher([Bm25sRetriever()]).index(items, index.index_path, replace=True)
+    Searcher([Bm25Retriever()]).index(items, index.index_path, replace=True)
     found = lexical(tmp_path).search("The lake never freezes")
     assert [(one.content, one.url, one.quality) for one in found] == [(LAKE_TEXT, LAKE, "B")]
     again = lexical(tmp_path)

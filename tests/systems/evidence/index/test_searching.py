@@ -9,7 +9,7 @@ import shutil
 import pytest
 from hashed_tokens import HashedTokens
 
-from nlp_retrieval import Bm25sRetriever, ColbertRetriever, OverlapReranker, Searcher
+from nlp_retrieval import Bm25Retriever, ColbertRetriever, OverlapReranker, Searcher
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.errors import IndexMismatchError, InputError, QueryError, RetrievalWarning
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
@@ -34,7 +34,7 @@ def test_a_source_is_found_after_building_and_not_before(tmp_path):
     assert (found.url, found.title, found.quality, found.fetch_date) == (LAKE, "Lakes", "B", "2026-01-19")
     assert index.text(found.key)[found.start : found.end] == found.content == LAKE_TEXT
     assert found.score > 0
-    assert found.signals["bm25s.rank"] == 1
+    assert found.signals["bm25.rank"] == 1
     assert index.source(LAKE).searchable
 
 
@@ -44,7 +44,7 @@ def test_the_default_searcher_finds_by_words_and_by_meaning(tmp_path):
     index.build_index()
     (found, *_) = index.search("In January the water turns to ice.")
     assert found.url == LAKE
-    assert {"bm25s.rank", "faiss.rank"} & set(found.signals)
+    assert {"bm25.rank", "faiss.rank"} & set(found.signals)
 
 
 def test_late_interaction_has_a_folder_of_its_own(tmp_path):
@@ -220,7 +220,7 @@ def test_long_and_foreign_queries_are_answered(tmp_path):
 
 
 def test_one_searcher_serves_two_projects(tmp_path):
-    searcher = Searcher([Bm25sRetriever()])
+    searcher = Searcher([Bm25Retriever()])
     one, other = EvidenceIndex(tmp_path / "one", searcher), EvidenceIndex(tmp_path / "other", searcher)
     one.add_document("The lake freezes in the north.", LAKE)
     other.add_document("The lake never freezes in the south.", TOWN)
@@ -232,7 +232,7 @@ def test_one_searcher_serves_two_projects(tmp_path):
 
 def test_another_searcher_is_told_to_build_and_then_searches(tmp_path):
     two_sources(tmp_path)
-    other = EvidenceIndex(tmp_path, Searcher([Bm25sRetriever(stemmer="german")], reranker=OverlapReranker()))
+    other = EvidenceIndex(tmp_path, Searcher([Bm25Retriever(stemmer="german")], reranker=OverlapReranker()))
     with pytest.raises(IndexMismatchError, match="build_index builds it again for this searcher"):
         other.search("lake")
     other.build_index()

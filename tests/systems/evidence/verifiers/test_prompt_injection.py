@@ -18,7 +18,7 @@ from chat_server import ChatServer, MakeModel, fields, model, server
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nlp_retrieval import Bm25sRetriever, Searcher
+from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.evidence import ClaimVerifier, EvidenceIndex, LanguageModelVerifier
 
@@ -182,7 +182,7 @@ def test_whatever_a_model_answers_what_counts_stands_in_the_passage(server: Chat
 @pytest.fixture
 def project(tmp_path: Path) -> Iterator[EvidenceIndex]:
     """Sources of which most try to be believed."""
-    index = EvidenceIndex(tmp_path / "project", Searcher([Bm25sRetriever()]))
+    index = EvidenceIndex(tmp_path / "project", Searcher([Bm25Retriever()]))
     for number, name in enumerate(INJECTIONS):
         index.add_document(f"About tram stops. {page(name)}", f"https://site{number}.example/tram")
     index.build_index()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from chat_server import ChatServer, chat_server, fields
 
-from nlp_retrieval import Bm25sRetriever, Searcher
+from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.errors import DependencyError, FetchError, IndexStateError, QueryError, SourceError
 from nlp_retrieval.evidence import EvidenceIndex
 from nlp_retrieval.lm.language_model import LanguageModel
@@ -61,7 +61,7 @@ class ListedFetcher(BaseFetcher):
 
 @pytest.fixture
 def index(tmp_path: Path) -> EvidenceIndex:
-    return EvidenceIndex(tmp_path / "project", Searcher([Bm25sRetriever()]))
+    return EvidenceIndex(tmp_path / "project", Searcher([Bm25Retriever()]))
 
 
 def hyde_of(server: ChatServer, tmp_path: Path) -> HyDE:

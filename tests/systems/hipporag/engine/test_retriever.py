@@ -12,8 +12,7 @@ import pytest
 from hashed_words import HashedWords
 
 from nlp_retrieval import RetrievalResult, RetrievalWarning, SearchableItem, Searcher
-from nlp_retrieval.core.components.registry import plan
-from nlp_retrieval.core.components.trust import asked_for
+from nlp_retrieval.core.components.registry import asked_for, plan
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, SourceError

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from retrievers.link_graph.changing import segments_of
 
-from nlp_retrieval import Bm25sRetriever, LinkGraphRetriever, RetrievalWarning, SearchableItem, Searcher
+from nlp_retrieval import Bm25Retriever, LinkGraphRetriever, RetrievalWarning, SearchableItem, Searcher
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.errors import ConfigurationError, SourceError
 from nlp_retrieval.hipporag import SharedKnowledge
@@ -24,7 +24,7 @@ ITEMS = [
 
 
 def searcher(knowledge: str) -> Searcher:
-    return Searcher([LinkGraphRetriever([Bm25sRetriever()], links=[SharedKnowledge(knowledge)])])
+    return Searcher([LinkGraphRetriever([Bm25Retriever()], links=[SharedKnowledge(knowledge)])])
 
 
 def links_of(path: Path) -> dict[tuple[str, str], float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.test_retrievers import EverythingMatches, Searching
 from hashed_words import HashedWords
 
-from nlp_retrieval import Bm25sRetriever, FaissRetriever
+from nlp_retrieval import Bm25Retriever, FaissRetriever
 from nlp_retrieval.policy import ChunkTablesLoader, HopRetriever
 from nlp_retrieval.testing import RetrieverRules
 
@@ -17,7 +17,7 @@ class TestHop(EverythingMatches, RetrieverRules):
 
     def other_values(self):
         return {
-            "start": FaissRetriever(HashedWords(dimension=24), index_type="hnsw"),
+            "start": FaissRetriever(HashedWords(dimension=24), index="hnsw"),
             "encoder": HashedWords(seed=1),
             "subject": "place",
             "document": "title",
@@ -38,7 +38,7 @@ class TestHopOverWords(Searching):
     order_depends_on_filter = True
 
     def make(self):
-        return HopRetriever(Bm25sRetriever(), encoder=HashedWords(dimension=24), min_similarity=0.4, max_hops=3)
+        return HopRetriever(Bm25Retriever(), encoder=HashedWords(dimension=24), min_similarity=0.4, max_hops=3)
 
 
 class TestHopOfChanges(Searching):

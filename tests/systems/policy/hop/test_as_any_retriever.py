@@ -13,14 +13,14 @@ from core.search.test_from_settings import check_parts
 from core.test_filters import check_filtered, items
 from hashed_words import HashedWords
 
-from nlp_retrieval import Bm25sRetriever, FaissRetriever, Searcher
+from nlp_retrieval import Bm25Retriever, FaissRetriever, Searcher
 from nlp_retrieval.policy import HopRetriever
 
 __all__ = ["small_batches", "tally"]
 
 
 def hops(start: object = None, **settings: object) -> HopRetriever:
-    return HopRetriever(start or Bm25sRetriever(), encoder=HashedWords(16), **settings)  # type: ignore[arg-type]
+    return HopRetriever(start or Bm25Retriever(), encoder=HashedWords(16), **settings)  # type: ignore[arg-type]
 
 
 @copied_both_ways
@@ -29,7 +29,7 @@ def test_a_copy_of_an_opened_searcher_searches_the_same_index(copied, tmp_path):
 
 
 def test_parts_given_by_name_are_those_made_by_hand():
-    check_parts(HopRetriever("bm25s"), HopRetriever(Bm25sRetriever()))
+    check_parts(HopRetriever("bm25"), HopRetriever(Bm25Retriever()))
 
 
 def test_parts_of_a_passage_are_not_taken_for_passages(tmp_path: Path) -> None:

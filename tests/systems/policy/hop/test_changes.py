@@ -10,7 +10,7 @@ import pytest
 from hashed_words import HashedWords
 from plans import COUNTRIES, EARLIER, LATER, chunk, two_versions
 
-from nlp_retrieval import Bm25sRetriever, FaissRetriever, SearchableItem, Searcher
+from nlp_retrieval import Bm25Retriever, FaissRetriever, SearchableItem, Searcher
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.policy import HopRetriever
 from nlp_retrieval.systems.policy.hop.ranking import change_asked
@@ -78,7 +78,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("start", [DENSE, Bm25sRetriever()])
+@pytest.mark.parametrize("start", [DENSE, Bm25Retriever()])
 def test_what_a_version_added_comes_first_and_what_it_kept_does_not(start: object, tmp_path: Path) -> None:
     searcher = Searcher([HopRetriever(start, encoder=ENCODER)])  # type: ignore[arg-type]
     searcher.index(ITEMS, tmp_path)

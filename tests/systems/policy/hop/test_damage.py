@@ -70,7 +70,7 @@ def test_a_file_that_is_touched_linked_copied_or_removed_is_read_on(own: Path, t
     check_read_on(retrievers()[LABEL], files_of(own), LABEL, own, tmp_path)
 
 
-@pytest.mark.filterwarnings("ignore:bm25s found nothing:nlp_retrieval.errors.RetrievalWarning")
+@pytest.mark.filterwarnings("ignore:bm25 found nothing:nlp_retrieval.errors.RetrievalWarning")
 def test_a_searcher_gives_every_thread_what_it_gives_one(index: Path, effort: int, figures: Figures) -> None:
     check_shared(Searcher([retrievers()[LABEL]]).open(index), LABEL, effort, figures)
 

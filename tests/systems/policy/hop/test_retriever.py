@@ -9,7 +9,7 @@ import pytest
 from hashed_words import HashedWords
 from plans import COUNTRIES, chunk, two_versions
 
-from nlp_retrieval import Bm25sRetriever, FaissRetriever, SearchableItem, Searcher
+from nlp_retrieval import Bm25Retriever, FaissRetriever, SearchableItem, Searcher
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders import passages as passage_encoding
@@ -19,7 +19,7 @@ from nlp_retrieval.systems.policy.hop import retriever as room
 from nlp_retrieval.systems.policy.hop.retriever import RELATION_WEIGHTS
 
 ENCODER = HashedWords(24)
-DENSE, BM25 = FaissRetriever(ENCODER), Bm25sRetriever()
+DENSE, BM25 = FaissRetriever(ENCODER), Bm25Retriever()
 WORDS = "solar wind coast farm tram river plan fund coal roof school storm leads because reduce power by 2030 5 % 12 GW".split()
 QUERIES = ["solar plan of the coast", "because storm river", "tram fund 5 %", "What is new about coal in the later plan?"]
 
@@ -174,7 +174,7 @@ def test_a_reason_that_shares_no_word_with_the_question_is_reached_and_explained
     assert list(found_by(Searcher([BM25]).open(tmp_path), question)) == ["a"]
     (hits,) = searcher.search([question], 5)
     told = {hit.item.item_id: one["hop"] for hit, one in zip(hits, searcher.explain(question, hits), strict=True)}
-    assert told["a"].origin.startswith("bm25s ranks it 1 of 1 (score ")
+    assert told["a"].origin.startswith("bm25 ranks it 1 of 1 (score ")
     (step,) = told["b"].steps
     assert (step.source.item_id, step.target.item_id, step.kind, step.along) == ("a", "b", "FOLLOWS", False)
     assert str(told["b"]).endswith("b: reached from a by FOLLOWS")

@@ -15,7 +15,7 @@ from plans import two_versions
 from postgres_server import env_url
 from psycopg.sql import SQL, Identifier
 
-from nlp_retrieval import Bm25sRetriever, FaissRetriever, RetrievalWarning, SearchableItem, Searcher
+from nlp_retrieval import Bm25Retriever, FaissRetriever, RetrievalWarning, SearchableItem, Searcher
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, IndexMismatchError, SourceError, UntrustedError
 from nlp_retrieval.policy import ChunkRelation, ChunkTables, ChunkTablesLoader, HopRetriever, chunk_relations
@@ -60,7 +60,7 @@ def source() -> Iterator[ChunkTablesLoader]:
 
 
 def made(source: ChunkTablesLoader, **settings: object) -> HopRetriever:
-    return HopRetriever(Bm25sRetriever(), relations=source, **settings)  # type: ignore[arg-type]
+    return HopRetriever(Bm25Retriever(), relations=source, **settings)  # type: ignore[arg-type]
 
 
 def told(folder: Path, retriever: HopRetriever) -> set[tuple[object, ...]]:
@@ -129,7 +129,7 @@ def test_where_the_table_changes_indexing_again_says_so_and_replaces_on_demand(
     source: ChunkTablesLoader, tmp_path: Path
 ) -> None:
     Searcher([made(source)]).index(source, tmp_path)
-    assert Searcher([made(source)]).index(source, tmp_path).found == ["bm25s", "hop"]
+    assert Searcher([made(source)]).index(source, tmp_path).found == ["bm25", "hop"]
     with ChunkTables(env_url(), schema=source.schema) as tables:
         tables.write_relations([ChunkRelation("b-old-0", "a-old-2", "SUPPORTS", 0.7)])
     with pytest.raises(IndexDamagedError, match=r"was changed since the index was built; index again with replace=True"):
@@ -188,9 +188,9 @@ def test_relations_to_no_chunk_none_at_all_and_those_of_other_items_are_refused(
 
 def test_only_a_loader_that_tells_relations_is_taken() -> None:
     with pytest.raises(ConfigurationError, match="hop: relations: 'jsonl' tells no relations; the loader chunk_tables does"):
-        HopRetriever(Bm25sRetriever(), relations={"name": "jsonl", "path": "chunks.jsonl"})  # type: ignore[arg-type]
-    same = HopRetriever(Bm25sRetriever(), relations={"name": "chunk_tables", "url": "env:PLANS"})  # type: ignore[arg-type]
-    assert same.config == HopRetriever(Bm25sRetriever(), relations=ChunkTablesLoader("env:PLANS")).config
+        HopRetriever(Bm25Retriever(), relations={"name": "jsonl", "path": "chunks.jsonl"})  # type: ignore[arg-type]
+    same = HopRetriever(Bm25Retriever(), relations={"name": "chunk_tables", "url": "env:PLANS"})  # type: ignore[arg-type]
+    assert same.config == HopRetriever(Bm25Retriever(), relations=ChunkTablesLoader("env:PLANS")).config
 
 
 def test_told_and_found_relations_are_two_indexes_and_what_only_finding_needs_is_not_asked_for(
@@ -201,5 +201,5 @@ def test_told_and_found_relations_are_two_indexes_and_what_only_finding_needs_is
     assert same.identity == made(source).identity
     assert Searcher([same]).open(tmp_path).search(["forests"], k=1)[0]
     with pytest.raises(IndexMismatchError, match="hop"):
-        Searcher([HopRetriever(Bm25sRetriever(), encoder=HashedWords(24))]).open(tmp_path).search(["forests"], k=1)
-    assert "relations" not in HopRetriever(Bm25sRetriever(), encoder=HashedWords(24)).index_identity()
+        Searcher([HopRetriever(Bm25Retriever(), encoder=HashedWords(24))]).open(tmp_path).search(["forests"], k=1)
+    assert "relations" not in HopRetriever(Bm25Retriever(), encoder=HashedWords(24)).index_identity()

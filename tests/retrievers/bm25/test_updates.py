@@ -1,4 +1,4 @@
-"""bm25s after updates: to the last bit, it answers as an index built at once from the items that are there."""
+"""bm25 after updates: to the last bit, it answers as an index built at once from the items that are there."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ import numpy as np
 import pytest
 from soaking import Figures
 
-from nlp_retrieval import Bm25sRetriever, RetrievalWarning, SearchableItem, Searcher
+from nlp_retrieval import Bm25Retriever, RetrievalWarning, SearchableItem, Searcher
 from nlp_retrieval.core.filters import Where
-from nlp_retrieval.core.index.generation import open_generation
-from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.core.index.generation import SegmentFolder, open_generation
 from nlp_retrieval.errors import IndexDamagedError
 
 WORDS = "river bridge Köln museum Kubrick runs running village queen 1914 guitar physics straße Москва 日本語 the of".split()
@@ -56,7 +55,7 @@ def found(searcher: Searcher, queries: list[str], k: int = 1000, where: Where | 
 
 def at_once(items: Iterable[SearchableItem], folder: Path, **settings: object) -> Searcher:
     shutil.rmtree(folder, ignore_errors=True)
-    searcher = Searcher([Bm25sRetriever(**settings)])  # type: ignore[arg-type]
+    searcher = Searcher([Bm25Retriever(**settings)])  # type: ignore[arg-type]
     searcher.index(items, folder)
     return searcher
 
@@ -106,9 +105,9 @@ def test_after_any_updates_answers_are_those_of_an_index_built_at_once(tmp_path:
                     compared += len(queries)
         searcher.compact()
         assert files_of(searcher) == files_of(at_once(items.values(), tmp_path / "whole", **settings)), seed
-        assert found(searcher, queries) == found(Searcher([Bm25sRetriever(**settings)]).open(tmp_path / "whole"), queries)
+        assert found(searcher, queries) == found(Searcher([Bm25Retriever(**settings)]).open(tmp_path / "whole"), queries)
     figures.add(
-        "Live updates", "bm25s: answers after updates", compared, compared, "to the last bit those of an index built at once"
+        "Live updates", "bm25: answers after updates", compared, compared, "to the last bit those of an index built at once"
     )
 
 
@@ -197,7 +196,7 @@ def test_segments_are_joined_from_their_postings_without_reading_a_text(
     def refuse(*_: object) -> None:
         raise AssertionError("a text was analysed")
 
-    monkeypatch.setattr(Bm25sRetriever, "build", refuse)
+    monkeypatch.setattr(Bm25Retriever, "build", refuse)
     searcher.compact()
     monkeypatch.undo()
     left = [item for item in items if item.item_id not in ("d3", "d30")]
@@ -225,8 +224,8 @@ def test_a_segment_with_the_files_of_another_is_damage(tmp_path: Path) -> None:
     folder = tmp_path / "index" / segment.folder
     wrong: Sequence[SegmentFolder] = [SegmentFolder(folder, 0, 4)]
     for use in (
-        Bm25sRetriever().load_segments,
-        lambda segments: Bm25sRetriever().join(segments, searcher.opened.items, tmp_path),
+        Bm25Retriever().load_segments,
+        lambda segments: Bm25Retriever().join(segments, searcher.opened.items, tmp_path),
     ):
         with pytest.raises(IndexDamagedError, match=r"lengths\.npy is damaged: .* of shape \(3,\), not \S+ of 4"):
             use(wrong)
@@ -235,7 +234,7 @@ def test_a_segment_with_the_files_of_another_is_damage(tmp_path: Path) -> None:
 def test_a_mask_that_was_never_seen_by_the_compiled_code_is_taken_as_any_other(tmp_path: Path) -> None:
     items = some_items(random.Random(9), [f"d{number}" for number in range(30)])
     at_once(items, tmp_path, backend="numba")
-    retriever = Bm25sRetriever(backend="numba").open(open_generation(tmp_path))
+    retriever = Bm25Retriever(backend="numba").open(open_generation(tmp_path))
     allowed = np.arange(30) % 2 == 0
     read_only = allowed.copy()
     read_only.flags.writeable = False

@@ -1,4 +1,4 @@
-"""The files of a bm25s index: the same however they were written, and refused where compiled code could not follow them."""
+"""The files of a bm25 index: the same however they were written, and refused where compiled code could not follow them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from hashed_words import items_of
 
-from nlp_retrieval import Bm25sRetriever, SearchableItem
+from nlp_retrieval import Bm25Retriever, SearchableItem
 from nlp_retrieval.core.index.items import ItemTable, write_items
 from nlp_retrieval.errors import IndexDamagedError
-from nlp_retrieval.retrievers.bm25s import build as bm25_build
-from nlp_retrieval.retrievers.bm25s.files import open_files
+from nlp_retrieval.retrievers.bm25 import postings as bm25_build
+from nlp_retrieval.retrievers.bm25.postings import open_files
 
 NAMES = ["frequencies.npy", "indptr.npy", "lengths.npy", "rows.npy", "vocabulary.json"]
 
@@ -35,7 +35,7 @@ def table(folder: Path, items: list[SearchableItem]) -> ItemTable:
 
 def built(items: ItemTable, folder: Path) -> dict[str, bytes]:
     folder.mkdir()
-    Bm25sRetriever(stemmer="none").build(items, folder)
+    Bm25Retriever(stemmer="none").build(items, folder)
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
@@ -61,7 +61,7 @@ def test_runs_and_blocks_of_any_size_give_the_same_files(
     whole = built(items, tmp_path / "whole")
     monkeypatch.setattr(bm25_build, "_TOKENS_AT_ONCE", tokens)
     monkeypatch.setattr(bm25_build, "_POSTINGS_AT_ONCE", postings)
-    monkeypatch.setattr("nlp_retrieval.retrievers.bm25s.retriever._BATCH", 9)
+    monkeypatch.setattr("nlp_retrieval.retrievers.bm25.retriever._BATCH", 9)
     assert built(items, tmp_path / "parts") == whole
 
 
@@ -92,7 +92,7 @@ def test_a_disk_that_is_full_is_an_error_that_says_so(tmp_path: Path, name: str)
     folder.mkdir()
     (folder / name).symlink_to("/dev/full")
     with pytest.raises(OSError, match="No space left") as caught:
-        Bm25sRetriever().build(items, folder)
+        Bm25Retriever().build(items, folder)
     assert caught.value.errno == errno.ENOSPC
 
 
@@ -150,7 +150,7 @@ def test_numbers_that_compiled_code_could_not_follow_are_damage_that_names_the_f
     built(table(tmp_path / "items", items_of(texts_of(50))), tmp_path / "index")
     damage(tmp_path / "index" / name)
     with pytest.raises(IndexDamagedError, match=message) as caught:
-        Bm25sRetriever().load(tmp_path / "index")
+        Bm25Retriever().load(tmp_path / "index")
     assert str(tmp_path / "index" / blamed) in str(caught.value)
 
 

@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.backend import Backend, CompiledLoops, require_numba
-from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores
-from nlp_retrieval.core.cores import usable_cores
-from nlp_retrieval.core.ranking import top_k
+from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, top_k
+from nlp_retrieval.core.processes import usable_cores
 
 _loops = CompiledLoops(compiling_seconds=1.5)
 
@@ -49,7 +48,7 @@ class Scorer:
         indptr: see :class:`Postings`; ``n``, one more than its last term, is an extra one that occurs in no item.
         weights: each posting's part of a score, above 0.
         n_items: how many items there are.
-        backend: see :class:`~nlp_retrieval.retrievers.bm25s.retriever.Bm25sRetriever`.
+        backend: see :class:`~nlp_retrieval.retrievers.bm25.retriever.Bm25Retriever`.
     """
 
     def __init__(
@@ -121,7 +120,7 @@ class Scorer:
         rows, scores = np.full((n_queries, k), -1, np.int64), np.zeros((n_queries, k))
         mask = np.zeros(0, np.bool_) if allowed is None else allowed.view()
         mask.flags.writeable = False  # one type for all masks, or numba would compile again for the other
-        from nlp_retrieval.retrievers.bm25s.kernel import score_and_select
+        from nlp_retrieval.retrievers.bm25.kernel import score_and_select
 
         def run(part: slice) -> None:
             score_and_select(
@@ -156,7 +155,7 @@ def length_norms(lengths: NDArray[np.integer], mean: float, k1: float, b: float)
     Args:
         lengths: lengths of the items.
         mean: mean length of all items that are not deleted, at least 1.
-        k1: see :class:`~nlp_retrieval.retrievers.bm25s.retriever.Bm25sRetriever`.
+        k1: see :class:`~nlp_retrieval.retrievers.bm25.retriever.Bm25Retriever`.
         b: the same.
     """
     norms: NDArray[np.float32] = (k1 * (1.0 - b + b * lengths / mean)).astype(np.float32)

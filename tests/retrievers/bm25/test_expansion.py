@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hashed_words import items_of
 
-from nlp_retrieval import Bm25sRetriever, PyseriniRetriever, SearchableItem, Searcher
+from nlp_retrieval import Bm25Retriever, PyseriniRetriever, SearchableItem, Searcher
 from nlp_retrieval.text.words import Words
 
 WORDS = [f"word{number}" for number in range(400)]
@@ -39,11 +39,11 @@ QUERIES = [" ".join(random.Random(seed).choices(WORDS[:60], k=1 + seed % 4)) for
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("expansion") / "index"
     items = [item.model_copy(update={"metadata": {"part": row % 3}}) for row, item in enumerate(items_of(TEXTS))]
-    Searcher([Bm25sRetriever(), PyseriniRetriever(rm3=True)]).index(items, path)
+    Searcher([Bm25Retriever(), PyseriniRetriever(rm3=True)]).index(items, path)
     return path
 
 
-def found(retriever: Bm25sRetriever | PyseriniRetriever, folder: Path, query: str, k: int = N_ITEMS) -> Scores:
+def found(retriever: Bm25Retriever | PyseriniRetriever, folder: Path, query: str, k: int = N_ITEMS) -> Scores:
     return {int(hit.item.item_id[1:]): hit.score for hit in retriever.retrieve([[query]], folder, k)[0]}
 
 
@@ -54,7 +54,7 @@ def best(scores: Scores, n: int) -> list[int]:
 @pytest.mark.parametrize("weight", [0.1, 0.5, 0.8])
 def test_rm3_finds_and_scores_what_anserini_does(folder: Path, weight: float) -> None:
     """All terms are taken: Anserini cuts ties in the order of a hash table. It finds a weight of 0, which says nothing, too."""
-    ours = Bm25sRetriever(feedback="rm3", fb_docs=5, fb_terms=1000, original_query_weight=weight)
+    ours = Bm25Retriever(feedback="rm3", fb_docs=5, fb_terms=1000, original_query_weight=weight)
     theirs = PyseriniRetriever(rm3=True, rm3_documents=5, rm3_terms=1000, rm3_query_weight=weight)
     for query in QUERIES:
         assert found(ours, folder, query) == pytest.approx(found(theirs, folder, query), rel=1e-4), query
@@ -104,14 +104,14 @@ Rule = Callable[[Counter[str], Scores], dict[str, float]]
 RULES = pytest.mark.parametrize(
     ("retriever", "rule"),
     [
-        (Bm25sRetriever(feedback="rm3"), lambda query, first: rm3_by_hand(query, first, 10, 10, 0.5)),
+        (Bm25Retriever(feedback="rm3"), lambda query, first: rm3_by_hand(query, first, 10, 10, 0.5)),
         (
-            Bm25sRetriever(feedback="rm3", fb_docs=2, fb_terms=4, original_query_weight=0.2, backend="numba"),
+            Bm25Retriever(feedback="rm3", fb_docs=2, fb_terms=4, original_query_weight=0.2, backend="numba"),
             lambda query, first: rm3_by_hand(query, first, 2, 4, 0.2),
         ),
-        (Bm25sRetriever(feedback="bo1"), lambda query, first: bo1_by_hand(query, first, 3, 10)),
+        (Bm25Retriever(feedback="bo1"), lambda query, first: bo1_by_hand(query, first, 3, 10)),
         (
-            Bm25sRetriever(feedback="bo1", fb_docs=1, fb_terms=5, backend="numba"),
+            Bm25Retriever(feedback="bo1", fb_docs=1, fb_terms=5, backend="numba"),
             lambda query, first: bo1_by_hand(query, first, 1, 5),
         ),
     ],
@@ -120,30 +120,30 @@ RULES = pytest.mark.parametrize(
 
 
 @RULES
-def test_a_query_is_expanded_as_the_formula_says(folder: Path, retriever: Bm25sRetriever, rule: Rule) -> None:
+def test_a_query_is_expanded_as_the_formula_says(folder: Path, retriever: Bm25Retriever, rule: Rule) -> None:
     for query in QUERIES:
         words = Counter(query.split())
-        expanded = rule(words, found(Bm25sRetriever(), folder, query))
+        expanded = rule(words, found(Bm25Retriever(), folder, query))
         expected: Counter[int] = Counter()
         for word, weight in expanded.items():
             if weight:
-                expected.update({row: weight * score for row, score in found(Bm25sRetriever(), folder, word).items()})
+                expected.update({row: weight * score for row, score in found(Bm25Retriever(), folder, word).items()})
         assert found(retriever, folder, query) == pytest.approx(dict(expected), rel=1e-5), query
 
 
 @RULES
 def test_an_explanation_has_the_terms_of_the_formula_and_sums_up_to_the_score(
-    folder: Path, retriever: Bm25sRetriever, rule: Rule
+    folder: Path, retriever: Bm25Retriever, rule: Rule
 ) -> None:
     searcher, term_of = Searcher([retriever]).open(folder), Words().term
     assert searcher.explains
     for query in QUERIES[::6]:
         words = Counter(query.split())
-        expanded = {word: weight for word, weight in rule(words, found(Bm25sRetriever(), folder, query)).items() if weight}
-        alone = {word: found(Bm25sRetriever(), folder, word) for word in expanded}
+        expanded = {word: weight for word, weight in rule(words, found(Bm25Retriever(), folder, query)).items() if weight}
+        alone = {word: found(Bm25Retriever(), folder, word) for word in expanded}
         (hits,) = searcher.search([query], 20)
         for hit, by_label in zip(hits, searcher.explain(query, hits), strict=True):
-            explained, row = by_label["bm25s"], int(hit.item.item_id[1:])
+            explained, row = by_label["bm25"], int(hit.item.item_id[1:])
             assert sum(term.score for term in explained.terms) == pytest.approx(hit.score, rel=1e-12)
             assert {term.term: term.weight for term in explained.terms} == pytest.approx(
                 {term_of(word): weight for word, weight in expanded.items()}
@@ -152,23 +152,23 @@ def test_an_explanation_has_the_terms_of_the_formula_and_sums_up_to_the_score(
                 {term_of(word): weight * alone[word].get(row, 0) for word, weight in expanded.items()}, rel=1e-5
             )
             assert {term.term for term in explained.terms if term.is_added} == {*map(term_of, {*expanded} - {*words})}
-            assert explained.origin.startswith(f"bm25s scores {hit.score:.4g} by the terms ")
+            assert explained.origin.startswith(f"bm25 scores {hit.score:.4g} by the terms ")
 
 
 def test_an_explanation_says_what_was_added_to_the_query_in_words_also_after_an_update(tmp_path: Path) -> None:
-    searcher = Searcher([Bm25sRetriever(feedback="rm3", fb_docs=1)])
+    searcher = Searcher([Bm25Retriever(feedback="rm3", fb_docs=1)])
     searcher.index([SearchableItem(item_id=f"f{n}", content=f"filler{n}") for n in range(30)], tmp_path)
     added = [("a", "lighthouse whale"), ("b", "harbour whale")]
     searcher.add([SearchableItem(item_id=name, content=content) for name, content in added], auto_compact=False)
     (hits,) = searcher.search(["lighthouse"], 5)
-    first, second = (by_label["bm25s"] for by_label in searcher.explain("lighthouse", hits))
+    first, second = (by_label["bm25"] for by_label in searcher.explain("lighthouse", hits))
     whale = {term.term: term for term in first.terms}["whale"].held
     assert [hit.item.item_id for hit in hits] == ["a", "b"]
     assert first.origin.endswith(f", 'whale' {whale / 4:.3g} (0.25 added to the query x {whale:.3g} in the passage)")
     assert "'lighthous' " in first.origin
     assert "(0.75 in the query, 0.25 of it fed back, x" in first.origin
     assert second.origin == (
-        f"bm25s scores {hits[1].score:.4g} by the terms 'whale' {whale / 4:.3g} "
+        f"bm25 scores {hits[1].score:.4g} by the terms 'whale' {whale / 4:.3g} "
         f"(0.25 added to the query x {whale:.3g} in the passage)"
     )
     assert second.as_dict()["terms"] == [
@@ -178,20 +178,20 @@ def test_an_explanation_says_what_was_added_to_the_query_in_words_also_after_an_
 
 
 def test_a_query_that_is_not_expanded_has_nothing_to_explain(folder: Path) -> None:
-    searcher = Searcher([Bm25sRetriever()]).open(folder)
+    searcher = Searcher([Bm25Retriever()]).open(folder)
     assert not searcher.explains
     assert searcher.explain("word1", searcher.search(["word1"], 2)[0]) == [{}, {}]
 
 
 @pytest.mark.parametrize("feedback", ["rm3", "bo1"])
 def test_passages_are_found_that_share_no_word_with_the_query(folder: Path, feedback: str) -> None:
-    more = found(Bm25sRetriever(feedback=feedback), folder, "word50")  # type: ignore[arg-type]
-    assert set(more) > set(found(Bm25sRetriever(), folder, "word50"))
+    more = found(Bm25Retriever(feedback=feedback), folder, "word50")  # type: ignore[arg-type]
+    assert set(more) > set(found(Bm25Retriever(), folder, "word50"))
 
 
 @pytest.mark.parametrize("feedback", ["rm3", "bo1"])
 def test_a_filter_leaves_out_hits_and_changes_no_score(folder: Path, feedback: str) -> None:
-    searcher = Searcher([Bm25sRetriever(feedback=feedback)]).open(folder)  # type: ignore[arg-type]
+    searcher = Searcher([Bm25Retriever(feedback=feedback)]).open(folder)  # type: ignore[arg-type]
     for query in QUERIES:
         (whole,) = searcher.search([query], N_ITEMS)
         (passing,) = searcher.search([query], N_ITEMS, where={"part": 1})
@@ -206,7 +206,7 @@ def test_a_deleted_passage_is_not_fed_back(tmp_path: Path, feedback: str) -> Non
     kept.append(SearchableItem(item_id="wanted", content="harbour whale"))
     gone = [SearchableItem(item_id=f"g{n}", content="lighthouse whale whale") for n in range(2)]
     kept.append(SearchableItem(item_id="lit", content="lighthouse keeper"))
-    searcher = Searcher([Bm25sRetriever(feedback=feedback)])  # type: ignore[arg-type]
+    searcher = Searcher([Bm25Retriever(feedback=feedback)])  # type: ignore[arg-type]
     searcher.index([*kept, *gone], tmp_path)
     assert "wanted" in {hit.item.item_id for hit in searcher.search("lighthouse", 10)[0]}
     searcher.delete([item.item_id for item in gone], auto_compact=False)
@@ -215,10 +215,10 @@ def test_a_deleted_passage_is_not_fed_back(tmp_path: Path, feedback: str) -> Non
 
 def test_a_query_that_finds_nothing_is_not_expanded(folder: Path) -> None:
     with pytest.warns(match="found nothing for 1 of 2 queries"):
-        lists = Bm25sRetriever(feedback="bo1").retrieve([["nowhere"], ["word1"]], folder, 5)
+        lists = Bm25Retriever(feedback="bo1").retrieve([["nowhere"], ["word1"]], folder, 5)
     assert [len(hits) for hits in lists] == [0, 5]
 
 
 def test_feedback_is_a_setting_of_the_search_alone() -> None:
-    plain = Bm25sRetriever()
-    assert Bm25sRetriever(feedback="rm3", fb_docs=2, fb_terms=3, original_query_weight=0.1).identity == plain.identity
+    plain = Bm25Retriever()
+    assert Bm25Retriever(feedback="rm3", fb_docs=2, fb_terms=3, original_query_weight=0.1).identity == plain.identity

@@ -1,35 +1,130 @@
-"""Writing a bm25s index in bounded memory: postings are spooled as sorted runs and then merged, a range of terms at a time.
+"""The files of a bm25 index: memory-mapped postings, checked to fit together when they are opened.
 
-A run holds the postings of consecutive rows, by term. Runs come in the order of their rows, so in the merged index a term has
-its postings of the first run, then those of the second, and so on. The segments of an index are such runs too: the same merge
-joins them, without any text. Terms are numbered in alphabetical order, so the files depend on the items alone: joined
-segments have the same bytes as an index built at once.
-
-For the whole corpus, memory holds only the vocabulary, the lengths of the items, and 8 bytes per run and term in it.
+Checks go beyond checksums, because compiled code uses the numbers as indices.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from io import BufferedWriter
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Mask, offsets_of
-from nlp_retrieval.core.files.column_streams import Stream
-from nlp_retrieval.retrievers.bm25s.files import FREQUENCIES, ROWS, PostingFiles, write_terms
-from nlp_retrieval.retrievers.bm25s.scoring import found_in, term_cuts
+from nlp_retrieval.core.files.columns import CURE, Stream, check_numbers, check_offsets, damaged, mapped
+from nlp_retrieval.core.files.json_text import read_json_file
+from nlp_retrieval.errors import IndexDamagedError
+from nlp_retrieval.retrievers.bm25.scoring import Postings, found_in, term_cuts
+
+ROWS = "rows.npy"
+FREQUENCIES = "frequencies.npy"
+INDPTR = "indptr.npy"
+_LENGTHS = "lengths.npy"
+_VOCABULARY = "vocabulary.json"
+_POSTINGS_AT_ONCE = 2**20
+
+
+class PostingFiles(NamedTuple):
+    """The opened files: the postings, and the numbers of their terms by stem, in the alphabetical order of the stems."""
+
+    postings: Postings
+    vocabulary: dict[str, int]
+
+
+def write_terms(folder: Path, indptr: NDArray[np.int64], lengths: NDArray[np.int32], vocabulary: list[str]) -> None:
+    """Write the files other than the postings.
+
+    Args:
+        folder: holds ``rows.npy`` and ``frequencies.npy``.
+        indptr: see :class:`~nlp_retrieval.retrievers.bm25.scoring.Postings`.
+        lengths: the same.
+        vocabulary: the terms, in alphabetical order.
+    """
+    for name, column in ((INDPTR, indptr), (_LENGTHS, lengths)):
+        with Stream(folder / name, column.dtype) as stream:
+            stream.write(column)
+    (folder / _VOCABULARY).write_text(json.dumps(vocabulary, ensure_ascii=False), "utf-8")
+
+
+def open_files(folder: Path, n_items: int | None = None) -> PostingFiles:
+    """Open an index.
+
+    Args:
+        folder: folder of its files.
+        n_items: how many items it must have; None for any number.
+
+    Raises:
+        IndexDamagedError: a file is missing or holds something else, or the files contradict one another.
+    """
+    vocabulary = _read_vocabulary(folder / _VOCABULARY)
+    rows: NDArray[np.int32] = mapped(folder / ROWS, np.int32)
+    frequencies: NDArray[np.int32] = mapped(folder / FREQUENCIES, np.int32, rows.shape)
+    indptr: NDArray[np.int64] = mapped(folder / INDPTR, np.int64, (len(vocabulary) + 1,))
+    lengths: NDArray[np.int32] = mapped(folder / _LENGTHS, np.int32, (n_items,))
+    check_postings(folder, rows, indptr, len(lengths))
+    if len(frequencies) and frequencies.min() < 1:
+        raise damaged(folder / FREQUENCIES, f"a term occurs {frequencies.min()} times in an item")
+    counted = np.zeros(len(lengths))
+    for begin, end in pairwise([*range(0, len(rows), _POSTINGS_AT_ONCE), len(rows)]):
+        counted += np.bincount(rows[begin:end], frequencies[begin:end], len(lengths))
+    if not (counted == lengths).all():
+        raise damaged(folder, f"{FREQUENCIES} and {_LENGTHS} contradict one another")
+    return PostingFiles(Postings(rows, frequencies, indptr, lengths), vocabulary)
+
+
+def check_postings(folder: Path, rows: NDArray[np.int32], indptr: NDArray[np.int64], n_items: int) -> None:
+    """Check that postings can be searched: the terms follow one another, and their rows ascend.
+
+    Args:
+        folder: folder of the files.
+        rows: see :class:`~nlp_retrieval.retrievers.bm25.scoring.Postings`.
+        indptr: the same.
+        n_items: how many items there are.
+
+    Raises:
+        IndexDamagedError: they cannot.
+    """
+    check_offsets(folder / INDPTR, indptr, len(rows))
+    check_numbers(folder / ROWS, rows, n_items)
+    rising = np.ones(len(rows) + 1, np.bool_)
+    np.greater(rows[1:], rows[:-1], out=rising[1:-1])
+    rising[indptr] = True  # where the next term begins
+    if not rising.all():
+        raise damaged(folder / ROWS, "the rows of a term do not ascend")
+
+
+def _read_vocabulary(path: Path) -> dict[str, int]:
+    try:
+        terms = read_json_file(path)
+    except (OSError, ValueError) as error:
+        raise IndexDamagedError(f"{path} is missing or damaged ({error}); {CURE}") from error
+    if not isinstance(terms, list) or not all(isinstance(term, str) for term in terms):
+        raise damaged(path, "it is not a list of terms")
+    if not all(term < following for term, following in pairwise(terms)):
+        raise damaged(path, "its terms do not ascend")
+    return {term: number for number, term in enumerate(terms)}
+
+
+# Writing a bm25 index in bounded memory: postings are spooled as sorted runs and then merged, a range of terms at a time.
+#
+# A run holds the postings of consecutive rows, by term. Runs come in the order of their rows, so in the merged index a term has
+# its postings of the first run, then those of the second, and so on. The segments of an index are such runs too: the same merge
+# joins them, without any text. Terms are numbered in alphabetical order, so the files depend on the items alone: joined
+# segments have the same bytes as an index built at once.
+#
+# For the whole corpus, memory holds only the vocabulary, the lengths of the items, and 8 bytes per run and term in it.
+
 
 Numbers = NDArray[np.int32]
 
 _SPOOL = "spool"
 _TOKENS_AT_ONCE = 2**20
-_POSTINGS_AT_ONCE = 2**20
 
 
 class PostingColumn(Protocol):
