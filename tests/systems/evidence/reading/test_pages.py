@@ -115,7 +115,7 @@ def test_ten_thousand_nested_tags_are_a_clear_error_and_not_a_page_cut_short(tag
 
 def test_errors_of_parsing_before_it_do_not_cover_up_the_depth() -> None:
     page = "<html><body>" + "</x>&bad;<1>" * 2000 + "<div>" * 10_000 + "deep"
-    with pytest.raises(SourceError, match="more than 250 elements"):
+    with pytest.raises(SourceError, match="more than 250 levels"):
         read_bytes(page.encode(), "deep.html")
 
 
