@@ -209,7 +209,7 @@ class AnswerEvaluator:
         """Score answers, given in the order of the gold.
 
         Returns:
-            ``[questions]`` by measure, each from 0 to 1; :func:`~nlp_retrieval.evaluation.by_group.intervals_by_group` gives
+            ``[questions]`` by measure, each from 0 to 1; :func:`~nlp_retrieval.evaluation.comparison.intervals_by_group` gives
             the intervals of their means. ``empty_queries`` counts the questions without an answer.
 
         Raises:

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from nlp_retrieval import SearchableItem
-from nlp_retrieval.benchmarks.runs.rerun import benchmark_of
-from nlp_retrieval.benchmarks.runs.rerun import read_manifest as read_run_manifest
+from nlp_retrieval.benchmarks.manifest import benchmark_of
+from nlp_retrieval.benchmarks.manifest import read_manifest as read_run_manifest
 from nlp_retrieval.core.components.component import Component, canonical_json, parameters_of
 from nlp_retrieval.core.components.registry import (
     asked_for,

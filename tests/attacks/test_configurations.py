@@ -11,7 +11,7 @@ import yaml
 from benchmarks.small_benchmark import collection, configuration
 
 from nlp_retrieval import RetrievalError
-from nlp_retrieval.benchmarks.config import read_benchmark_config
+from nlp_retrieval.benchmarks.settings import read_benchmark_config
 from nlp_retrieval.cli.console import parse_options
 from nlp_retrieval.core.components.registry import build, kinds
 from nlp_retrieval.core.files.yaml_text import read_yaml

@@ -22,8 +22,8 @@ from nlp_retrieval import (
     LinkGraphRetriever,
     Searcher,
 )
-from nlp_retrieval.benchmarks.runs.folder import read_run_folder
-from nlp_retrieval.benchmarks.stages.store import Entry, StageStore
+from nlp_retrieval.benchmarks.runs import read_run_folder
+from nlp_retrieval.benchmarks.stage_store import Entry, StageStore
 from nlp_retrieval.core.files import checksums
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, SourceError

@@ -2,7 +2,7 @@
 
 The current stages open the retrievers of a searcher, process its queries, find candidates and score pairs, and encode the
 queries of a dense retriever. By default they just compute. A caller that searches with many configurations uses
-stages with a cache (:mod:`nlp_retrieval.benchmarks.stages.shared`). Cheap steps (fusing, interleaving, cutting, creating
+stages with a cache (:mod:`nlp_retrieval.benchmarks.shared_stages`). Cheap steps (fusing, interleaving, cutting, creating
 items) are not stages and are always done again.
 """
 

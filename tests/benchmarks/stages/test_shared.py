@@ -35,8 +35,8 @@ from nlp_retrieval import (
     WeightedSum,
     write_run_files,
 )
-from nlp_retrieval.benchmarks.stages.shared import SharedStages
-from nlp_retrieval.benchmarks.stages.store import StageStore
+from nlp_retrieval.benchmarks.shared_stages import SharedStages
+from nlp_retrieval.benchmarks.stage_store import StageStore
 from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.reranker import BaseReranker
@@ -356,7 +356,7 @@ def test_other_files_of_a_model_and_other_versions_are_other_stages(
             monkeypatch.setattr(HashedWords, "model_fingerprint", lambda self: "retrained")
             dense.search(QUERY_TEXTS, 5)
         assert len(passage.computed) == 2
-        monkeypatch.setattr("nlp_retrieval.benchmarks.stages.keys.versions", lambda: {"numpy": "9"})
+        monkeypatch.setattr("nlp_retrieval.benchmarks.stage_store.versions", lambda: {"numpy": "9"})
         with shared.recording() as passage:
             dense.search(QUERY_TEXTS, 5)
         assert len(passage.computed) == 2

@@ -6,7 +6,8 @@ from conformance.test_retrievers import EverythingMatches, Searching
 from hashed_words import HashedWords
 
 from nlp_retrieval import Bm25Retriever, FaissRetriever
-from nlp_retrieval.policy import ChunkTablesLoader, HopRetriever
+from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTablesLoader
+from nlp_retrieval.systems.policy.hop.retriever import HopRetriever
 from nlp_retrieval.testing import RetrieverRules
 
 
