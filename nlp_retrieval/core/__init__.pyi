@@ -91,3 +91,4 @@ from nlp_retrieval.core.tables import DataTable as DataTable
 from nlp_retrieval.core.unicode import find_lone_surrogate as find_lone_surrogate
 from nlp_retrieval.core.unicode import lone_surrogate_message as lone_surrogate_message
 from nlp_retrieval.core.unicode import normalize as normalize
+from nlp_retrieval.core.unicode import refuse_lone_surrogates as refuse_lone_surrogates

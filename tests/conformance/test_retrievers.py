@@ -22,9 +22,8 @@ from nlp_retrieval import (
     SearchableItem,
 )
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
-from nlp_retrieval.retrievers.link_graph.links.entity_sentences import EntitySentences
-from nlp_retrieval.retrievers.link_graph.links.hyperlinks import Hyperlinks
-from nlp_retrieval.retrievers.link_graph.links.title_mentions import TitleMentions
+from nlp_retrieval.retrievers.link_graph.extractors import EntitySentences
+from nlp_retrieval.retrievers.link_graph.mentions import Hyperlinks, TitleMentions
 from nlp_retrieval.retrievers.splade import SpladeRetriever
 from nlp_retrieval.testing import RetrieverRules, UpdateRules
 from nlp_retrieval.testing.retriever_rules import AnswerRules, FilterRules

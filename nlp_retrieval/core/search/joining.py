@@ -65,7 +65,7 @@ def _take_in_turn(rows: list[int], lists: list[range], k: int, share: int, *, fi
     owner: list[int] = []
     seen: set[int] = set()
     cursor = [positions.start for positions in lists]
-    given = [0] * len(lists)
+    counts = [0] * len(lists)
     limits = [share, len(rows)] if fill else [share]
     for limit in limits:
         moved = True
@@ -74,12 +74,12 @@ def _take_in_turn(rows: list[int], lists: list[range], k: int, share: int, *, fi
             for number, positions in enumerate(lists):
                 while cursor[number] < positions.stop and rows[cursor[number]] in seen:
                     cursor[number] += 1
-                if cursor[number] == positions.stop or given[number] >= limit or len(taken) == k:
+                if cursor[number] == positions.stop or counts[number] >= limit or len(taken) == k:
                     continue
                 seen.add(rows[cursor[number]])
                 taken.append(cursor[number])
                 owner.append(number)
-                given[number] += 1
+                counts[number] += 1
                 moved = True
     return taken, owner
 
@@ -119,7 +119,7 @@ def merge_candidates(
     """
     unrepeated = [list(dict.fromkeys(subqueries)) for subqueries in processed]  # a repeated sub-query counts once
     flat = [subquery for subqueries in unrepeated for subquery in subqueries]
-    distinct = {query: place for place, query in enumerate(dict.fromkeys(q for q in flat if not has_no_words(q)))}
+    distinct = {query: position for position, query in enumerate(dict.fromkeys(q for q in flat if not has_no_words(q)))}
     hits = find(list(distinct)) if distinct else Hits.from_lists([])
     # sub-queries without words share one empty list after those that were searched
     hits = Hits(np.append(hits.offsets, hits.offsets[-1]), hits.rows, hits.scores, hits.signals)
@@ -396,8 +396,8 @@ class CombMNZ(BaseFusion):
         self.normalization: Literal["minmax", "rank"] = normalization
 
     def combine(self, pool: FusionPool) -> Scores:
-        found = np.isfinite(pool.scores).sum(axis=1)
-        product: Scores = normalized(pool, self.normalization).sum(axis=1) * found
+        n_found = np.isfinite(pool.scores).sum(axis=1)
+        product: Scores = normalized(pool, self.normalization).sum(axis=1) * n_found
         return product
 
 

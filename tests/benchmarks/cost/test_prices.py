@@ -244,7 +244,7 @@ def test_a_dead_endpoint_has_no_price(server: ChatServer, model: MakeModel, tmp_
         report = replace(benchmarker(tmp_path, searchers=searchers).run().report, prices=PRICES)
     (result,) = report.configurations
     assert price_columns(report) == []
-    assert price_note(report, result) == "its price is not known: no tokens are known of openai/small."
+    assert price_note(report, result) == "its price is unknown: no tokens are known of openai/small."
 
 
 # how prices are shown
@@ -286,7 +286,7 @@ def test_a_configuration_whose_price_is_unknown_has_a_dash_and_a_reason() -> Non
     report = priced_report()
     other = configuration("other", measures_like(0.5), cost=model_cost(new=TOKENS))
     report = replace(report, configurations=[*report.configurations, other])
-    note = "its price is not known: there is no price for openai/new."
+    note = "its price is unknown: there is no price for openai/new."
     assert [price_note(report, result) for result in report.configurations] == ["", "", "", "", note]
     assert [column.text(column.value(other)) for column in price_columns(report)] == ["\N{EN DASH}"] * 2
     assert f"other: {note}" in one_line(printed(report))

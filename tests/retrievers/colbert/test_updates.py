@@ -20,8 +20,8 @@ from updated_collection import UpdatedCollection, check_against, files_of, found
 from nlp_retrieval.core.index.generation import SegmentFolder, open_generation
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import IndexDamagedError, ModelError
-from nlp_retrieval.retrievers.colbert import build as colbert_build
 from nlp_retrieval.retrievers.colbert import codec as colbert_centroids
+from nlp_retrieval.retrievers.colbert import files as colbert_build
 from nlp_retrieval.retrievers.colbert import retriever as colbert_join
 from nlp_retrieval.retrievers.colbert.codec import compressor_of
 from nlp_retrieval.retrievers.colbert.files import codec_of

@@ -32,7 +32,7 @@ from nlp_retrieval.core.files.yaml_text import read_yaml
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, IndexMismatchError, IndexMissingError
 from nlp_retrieval.retrievers import Hyperlinks, SameParent, SharedEntities, TitleMentions
-from nlp_retrieval.retrievers.link_graph.walk.evidence import DEFAULT_WEIGHTS
+from nlp_retrieval.retrievers.link_graph.walk import DEFAULT_WEIGHTS
 
 ITEMS = wiki(120)
 QUERIES = questions(ITEMS, 24)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from nlp_retrieval.core import find_lone_surrogate, lone_surrogate_message, normalize
+from nlp_retrieval.core import normalize, refuse_lone_surrogates
 from nlp_retrieval.errors import ItemError
 from nlp_retrieval.text import sentence_spans
 
@@ -85,8 +85,7 @@ def normal_text(content: str) -> str:
         raise ItemError(f"the content of a source is a string, not {type(content).__name__}; decode it first")
     if len(content) > MAX_CHARACTERS:
         raise ItemError(f"the content has {len(content):,} characters, and at most {MAX_CHARACTERS:,} are taken; cut it")
-    if (half := find_lone_surrogate(content)) is not None:
-        raise ItemError(lone_surrogate_message("the content", half))
+    refuse_lone_surrogates(content, "the content", ItemError)
     text = normalize("NFC", content)
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
     text = "\n".join(line.rstrip() for line in text.split("\n"))

@@ -15,7 +15,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
-from nlp_retrieval.core import find_lone_surrogate, lone_surrogate_message, normalize
+from nlp_retrieval.core import normalize, refuse_lone_surrogates
 from nlp_retrieval.errors import IndexDamagedError, InputError, ItemError, nearest
 from nlp_retrieval.systems.evidence.grades import GRADES, QualityRules, assess_source_quality, check_grade
 from nlp_retrieval.systems.evidence.index.database import EvidenceDatabase, Row
@@ -150,8 +150,7 @@ def normal_line(text: str) -> str:
 def _title(title: str) -> str:
     if not isinstance(title, str):
         raise InputError(f"a title is a string, not {type(title).__name__}")
-    if (half := find_lone_surrogate(title)) is not None:
-        raise InputError(lone_surrogate_message("the title", half))
+    refuse_lone_surrogates(title, "the title", InputError)
     return " ".join(normalize("NFC", title).replace("\0", " ").split())[:_LONGEST_TITLE].rstrip()
 
 

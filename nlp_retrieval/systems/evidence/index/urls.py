@@ -12,7 +12,7 @@ import re
 import unicodedata
 from urllib.parse import SplitResult, quote, unquote, unquote_to_bytes, urlsplit
 
-from nlp_retrieval.core import find_lone_surrogate, lone_surrogate_message
+from nlp_retrieval.core import refuse_lone_surrogates
 from nlp_retrieval.errors import DependencyError, InputError, install
 from nlp_retrieval.text import has_other_brackets, printable, registered_name
 
@@ -81,8 +81,7 @@ def registrable_domain(url: str) -> str:
 def _split(url: str) -> SplitResult:
     if not isinstance(url, str):
         raise InputError(f"a URL is a string, not {type(url).__name__}")
-    if (half := find_lone_surrogate(url)) is not None:
-        raise InputError(lone_surrogate_message("the URL", half))
+    refuse_lone_surrogates(url, "the URL", InputError)
     text = url.strip()
     if not text:
         raise InputError("no URL is given; every source needs the URL under which it is cited")

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nlp_retrieval import SearchableItem
-from nlp_retrieval.core import Scores, find_lone_surrogate, lone_surrogate_message, parse_json
+from nlp_retrieval.core import Scores, parse_json, refuse_lone_surrogates
 from nlp_retrieval.errors import ItemError, SourceError, nearest
 from nlp_retrieval.loaders import make_item
 from nlp_retrieval.systems.policy.hop.relation import RELATION_TYPES
@@ -109,8 +109,7 @@ def rows_of(item: SearchableItem) -> ChunkRow:
         ItemError: PostgreSQL cannot store it, or its document or country is not a string.
     """
     told = f"item {item.item_id!r:.80}"
-    if (half := find_lone_surrogate([item.item_id, item.content, item.metadata])) is not None:
-        raise ItemError(lone_surrogate_message(told, half))
+    refuse_lone_surrogates([item.item_id, item.content, item.metadata], told, ItemError)
     for where, value in (("id", item.item_id), ("content", item.content), ("metadata", item.metadata)):
         if _holds_zero(value):
             raise ItemError(f"{told}: its {where} holds a zero character (U+0000), which PostgreSQL cannot store; leave it out")

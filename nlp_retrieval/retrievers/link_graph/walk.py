@@ -13,17 +13,17 @@ For ``local_pagerank`` the two give the same bits, for ``pagerank`` they agree w
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nlp_retrieval.core.backend import Backend, CompiledLoops
-from nlp_retrieval.core.candidates import Rows, Scores, offsets_of
-from nlp_retrieval.errors import ConfigurationError, EngineError
-from nlp_retrieval.retrievers.link_graph.store.link_graph import WeightedGraph
-from nlp_retrieval.retrievers.link_graph.store.workspace import Workspace
+from nlp_retrieval.core.candidates import Mask, Rows, Scores, entries_of, offsets_of
+from nlp_retrieval.errors import ConfigurationError, EngineError, nearest
+from nlp_retrieval.retrievers.link_graph.graph import WeightedGraph, Workspace
 
 _loops = CompiledLoops(compiling_seconds=1.5)
 
@@ -236,7 +236,7 @@ def _step_by_numpy(push: _Push, nodes: Rows, carried: Scores) -> tuple[Rows, Row
 
 
 def _step_by_kernel(push: _Push, nodes: Rows, carried: Scores) -> tuple[Rows, Rows, Rows]:
-    from nlp_retrieval.retrievers.link_graph.walk.kernel import spread
+    from nlp_retrieval.retrievers.link_graph.kernel import spread
 
     graph = push.graph.graph
     n_above, n_reached, n_ready = spread(
@@ -256,7 +256,7 @@ def _sweep_by_numpy(graph: WeightedGraph, restart: Scores, damping: float, ranks
 
 
 def _sweep_by_kernel(graph: WeightedGraph, restart: Scores, damping: float, ranks: Scores) -> None:
-    from nlp_retrieval.retrievers.link_graph.walk.kernel import sweep
+    from nlp_retrieval.retrievers.link_graph.kernel import sweep
 
     sweep(graph.graph.offsets, graph.graph.neighbours, graph.pulls.probabilities, restart, damping, ranks)
 
@@ -266,3 +266,215 @@ def _check(damping: float, name: str, value: float) -> None:
         raise ConfigurationError(f"damping={damping}; it is the probability of following a link: at least 0 and below 1")
     if not 0 < value < math.inf:
         raise ConfigurationError(f"{name}={value}; it must be finite and above 0")
+
+
+# The strongest chain of links from the restarts of a walk to a node: the single path that most walks take.
+
+
+@dataclass(frozen=True)
+class LinkChain:
+    """A path over links.
+
+    Args:
+        rows: the nodes, from the restart to the end; at least one.
+        strength: the share of walks that restart at the first node and take exactly this path.
+    """
+
+    rows: list[int]
+    strength: float
+
+
+def strongest_chains(
+    graph: WeightedGraph, restart_rows: Rows, restart_shares: Scores, targets: Rows, damping: float, longest: int = 4
+) -> list[LinkChain | None]:
+    """Find the strongest chain to each target, by dynamic programming over the number of links.
+
+    Of equally strong chains the shorter wins; of equally long ones the one with the lower last row but one, and so on back to
+    the first.
+
+    Args:
+        graph: the links that the walk follows.
+        restart_rows: the nodes where it restarts, ascending.
+        restart_shares: share of the restarts at each; they sum to 1.
+        targets: nodes to explain.
+        damping: probability of following a link.
+        longest: the most links that a chain may have.
+
+    Returns:
+        Per target a chain, or None if none of at most ``longest`` links reaches it.
+    """
+    some = restart_shares > 0
+    layers = [_Layer(restart_rows[some], restart_shares[some], np.zeros(0, np.int64))]
+    strongest = np.zeros(graph.graph.n_nodes)
+    strongest[layers[0].rows] = layers[0].strengths
+    for _ in range(longest):
+        last = layers[-1]
+        owner, neighbours, probabilities = graph.steps(last.rows)
+        strengths = last.strengths[owner] * damping * probabilities
+        raising = np.flatnonzero(strengths > strongest[neighbours])
+        raising = raising[np.lexsort((owner[raising], -strengths[raising], neighbours[raising]))]
+        raising = raising[np.diff(neighbours[raising], prepend=-1) > 0]  # the strongest per node
+        layers.append(_Layer(neighbours[raising], strengths[raising], owner[raising]))
+        strongest[layers[-1].rows] = layers[-1].strengths
+    return [_traced(layers, target) for target in targets.tolist()]
+
+
+@dataclass(frozen=True)
+class _Layer:
+    """The nodes to which a chain of this layer's length is stronger than every shorter one.
+
+    Args:
+        rows: ascending.
+        strengths: those of the chains.
+        before: position in the previous layer from which each chain comes; empty in the first layer.
+    """
+
+    rows: Rows
+    strengths: Scores
+    before: Rows
+
+
+def _traced(layers: list[_Layer], target: int) -> LinkChain | None:
+    """The chain from the last layer that contains the target, which is its strongest."""
+    for number in range(len(layers) - 1, -1, -1):
+        position = int(np.searchsorted(layers[number].rows, target))
+        if position < len(layers[number].rows) and layers[number].rows[position] == target:
+            strength, rows = float(layers[number].strengths[position]), [target]
+            for later in range(number, 0, -1):
+                position = int(layers[later].before[position])
+                rows.append(int(layers[later - 1].rows[position]))
+            return LinkChain(rows[::-1], strength)
+    return None
+
+
+# The evidence for a candidate of a multi-hop search, as columns whose weighted sum is its score.
+#
+# The walk over the links finds passages near the seeds, but not whether a passage, together with those it is linked to,
+# answers the query. ``chain`` tells this: the part of the query's information that a passage covers together with its best
+# linked neighbour among the candidates. ``complement`` is the part that it adds to the first candidate. Both are needed if
+# one passage alone cannot cover a query, as in multi-hop questions.
+#
+# The links show whether a query is multi-hop, by the share of the candidates that mention another or are mentioned by one.
+# The query's information that the first candidate lacks is evidence for passages linked to it, and for others only by that
+# share; the fusion of the seeds (``fused``) counts by the rest of the share.
+
+
+FLOOR = 1e-7
+"""Smaller shares of the walk count as this one."""
+
+DEFAULT_WEIGHTS: dict[str, float] = {
+    "pagerank": 0.75,
+    "fused": 2.0,
+    "similarity": 8.0,
+    "titles": 1.3,
+    "title_coverage": 1.1,
+    "named": 6.3,
+    "coverage": -6.0,
+    "chain": 6.0,
+    "chain_along": 2.8,
+    "chain_against": 4.7,
+    "complement": 7.5,
+}
+"""The weight of each kind of evidence in the score.
+
+``pagerank`` is the natural logarithm of a share of the walk, ``fused`` the reciprocal rank fusion of the seeds (0 to 1, the
+first place with all of them) times the share of candidates that no link with a direction connects, ``similarity`` the encoder's
+inner product with the query, ``titles`` the certainty that the query names the passage (0 to 1), ``title_coverage`` the share
+of its title's terms in the query, ``named`` the extent to which the passage is about its title (0 to 1, see
+:meth:`~nlp_retrieval.retrievers.link_graph.tables.PassageTerms.named`), ``coverage``, ``complement`` and the
+chains shares of the query's information (0 to 1): ``chain`` over links of any kind, ``chain_along`` together with a passage
+that this one points to, ``chain_against`` together with one that points to it.
+
+They were fitted to 1,018 HotpotQA questions over 31,857 passages with all-MiniLM-L6-v2, and over three haystacks of ten times
+as many (``python -m bench.multihop.crowd``), the collection counting as much as the three together; then rounded. That was
+before links weighed ``complement``. ``fused`` was chosen in addition, with and without relevant links (``python -m
+bench.harmless``). The inner products of another encoder are distributed differently, so tune the weights for another encoder.
+"""
+
+_LARGEST = 1_000_000
+
+
+def checked_weights(weights: Mapping[str, float] | None) -> dict[str, float]:
+    """Return the weights of all kinds of evidence: those given, and the defaults of the others.
+
+    Raises:
+        ConfigurationError: there is no such kind, or a weight is out of range.
+    """
+    for kind, weight in (weights or {}).items():
+        if kind not in DEFAULT_WEIGHTS:
+            raise ConfigurationError(f"weights: there is no evidence {kind!r}; {nearest(kind, DEFAULT_WEIGHTS)}")
+        if not abs(weight) <= _LARGEST:
+            raise ConfigurationError(f"weights: {kind}={weight} is not a number from -{_LARGEST:,} to {_LARGEST:,}")
+    return DEFAULT_WEIGHTS | dict(weights or {})
+
+
+@dataclass(frozen=True)
+class LinkedPairs:
+    """The pairs of linked candidates, as positions among the candidates, each pair once in either order.
+
+    Args:
+        ones: the first of each pair.
+        others: the second.
+        points: whether a link that has a direction leads from the first to the second.
+        pointed: whether one leads from the second to the first.
+    """
+
+    ones: Rows
+    others: Rows
+    points: Mask
+    pointed: Mask
+
+    def apart(self, n_candidates: int) -> float:
+        """Return the share of the candidates that no link with a direction connects to another."""
+        return 1.0 - len(np.unique(self.ones[self.points | self.pointed])) / max(n_candidates, 1)
+
+
+def links_among(weighted: WeightedGraph, rows: Rows, undirected: Collection[str] = ()) -> LinkedPairs:
+    """Return the pairs of linked candidates.
+
+    A link counts if it may be walked in at least one direction.
+
+    Args:
+        weighted: the links.
+        rows: the candidates.
+        undirected: kinds whose links have no direction.
+    """
+    graph = weighted.graph
+    entries, counts = entries_of(graph.offsets, rows)
+    neighbours = graph.neighbours[entries]
+    order = np.argsort(rows)
+    places = np.minimum(np.searchsorted(rows[order], neighbours), max(len(rows) - 1, 0))
+    is_open = weighted.type_weights > 0
+    is_open |= is_open.reshape(-1, 2)[:, ::-1].ravel()  # types 2 i and 2 i + 1 are one kind, along and against
+    types = graph.types[entries]
+    inside = (rows[order][places] == neighbours) & is_open[types]
+    owner = np.repeat(np.arange(len(rows)), counts)[inside]
+    pairs, number = np.unique(owner * len(rows) + order[places[inside]], return_inverse=True)
+    directed = np.repeat([kind not in undirected for kind in graph.n_links], 2).astype(bool)[types[inside]]
+    along = types[inside] % 2 == 0
+    points = np.bincount(number[directed & along], minlength=len(pairs)) > 0
+    pointed = np.bincount(number[directed & ~along], minlength=len(pairs)) > 0
+    return LinkedPairs(*np.divmod(pairs, max(len(rows), 1)), points, pointed)
+
+
+def coverage_evidence(covered: NDArray[np.bool_], shares: Scores, pairs: LinkedPairs, foremost: int) -> dict[str, Scores]:
+    """Compute the kinds of evidence that the query's terms and the links among candidates give.
+
+    Args:
+        covered: ``[candidates, terms]``.
+        shares: ``[terms]``, each term's share of the query's information.
+        pairs: linked candidates, as :func:`links_among` returns them.
+        foremost: position of the candidate that ranks first.
+    """
+    coverage = (covered * shares).sum(axis=1)
+    together = (covered[pairs.ones] | covered[pairs.others]) @ shares
+    evidence = {"coverage": coverage}
+    everywhere = np.ones(len(pairs.ones), bool)
+    for kind, counting in (("chain", everywhere), ("chain_along", pairs.points), ("chain_against", pairs.pointed)):
+        evidence[kind] = coverage.copy()
+        np.maximum.at(evidence[kind], pairs.ones[counting], together[counting])
+    complement = (covered & ~covered[foremost]) @ shares if len(covered) else coverage
+    unlinked = np.ones(len(covered), bool)
+    unlinked[pairs.others[pairs.ones == foremost]] = False
+    complement[unlinked] *= 1.0 - pairs.apart(len(covered))
+    return evidence | {"complement": complement}

@@ -54,7 +54,7 @@ def spread(
         type_weights: the factor of each type's weights.
         nodes: where the mass is; their residuals are 0.
         carried: per node, mass per unit of link weight.
-        epsilon: see :func:`~nlp_retrieval.retrievers.link_graph.walk.pagerank.local_pagerank`.
+        epsilon: see :func:`~nlp_retrieval.retrievers.link_graph.walk.local_pagerank`.
         residuals: ``[nodes]``, receives the mass; none is above its node's bound at the start.
         noted: ``[2 * nodes]``, receives nodes: from the front those whose residual rose above epsilon, from the back above 0.
         ready: ``[nodes]``, receives the nodes whose residual rose above their bound.
