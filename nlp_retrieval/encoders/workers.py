@@ -20,7 +20,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -377,25 +377,36 @@ class WorkerPool:
 
 
 class _Call:
-    """One call: a thread for each block that is out, and a slot for each worker."""
+    """One call: its blocks, and a thread for each worker that has some of them."""
 
     def __init__(self, pool: WorkerPool, task: Task) -> None:
         self._pool, self._task, self._doing = pool, task, task.key
         self._facts = task.facts()
-        self._threads = ThreadPoolExecutor(pool.n_workers, thread_name_prefix="nlp_retrieval-workers")
         self._changed = threading.Condition()
-        # workers of the previous call come first: they hold cores that a new one would wait for
-        self._free = deque(sorted(range(pool.n_workers), key=lambda slot: slot not in pool.workers))
-        self._busy: set[int] = set()
+        self._waiting: deque[tuple[TaskBlock, Future[object]]] = deque()
+        self._lost: dict[int, int] = {}
         self._failed: Future[object] = Future()
         """Holds the error that ends the call."""
         self._ended = False
+        self._threads: list[threading.Thread] = []
+        # workers of the previous call come first: they hold cores that a new one would wait for
+        self._slots = sorted(range(pool.n_workers), key=lambda slot: slot not in pool.workers)
+        self._busy: set[int] = set()
+        self._alive = 0
         if pool.broken is not None:
             self.fail(pool.broken)
 
     def submit(self, block: TaskBlock) -> Future[object]:
-        """Let the next free worker do a block."""
-        return self._threads.submit(self._answer, block)
+        """Give a block to any free worker."""
+        future: Future[object] = Future()
+        with self._changed:
+            self._waiting.append((block, future))
+            self._changed.notify_all()
+            if self._slots:
+                self._threads.append(threading.Thread(target=self._serve, args=(self._slots.pop(0),), daemon=True))
+                self._alive += 1
+                self._threads[-1].start()
+        return future
 
     def result(self, future: Future[object]) -> object:
         """Wait for a block, and return its answer, or the error in its place; raise the error that ends the call."""
@@ -410,7 +421,8 @@ class _Call:
             self._changed.notify_all()
         for slot in busy:
             self._pool.drop(slot)
-        self._threads.shutdown(cancel_futures=True)
+        for thread in self._threads:
+            thread.join()
 
     def fail(self, error: BaseException) -> None:
         """End the call with an error, if there is none yet."""
@@ -423,57 +435,59 @@ class _Call:
     def _over(self) -> bool:
         return self._ended or self._failed.done()
 
-    def _answer(self, block: TaskBlock) -> object:
-        lost: list[str] = []
+    def _serve(self, slot: int) -> None:
         try:
-            while True:
-                slot = self._take_slot()
-                try:
-                    worker = self._ready(slot)
-                    if worker is not None:
-                        return self._done(worker, block)
-                except WorkerLostError as error:
-                    self._pool.drop(slot)
-                    lost.append(str(error))
-                    if len(lost) == ATTEMPTS:
-                        return WorkerError(
-                            f"{len(lost)} workers were lost over {block}, the last: {lost[-1]}; {self._pool.advice}"
-                        )
-                finally:
-                    self._free_slot(slot)
+            while (worker := self._ready(slot)) is not None and (job := self._next(slot)) is not None:
+                self._do(worker, slot, *job)
         except BaseException as error:
             self.fail(error)
-            raise
-
-    def _take_slot(self) -> int:
         with self._changed:
-            while not self._free and not self._over:
+            self._busy.discard(slot)
+
+    def _next(self, slot: int) -> tuple[TaskBlock, Future[object]] | None:
+        with self._changed:
+            self._busy.discard(slot)
+            while not self._waiting and not self._over:
                 self._changed.wait()
             if self._over:
-                raise CancelledError
-            slot = self._free.popleft()
+                return None
             self._busy.add(slot)
-            return slot
+            return self._waiting.popleft()
 
-    def _free_slot(self, slot: int) -> None:
-        """Make a slot available again, first of all, unless it was left."""
-        with self._changed:
-            if slot in self._busy:
-                self._busy.remove(slot)
-                self._free.appendleft(slot)
-            self._changed.notify_all()
+    def _do(self, worker: Worker, slot: int, block: TaskBlock, future: Future[object]) -> None:
+        try:
+            future.set_result(self._answer(worker, block))
+        except WorkerLostError as error:
+            self._pool.drop(slot)
+            lost = self._lost[block.number] = self._lost.get(block.number, 0) + 1
+            if lost == ATTEMPTS:
+                future.set_result(WorkerError(f"{lost} workers were lost over {block}, the last: {error}; {self._pool.advice}"))
+                return
+            with self._changed:
+                self._waiting.appendleft((block, future))
+                self._changed.notify_all()
 
-    def _leave_slot(self, slot: int, why: str) -> None:
+    def _answer(self, worker: Worker, block: TaskBlock) -> object:
+        answer = worker.do(self._doing, block.work)
+        if isinstance(answer, Failure):
+            return answer.error(f"{worker.place} failed at {block}")
+        if not block.fits(answer):
+            raise WorkerLostError(f"{worker.place} sent something else than was asked for")
+        return answer
+
+    def _leave_to_others(self, why: str) -> None:
         """Continue without a worker, and check for others in the same step, or the last two would each rely on the other."""
         with self._changed:
-            self._busy.remove(slot)
-            if not self._busy and not self._free:
+            self._alive -= 1
+            if self._alive < 1:
                 raise WorkerError(f"no worker is left: {why}; {self._pool.advice}")
 
     def _ready(self, slot: int) -> Worker | None:
-        """Return the worker of a slot, with this task opened; None if there is no room for it."""
+        """Return the worker of a slot, with this task opened; None if there is no room for it, or the call is over."""
         lost = 0
         while not self._over:
+            with self._changed:
+                self._busy.add(slot)
             try:
                 return self._opened(slot)
             except WorkerLostError as error:
@@ -485,9 +499,9 @@ class _Call:
                     ) from None
             except NoRoomError as error:
                 self._pool.drop(slot)
-                self._leave_slot(slot, str(error))
+                self._leave_to_others(str(error))
                 return None
-        raise CancelledError
+        return None
 
     def _opened(self, slot: int) -> Worker:
         pool = self._pool
@@ -508,14 +522,6 @@ class _Call:
             with pool.changing:
                 pool.opened |= {(slot, self._doing)}
         return worker
-
-    def _done(self, worker: Worker, block: TaskBlock) -> object:
-        answer = worker.do(self._doing, block.work)
-        if isinstance(answer, Failure):
-            return answer.error(f"{worker.place} failed at {block}")
-        if not block.fits(answer):
-            raise WorkerLostError(f"{worker.place} sent something else than was asked for")
-        return answer
 
     def _require_alike(self, worker: Confirmed) -> None:
         """Raise a :class:`WorkerError` unless a worker has what this process has, and computes the same as other workers."""

@@ -265,15 +265,15 @@ class Roomless(Worker):
 
 def test_the_last_two_workers_do_not_rely_on_each_other_where_both_find_no_room(monkeypatch):
     started, left = threading.Barrier(2), threading.Barrier(2)
-    leave = _Call._leave_slot
+    leave = _Call._leave_to_others
 
-    def together(call: _Call, slot: int, why: str) -> None:
+    def together(call: _Call, why: str) -> None:
         try:
-            leave(call, slot, why)
+            leave(call, why)
         finally:
             left.wait(300)
 
-    monkeypatch.setattr(_Call, "_leave_slot", together)
+    monkeypatch.setattr(_Call, "_leave_to_others", together)
     pool, raised = WorkerPool(lambda: Roomless(started), 2, "free a core"), []
 
     def encode() -> None:
