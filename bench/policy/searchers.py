@@ -19,7 +19,7 @@ from nlp_retrieval import (
 )
 from nlp_retrieval.encoders import train_word_vectors
 from nlp_retrieval.policy import HopRetriever
-from nlp_retrieval.rerankers.multi_signal.signals import SIGNALS
+from nlp_retrieval.rerankers.multi_signal.features import SIGNALS
 from nlp_retrieval.systems.policy.hop.retriever import RELATION_WEIGHTS
 
 FEEDBACK = "feedback"

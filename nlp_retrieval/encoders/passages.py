@@ -28,9 +28,17 @@ from nlp_retrieval.core.components.component import Component, Config, canonical
 from nlp_retrieval.core.context import Workers, search_context
 from nlp_retrieval.core.files.column_streams import Stream
 from nlp_retrieval.core.index.checkpoint import resumed_batches
-from nlp_retrieval.encoders.base import BaseEncoder, Vectors, checked_vectors, require_shape
-from nlp_retrieval.encoders.sparse_base import BaseSparseEncoder, TermWeights, checked_terms
-from nlp_retrieval.encoders.token_base import BaseTokenEncoder, checked_tokens
+from nlp_retrieval.encoders.base import (
+    BaseEncoder,
+    BaseSparseEncoder,
+    BaseTokenEncoder,
+    TermWeights,
+    Vectors,
+    checked_terms,
+    checked_tokens,
+    checked_vectors,
+    require_shape,
+)
 from nlp_retrieval.encoders.workers import Confirmed, WorkerPool, local_pool
 from nlp_retrieval.errors import ConfigurationError, RetrievalError, RetrievalWarning
 
@@ -60,7 +68,7 @@ class PassageTask:
         encoder: the encoder.
         dimension: required of the vectors of a dense encoder; None for any.
         projection: the matrix of an encoder that multiplies by one, see
-            :meth:`~nlp_retrieval.encoders.token_base.BaseTokenEncoder.projection_matrix`.
+            :meth:`~nlp_retrieval.encoders.base.BaseTokenEncoder.projection_matrix`.
     """
 
     encoder: AnyEncoder

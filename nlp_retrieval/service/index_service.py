@@ -17,8 +17,16 @@ from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.core.search.known_retrievers import retrievers_of
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.searcher import Searcher
-from nlp_retrieval.service.endpoints import BaseService, Endpoint, McpTool, MetadataFilter, QueryText, RequestBody, ResultCount
-from nlp_retrieval.service.refusal import RefusedError
+from nlp_retrieval.service.endpoints import (
+    BaseService,
+    Endpoint,
+    McpTool,
+    MetadataFilter,
+    QueryText,
+    RefusedError,
+    RequestBody,
+    ResultCount,
+)
 
 __all__ = ["IndexService", "SearchBody", "SearchResults"]
 

@@ -9,9 +9,7 @@ from typing import ClassVar, Generic, TypeVar, cast
 
 import numpy as np
 
-from nlp_retrieval.encoders.base import BaseEncoder, Vectors
-from nlp_retrieval.encoders.sparse_base import BaseSparseEncoder
-from nlp_retrieval.encoders.token_base import BaseTokenEncoder
+from nlp_retrieval.encoders.base import BaseEncoder, BaseSparseEncoder, BaseTokenEncoder, Vectors
 from nlp_retrieval.testing.component_rules import ComponentRules
 from nlp_retrieval.testing.samples import ITEMS, QUERIES
 from nlp_retrieval.testing.verdict import broken, in_threads

@@ -6,8 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.encoders.sparse_base import BaseSparseEncoder, TermWeights, checked_terms
+from nlp_retrieval.encoders.base import BaseSparseEncoder, TermWeights, Vectors, checked_terms
 from nlp_retrieval.errors import ModelError
 from nlp_retrieval.testing.any_encoder_rules import AnyEncoderRules
 from nlp_retrieval.testing.samples import QUERIES

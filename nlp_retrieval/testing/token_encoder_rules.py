@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.encoders.token_base import BaseTokenEncoder, checked_tokens
+from nlp_retrieval.encoders.base import BaseTokenEncoder, Vectors, checked_tokens
 from nlp_retrieval.errors import ModelError
 from nlp_retrieval.testing.any_encoder_rules import AnyEncoderRules
 from nlp_retrieval.testing.samples import QUERIES

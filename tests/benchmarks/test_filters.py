@@ -30,7 +30,7 @@ from nlp_retrieval.benchmarks.plans import plan_of
 from nlp_retrieval.benchmarks.running import run_searchers
 from nlp_retrieval.benchmarks.runs.rerun import benchmark_of, differences, read_manifest
 from nlp_retrieval.errors import ConfigurationError, QueryError
-from nlp_retrieval.processors.clauses import ClauseSplit
+from nlp_retrieval.processors.rules import ClauseSplit
 
 COUNTRIES = ("Japan", "Kenya", "Peru", "Côte d'Ivoire")
 

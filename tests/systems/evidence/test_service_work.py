@@ -10,7 +10,7 @@ from service.test_work import asked
 
 from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.evidence import EvidenceIndex, LexicalVerifier
-from nlp_retrieval.service.refusal import RefusedError
+from nlp_retrieval.service.endpoints import RefusedError
 from nlp_retrieval.service.work import WorkPool
 from nlp_retrieval.systems.evidence.service import AuditBody, ProjectService
 
