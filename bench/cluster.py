@@ -23,7 +23,7 @@ import numpy as np
 from bench.common import Data, Row, aside, at_least, at_most, noted, seconds_of
 from nlp_retrieval import SentenceTransformerEncoder
 from nlp_retrieval.core.blocks import encoded_here
-from nlp_retrieval.core.cores import limit_cores, threads_of
+from nlp_retrieval.core.processes import limit_cores, threads_of
 from nlp_retrieval.encoders import BaseEncoder
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.encoders.cluster import cluster_pool

@@ -25,7 +25,7 @@ from bench.stored_tokens import MODEL, StoredTokens, exact_index, tokens_folder
 from nlp_retrieval import ColbertEncoder, ColbertRetriever, SearchableItem
 from nlp_retrieval.core import Hits
 from nlp_retrieval.core.index.generation import open_generation
-from nlp_retrieval.core.measure import PeakMemory
+from nlp_retrieval.core.processes import PeakMemory
 from nlp_retrieval.encoders import Vectors
 from nlp_retrieval.text.titles import normalize_title
 

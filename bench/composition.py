@@ -17,6 +17,7 @@ from nlp_retrieval.core.components.component import Component
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.search.stages import Stages, using_stages
 from nlp_retrieval.encoders import Vectors
+from nlp_retrieval.retrievers import HNSW
 from nlp_retrieval.retrievers.faiss.build import build_ann_index
 
 
@@ -144,15 +145,15 @@ def _hybrid(data: Data, passages: Vectors, vectors: Vectors, questions: list[str
 
 def _graph(passages: Vectors) -> Row:
     """Building an hnsw graph of vectors that lie on disk, and writing it."""
-    retriever = FaissRetriever(index_type="hnsw")
+    graph = HNSW()
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         np.save(place / "vectors.npy", passages)
-        ours_s = seconds_of(lambda: build_ann_index(place, "hnsw", retriever))
+        ours_s = seconds_of(lambda: build_ann_index(place, graph))
 
         def by_hand() -> None:
-            index = faiss.IndexHNSWFlat(passages.shape[1], retriever.hnsw_m, faiss.METRIC_INNER_PRODUCT)
-            index.hnsw.efConstruction = retriever.ef_construction
+            index = faiss.IndexHNSWFlat(passages.shape[1], graph.m, faiss.METRIC_INNER_PRODUCT)
+            index.hnsw.efConstruction = graph.ef_construction
             index.add(passages)
             faiss.write_index(index, str(place / "by_hand.faiss"))
 

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from bench.common import Data, Row, compared
 from nlp_retrieval import BeirLoader, Bm25Retriever, HoverLoader, Searcher
-from nlp_retrieval.evaluation.bootstrap import bootstrap_intervals, family_numbers
-from nlp_retrieval.evaluation.randomisation import randomisation_test
+from nlp_retrieval.evaluation.resampling import bootstrap_intervals, family_numbers, randomisation_test
 
 _FAMILIES = (5, 10, 20, 50, 144, 1000)
 _SIZES = {"1": [1], "2": [2], "5": [5], "1 to 8": [1, 1, 1, 2, 8], "1 to 30": [1] * 9 + [30]}

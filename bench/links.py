@@ -30,8 +30,8 @@ from nlp_retrieval.core.context import record_stages
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.retrievers import SharedEntities, TitleMentions
-from nlp_retrieval.retrievers.link_graph.store.link_graph import LinkGraph, Links, WeightedGraph, write_link_graph
-from nlp_retrieval.retrievers.link_graph.walk.pagerank import Restarts, local_pagerank, pagerank
+from nlp_retrieval.retrievers.link_graph.graph import LinkGraph, Links, WeightedGraph, write_link_graph
+from nlp_retrieval.retrievers.link_graph.walk import Restarts, local_pagerank, pagerank
 
 _NODES, _ENTRIES, _GROUP, _BLOCK = 97_000, 1_400_000, 50, 9_700
 _DAMPING = 0.5
@@ -191,7 +191,7 @@ def _whole_queries(retriever: LinkGraphRetriever, path: Path, questions: Sequenc
     opened = searcher.open_retrievers().retrievers["link_graph"]
     dense = next(part for part in opened._opened_parts if isinstance(part, FaissRetriever))
     size = len(open_generation(path).items)
-    what = f"whole query, one a call, k=10, {size:,} passages, vectors {dense._chosen(size)}, median of 100"
+    what = f"whole query, one a call, k=10, {size:,} passages, vectors {dense._type.chosen(size).name}, median of 100"
     slow, _ = _whole_query(searcher, dense, questions)
     holder = dense.encoder if isinstance(dense.encoder, LookedUpPassages) else dense
     holder.encoder = SentenceTransformerEncoder(backend="onnx")

@@ -153,9 +153,9 @@ def retrievers_by_name() -> dict[str, Callable[[], list[BaseRetriever]]]:
         "items alone": list,
         "bm25s": lambda: [Bm25Retriever()],
         "pyserini": lambda: [PyseriniRetriever()],
-        "faiss flat": lambda: [FaissRetriever(HashingEncoder(), index_type="flat")],
-        "faiss hnsw": lambda: [FaissRetriever(HashingEncoder(), index_type="hnsw")],
-        "faiss sq8": lambda: [FaissRetriever(HashingEncoder(), index_type="sq8")],
+        "faiss flat": lambda: [FaissRetriever(HashingEncoder(), index="flat")],
+        "faiss hnsw": lambda: [FaissRetriever(HashingEncoder(), index="hnsw")],
+        "faiss sq8": lambda: [FaissRetriever(HashingEncoder(), index="sq8")],
         "colbert": lambda: [ColbertRetriever(HashingTokens())],
         LINK_GRAPH: lambda: [LinkGraphRetriever([Bm25Retriever()])],
         _SHARED_NAMES: lambda: [LinkGraphRetriever([Bm25Retriever()])],
@@ -165,7 +165,7 @@ def retrievers_by_name() -> dict[str, Callable[[], list[BaseRetriever]]]:
 def _index(name: str, copies: int, corpus: Path) -> _Peak:
     """Index in this process."""
     from nlp_retrieval.core.index.build import build_index
-    from nlp_retrieval.core.search.composition import builders_of
+    from nlp_retrieval.core.search.base_searcher import builders_of
 
     _, patterns = _HELD.get(name, ("", []))
     with tempfile.TemporaryDirectory() as folder:

@@ -21,9 +21,8 @@ from playwright.sync_api import Browser, Page
 from bench.browser import chromium, opened, wait_for_lists, wait_for_texts, wait_until
 from bench.page_data import cut, judged_report, random_lists, sweep_lists
 from nlp_retrieval.benchmarks.results import BenchmarkReport
-from nlp_retrieval.evaluation.changed_queries import changed_queries
 from nlp_retrieval.evaluation.pool import gold_ranks
-from nlp_retrieval.evaluation.ranking_difference import HitDifference, QueryDifference, SignalMove, difference
+from nlp_retrieval.evaluation.ranking_difference import HitDifference, QueryDifference, SignalMove, changed_queries, difference
 from nlp_retrieval.evaluation.rankings import ListsBuilder, RunLists
 from nlp_retrieval.reports.page.page import LIMIT, write_page
 

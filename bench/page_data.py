@@ -8,12 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from nlp_retrieval.benchmarks.cost import Cost
-from nlp_retrieval.benchmarks.judging import masks_of
-from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
+from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult, masks_of
 from nlp_retrieval.core.candidates import Rows, Scores
-from nlp_retrieval.evaluation.by_group import compare_by_group, intervals_by_group
-from nlp_retrieval.evaluation.changed_queries import measured
-from nlp_retrieval.evaluation.pairwise import compare_pairs
+from nlp_retrieval.evaluation.comparison import compare_by_group, compare_pairs, intervals_by_group
+from nlp_retrieval.evaluation.ranking_difference import measured
 from nlp_retrieval.evaluation.rankings import Listing, RunLists
 from nlp_retrieval.reports.page.explorer import rounded
 

@@ -76,10 +76,10 @@ Made = Callable[[BaseEncoder], list[BaseRetriever]]
 ENGINES: dict[str, Made] = {
     "bm25s": lambda _: [Bm25Retriever()],
     "Lucene": lambda _: [PyseriniRetriever()],
-    "flat": lambda encoder: [FaissRetriever(encoder, index_type="flat")],
-    "sq8": lambda encoder: [FaissRetriever(encoder, index_type="sq8")],
-    "hnsw": lambda encoder: [FaissRetriever(encoder, index_type="hnsw")],
-    "ivfpq": lambda encoder: [FaissRetriever(encoder, index_type="ivfpq")],
+    "flat": lambda encoder: [FaissRetriever(encoder, index="flat")],
+    "sq8": lambda encoder: [FaissRetriever(encoder, index="sq8")],
+    "hnsw": lambda encoder: [FaissRetriever(encoder, index="hnsw")],
+    "ivfpq": lambda encoder: [FaissRetriever(encoder, index="ivfpq")],
     "link graph": lambda encoder: [LinkGraphRetriever([Bm25Retriever(), FaissRetriever(encoder)])],
 }
 

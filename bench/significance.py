@@ -15,7 +15,7 @@ def measure(data: Data) -> list[Row]:
     from scipy.stats import permutation_test
 
     from nlp_retrieval.evaluation.comparison import compare
-    from nlp_retrieval.evaluation.randomisation import randomisation_test
+    from nlp_retrieval.evaluation.resampling import randomisation_test
 
     draw = np.random.default_rng(0)
     values = np.round(np.clip(draw.normal(0.6, 0.3, (_SYSTEMS, _QUERIES)) + np.linspace(0, 0.06, _SYSTEMS)[:, None], 0, 1), 2)

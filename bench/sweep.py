@@ -14,7 +14,7 @@ import numpy as np
 
 from bench.common import Data, Row, at_most, noted
 from nlp_retrieval import BeirLoader, Benchmarker, Bm25Retriever, FaissRetriever, OverlapReranker
-from nlp_retrieval.benchmarks.cost import Sample
+from nlp_retrieval.benchmarks.timing import Sample
 from nlp_retrieval.core import BaseReranker, BaseRetriever
 from nlp_retrieval.core.candidates import CandidateBatch, Rows
 from nlp_retrieval.core.index.generation import Generation, open_generation

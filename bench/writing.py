@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.benchmarks.environment import describe_environment
-from nlp_retrieval.evaluation.bootstrap import bootstrap_interval
+from nlp_retrieval.evaluation.resampling import bootstrap_interval
 
 _SHOWN = ("nlp_retrieval", "python", "numpy", "scipy", "bm25s", "faiss-cpu", "sentence-transformers", "torch", "dspy", "numba")
 

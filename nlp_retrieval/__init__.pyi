@@ -2,19 +2,19 @@
 
 from nlp_retrieval._version import __version__ as __version__
 from nlp_retrieval.benchmarks.benchmarker import Benchmarker as Benchmarker
+from nlp_retrieval.benchmarks.entrants import TrecRun as TrecRun
 from nlp_retrieval.benchmarks.filters import Unfiltered as Unfiltered
 from nlp_retrieval.benchmarks.results import BenchmarkReport as BenchmarkReport
 from nlp_retrieval.benchmarks.results import BenchmarkRun as BenchmarkRun
 from nlp_retrieval.benchmarks.results import ConfigurationResult as ConfigurationResult
-from nlp_retrieval.benchmarks.runs.compare import compare_runs as compare_runs
-from nlp_retrieval.benchmarks.runs.folder import read_run_folder as read_run_folder
+from nlp_retrieval.benchmarks.runs import compare_runs as compare_runs
+from nlp_retrieval.benchmarks.runs import read_run_folder as read_run_folder
 from nlp_retrieval.benchmarks.settings import WandbSettings as WandbSettings
-from nlp_retrieval.benchmarks.trec_run import TrecRun as TrecRun
-from nlp_retrieval.core.answer import Answer as Answer
 from nlp_retrieval.core.explanation import Explanation as Explanation
 from nlp_retrieval.core.index.build import IndexReport as IndexReport
 from nlp_retrieval.core.index.generation import verify_index as verify_index
 from nlp_retrieval.core.index.update import UpdateReport as UpdateReport
+from nlp_retrieval.core.models import Answer as Answer
 from nlp_retrieval.core.models import Gold as Gold
 from nlp_retrieval.core.models import Query as Query
 from nlp_retrieval.core.models import RetrievalResult as RetrievalResult

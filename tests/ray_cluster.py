@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from nlp_retrieval.core.cores import threads_of
+from nlp_retrieval.core.processes import threads_of
 
 
 @contextmanager

@@ -23,9 +23,10 @@ from nlp_retrieval import (
     log_to_wandb,
     write_run_files,
 )
-from nlp_retrieval.benchmarks import config
+from nlp_retrieval.benchmarks import BenchmarkConfig
+from nlp_retrieval.benchmarks.checked import keys_of
 from nlp_retrieval.cli.app import app
-from nlp_retrieval.core.index import publishing
+from nlp_retrieval.core.index import build
 
 ROOT = Path(__file__).parents[1]
 FIGURES = sorted((ROOT / "docs" / "figures").glob("*.svg"))
@@ -78,7 +79,7 @@ def test_the_index_directory_holds_the_files_that_are_drawn(tmp_path: Path) -> N
     Searcher([Bm25Retriever(), FaissRetriever(HashedWords())]).index(InMemory(TEXTS, TITLES), tmp_path / "index")
     names = (path.name + "/" * path.is_dir() for path in (tmp_path / "index").iterdir())
     found = {re.sub(r"-[0-9a-f]{16}/", "-<fingerprint>/", name) for name in names}
-    assert found | {f"{publishing.SCRATCH}<id>/"} == set(shown("indexing", "file"))
+    assert found | {f"{build.SCRATCH}<id>/"} == set(shown("indexing", "file"))
 
 
 def test_the_stages_are_those_that_a_search_is_timed_by() -> None:
@@ -100,7 +101,7 @@ def test_a_benchmark_leaves_the_files_that_are_drawn(tmp_path: Path) -> None:
 
 
 def test_the_keys_and_commands_that_are_drawn_exist() -> None:
-    keys = {*config._REQUIRED, *config._SEARCHERS, *config._OPTIONAL}
+    keys = {*keys_of(BenchmarkConfig).values()}
     assert {key.partition(".")[0] for key in shown("benchmark", "key")} <= keys
     drawn = shown("benchmark", "command")
     commands = get_command(app).commands  # type: ignore[attr-defined]

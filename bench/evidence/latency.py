@@ -17,7 +17,7 @@ from bench.evidence.speed_page import PAGE, milliseconds, write_section
 from bench.writing import table
 from nlp_retrieval import Bm25Retriever, FaissRetriever, Searcher
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
-from nlp_retrieval.evidence import EvidenceIndex
+from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 
 QUERIES, AFTERWARDS, VOCABULARY = 200, 10, 20_000
 _TEXT = """$documents sources of 400 words ($passages passages), added one at a time, then built at once (the model was loaded

@@ -26,7 +26,7 @@ from typing import Any
 from bench.evidence.speed_page import PAGE, milliseconds, write_section
 from bench.writing import table
 from nlp_retrieval import Bm25Retriever, Searcher
-from nlp_retrieval.evidence import EvidenceIndex
+from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 
 CLIENTS, THREADS, WORKERS = 32, 2, 2
 SOURCES = 500

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.evaluation.bootstrap import family_numbers
+from nlp_retrieval.evaluation.resampling import family_numbers
 from nlp_retrieval.systems.evidence.verifiers.fitting import auc
 
 _RESAMPLES = 1000

@@ -18,7 +18,7 @@ from bench.evidence.load import served
 from bench.evidence.speed_page import PAGE, write_section
 from bench.writing import table
 from nlp_retrieval import Bm25Retriever, SearchableItem, Searcher
-from nlp_retrieval.evidence import EvidenceIndex
+from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 
 _SETTINGS = """[checks]
 positive_data_acceptance.expected-statuses = ["2xx", "401", "403", "404", "409", "422"]

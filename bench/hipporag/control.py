@@ -12,8 +12,8 @@ from nlp_retrieval import LinkGraphRetriever
 from nlp_retrieval.core import BaseRetriever
 from nlp_retrieval.core.candidates import Rows
 from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.core.index.segments import SegmentFolder
-from nlp_retrieval.hipporag import HippoRagRetriever
+from nlp_retrieval.core.index.generation import SegmentFolder
+from nlp_retrieval.systems.hipporag.engine.retriever import HippoRagRetriever
 
 
 class ShuffledKnowledge(HippoRagRetriever):

@@ -22,12 +22,12 @@ from bench.common import Data
 from bench.sweeps import Figures, configured, language_model, read_sweep, run, script
 from bench.writing import page, shown, table
 from nlp_retrieval import Searcher
-from nlp_retrieval.benchmarks.benchmarkable import Entry
-from nlp_retrieval.benchmarks.config import BenchmarkConfig
+from nlp_retrieval.benchmarks.entrants import Entry
+from nlp_retrieval.benchmarks.settings import BenchmarkConfig
 from nlp_retrieval.core import BaseUserQueryProcessor
 from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.evaluation.bootstrap import family_numbers
-from nlp_retrieval.hover import MultiHopSearcher
+from nlp_retrieval.evaluation.resampling import family_numbers
+from nlp_retrieval.systems.hover.searcher import MultiHopSearcher
 
 _HERE = Path(__file__).parent
 _PERFECT, _FEWER = "perfect_recall@21", "perfect_recall@10"
@@ -113,8 +113,8 @@ class Study:
         settings = read_sweep(_HERE / "programs.yaml", **self.values, lm=self.models[0], walker=self.models[1])
         walker = configured(settings, self.data.work / "hover" / "programs").searchers["HoverMultiHop: BM25, plain"]
         assert isinstance(walker, MultiHopSearcher)
-        program = walker.open(config.index).as_program()
-        texts = [query.text for query in config.queries.queries()]
+        program = walker.open(config.index_path).as_program()
+        texts = [query.text for query in config.loaded().queries]
         processor = WalkedQueries({text: list(dict.fromkeys(program(claim=text).queries)) for text in texts})
         made: dict[str, Entry] = {}
         for name, one in config.searchers.items():

@@ -25,13 +25,13 @@ from bench.multihop.fitting import CUTOFFS, Fitter, shuffled
 from bench.sweeps import Figures, configured, read_sweep, run
 from bench.writing import page, table, words
 from nlp_retrieval import BeirLoader, Bm25Retriever, HoverLoader, LinkGraphRetriever, Searcher
-from nlp_retrieval.benchmarks.benchmarkable import Entry
-from nlp_retrieval.benchmarks.config import BenchmarkConfig
+from nlp_retrieval.benchmarks.entrants import Entry
+from nlp_retrieval.benchmarks.settings import BenchmarkConfig
 from nlp_retrieval.core import BaseQueryLoader
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
-from nlp_retrieval.evaluation.bootstrap import family_numbers
-from nlp_retrieval.retrievers.link_graph.store.link_graph import LinkGraph
+from nlp_retrieval.evaluation.resampling import family_numbers
+from nlp_retrieval.retrievers.link_graph.graph import LinkGraph
 from nlp_retrieval.retrievers.link_graph.tuning import TuningReport
 
 _SWEEP = Path(__file__).parent / "systems.yaml"
@@ -105,9 +105,9 @@ class Study:
             if isinstance(graph, dict) and graph["name"] == "link_graph" and key != _DEFAULT:
                 graph["weights"] = {**_weights(self.fits.get(key, self.full), fold), **graph.get("weights", {})}
         config = configured(settings, self.work / name)
-        for key in (_SHUFFLED, f"{_SHUFFLED}, refitted"):
-            config.searchers[key] = Searcher([shuffled(_weights(self.fits.get(key, self.full), fold))])
-        return run(config, self.work / name)
+        keys = (_SHUFFLED, f"{_SHUFFLED}, refitted")
+        others = {key: Searcher([shuffled(_weights(self.fits.get(key, self.full), fold))]) for key in keys}
+        return run(replace(config, searchers={**config.searchers, **others}), self.work / name)
 
     def _judged(self, size: str, on: Fitter, graph: LinkGraphRetriever, sweep: Callable[..., Figures]) -> dict[str, Figures]:
         """Judge claims at once, and each fold of HotpotQA by itself."""
@@ -133,8 +133,15 @@ class Study:
             searchers[_FUSED] = Searcher([lexical, dense])
             for key, report in fits.items():
                 searchers[key] = Searcher([LinkGraphRetriever(seeds, weights=_weights(report, fold))])
-            options = {"k_values": CUTOFFS, "latency_queries": 1}
-            config = BenchmarkConfig(on.corpus, queries, searchers, on.index, self.work, None, None, None, False, options)
+            config = BenchmarkConfig(
+                searchers,
+                on.corpus,
+                k_values=CUTOFFS,
+                index_path=on.index,
+                query_loader=queries,
+                latency_queries=1,
+                output=self.work,
+            )
             return run(config, self.work / name)
 
         for name, figures in self._judged(f", {size}", large, graph, sweep).items():

@@ -22,8 +22,8 @@ from nlp_retrieval import BeirLoader, HoverLoader, SentenceTransformerEncoder
 from nlp_retrieval.core import BaseQueryLoader
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.evaluation.bootstrap import bootstrap_interval
 from nlp_retrieval.evaluation.gold import relevant_documents, rows_of
+from nlp_retrieval.evaluation.resampling import bootstrap_interval
 
 _PART = 10
 _AT = 5

@@ -24,8 +24,8 @@ from bench.policy.remembering import RememberingEncoder
 from nlp_retrieval import BeirLoader, Bm25Retriever, FaissRetriever, Query, Searcher
 from nlp_retrieval.core import BaseRetriever
 from nlp_retrieval.core.index.generation import Generation, open_generation
-from nlp_retrieval.policy import HopRetriever
 from nlp_retrieval.systems.policy.hop.relation import RELATION_TYPES
+from nlp_retrieval.systems.policy.hop.retriever import HopRetriever
 from nlp_retrieval.systems.policy.hop.versions import EDITED
 
 _LARGEST = "Ethiopia"

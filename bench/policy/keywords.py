@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from nlp_retrieval import BeirLoader, FaissRetriever, MultiSignalReranker, Searcher
-from nlp_retrieval.policy import PolicyStudy
 from nlp_retrieval.rerankers import load_profile
 from nlp_retrieval.systems.policy.demo.writing import write_collection
+from nlp_retrieval.systems.policy.study import PolicyStudy
 
 Gold = dict[tuple[str, int], set[str]]
 

@@ -26,7 +26,7 @@ BUDGET, QUESTIONS = 500, 40
 def searcher_in(folder: Path) -> Searcher:
     """What is measured, with its files in a folder."""
     reranker = MultiSignalReranker("climate", word_vectors=WordVectorEncoder(str(folder / "vectors")))
-    return Searcher([FaissRetriever(RandomVectors(), index_type="flat")], reranker=reranker, depth="all")
+    return Searcher([FaissRetriever(RandomVectors(), index="flat")], reranker=reranker, depth="all")
 
 
 def build(data: Path, n_chunks: int, folder: Path) -> None:

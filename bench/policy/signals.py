@@ -66,7 +66,7 @@ def measure(data: Path, n_chunks: int, folder: Path) -> None:
     settings = {name: {f"{other}_weight": float(other == name) for other in SIGNALS} for name in SIGNALS}
     for label, weights in (settings | {"all": {}}).items():
         reranker = MultiSignalReranker("climate", **weights, word_vectors=vectors)  # type: ignore[arg-type]
-        searcher = Searcher([FaissRetriever(RandomVectors(), index_type="flat")], reranker=reranker, depth="all")
+        searcher = Searcher([FaissRetriever(RandomVectors(), index="flat")], reranker=reranker, depth="all")
         searcher.index(chunks(data, n_chunks), folder / f"index-{n_chunks}")
         begin = time.perf_counter()
         searcher.search(queries[0], 10)

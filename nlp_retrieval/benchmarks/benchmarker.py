@@ -1,125 +1,454 @@
-"""The public interface of benchmarks: searchers over one corpus and one set of queries, given in Python.
+"""Running a benchmark: index missing parts, search with every configuration, measure, and judge.
 
-The arguments and their checks are in :mod:`nlp_retrieval.benchmarks.settings`; the run itself is in
-:mod:`nlp_retrieval.benchmarks.running`.
+Quality comes from one search per configuration at the largest cutoff. Latency comes from one query at a time on a
+seeded sample, after a warm-up, so it reflects neither batches nor a cold start. The sample comes first: answers of language
+models are then not on disk yet, unless an earlier run or configuration asked the same. With a stage folder,
+work shared by configurations is computed and timed once, and an interrupted run continues where it stopped. A
+configuration that cannot be run does not stop the others; the report says why it failed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+import math
+import os
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
-from nlp_retrieval.benchmarks.benchmarkable import Benchmarkable, Entry
-from nlp_retrieval.benchmarks.cost import Prices
+import numpy as np
+
+from nlp_retrieval.benchmarks.cost import Cost
+from nlp_retrieval.benchmarks.distributed import Spread, spread
+from nlp_retrieval.benchmarks.entrants import Benchmarkable, Entry, Explains, Searching, TrecRun
+from nlp_retrieval.benchmarks.filters import filters_for, search_each, warn_of_filters
 from nlp_retrieval.benchmarks.grid import build_grid
-from nlp_retrieval.benchmarks.results import BenchmarkRun
-from nlp_retrieval.benchmarks.running import run_searchers
+from nlp_retrieval.benchmarks.manifest import manifest_of, run_identity
+from nlp_retrieval.benchmarks.pinned import Corpus, PinnedCorpus
+from nlp_retrieval.benchmarks.results import (
+    BenchmarkReport,
+    BenchmarkRun,
+    Counted,
+    Entrant,
+    ExplainedHit,
+    ExplainedQuery,
+    FailedConfiguration,
+    judged,
+    masks_of,
+)
 from nlp_retrieval.benchmarks.settings import BenchmarkSettings
-from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.core.components.interfaces import BaseLoader
-from nlp_retrieval.core.context import Workers
+from nlp_retrieval.benchmarks.shared_stages import Answered, Retrieved, SharedStages, answer_stage
+from nlp_retrieval.benchmarks.stage_store import StageStore, identity_of, key_of
+from nlp_retrieval.benchmarks.timing import Sample, cost_of, measure_alone, measure_by_stages
+from nlp_retrieval.core.candidates import Rows
+from nlp_retrieval.core.components.component import BaseLoader, Component, Config, with_held
+from nlp_retrieval.core.context import use_workers
+from nlp_retrieval.core.files.atomic import check_folder_for_output
 from nlp_retrieval.core.filters import Where
-from nlp_retrieval.core.index.manifest import index_directory
-from nlp_retrieval.core.models import Gold, Query
-from nlp_retrieval.evaluation.gold import GoldMissing
-from nlp_retrieval.lm.answering import BaseAnswerer
+from nlp_retrieval.core.index.generation import Generation
+from nlp_retrieval.core.index.manifest import MANIFEST_FILE
+from nlp_retrieval.core.models import Query, RetrievalResult, SearchableItem
+from nlp_retrieval.core.processes import OtherProcesses
+from nlp_retrieval.core.search.results import no_collection
+from nlp_retrieval.core.search.stages import Stages, using_stages
+from nlp_retrieval.core.secrets import without_secrets
+from nlp_retrieval.errors import GoldError, IndexMismatchError, IndexMissingError, RetrievalError, RetrievalWarning
+from nlp_retrieval.evaluation.answers import AnswerEvaluator
+from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator
+from nlp_retrieval.evaluation.gold import joined, without_missing
+from nlp_retrieval.evaluation.rankings import ListsBuilder, OwnIds, Ranking, Ranks, own_ids, same_text
+from nlp_retrieval.lm.answering import AnsweredQuestion
+from nlp_retrieval.lm.counting import added, record_calls
+
+T = TypeVar("T")
 
 
-class Benchmarker:
-    """Compares searchers over one corpus and one set of queries.
+def run_searchers(settings: BenchmarkSettings, on_progress: Callable[[str], None] | None = None) -> BenchmarkRun:
+    """Index missing parts, search, and measure.
+
+    A configuration that raises an error is left out, and the report says why. The baseline is then the first remaining one. All
+    are measured on one corpus; a configuration that searches another one is left out as well.
 
     Args:
-        searchers: by name. Equal retrievers of different searchers share one index. Runs of other tools may be
-            included.
-        loader: the corpus.
-        queries: the queries.
-        gold: the expected results of each query.
-        k_values: the cutoffs.
-        index_path: the index directory; created or completed as needed.
-        baseline: the name of the searcher that others are compared with; the first by default.
-        group_by: a key of the queries' metadata; measures are also reported for each of its values.
-        latency_queries: how many queries are searched one at a time to measure latency.
-        seed: for sampling those queries, and for tests and intervals; 0 or more.
-        stage_folder: folder for results of stages; existing results are not computed again. None: every
-            configuration is searched and timed separately.
-        query_loader: ``config`` of the loader of queries and gold; the manifest keeps it, so that the run
-            can be repeated.
-        prices: prices of language models; without them no price is reported.
-        corpus_fingerprint: required fingerprint of the corpus, from an earlier run's manifest; None: any corpus.
+        settings: settings of the benchmark.
         on_progress: called with progress messages.
-        answerer: answers the queries as questions from each searcher's results. If their metadata has an ``answer``, and
-            perhaps ``supporting_facts``, the answers are judged by these, with additional measures.
-        where: a filter for all queries; see :mod:`nlp_retrieval.core.filters`.
-        where_from: a filter per query: item metadata keys mapped to query metadata keys whose values must be equal.
-            ``{"country": "country"}`` restricts each question to its own country.
-        workers: number of processes that encode passages for the index, as in ``Searcher.index``, and compute the stages
-            of the searches if there is a stage folder. Latency is always timed in this process.
-        ray: address of a Ray cluster to use instead, as in ``Searcher.index``; its nodes must see the same paths for index and
-        gold_missing: treatment of relevant documents that the corpus lacks: ``"count"`` them as not found, raise an
-            ``"error"`` before anything is encoded, or ``"drop"`` them from the gold, together with queries that have no
-            others.
-        ignore_identical_ids: whether a hit with the id of its query is the query itself and does not count, as in BEIR and
-            MTEB (ArguAna, Quora); None: true if most of such queries have the text of that item. Gold items always count.
 
     Raises:
-        ConfigurationError: no searchers, components of one name and different classes, an unknown baseline, a seed below 0, or
-            an argument of the wrong type.
-        QueryError: no queries, two with one id, a cutoff that is not a positive integer, an invalid filter, or a query that
-            lacks a key of its filter.
-        GoldError: two golds for one query, or no query with gold. Queries without gold do not count, and the report says so.
+        Exception: the error of the first configuration, if none could be run.
+        IndexConflictError: the corpus does not have the required fingerprint.
+        GoldError: the gold names items that are not in the corpus.
+    """
+    running = _Running(settings, on_progress or (lambda _: None))
+    running.index()
+    settings, corpus, evaluator = running.settings, running.corpus, running.evaluator
+    queries, pinned, row_of = settings.queries, running.pinned, corpus.rows()
+    labels = group_labels(queries, settings.group_by)
+    families = [query.family for query in queries]
+    qrels = evaluator.qrels()
+    titles = dict(zip(corpus.item_ids, corpus.titles, strict=True))
+    warn_of_filters(pinned.generation, dict(zip(evaluator.query_ids, settings.filters, strict=True)), qrels, row_of)
+    lists = ListsBuilder(evaluator.query_ids, [query.text for query in queries], families, labels, qrels, titles)
+    own_rows = np.array([-1 if own is None else row_of[own] for own in running.own.ids], np.int64)
+    alone = RetrieverRanks(len(queries), *gold_rows_of(qrels, row_of), len(corpus.item_ids), own_rows)
+    right = settings.right_answers
+    answer_evaluator = AnswerEvaluator(right) if right else None
+    answers: dict[str, list[AnsweredQuestion]] = {}
+    entrants: dict[str, Entrant] = {}
+    evaluations: dict[str, Evaluation] = {}
+    identities: dict[str, Config] = {}
+    for name, searcher in running.left().items():
+        try:
+            found = running.searched(name, searcher, row_of, alone)
+            rows = [[row_of[item_id] for item_id, _ in ranking] for ranking in found.rankings]
+            evaluation = evaluator.evaluate_lists(rows)
+            if answer_evaluator is not None and found.answered is not None:
+                judged_answers = answer_evaluator.evaluate(found.answered.answers)
+                evaluation = replace(evaluation, per_query=evaluation.per_query | judged_answers.per_query)
+            fingerprint = searcher.fingerprint
+            identities[name] = run_identity(searcher, fingerprint)
+            entrants[name] = Entrant(without_secrets(searcher.config), fingerprint, found.cost)
+        except Exception as error:
+            running.fail(name, error)
+            continue
+        evaluations[name] = evaluation
+        if found.answered is not None:
+            answers[name] = found.answered.questions
+        if found.results is None:
+            lists.add_rankings(name, found.rankings, titles)
+        else:
+            lists.add(name, found.results)
+    running.raise_if_all_failed()
+    lists.add_passages(pinned.passages(lists.without_passage(), row_of))
+    baseline = settings.baseline_among(entrants)
+    ran = {name: settings.searchers[name] for name in entrants}
+    with using_stages(running.stages):
+        explained = explained_queries(ran, evaluations, settings, qrels, baseline, pinned.check, running.own.ids)
+    running.close()
+    report = BenchmarkReport(
+        configurations=[],
+        baseline=baseline,
+        k_values=list(settings.k_values),
+        query_counts={},
+        n_items=len(row_of),
+        manifest=manifest_of(settings, corpus, qrels, identities, running.reasons(), running.spread),
+        explained=explained,
+        prices=settings.prices,
+        failed=running.failed(),
+        counted=running.counted(labels, qrels),
+    )
+    groups = masks_of(labels, group_order(queries, settings.group_by))
+    report = judged(report, entrants, evaluations, families, groups, settings.seed)
+    return BenchmarkRun(
+        report, lists.built(), {name: evaluations[name].per_query for name in entrants}, alone.ranks(), answers, right
+    )
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Results of a configuration: its lists as ids and scores, and the original results.
+
+    A run of another tool has neither cost nor results. ``answered`` is None if nothing is answered.
     """
 
-    def __init__(
-        self,
-        searchers: Mapping[str, Entry],
-        loader: BaseLoader,
-        queries: Sequence[Query],
-        gold: Sequence[Gold],
-        k_values: Sequence[int] = (5, 10, 20),
-        *,
-        index_path: str | Path,
-        baseline: str | None = None,
-        group_by: str = "hops",
-        latency_queries: int = 200,
-        seed: int = 0,
-        stage_folder: str | Path | None = None,
-        query_loader: Config | None = None,
-        prices: Prices | None = None,
-        corpus_fingerprint: str | None = None,
-        on_progress: Callable[[str], None] | None = None,
-        answerer: BaseAnswerer | None = None,
-        where: Where | None = None,
-        where_from: Mapping[str, str] | None = None,
-        workers: int | None = None,
-        ray: str | None = None,
-        gold_missing: GoldMissing = "count",
-        ignore_identical_ids: bool | None = None,
-    ) -> None:
-        self.settings = BenchmarkSettings(
-            searchers=searchers,
-            loader=loader,
-            queries=queries,
-            gold=gold,
-            index_path=index_directory(index_path),
-            k_values=k_values,
-            baseline=baseline,
-            group_by=group_by,
-            latency_queries=latency_queries,
-            seed=seed,
-            stage_folder=Path(stage_folder) if stage_folder is not None else None,
-            query_loader=query_loader,
-            prices=prices,
-            corpus_fingerprint=corpus_fingerprint,
-            answerer=answerer,
-            where=where,
-            where_from=where_from,
-            workers=Workers(workers, ray),
-            gold_missing=gold_missing,
-            ignore_identical_ids=ignore_identical_ids,
-        )
-        self._on_progress = on_progress
+    cost: Cost | None
+    rankings: list[Ranking]
+    results: list[list[RetrievalResult]] | None
+    answered: Answered | None
 
+
+class _Running:
+    """State shared by all configurations of a run: the stages, the corpus, and the failures so far."""
+
+    def __init__(self, settings: BenchmarkSettings, say: Callable[[str], None]) -> None:
+        self.settings = settings
+        self.own = OwnIds([None] * len(settings.queries))
+        self._dropped: list[str] = []
+        self._say = say
+        self._errors: dict[str, Exception] = {}
+        folder = settings.stage_folder
+        self._shared = SharedStages(StageStore(folder)) if folder is not None else None
+        self.pinned = PinnedCorpus(settings.corpus_fingerprint)
+        self.spread = Spread()
+        self._others = OtherProcesses()
+
+    @property
+    def stages(self) -> Stages:
+        """The shared stages, or plain ones."""
+        return self._shared or Stages()
+
+    def left(self) -> dict[str, Entry]:
+        """The configurations that have not failed."""
+        return {name: searcher for name, searcher in self.settings.searchers.items() if name not in self._errors}
+
+    def failed(self) -> list[FailedConfiguration]:
+        """The failed configurations, in the given order."""
+        searchers = self.settings.searchers
+        return [_failed(name, searchers[name], self._errors[name]) for name in searchers if name in self._errors]
+
+    def reasons(self) -> dict[str, str]:
+        """Errors of the failed configurations."""
+        return {failed.name: failed.reason for failed in self.failed()}
+
+    def fail(self, name: str, error: Exception) -> None:
+        """Leave a configuration out."""
+        self._errors[name] = error
+        self._say(f"{name}: failed: {_reason(error)}")
+
+    def raise_if_all_failed(self) -> None:
+        """Raise the first error if no configuration could be run: then there is no report."""
+        if not self.left():
+            raise next(self._errors[name] for name in self.settings.searchers)
+
+    def index(self) -> None:
+        """Complete the index for every configuration, and open it; workers then compute the stages of the searches.
+
+        Raises:
+            GoldError: gold is missing from the corpus, and this is an error; raised before anything is encoded.
+        """
+        self._check_ready()
+        with using_stages(self.stages), use_workers(self.settings.processes):
+            for name, searcher in self.left().items():
+                if isinstance(searcher, TrecRun):
+                    continue
+                try:
+                    if self.pinned.generation is None or not self._opens(searcher):
+                        self._say(f"{name}: indexing")
+                        searcher.index(_CheckedLoader(self.settings), self.settings.index_path)
+                    self.pinned.check(searcher)
+                except GoldError:
+                    raise
+                except Exception as error:
+                    self.fail(name, error)
+            self.raise_if_all_failed()
+            self._judge_by(self.pinned.corpus(self.settings.loader))
+            if self.settings.processes.elsewhere and self._shared is not None and self.pinned.generation is not None:
+                self._spread(self._shared, self.pinned.generation)
+
+    def _check_ready(self) -> None:
+        """Leave out configurations that cannot run, before anything is computed: a package, key or model is missing.
+
+        Raises:
+            OutputError: the index cannot be written.
+        """
+        settings = self.settings
+        if not os.path.lexists(settings.index_folder / MANIFEST_FILE):  # an existing index need not be writable
+            check_folder_for_output(settings.index_folder)
+        for part in with_held(settings.answerer) if settings.answerer is not None else ():
+            part.check_ready()
+        for name, searcher in self.left().items():
+            if not isinstance(searcher, Component):
+                continue
+            try:
+                for part in with_held(searcher):
+                    part.check_ready()
+                searcher.fingerprint  # noqa: B018 -- of the files of all its models, so that these are found now
+            except Exception as error:
+                self.fail(name, error)
+        self.raise_if_all_failed()
+
+    def _judge_by(self, corpus: Corpus) -> None:
+        """Determine the judged queries and gold, given the corpus: missing gold, and queries that are passages themselves."""
+        settings = self.settings
+        self.corpus = corpus
+        self.evaluator = RetrievalEvaluator(
+            settings.gold, corpus.item_ids, corpus.titles, settings.k_values, settings.gold_missing
+        )
+        self.missing = self.evaluator.missing
+        if self.missing is not None:
+            done = "are taken out of the gold" if settings.gold_missing == "drop" else "count as not found"
+            warnings.warn(f"{self.missing.said}; they {done}", RetrievalWarning, stacklevel=4)
+        if self.missing is not None and settings.gold_missing == "drop":
+            kept = without_missing(settings.gold, corpus.item_ids, corpus.titles)
+            if not any(grade > 0 for one in kept for grade in one.relevance.values()):
+                raise GoldError(f"{self.missing.said}; none is left, so nothing can be measured: {self.missing.cure}")
+            left = {one.query_id for one in kept}
+            self._dropped = [query.query_id for query in settings.queries if query.query_id not in left]
+            queries = [query for query in settings.queries if query.query_id in left]
+            self.settings = replace(settings, queries=queries, gold=kept)
+            self.evaluator = RetrievalEvaluator(kept, corpus.item_ids, corpus.titles, settings.k_values)
+        self.own = self._own_ids(corpus)
+        if self.own.ignored:
+            of_all = f"{self.own.ignored:,} of {len(self.settings.queries):,} queries are items of the corpus"
+            self._say(f"{of_all}; a hit that is the query itself does not count")
+
+    def _own_ids(self, corpus: Corpus) -> OwnIds:
+        queries, row_of = self.settings.queries, corpus.rows()
+        ignore = self.settings.ignore_identical_ids
+        alike = {query.query_id: query.text for query in queries if query.query_id in row_of}
+        if ignore is None and alike:
+            texts = self.pinned.texts(alike, row_of, self.settings.loader)
+            same = sum(any(same_text(alike[query_id], text) for text in both) for query_id, both in texts.items())
+            ignore = 2 * same >= len(alike)
+        ids = [query.query_id for query in queries]
+        return own_ids(ids, alike, self.evaluator.qrels(), ignore=bool(ignore))
+
+    def counted(self, labels: Sequence[str | None], qrels: Mapping[str, Mapping[str, int]]) -> Counted:
+        """Return the queries and judgements behind the figures, and those excluded."""
+        settings, missing = self.settings, self.missing
+        grouped = any(label is not None for label in labels)
+        ids = {
+            "without_relevant": [query_id for query_id, grades in qrels.items() if not grades],
+            "unjudged": settings.unjudged,
+            "unasked": settings.unasked,
+            "dropped": self._dropped,
+            "ungrouped": [
+                one.query_id for one, label in zip(settings.queries, labels, strict=True) if grouped and label is None
+            ],
+        }
+        first = {what: several[0] for what, several in ids.items() if several}
+        return Counted(
+            queries=len(settings.queries),
+            missing_documents=missing.documents if missing is not None else 0,
+            missing_queries=missing.queries if missing is not None else 0,
+            gold_missing=settings.gold_missing,
+            own_ids=self.own.ignored,
+            own_gold=self.own.gold,
+            same_ids=self.own.alike,
+            group_by=settings.group_by,
+            first=first | ({"missing_documents": missing.first} if missing is not None else {}),
+            **{what: len(several) for what, several in ids.items()},
+        )
+
+    @property
+    def depth(self) -> int:
+        """Return how many hits to search for: one more than the largest cutoff if one may be the query itself."""
+        return self.settings.k_values[-1] + (self.own.ignored > 0)
+
+    def _cut(self, own: str | None, hits: Sequence[T], ids: Sequence[str]) -> list[T]:
+        """The hits of a query that count, up to the largest cutoff."""
+        kept = [*hits] if own is None else [hit for hit, item_id in zip(hits, ids, strict=True) if item_id != own]
+        return kept[: self.settings.k_values[-1]]
+
+    def _spread(self, shared: SharedStages, generation: Generation) -> None:
+        """Let workers compute the stages of the searches."""
+        self.spread = spread(self.left(), self._sample, self.depth, shared, generation, self._say)
+        self._others = OtherProcesses()  # do not count the workers as other processes
+        for stage, reason in self.spread.here.items():
+            self._say(f"{stage}: computed by this process: {reason}")
+
+    def _sample(self, searcher: Benchmarkable) -> Sample:
+        settings = self.settings
+        texts = [query.text for query in settings.queries]
+        return Sample.draw(texts, settings.latency_queries, settings.seed, filters_for(searcher, settings.filters))
+
+    def _opens(self, searcher: Benchmarkable) -> bool:
+        try:
+            searcher.open(self.settings.index_path)
+        except (IndexMissingError, IndexMismatchError):
+            return False
+        return True
+
+    def searched(self, name: str, searcher: Entry, row_of: Mapping[str, int], alone: RetrieverRanks) -> _Found:
+        """Search with a configuration, and answer; the candidates of its retrievers are added to ``alone``."""
+        queries, depth = self.settings.queries, self.depth
+        if isinstance(searcher, TrecRun):
+            self._say(f"{name}: reading {searcher.path}")
+            rankings = searcher.rankings([query.query_id for query in queries], row_of, depth)
+            rankings = [
+                self._cut(own, ranking, [item_id for item_id, _ in ranking])
+                for own, ranking in zip(self.own.ids, rankings, strict=True)
+            ]
+            return _Found(None, rankings, None, self._answered(name, self.pinned.results(rankings, row_of)))
+        self._say(f"{name}: searching {len(queries):,} queries")
+        self.pinned.check(searcher)
+        sample = self._sample(searcher)
+        with record_calls() as asked:
+            if self._shared is None:
+                measured = measure_alone(searcher, sample, depth, self._others)
+            else:
+                measured = measure_by_stages(searcher, self._shared, sample, depth, self._others)
+            if self.own.ignored:
+                results = [
+                    self._cut(own, hits, [hit.item.item_id for hit in hits])
+                    for own, hits in zip(self.own.ids, measured.results, strict=True)
+                ]
+                measured = replace(measured, results=results)
+            answered = self._answered(name, measured.results)
+        answering = (answered.cost, answered.calls) if answered is not None else ()
+        everything = added(asked.by_model, self.spread.asked.get(name, {}))
+        cost = cost_of(searcher.index_records(), everything, measured, *answering)
+        self.pinned.check(searcher)
+        if measured.lists is not None:
+            alone.add(name, measured.candidates, measured.lists, sample.filters)
+        with no_collection():
+            rankings = self.pinned.rankings(searcher, measured.results, row_of)
+        return _Found(cost, rankings, measured.results, answered)
+
+    def _answered(self, name: str, results: Sequence[Sequence[RetrievalResult]]) -> Answered | None:
+        answerer, queries = self.settings.answerer, self.settings.queries
+        if answerer is None:
+            return None
+        self._say(f"{name}: answering {len(queries):,} questions")
+        store = self._shared.store if self._shared is not None else None
+        return answer_stage(answerer, [query.text for query in queries], results, store)
+
+    def close(self) -> None:
+        """Report the run's files on disk, and whether the index is still the one that was searched."""
+        self.pinned.warn_of_changes()
+        if self._shared is not None:
+            store = self._shared.store
+            self._say(f"results of stages: {store.folder}, {store.bytes() / 1e6:,.1f} MB")
+
+
+class _CheckedLoader(BaseLoader):
+    """The corpus during indexing: an index reads all items before it encodes any, so gold is checked after the last one."""
+
+    name = "checked"
+
+    def __init__(self, settings: Any) -> None:
+        self._settings: BenchmarkSettings = settings
+
+    def stream(self) -> Iterator[SearchableItem]:
+        settings, item_ids, titles = self._settings, list[str](), list[str]()
+        for item in settings.loader.stream():
+            item_ids.append(item.item_id)
+            titles.append(item.title)
+            yield item
+        RetrievalEvaluator(settings.gold, item_ids, titles, settings.k_values, settings.gold_missing)
+
+
+def _reason(error: Exception) -> str:
+    text = str(error) or type(error).__name__
+    return str(without_secrets(text if isinstance(error, RetrievalError) else f"{type(error).__name__}: {text}"))
+
+
+def _failed(name: str, searcher: Entry, error: Exception) -> FailedConfiguration:
+    raised = "" if isinstance(error, RetrievalError) else "".join(traceback.format_exception(error))
+    config = without_secrets(searcher.config)
+    return FailedConfiguration(name, config, type(error).__name__, _reason(error), without_secrets(raised))
+
+
+def group_labels(queries: Sequence[Query], key: str) -> list[str | None]:
+    """The group of each query; None if it has none.
+
+    A float that is a whole number becomes an integer: pandas writes 2 as 2.0 in columns with missing values.
+    """
+    return [_group(query.metadata.get(key), key) for query in queries]
+
+
+def _group(value: object, key: str) -> str | None:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None  # a missing value in pandas
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return f"{key}={value}" if isinstance(value, str | int | float) else None
+
+
+def group_order(queries: Sequence[Query], key: str) -> list[str]:
+    """The groups in display order: numbers in order, including those written as text, then texts."""
+
+    def place(label: str) -> tuple[bool, float, str]:
+        try:
+            number = float(label.removeprefix(f"{key}="))
+        except ValueError:
+            number = math.nan
+        return (not math.isfinite(number), number if math.isfinite(number) else 0.0, label)
+
+    return sorted({label for label in group_labels(queries, key) if label is not None}, key=place)
+
+
+class Benchmarker(BenchmarkSettings):  # noqa: D101 -- help() shows the arguments of the settings
     @staticmethod
     def grid(
         searcher: Mapping[str, Any],
@@ -157,4 +486,166 @@ class Benchmarker:
             IndexConflictError: the corpus does not have the required fingerprint.
             GoldError: the gold names items that are not in the corpus.
         """
-        return run_searchers(self.settings, self._on_progress)
+        return run_searchers(self.loaded(), self.on_progress)
+
+
+# Queries of a benchmark with the chains of links behind their hits, for searchers that can explain them.
+
+_QUERIES = 5
+
+
+def explained_queries(
+    searchers: Mapping[str, Entry],
+    evaluations: Mapping[str, Evaluation],
+    settings: BenchmarkSettings,
+    qrels: Mapping[str, Mapping[str, int]],
+    baseline: str,
+    check: Callable[[Searching], None],
+    own: Sequence[str | None],
+) -> list[ExplainedQuery]:
+    """Explain, for each searcher that can, the queries where it gains most recall over the baseline.
+
+    Args:
+        searchers: by name; opened.
+        evaluations: by the same names.
+        settings: settings of the benchmark; its first cutoff is used for the recall and for the number of hits explained.
+        qrels: grades by query and item id.
+        baseline: name of the searcher to compare with.
+        check: raises an error if a searcher does not search the corpus it was measured on.
+        own: per query, the item that is the query itself and does not count; None if there is none.
+
+    Returns:
+        At most five queries per searcher; only those with a link to one of the hits.
+    """
+    explained: list[ExplainedQuery] = []
+    for name, searcher in searchers.items():
+        if isinstance(searcher, TrecRun) or not isinstance(searcher, Explains) or not searcher.explains:
+            continue
+        try:
+            check(searcher)
+            queries_of_searcher = _explained(name, searcher, evaluations, settings, qrels, baseline, own)
+            check(searcher)
+            explained += queries_of_searcher
+        except Exception as error:
+            warnings.warn(f"{name}: cannot say why it found what it found ({error})", RetrievalWarning, stacklevel=2)
+    return explained
+
+
+def _explained(
+    name: str,
+    searcher: Explains,
+    evaluations: Mapping[str, Evaluation],
+    settings: BenchmarkSettings,
+    qrels: Mapping[str, Mapping[str, int]],
+    baseline: str,
+    own: Sequence[str | None],
+) -> list[ExplainedQuery]:
+    queries, k = settings.queries, settings.k_values[0]
+    measure = f"recall@{k}"
+    explained: list[ExplainedQuery] = []
+    recall = evaluations[name].per_query[measure]
+    gain = recall - evaluations[baseline].per_query[measure]
+    chosen = np.lexsort((np.arange(len(queries)), -recall, -gain))[:_QUERIES].tolist()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RetrievalWarning)  # the search over all queries has already warned
+        filters = filters_for(searcher, settings.filters)
+        texts = [queries[position].text for position in chosen]
+        results = search_each(searcher, texts, k + any(own), [filters[position] for position in chosen])
+    for position, found in zip(chosen, results, strict=True):
+        query = queries[position]
+        hits = [hit for hit in found if hit.item.item_id != own[position]][:k]
+        explanations = searcher.explain(query.text, hits)
+        if any(explanation.steps for by_retriever in explanations for explanation in by_retriever.values()):
+            relevant = qrels.get(query.query_id, {})
+            explained.append(
+                ExplainedQuery(
+                    configuration=name,
+                    query=query.text,
+                    recall=float(recall[position]),
+                    baseline_recall=float(evaluations[baseline].per_query[measure][position]),
+                    hits=[
+                        ExplainedHit(hit.item, relevant.get(hit.item.item_id, 0) > 0, list(by_retriever.values()))
+                        for hit, by_retriever in zip(hits, explanations, strict=True)
+                    ],
+                )
+            )
+    return explained
+
+
+# Ranks of the gold in the candidates of each retriever, before fusion and reranking.
+#
+# Equal retrievers of several configurations count as one. With sub-queries, a document's rank is its best in any of
+# their lists.
+
+
+class RetrieverRanks:
+    """Gathers the ranks of gold documents by retriever.
+
+    Args:
+        n_queries: how many there are.
+        gold_queries: ``[gold documents]``, the number of the query of each.
+        gold_rows: ``[gold documents]``, item rows.
+        n_items: number of items of the corpus.
+        own_rows: ``[queries]``, the item that is the query itself and takes no rank; -1 if there is none.
+    """
+
+    def __init__(self, n_queries: int, gold_queries: Rows, gold_rows: Rows, n_items: int, own_rows: Rows | None = None) -> None:
+        self._own_rows = np.full(n_queries, -1, np.int64) if own_rows is None else own_rows
+        self._n_queries = n_queries
+        self._n_items = n_items + 1  # one more for gold that the corpus lacks
+        self._gold = gold_queries * self._n_items + gold_rows
+        self._ranks: dict[str, Ranks] = {}
+        self._names: dict[str, list[str]] = {}
+
+    def add(
+        self,
+        configuration: str,
+        candidates: Mapping[str, Retrieved],
+        lists: Rows,
+        filters: Sequence[Where | None] = (),
+    ) -> None:
+        """Add the output of a configuration's retrievers.
+
+        Args:
+            configuration: its name.
+            candidates: by label.
+            lists: ``[queries + 1]``, start of each query's lists: one each, or one for each of its sub-queries.
+            filters: filters of the queries.
+        """
+        for label, retrieved in candidates.items():
+            if len(retrieved.batch.offsets) - 1 != lists[-1]:
+                continue  # a part of a retriever, with queries of its own
+            content = {"retriever": identity_of(retrieved.retriever), "queries": retrieved.processed}
+            key = key_of("retriever", content | ({"filters": list(filters)} if any(filters) else {}))
+            ranks = self._ranks_of(retrieved, lists)
+            # of searches with several depths, use the deepest
+            if key not in self._ranks or (ranks > 0).sum() > (self._ranks[key] > 0).sum():
+                self._ranks[key] = ranks
+            self._names.setdefault(key, [label, f"{label} ({configuration})"])
+
+    def ranks(self) -> dict[str, Ranks]:
+        """Return ``[gold documents]`` by retriever, 0 if it does not return a document.
+
+        A retriever is named by its label and, if several share one, also by its configuration.
+        """
+        labels = [names[0] for names in self._names.values()]
+        shown = {key: names[0] if labels.count(names[0]) == 1 else names[1] for key, names in self._names.items()}
+        return {shown[key]: ranks for key, ranks in self._ranks.items()}
+
+    def _ranks_of(self, retrieved: Retrieved, lists: Rows) -> Ranks:
+        offsets, rows = retrieved.batch.offsets, retrieved.batch.rows
+        list_of_hit = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        owner_of_list = np.repeat(np.arange(self._n_queries), np.diff(lists))
+        owner = owner_of_list[list_of_hit]
+        counts = rows != self._own_rows[owner]
+        before = np.concatenate([[0], np.cumsum(counts)])  # number of counting hits before each
+        ranks = before[1:] - before[offsets[list_of_hit]]
+        return joined(self._gold, (owner * self._n_items + rows)[counts], ranks[counts])
+
+
+def gold_rows_of(qrels: Mapping[str, Mapping[str, int]], row_of: Mapping[str, int]) -> tuple[Rows, Rows]:
+    """Return the number of the query, and the item row, of every gold document, in the order of the judgements."""
+    nowhere = len(row_of) and max(row_of.values()) + 1  # the row for gold that the corpus lacks; it is in no list
+    pairs = [(number, row_of.get(item_id, nowhere)) for number, grades in enumerate(qrels.values()) for item_id in grades]
+    columns = np.array(pairs, np.int64).reshape(-1, 2).T
+    return columns[0], columns[1]

@@ -16,28 +16,26 @@ from typing import Any
 
 import numpy as np
 
-from nlp_retrieval.benchmarks.benchmarkable import Entry
-from nlp_retrieval.benchmarks.cost import Sample
+from nlp_retrieval.benchmarks.entrants import Entry
 from nlp_retrieval.benchmarks.filters import grouped, search_where
-from nlp_retrieval.benchmarks.stages.candidates import unpacked
-from nlp_retrieval.benchmarks.stages.keys import (
+from nlp_retrieval.benchmarks.shared_stages import SharedStages, unknown_pairs
+from nlp_retrieval.benchmarks.stage_store import (
     CANDIDATES,
+    StageStore,
     candidates_key,
     corpus_of,
     hardware,
+    pairs_entry,
     pairs_key,
     scores_group,
+    unpacked,
     versions,
 )
-from nlp_retrieval.benchmarks.stages.shared import SharedStages, unknown_pairs
-from nlp_retrieval.benchmarks.stages.store import StageStore
-from nlp_retrieval.benchmarks.stages.tables import pairs_entry
-from nlp_retrieval.benchmarks.stages.timing import COMPOSED, StageClock
+from nlp_retrieval.benchmarks.timing import COMPOSED, Sample, StageClock
 from nlp_retrieval.core.blocks import digest_of
 from nlp_retrieval.core.candidates import CandidateBatch, Mask
 from nlp_retrieval.core.components.component import Component, Config, canonical_json, refuse_secrets, with_held
-from nlp_retrieval.core.components.naming import registered
-from nlp_retrieval.core.components.registry import build, build_as
+from nlp_retrieval.core.components.registry import build, build_as, registered
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.generation import Generation, open_generation
 from nlp_retrieval.core.search.reranker import BaseReranker

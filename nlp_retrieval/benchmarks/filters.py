@@ -11,7 +11,7 @@ from nlp_retrieval.core.components.trust_rules import PART_RULES, may_set
 from nlp_retrieval.core.filters import Where, parse_filter
 from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.models import Query, RetrievalResult
-from nlp_retrieval.core.search.ranked_lists import RankedLists
+from nlp_retrieval.core.search.results import RankedLists
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError, QueryError, RetrievalWarning, nearest
 

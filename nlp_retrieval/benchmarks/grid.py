@@ -10,11 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from nlp_retrieval.benchmarks.benchmarkable import Benchmarkable
+from nlp_retrieval.benchmarks.entrants import Benchmarkable
 from nlp_retrieval.benchmarks.results import BenchmarkRun
 from nlp_retrieval.core.components.component import Component, Config, to_plain
 from nlp_retrieval.core.components.registry import build
-from nlp_retrieval.core.files.yaml_text import check_keys
 from nlp_retrieval.core.queries import first_repeated
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.core.secrets import without_secrets
@@ -464,30 +463,6 @@ def build_grid(
     return Grid(searchers, expanded.combinations, equal, expanded.axes, {name: expanded.values[name] for name in searchers})
 
 
-def read_grid(settings: object, seed: int, where: str) -> Grid:
-    """Read and build a ``grid`` from a configuration file, without ``halving``.
-
-    Args:
-        settings: with ``searcher`` and ``vary``, and optionally ``skip`` and ``sample``.
-        seed: seed of the sample.
-        where: path in a configuration, for messages.
-
-    Raises:
-        ConfigurationError: as :func:`build_grid`; or an unknown key.
-    """
-    if not isinstance(settings, dict):
-        raise ConfigurationError(f"{where}: expected settings with 'searcher' and 'vary', found {settings!r}")
-    check_keys(settings, ("searcher", "vary", "skip", "sample", "halving"), ("searcher", "vary"), where)
-    return build_grid(
-        settings["searcher"],
-        settings["vary"],
-        skip=settings.get("skip", ()),
-        sample=settings.get("sample"),
-        seed=seed,
-        where=where,
-    )
-
-
 @dataclass(frozen=True)
 class ExpandedGrid:
     """The settings of the configurations of a grid, by name; the rest as in :class:`Grid`."""
@@ -534,7 +509,7 @@ def expand_grid(
     if not isinstance(searcher, Mapping):
         raise ConfigurationError(f"{where}.searcher: expected the settings of a searcher, found {searcher!r}")
     if sample is not None and (isinstance(sample, bool) or not isinstance(sample, int) or not 1 <= sample <= MOST):
-        raise ConfigurationError(f"{where}.sample: {sample!r} is not an integer from 1 to {MOST:,}")
+        raise ConfigurationError(f"{where}.sample: expected an integer from 1 to {MOST:,}, found {sample!r}")
     axes = read_axes(vary, f"{where}.vary")
     combinations = Combinations(axes, read_skips(skip, axes, f"{where}.skip"), f"{where}.skip")
     if sample is None and combinations.count > MOST:

@@ -14,62 +14,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nlp_retrieval.benchmarks.benchmarkable import Entry
+from nlp_retrieval.benchmarks.benchmarker import run_searchers
+from nlp_retrieval.benchmarks.entrants import Entry, TrecRun
 from nlp_retrieval.benchmarks.results import BenchmarkRun
-from nlp_retrieval.benchmarks.running import run_searchers
-from nlp_retrieval.benchmarks.settings import BenchmarkSettings
-from nlp_retrieval.benchmarks.trec_run import TrecRun
+from nlp_retrieval.benchmarks.settings import BenchmarkSettings, Halving
 from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.core.files.yaml_text import check_keys
 from nlp_retrieval.core.models import Query
-from nlp_retrieval.errors import ConfigurationError, IndexConflictError, nearest
-from nlp_retrieval.evaluation.bootstrap import family_numbers
+from nlp_retrieval.errors import IndexConflictError
 from nlp_retrieval.evaluation.evaluator import measure_names
-
-__all__ = ["Halved", "Halving", "Rung", "halve", "planned_rungs", "read_halving", "with_record"]
+from nlp_retrieval.evaluation.resampling import family_numbers
 
 _LATENCY_QUERIES = 1
-
-
-@dataclass(frozen=True)
-class Halving:
-    """Settings for dropping configurations.
-
-    Args:
-        measure: the measure to rank by: ``recall@10``, with one of the benchmark's cutoffs.
-        queries: number of queries in the first rung; fewer than the benchmark has.
-        factor: the best 1/factor stays in each rung, and the next rung uses this many times the queries; 2 or more.
-
-    Raises:
-        ConfigurationError: a value of the wrong type or out of range.
-    """
-
-    measure: str
-    queries: int
-    factor: int = 3
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.measure, str):
-            raise ConfigurationError(f"halving.measure: {self.measure!r} is not a measure; write it as recall@10")
-        for name, value, least in (("queries", self.queries, 1), ("factor", self.factor, 2)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ConfigurationError(f"halving.{name}: {value!r} is not an integer of at least {least}")
-
-    def check(self, settings: BenchmarkSettings) -> None:
-        """Raise an error if a benchmark cannot be halved with these settings.
-
-        Raises:
-            ConfigurationError: the measure is not among those of its cutoffs, or there are no more queries than in the first
-                rung.
-        """
-        measures = settings.measures
-        if self.measure not in measures:
-            raise ConfigurationError(f"halving.measure: {self.measure!r} is not measured; {nearest(self.measure, measures)}")
-        if self.queries >= len(settings.queries):
-            raise ConfigurationError(
-                f"halving.queries: {self.queries:,} are not fewer than the {len(settings.queries):,} queries, so nothing "
-                "would be left out; ask fewer, or leave 'halving' out"
-            )
 
 
 @dataclass(frozen=True)
@@ -133,21 +88,6 @@ class Halved:
             "survivors": list(self.settings.searchers),
             "note": self.note,
         }
-
-
-def read_halving(settings: object, where: str) -> Halving:
-    """Read the ``halving`` of a configuration file.
-
-    Raises:
-        ConfigurationError: a key is unknown or missing, or a value has the wrong type or is out of range.
-    """
-    if not isinstance(settings, dict):
-        raise ConfigurationError(f"{where}: expected settings such as {{measure: recall@10, queries: 100}}, found {settings!r}")
-    check_keys(settings, ("measure", "queries", "factor"), ("measure", "queries"), where)
-    try:
-        return Halving(**settings)
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{where.removesuffix('halving')}{error}") from None
 
 
 def halve(settings: BenchmarkSettings, halving: Halving, on_progress: Callable[[str], None] | None = None) -> Halved:

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-from nlp_retrieval.benchmarks.cost import Searching, generation_of
-from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.benchmarks.entrants import Searching, generation_of
+from nlp_retrieval.core.components.component import BaseLoader
 from nlp_retrieval.core.index.generation import Generation
-from nlp_retrieval.core.index.item_writing import ItemsDigest
+from nlp_retrieval.core.index.items import ItemsDigest
 from nlp_retrieval.core.index.manifest import RetrieverRecord, read_manifest
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.errors import IndexConflictError, IndexDamagedError, ItemError, RetrievalWarning

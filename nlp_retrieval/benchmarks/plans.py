@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from nlp_retrieval.benchmarks.entrants import TrecRun
 from nlp_retrieval.benchmarks.filters import Unfiltered, grouped
 from nlp_retrieval.benchmarks.grid import Grid, labels_of
-from nlp_retrieval.benchmarks.halving import Halving, planned_rungs
-from nlp_retrieval.benchmarks.settings import BenchmarkSettings
-from nlp_retrieval.benchmarks.trec_run import TrecRun
+from nlp_retrieval.benchmarks.halving import planned_rungs
+from nlp_retrieval.benchmarks.settings import BenchmarkSettings, Halving
 from nlp_retrieval.core.components.component import Component, Config, canonical_json, held_components
+from nlp_retrieval.core.index.build import checked_items
 from nlp_retrieval.core.index.generation import fingerprint_of
 from nlp_retrieval.core.index.manifest import Manifest, read_manifest
-from nlp_retrieval.core.index.publishing import checked_items
 from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever
@@ -262,7 +262,7 @@ def plan_of(settings: BenchmarkSettings, grid: Grid | None = None, halving: Halv
     """
     if next(checked_items(settings.loader), None) is None:
         raise ItemError("the corpus is empty: the loader gave no items; check its path and its filters")
-    manifest = read_manifest(settings.index_path)
+    manifest = read_manifest(settings.index_folder)
     stages, indexes, models, calls = _Uses(), _Uses(), _Uses(), _Uses()
     retrievers: dict[str, BaseRetriever] = {}
     index_keys: dict[str, str] = {}

@@ -6,24 +6,30 @@ table, the page, Weights & Biases and the JSON files are all written from these 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+import numpy as np
 import pyarrow as pa
 
 from nlp_retrieval.benchmarks.cost import Cost, Prices, comparable_figures, price_per_1000_queries
-from nlp_retrieval.core.candidates import Scores
+from nlp_retrieval.core.candidates import Mask, Scores
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.tables import DataTable, columns_of, html_table, html_text
 from nlp_retrieval.errors import ConfigurationError, nearest
 from nlp_retrieval.evaluation.answers import GoldAnswer
-from nlp_retrieval.evaluation.comparison import Comparison
-from nlp_retrieval.evaluation.measure import Measure
-from nlp_retrieval.evaluation.pairwise import Pairwise
-from nlp_retrieval.evaluation.pool import Ranks
-from nlp_retrieval.evaluation.rankings import Ranking, RunLists
-from nlp_retrieval.evaluation.verdicts import verdict
+from nlp_retrieval.evaluation.comparison import (
+    Comparison,
+    Pairwise,
+    compare_by_group,
+    compare_pairs,
+    intervals_by_group,
+    verdict,
+)
+from nlp_retrieval.evaluation.evaluator import Evaluation, Measure
+from nlp_retrieval.evaluation.rankings import Ranking, Ranks, RunLists
 from nlp_retrieval.lm.answering import AnsweredQuestion
 
 Measures = dict[str, float]
@@ -328,3 +334,79 @@ def _figure(result: ConfigurationResult, measure: str, said: str) -> str:
     low, high = result.intervals.get("", {}).get(measure, (None, None))
     interval = "" if low is None or high is None else f" [{low:.3f}, {high:.3f}]"
     return f"{value:.3f}{interval}{_MARKS.get(said, '')}"
+
+
+# Judging: from the measures of every query to the report's means, intervals and comparisons.
+#
+# Everything judged here was measured before: nothing is searched, so a run can be judged again from its files, against
+# another baseline or with other runs.
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """Facts about a configuration other than its quality.
+
+    Args:
+        config: complete, without secrets.
+        fingerprint: equal for equal configurations.
+        cost: None if it was not measured.
+    """
+
+    config: Config
+    fingerprint: str
+    cost: Cost | None
+
+
+def masks_of(labels: Sequence[str | None], order: Sequence[str] = ()) -> dict[str, Mask]:
+    """Return the queries of each group; empty if there is no group, or a single one with all queries.
+
+    Args:
+        labels: the group of each query; None if it has none.
+        order: display order of groups; others follow in order of first appearance.
+    """
+    present = set(labels)
+    names = [name for name in dict.fromkeys([*order, *(label for label in labels if label is not None)]) if name in present]
+    if len(present) < 2:
+        return {}
+    return {name: np.array([label == name for label in labels]) for name in names}
+
+
+def judged(
+    report: BenchmarkReport,
+    entrants: Mapping[str, Entrant],
+    evaluations: Mapping[str, Evaluation],
+    families: Sequence[str | None],
+    groups: Mapping[str, Mask],
+    seed: int,
+) -> BenchmarkReport:
+    """Complete a report with means, intervals and comparisons.
+
+    Args:
+        report: with everything except quality.
+        entrants: by configuration, in display order; including the report's baseline.
+        evaluations: by configuration.
+        families: per query.
+        groups: ``[queries]`` by name.
+        seed: seed of tests and intervals.
+    """
+    per_query = {name: evaluations[name].per_query for name in entrants}
+    intervals = intervals_by_group(per_query, families, groups, seed)
+    measured = replace(
+        report,
+        configurations=[
+            ConfigurationResult(
+                name=name,
+                config=entrant.config,
+                fingerprint=entrant.fingerprint,
+                measures=evaluations[name].means(),
+                groups={group: evaluations[name].means(mask) for group, mask in groups.items()},
+                cost=entrant.cost,
+                empty_queries=evaluations[name].empty_queries,
+                intervals=intervals[name],
+            )
+            for name, entrant in entrants.items()
+        ],
+        query_counts={"": len(families)} | {group: int(mask.sum()) for group, mask in groups.items()},
+        comparisons=compare_by_group(per_query, report.baseline, families, groups, seed),
+    )
+    return replace(measured, pairwise=compare_pairs(per_query, measured.main_measure, families, seed))

@@ -1,58 +1,251 @@
-"""Settings of a benchmark: checked once, never changed, and passed whole to all code that runs, plans or records it."""
+"""The settings of a benchmark: one list of fields that Python, a YAML file and the manifest of a run share.
+
+A file is read in three steps: its text, the components that it names, and the settings. Nothing is loaded or indexed for it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import warnings
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Annotated, Any, Literal, cast, get_args, get_type_hints
 
-from nlp_retrieval.benchmarks.benchmarkable import Entry
-from nlp_retrieval.benchmarks.cost import Prices
+from pydantic import BeforeValidator, Field, SkipValidation, StrictBool
+
+from nlp_retrieval.benchmarks.checked import Integer, by_field, keys_of, read_settings, settings, values_of
+from nlp_retrieval.benchmarks.cost import Prices, read_prices
+from nlp_retrieval.benchmarks.entrants import Entry
 from nlp_retrieval.benchmarks.filters import check_where_from, filters_of
-from nlp_retrieval.core.components.component import Component, Config, require_distinct_names
-from nlp_retrieval.core.components.interfaces import BaseLoader
-from nlp_retrieval.core.context import THIS_PROCESS, Workers
-from nlp_retrieval.core.filters import Where
+from nlp_retrieval.benchmarks.grid import Grid, build_grid
+from nlp_retrieval.core.components.component import BaseLoader, BaseQueryLoader, Component, Config, to_plain
+from nlp_retrieval.core.components.registry import build, build_as, require_distinct_names
+from nlp_retrieval.core.context import Workers
+from nlp_retrieval.core.cures import said_in_yaml
+from nlp_retrieval.core.files.yaml_text import read_yaml
+from nlp_retrieval.core.filters import Where, parse_filter
+from nlp_retrieval.core.index.manifest import index_directory
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.core.queries import check_k, first_repeated
-from nlp_retrieval.core.surrogates import find_lone_surrogate, lone_surrogate_message
+from nlp_retrieval.core.search.searcher import Searcher
+from nlp_retrieval.core.unicode import find_lone_surrogate, lone_surrogate_message
 from nlp_retrieval.errors import ConfigurationError, GoldError, QueryError, nearest
 from nlp_retrieval.evaluation.answers import AnswerEvaluator, GoldAnswer, gold_answers
 from nlp_retrieval.evaluation.evaluator import measure_names
 from nlp_retrieval.evaluation.gold import GoldMissing
 from nlp_retrieval.lm.answering import BaseAnswerer
 
-# Arguments of a benchmark: searchers by name, a loader, queries, gold and cutoffs, with checks of their types.
+
+def _searchers(value: object) -> dict[str, Entry]:
+    if not isinstance(value, Mapping):
+        raise ConfigurationError(f"searchers are given by name, not as {type(value).__name__}; write {{'name': searcher}}")
+    if not value:
+        raise ConfigurationError("a benchmark needs at least one searcher")
+    return dict(value)
 
 
-def check_kinds(searchers: object, loader: object, queries: object, gold: object, k_values: object) -> None:
-    """Raise an error for arguments of the wrong type, and show the right form.
+def _list_of(kind: type, name: str, error: type[QueryError | GoldError]) -> BeforeValidator:
+    def check(value: object) -> list[Any]:
+        if isinstance(value, str) or not isinstance(value, Collection):
+            raise error(f"{name}: expected a list of {kind.__name__}, found {type(value).__name__}; write [...]")
+        for number, entry in enumerate(value):
+            if not isinstance(entry, kind):
+                raise error(f"{name}[{number}] is {type(entry).__name__}, not {kind.__name__}; a loader of queries gives both")
+        return list(value)
+
+    return BeforeValidator(check)
+
+
+def _cutoffs(value: object) -> list[int]:
+    if not isinstance(value, Collection) or isinstance(value, str):
+        raise ConfigurationError(f"k_values={value!r}: a list is expected; write [{value!r}]")
+    if not value:
+        raise QueryError("the list of cutoffs is empty; pass at least one")
+    return sorted({check_k(k, "a cutoff") for k in value})
+
+
+def _path(value: object) -> Path:
+    if value == "" or not isinstance(value, str | Path):
+        raise ConfigurationError(f"expected a path, found {value!r}")
+    return index_directory(value)
+
+
+def _filter(value: Any) -> Any:
+    if value is not None:
+        parse_filter(value)
+    return value
+
+
+def _prices(value: Any) -> Any:
+    return read_prices(value, "") if isinstance(value, Mapping) else value
+
+
+AnyPath = Annotated[str | Path, SkipValidation, BeforeValidator(_path)]
+
+
+@settings
+class BenchmarkSettings:
+    """A benchmark: searchers over one corpus and one set of queries, and how they are compared.
+
+    Args:
+        searchers: by name; at least one. Equal retrievers of different searchers share one index. Runs of other tools may be
+            included.
+        loader: the corpus.
+        queries: the queries; by default those of ``query_loader``, read when the benchmark runs.
+        gold: the expected results of each query; by default those of ``query_loader``.
+        k_values: the cutoffs.
+        index_path: the index directory; created or completed as needed.
+        baseline: the name of the searcher that others are compared with; the first by default.
+        group_by: a key of the queries' metadata; measures are also reported for each of its values.
+        latency_queries: how many queries are searched one at a time to measure latency.
+        seed: for sampling those queries, and for tests and intervals; 0 or more.
+        stage_folder: folder for results of stages; existing results are not computed again. None: every
+            configuration is searched and timed separately.
+        query_loader: the loader of queries and gold, or its ``config`` if they are given; the manifest keeps it, so that the
+            run can be repeated.
+        prices: prices of language models; without them no price is reported.
+        corpus_fingerprint: required fingerprint of the corpus, from an earlier run's manifest; None: any corpus.
+        on_progress: called with progress messages.
+        answerer: answers the queries as questions from each searcher's results. If their metadata has an ``answer``, and
+            perhaps ``supporting_facts``, the answers are judged by these, with additional measures.
+        where: a filter for all queries; see :mod:`nlp_retrieval.core.filters`.
+        where_from: a filter per query: item metadata keys mapped to query metadata keys whose values must be equal.
+            ``{"country": "country"}`` restricts each question to its own country.
+        workers: number of processes that encode passages for the index, as in ``Searcher.index``, and compute the stages
+            of the searches if there is a stage folder. Latency is always timed in this process.
+        ray: address of a Ray cluster to use instead, as in ``Searcher.index``; its nodes must see the same paths for index and
+            stages.
+        gold_missing: treatment of relevant documents that the corpus lacks: ``"count"`` them as not found, raise an
+            ``"error"`` before anything is encoded, or ``"drop"`` them from the gold, together with queries that have no
+            others.
+        ignore_identical_ids: whether a hit with the id of its query is the query itself and does not count, as in BEIR and
+            MTEB (ArguAna, Quora); None: true if most of such queries have the text of that item. Gold items always count.
+        unjudged: ids of queries left out because they have no gold; those among ``queries`` are added.
+        unasked: ids of gold left out because its query is missing; those among ``gold`` are added.
 
     Raises:
-        ConfigurationError: the searchers are not a mapping or are empty, the loader is no loader, or the cutoffs are no list.
-        QueryError: the queries are not a list of queries.
-        GoldError: the gold is not a list of gold.
+        ConfigurationError: no searchers, components of one name and different classes, an unknown baseline, or an argument of
+            the wrong type or out of range.
+        QueryError: no queries, two with one id, a cutoff that is not a positive integer, an invalid filter, or a query that
+            lacks a key of its filter.
+        GoldError: two golds for one query, or no query with gold; or expected answers are missing for some of them. Other
+            queries without gold do not count, and the report says so.
     """
-    if not isinstance(searchers, Mapping):
-        raise ConfigurationError(f"searchers are given by name, not as {type(searchers).__name__}; write {{'name': searcher}}")
-    if not searchers:
-        raise ConfigurationError("a benchmark needs at least one searcher")
-    if not isinstance(loader, BaseLoader):
-        raise ConfigurationError(f"the corpus is given by a loader, not as {type(loader).__name__}; write JsonlLoader(path)")
-    if not isinstance(k_values, Collection) or isinstance(k_values, str):
-        raise ConfigurationError(f"k_values={k_values!r}: a list is expected; write [{k_values!r}]")
-    _check_list(queries, Query, "queries", QueryError)
-    _check_list(gold, Gold, "gold", GoldError)
+
+    searchers: Annotated[Mapping[str, Entry], SkipValidation, BeforeValidator(_searchers)]
+    loader: Annotated[BaseLoader, Field(serialization_alias="corpus", examples=["JsonlLoader(path)"])]
+    queries: Annotated[Sequence[Query], SkipValidation, _list_of(Query, "queries", QueryError), Field(exclude=True)] = ()
+    gold: Annotated[Sequence[Gold], SkipValidation, _list_of(Gold, "gold", GoldError), Field(exclude=True)] = ()
+    k_values: Annotated[Sequence[int], SkipValidation, BeforeValidator(_cutoffs), Field(serialization_alias="k")] = (5, 10, 20)
+    _: KW_ONLY
+    index_path: Annotated[AnyPath, Field(serialization_alias="index")]
+    baseline: str | None = None
+    group_by: str = "hops"
+    latency_queries: Annotated[Integer, Field(ge=1)] = 200
+    seed: Annotated[Integer, Field(ge=0)] = 0
+    stage_folder: Annotated[AnyPath | None, Field(serialization_alias="stages")] = None
+    query_loader: Annotated[BaseQueryLoader | Config | str | None, SkipValidation, Field(serialization_alias="queries")] = None
+    prices: Annotated[Prices | None, BeforeValidator(_prices)] = None
+    corpus_fingerprint: Annotated[str | None, Field(exclude=True)] = None
+    on_progress: Annotated[Callable[[str], None] | None, Field(exclude=True)] = None
+    answerer: Annotated[BaseAnswerer | None, Field(examples=["LanguageModelAnswerer(lm)"])] = None
+    where: Annotated[Where | None, SkipValidation, BeforeValidator(_filter)] = None
+    where_from: Annotated[Mapping[str, str] | None, SkipValidation, BeforeValidator(check_where_from)] = None
+    workers: Annotated[int | None, SkipValidation, Field(exclude=True)] = None
+    ray: Annotated[str | None, SkipValidation, Field(exclude=True)] = None
+    gold_missing: GoldMissing = "count"
+    ignore_identical_ids: StrictBool | None = None
+    unjudged: Annotated[Sequence[str], Field(exclude=True)] = ()
+    unasked: Annotated[Sequence[str], Field(exclude=True)] = ()
+
+    def __post_init__(self) -> None:
+        require_distinct_names(searcher for searcher in self.searchers.values() if isinstance(searcher, Component))
+        baseline = next(iter(self.searchers)) if self.baseline is None else self.baseline
+        if baseline not in self.searchers:
+            raise ConfigurationError(f"there is no searcher {baseline!r}; {nearest(baseline, self.searchers)}")
+        object.__setattr__(self, "baseline", baseline)
+        if self.answerer is not None and self.answerer.passages > self.k_values[-1]:
+            raise ConfigurationError(
+                f"the answerer reads {self.answerer.passages} passages, and the largest cutoff is {self.k_values[-1]}, so no "
+                f"more are found; add the cutoff {self.answerer.passages}, or let it read fewer"
+            )
+        self.processes  # noqa: B018 -- checks the number of workers and the address
+        if self.queries or not isinstance(self.query_loader, BaseQueryLoader):
+            self._line_up()
+
+    def _line_up(self) -> None:
+        """Keep the queries that are judged, with their gold in the same order, and record the others."""
+        queries, gold = lined_up(self.queries, self.gold)
+        asked, judged = {query.query_id for query in self.queries}, {query.query_id for query in queries}
+        unjudged = [*self.unjudged, *(query.query_id for query in self.queries if query.query_id not in judged)]
+        unasked = [*self.unasked, *(wanted.query_id for wanted in self.gold if wanted.query_id not in asked)]
+        lined = {"queries": queries, "gold": gold, "unjudged": unjudged, "unasked": unasked}
+        for name, value in lined.items():
+            object.__setattr__(self, name, value)
+        self.right_answers  # noqa: B018 -- unreadable answers are reported before the work
+        filters_of(self.queries, self.where_from, self.where)
+
+    def loaded(self) -> BenchmarkSettings:
+        """Return the benchmark with the queries and gold of its ``query_loader``, or itself if they were given.
+
+        Raises:
+            SourceError: the source is missing or malformed.
+        """
+        if self.queries or not isinstance(self.query_loader, BaseQueryLoader):
+            return self
+        queries = self.query_loader.queries()
+        if not queries:
+            raise QueryError(_NO_QUERIES)
+        return replace(self, queries=queries, gold=self.query_loader.gold())
+
+    @property
+    def processes(self) -> Workers:
+        """Processes that encode passages for the index and compute stages of searches."""
+        return Workers(self.workers, self.ray)
+
+    @property
+    def index_folder(self) -> Path:
+        """The index directory."""
+        return Path(self.index_path)
+
+    @cached_property
+    def filters(self) -> list[Where | None]:
+        """Return the filter of each query; None if there are no filters."""
+        return filters_of(self.queries, self.where_from, self.where)
+
+    @property
+    def right_answers(self) -> list[GoldAnswer]:
+        """Expected answers; empty if nothing is answered, or if the queries have none."""
+        return gold_answers(self.queries) if self.answerer is not None else []
+
+    @property
+    def measured(self) -> list[str]:
+        """The names of the measures."""
+        right = self.right_answers
+        return [*measure_names(self.k_values), *(AnswerEvaluator(right).measures if right else ())]
+
+    def baseline_among(self, names: Iterable[str]) -> str:
+        """Return the configuration to compare the others with: the baseline or, if it is missing, the first.
+
+        Args:
+            names: at least one.
+        """
+        chosen = list(names)
+        return self.baseline if self.baseline is not None and self.baseline in chosen else chosen[0]
+
+    def record(self) -> Config:
+        """Return the settings of a file as plain values, by field name."""
+        return {name: _as_plain(getattr(self, name)) for name in keys_of(BenchmarkSettings)}
 
 
-def _check_list(given: object, kind: type, name: str, error: type[QueryError | GoldError]) -> None:
-    if isinstance(given, str) or not isinstance(given, Collection):
-        raise error(f"{name}: a list of {kind.__name__} is wanted, and {type(given).__name__} is given; write [...]")
-    for place, one in enumerate(given):
-        if not isinstance(one, kind):
-            raise error(f"{name}[{place}] is {type(one).__name__}, not {kind.__name__}; a loader of queries gives both")
+_NO_QUERIES = "there are no queries; check the path and the filters of their loader"
+
+
+def _as_plain(value: Any) -> Any:
+    if isinstance(value, Component | Prices):
+        return value.config
+    return to_plain(value)
 
 
 def lined_up(queries: Sequence[Query], gold: Sequence[Gold]) -> tuple[list[Query], list[Gold]]:
@@ -63,9 +256,9 @@ def lined_up(queries: Sequence[Query], gold: Sequence[Gold]) -> tuple[list[Query
         GoldError: two golds for one query, or no query that is judged.
     """
     if not queries:
-        raise QueryError("there are no queries; check the path and the filters of their loader")
-    by_id = {one.query_id: one for one in gold}
-    if (twice := first_repeated(one.query_id for one in gold)) is not None:
+        raise QueryError(_NO_QUERIES)
+    by_id = {wanted.query_id: wanted for wanted in gold}
+    if (twice := first_repeated(wanted.query_id for wanted in gold)) is not None:
         raise GoldError(f"two golds are given for query {twice!r}; put all of a query's relevance into one")
     if (twice := first_repeated(query.query_id for query in queries)) is not None:
         raise QueryError(f"two queries have the id {twice!r}; make query ids unique")
@@ -84,140 +277,7 @@ def lined_up(queries: Sequence[Query], gold: Sequence[Gold]) -> tuple[list[Query
 WandbMode = Literal["online", "offline"]
 
 
-@dataclass(frozen=True)
-class BenchmarkSettings:
-    """A whole benchmark, before it runs; ``dataclasses.replace`` creates a changed copy, which is checked too.
-
-    Args:
-        searchers: by name; at least one.
-        loader: the corpus.
-        queries: the queries.
-        gold: the expected results of each query; sorted into the order of the queries.
-        index_path: the index directory.
-        k_values: the cutoffs; sorted, without duplicates.
-        baseline: the name of the searcher to compare the others with; None for the first.
-        group_by: a key of the queries' metadata; measures are also reported for each of its values.
-        latency_queries: how many queries are searched one at a time to measure latency.
-        seed: for sampling those queries, and for tests and intervals; 0 or more.
-        stage_folder: folder for results of stages; None: every configuration is searched and timed separately.
-        query_loader: ``config`` of the loader of queries and gold; None if they were given in Python.
-        prices: prices of language models; None: no price is reported.
-        corpus_fingerprint: required fingerprint of the corpus; None: any corpus.
-        answerer: answers the queries as questions from each searcher's results; None: nothing is answered.
-        where: a filter for all queries; see :mod:`nlp_retrieval.core.filters`.
-        where_from: a filter per query: item metadata keys mapped to query metadata keys whose values must be equal.
-        workers: processes that encode passages for the index and compute stages of searches; latency is always timed in
-            this process.
-        gold_missing: treatment of relevant documents that the corpus lacks: ``"count"`` them as not found, raise an
-            ``"error"`` before anything is encoded, or ``"drop"`` them from the gold, together with queries that have no
-            others.
-        ignore_identical_ids: whether a hit with the id of its query is the query itself and does not count, as in BEIR and
-            MTEB; None: true if most of such queries have the text of that item.
-        unjudged: ids of queries left out because they have no gold; those among ``queries`` are added.
-        unasked: ids of gold left out because its query is missing; those among ``gold`` are added.
-
-    Raises:
-        ConfigurationError: no searchers, components of one name and different classes, an unknown baseline, a seed below 0, or
-            a value of the wrong type.
-        QueryError: no queries, two with one id, a cutoff that is not a positive integer, an invalid filter, or a query that
-            lacks a key of its filter.
-        GoldError: two golds for one query, no query with gold, or expected answers missing for some of them.
-    """
-
-    searchers: Mapping[str, Entry]
-    loader: BaseLoader
-    queries: Sequence[Query]
-    gold: Sequence[Gold]
-    index_path: Path
-    k_values: Sequence[int] = (5, 10, 20)
-    baseline: str | None = None
-    group_by: str = "hops"
-    latency_queries: int = 200
-    seed: int = 0
-    stage_folder: Path | None = None
-    query_loader: Config | None = None
-    prices: Prices | None = None
-    corpus_fingerprint: str | None = None
-    answerer: BaseAnswerer | None = None
-    where: Where | None = None
-    where_from: Mapping[str, str] | None = None
-    workers: Workers = THIS_PROCESS
-    gold_missing: GoldMissing = "count"
-    ignore_identical_ids: bool | None = None
-    unjudged: Sequence[str] = ()
-    unasked: Sequence[str] = ()
-
-    def __post_init__(self) -> None:
-        check_kinds(self.searchers, self.loader, self.queries, self.gold, self.k_values)
-        require_distinct_names(searcher for searcher in self.searchers.values() if isinstance(searcher, Component))
-        if self.gold_missing not in get_args(GoldMissing):
-            raise ConfigurationError(
-                f"gold_missing={self.gold_missing!r}; {nearest(str(self.gold_missing), get_args(GoldMissing))}"
-            )
-        if self.ignore_identical_ids not in (None, True, False):
-            raise ConfigurationError(f"ignore_identical_ids={self.ignore_identical_ids!r}; take true or false, or leave it out")
-        queries, gold = lined_up(self.queries, self.gold)
-        asked, judged = {query.query_id for query in self.queries}, {query.query_id for query in queries}
-        unjudged = [*self.unjudged, *(query.query_id for query in self.queries if query.query_id not in judged)]
-        unasked = [*self.unasked, *(one.query_id for one in self.gold if one.query_id not in asked)]
-        object.__setattr__(self, "queries", queries)
-        k_values = sorted({check_k(k, "a cutoff") for k in self.k_values})
-        if not k_values:
-            raise QueryError("k_values is empty; pass at least one cutoff")
-        baseline = next(iter(self.searchers)) if self.baseline is None else self.baseline
-        if baseline not in self.searchers:
-            raise ConfigurationError(f"there is no searcher {baseline!r}; {nearest(baseline, self.searchers)}")
-        latency_queries = check_k(self.latency_queries, "latency_queries")
-        if self.seed < 0:
-            raise ConfigurationError(f"seed={self.seed}; take 0 or more")
-        self._check_answerer(k_values[-1])
-        filters_of(self.queries, check_where_from(self.where_from), self.where)
-        given = {"searchers": dict(self.searchers), "latency_queries": latency_queries}
-        given |= {"unjudged": unjudged, "unasked": unasked}
-        for name, value in (given | {"gold": gold, "k_values": k_values, "baseline": baseline}).items():
-            object.__setattr__(self, name, value)
-
-    @cached_property
-    def filters(self) -> list[Where | None]:
-        """Return the filter of each query; None if there are no filters."""
-        return filters_of(self.queries, self.where_from, self.where)
-
-    @property
-    def right_answers(self) -> list[GoldAnswer]:
-        """Expected answers; empty if nothing is answered, or if the queries have none."""
-        return gold_answers(self.queries) if self.answerer is not None else []
-
-    @property
-    def measures(self) -> list[str]:
-        """The names of the measures."""
-        right = self.right_answers
-        return [*measure_names(self.k_values), *(AnswerEvaluator(right).measures if right else ())]
-
-    def _check_answerer(self, depth: int) -> None:
-        if self.answerer is None:
-            return
-        if not isinstance(self.answerer, BaseAnswerer):
-            raise ConfigurationError(
-                f"the answerer is a {type(self.answerer).__name__}, no BaseAnswerer; write LanguageModelAnswerer(lm)"
-            )
-        if self.answerer.passages > depth:
-            raise ConfigurationError(
-                f"the answerer reads {self.answerer.passages} passages, and the largest cutoff is {depth}, so no more are "
-                f"found; add the cutoff {self.answerer.passages}, or let it read fewer"
-            )
-        self.right_answers  # noqa: B018 -- right answers that cannot be read are told of before the work
-
-    def baseline_among(self, names: Iterable[str]) -> str:
-        """Return the configuration to compare the others with: the baseline or, if it is missing, the first.
-
-        Args:
-            names: at least one.
-        """
-        chosen = list(names)
-        return self.baseline if self.baseline in chosen else chosen[0]
-
-
-@dataclass(frozen=True)
+@settings
 class WandbSettings:
     """Settings for Weights & Biases.
 
@@ -234,7 +294,7 @@ class WandbSettings:
     entity: str | None = None
 
 
-@dataclass(frozen=True)
+@settings
 class MlflowSettings:
     """Settings for MLflow.
 
@@ -246,3 +306,178 @@ class MlflowSettings:
 
     experiment: str = "nlp_retrieval"
     uri: str | None = None
+
+
+@settings
+class Halving:
+    """Settings for dropping configurations.
+
+    Args:
+        measure: the measure to rank by: ``recall@10``, with one of the benchmark's cutoffs.
+        queries: number of queries in the first rung; fewer than the benchmark has.
+        factor: the best 1/factor stays in each rung, and the next rung uses this many times the queries; 2 or more.
+
+    Raises:
+        ConfigurationError: a value of the wrong type or out of range.
+    """
+
+    measure: str
+    queries: Annotated[Integer, Field(ge=1)]
+    factor: Annotated[Integer, Field(ge=2)] = 3
+
+    def check(self, benchmark: BenchmarkSettings) -> None:
+        """Raise an error if a benchmark cannot be halved with these settings.
+
+        Raises:
+            ConfigurationError: the measure is not among those of its cutoffs, or there are no more queries than in the first
+                rung.
+        """
+        measures = benchmark.measured
+        if self.measure not in measures:
+            raise ConfigurationError(f"halving.measure: {self.measure!r} is not measured; {nearest(self.measure, measures)}")
+        if self.queries >= len(benchmark.queries):
+            raise ConfigurationError(
+                f"halving.queries: {self.queries:,} are not fewer than the {len(benchmark.queries):,} queries, so nothing "
+                "would be left out; ask fewer, or leave 'halving' out"
+            )
+
+
+@settings
+class GridSettings:
+    """The ``grid`` of a file: many configurations from one; see :func:`~nlp_retrieval.benchmarks.grid.build_grid`.
+
+    Args:
+        searcher: the settings shared by all.
+        vary: values by dotted path into the settings.
+        skip: combinations to leave out.
+        sample: number of combinations to draw at random; None: all of them.
+        halving: settings for dropping configurations before all queries are searched; None: keep all.
+    """
+
+    searcher: Any
+    vary: Any
+    skip: Any = ()
+    sample: Any = None
+    halving: Annotated[Halving | None, Field(examples=["{measure: recall@10, queries: 100}"])] = None
+
+    def built(self, seed: int, where: str) -> Grid:
+        """Return the searchers; the message of an error begins with the place ``where``."""
+        return build_grid(self.searcher, self.vary, skip=self.skip, sample=self.sample, seed=seed, where=where)
+
+
+_FORMER = {"corpus": "loader", "index": "index_path", "stages": "stage_folder"}
+
+
+@settings
+class BenchmarkConfig(BenchmarkSettings):
+    """A benchmark as a configuration file describes it: also where its output goes, and the grid of its searchers.
+
+    Args:
+        output: the folder for the files of the run.
+        wandb: settings for Weights & Biases; None: do not log there.
+        mlflow: settings for MLflow; None: do not log there.
+        tensorboard: whether to write event files for TensorBoard.
+        grid: the searchers that vary one; None if the file has none. They follow the explicit ones in ``searchers``.
+        halving: settings for dropping configurations before all queries are searched; None: keep all.
+    """
+
+    output: AnyPath = "runs"
+    wandb: Annotated[WandbSettings | None, Field(examples=["{project: hover}"])] = None
+    mlflow: Annotated[MlflowSettings | None, Field(examples=["{experiment: hover}"])] = None
+    tensorboard: StrictBool = False
+    grid: Annotated[Grid | None, SkipValidation] = None
+    halving: Annotated[Halving | None, Field(exclude=True)] = None
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _FORMER:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        warnings.warn(f"BenchmarkConfig.{name} is now {_FORMER[name]}; the old name goes with the next release", stacklevel=2)
+        return getattr(self, _FORMER[name])
+
+    @property
+    def output_folder(self) -> Path:
+        """The folder for the files of the run."""
+        return Path(self.output)
+
+    def settings(self, output: Path | None = None) -> BenchmarkSettings:
+        """Load queries and gold, and return the benchmark to run.
+
+        Args:
+            output: the folder for the files of the run, overriding the file's own; stages are kept in it, unless the file
+                has another folder for them.
+        """
+        with said_in_yaml():
+            whole = self.loaded()
+        return replace(whole, stage_folder=self.stage_folder or (output or self.output_folder) / "stages")
+
+
+@said_in_yaml()
+def read_benchmark_config(path: str | Path) -> BenchmarkConfig:
+    """Read and build everything named in a configuration file; nothing is loaded or indexed yet.
+
+    Paths in it are relative to the working directory.
+
+    Raises:
+        SourceError: the file does not exist.
+        ConfigurationError: an unknown key, name or parameter; a value of the wrong type or out of range.
+    """
+    where = str(path)
+    content = read_yaml(path)
+    given = by_field(BenchmarkConfig, content, where, lacking=_lacking(content))
+    if isinstance(queries := given["query_loader"], Mapping) and "where_from" in queries:
+        given["query_loader"] = {key: value for key, value in queries.items() if key != "where_from"}
+        given["where_from"] = queries["where_from"]
+    if isinstance(given.get("k_values"), int):
+        given["k_values"] = [given["k_values"]]
+    built = {name: _built(name, value) for name, value in given.items() if name not in ("searchers", "grid")}
+    built["searchers"] = _named(given["searchers"], where) if "searchers" in given else {}
+    if "grid" in given:
+        grid = read_settings(GridSettings, given["grid"], f"{where}: grid")
+        seed = built.get("seed", 0)
+        built["grid"] = grid.built(seed if isinstance(seed, int) else 0, f"{where}: grid")
+        built["halving"] = grid.halving
+        built["searchers"] |= _beside(built["searchers"], built["grid"], where)
+    return values_of(BenchmarkConfig, {"output": Path("runs") / Path(path).stem} | built, where)
+
+
+def _lacking(content: Mapping[str, Any]) -> list[str]:
+    """Return the keys that a file must have and does not."""
+    needed = ["corpus", "queries", "index", *(() if "grid" in content else ("searchers",))]
+    return [key for key in needed if key not in content]
+
+
+def _built(name: str, value: Any) -> Any:
+    """Return the value of a field, with the component or the path that it describes."""
+    key, hint = keys_of(BenchmarkConfig)[name], get_type_hints(BenchmarkConfig)[name]
+    options = [part for option in (hint, *get_args(hint)) for part in (option, *get_args(option))]
+    component = next((one for one in options if isinstance(one, type) and issubclass(one, Component)), None)
+    if component is not None and value is not None:
+        return build_as(component, component.kind, value, key)
+    return Path(value).expanduser() if Path in options and isinstance(value, str) and value else value
+
+
+def _named(searchers: object, where: str) -> dict[str, Entry]:
+    if not isinstance(searchers, dict) or not searchers:
+        raise ConfigurationError(f"{where}: searchers: expected searchers by name, found {searchers!r}")
+    if (twice := first_repeated(map(str, searchers))) is not None:
+        raise ConfigurationError(f"{where}: searchers: {twice!r} is named twice; give each searcher a name of its own")
+    return {str(name): _searcher(value, str(name)) for name, value in searchers.items()}
+
+
+def _searcher(value: Any, name: str) -> Entry:
+    if not isinstance(value, Mapping):
+        raise ConfigurationError(
+            f"searchers.{name}: expected the settings of a searcher, such as {{retrievers: [bm25]}}, found {value!r}"
+        )
+    # everything registered as a searcher has the interface that a benchmark needs
+    return cast(Entry, build("searchers", {"name": Searcher.name} | dict(value), f"searchers.{name}"))
+
+
+def _beside(searchers: Mapping[str, Entry], grid: Grid, where: str) -> dict[str, Entry]:
+    for name in grid.searchers:
+        if name in searchers:
+            raise ConfigurationError(
+                f"{where}: grid: a configuration is called {name!r}, as one of the searchers is; rename that one, or give the "
+                "values of the grid names of their own"
+            )
+    return dict(grid.searchers)

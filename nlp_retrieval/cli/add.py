@@ -29,7 +29,7 @@ def command(
     Existing items are not indexed again; a search sees all of the new items or none.
     """
     from nlp_retrieval.core.index.update import add_items
-    from nlp_retrieval.core.search.known_retrievers import resolver
+    from nlp_retrieval.core.search.base_searcher import resolver
 
     report = add_items(index, corpus_loader(corpus, loader, option).stream(), resolver(trust=trust), replace=update)
     replaced = f", {report.replaced:,} replaced" if update else ""

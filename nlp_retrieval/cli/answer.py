@@ -73,14 +73,14 @@ def command(
 
 
 def _answerer(text: str | None, config: Path | None) -> BaseAnswerer:
-    from nlp_retrieval.benchmarks.config import read_benchmark_config
+    from nlp_retrieval.benchmarks.settings import read_benchmark_config
     from nlp_retrieval.core.components.registry import build_as
     from nlp_retrieval.errors import ConfigurationError
     from nlp_retrieval.lm.answering import BaseAnswerer
 
     if text is not None:
         return build_as(BaseAnswerer, "answerers", parse_component(text), "--answerer")
-    described = read_benchmark_config(config).options.get("answerer") if config is not None else None
+    described = read_benchmark_config(config).answerer if config is not None else None
     if not isinstance(described, BaseAnswerer):
         where = f"{config} has no answerer" if config is not None else "there is nothing to answer with"
         raise ConfigurationError(f"{where}; pass --answerer language_model:lm=provider/model")

@@ -40,7 +40,7 @@ from nlp_retrieval.cli import (
 )
 from nlp_retrieval.cli.console import OPTIONS, say
 from nlp_retrieval.cli.streams import fail_safe_streams
-from nlp_retrieval.core.surrogates import find_lone_surrogate
+from nlp_retrieval.core.unicode import find_lone_surrogate
 from nlp_retrieval.errors import DependencyError, IndexStateError, InputError, RetrievalError, RetrievalWarning, SourceError
 from nlp_retrieval.lm.counting import record_calls
 

@@ -16,8 +16,8 @@ from nlp_retrieval.cli.worker_options import RayOption, WorkersOption
 from nlp_retrieval.errors import DependencyError, RetrievalError
 
 if TYPE_CHECKING:
-    from nlp_retrieval.benchmarks.config import BenchmarkConfig
     from nlp_retrieval.benchmarks.results import BenchmarkReport
+    from nlp_retrieval.benchmarks.settings import BenchmarkConfig
     from nlp_retrieval.reports.trackers import RunLogger
 
 NAME = "benchmark"
@@ -65,22 +65,19 @@ def command(
     """
     from rich.console import Console
 
-    from nlp_retrieval.benchmarks.config import read_benchmark_config
     from nlp_retrieval.benchmarks.plans import plan_of
-    from nlp_retrieval.benchmarks.settings import BenchmarkSettings
-    from nlp_retrieval.core.context import Workers
+    from nlp_retrieval.benchmarks.settings import read_benchmark_config
     from nlp_retrieval.reports.tables import refuse_unknown_columns
     from nlp_retrieval.reports.terminal import PlanTables
     from nlp_retrieval.reports.trackers import loggers_of
 
-    described = read_benchmark_config(config)
-    described.options["workers"] = Workers(workers, ray)
+    described = replace(read_benchmark_config(config), workers=workers, ray=ray)
     if not wandb:
         described = replace(described, wandb=None)
     loggers = loggers_of(described, log_to or ())
-    refuse_unknown_columns(names_of(columns), described.options.get("k_values", BenchmarkSettings.k_values))
+    refuse_unknown_columns(names_of(columns), described.k_values)
     if dry_run:
-        _check_output(output or described.output, loggers)
+        _check_output(output or described.output_folder, loggers)
     if dry_run or described.grid is not None or len(described.searchers) > _HANDFUL:
         plan = plan_of(described.settings(), described.grid, described.halving)
         Console(stderr=not dry_run).print(PlanTables(plan, whole=dry_run))
@@ -122,12 +119,12 @@ def run_benchmark(
     columns: str | None = None,
 ) -> BenchmarkReport:
     """Run a benchmark, print the table, log the runs, and report where everything is."""
+    from nlp_retrieval.benchmarks.benchmarker import run_searchers
     from nlp_retrieval.benchmarks.grid import with_grid
     from nlp_retrieval.benchmarks.halving import halve, with_record
-    from nlp_retrieval.benchmarks.running import run_searchers
     from nlp_retrieval.reports.write import write_run_files
 
-    folder = output or config.output
+    folder = output or config.output_folder
     _check_output(folder, loggers)
     settings = config.settings(folder)
     halved = halve(settings, config.halving, say) if config.halving is not None else None

@@ -20,7 +20,7 @@ def command(index: Annotated[Path, typer.Argument(help="An index directory.")], 
     required.
     """
     from nlp_retrieval.core.index.update import compact_index
-    from nlp_retrieval.core.search.known_retrievers import resolver
+    from nlp_retrieval.core.search.base_searcher import resolver
 
     report = compact_index(index, resolver(trust=trust))
     say(f"{report.n_items:,} items in {index} ({report.seconds:.1f} s)")

@@ -48,8 +48,7 @@ def command(
     Nothing is searched: lists come from TREC run files and from the output folders of benchmarks. Runs with other queries,
     other gold or, without --across-corpora, another corpus are refused.
     """
-    from nlp_retrieval.benchmarks.runs.compare import compare_runs
-    from nlp_retrieval.benchmarks.runs.sources import read_sources
+    from nlp_retrieval.benchmarks.runs import compare_runs, read_sources
     from nlp_retrieval.reports.write import check_run_output, write_run_files
 
     if output is not None:

@@ -27,8 +27,7 @@ def command(
 
     Shows every registered component with its parameters. Those marked * belong to the index: changing one rebuilds it.
     """
-    from nlp_retrieval.core.components.naming import kinds
-    from nlp_retrieval.core.components.registry import names
+    from nlp_retrieval.core.components.registry import kinds, names
 
     width = min(shutil.get_terminal_size().columns, 120) if sys.stdout.isatty() else 120
     for one in [kind] if kind is not None else kinds():

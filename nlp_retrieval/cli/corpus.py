@@ -11,7 +11,7 @@ from nlp_retrieval.cli.console import parse_options
 from nlp_retrieval.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from nlp_retrieval.core.components.interfaces import BaseLoader
+    from nlp_retrieval.core.components.component import BaseLoader
 
 Corpus = Annotated[str, typer.Argument(help="File, folder or database URL of the corpus.")]
 Loader = Annotated[
@@ -32,7 +32,7 @@ def corpus_loader(corpus: str, loader: str | None, options: list[str] | None) ->
     Raises:
         ConfigurationError: the loader or a parameter does not exist; or no loader was given, and the suffix identifies none.
     """
-    from nlp_retrieval.core.components.interfaces import BaseLoader
+    from nlp_retrieval.core.components.component import BaseLoader
     from nlp_retrieval.core.components.registry import build_as
 
     loader = loader or _loader_of(corpus)

@@ -29,7 +29,7 @@ def command(
     An unknown id is an error, and then nothing is deleted.
     """
     from nlp_retrieval.core.index.update import delete_items
-    from nlp_retrieval.core.search.known_retrievers import resolver
+    from nlp_retrieval.core.search.base_searcher import resolver
 
     ids = list(item_id or [])
     if file is not None:

@@ -43,7 +43,7 @@ def command(
 
     Compares eight configurations on 81 multi-hop claims and 300 short passages, all included; nine with a language model.
     """
-    from nlp_retrieval.benchmarks.config import read_benchmark_config
+    from nlp_retrieval.benchmarks.settings import read_benchmark_config
     from nlp_retrieval.cli.benchmark import refuse_failures, run_benchmark
     from nlp_retrieval.reports.trackers import loggers_of
 
@@ -116,7 +116,7 @@ def check_language_model(model: LanguageModel, claims: list[dict[str, Any]]) -> 
 
 def _explain_one(searcher: object) -> None:
     """Show how the link graph reaches its results, for one claim."""
-    from nlp_retrieval.benchmarks.explained import Explains
+    from nlp_retrieval.benchmarks.entrants import Explains
     from nlp_retrieval.cli.search import print_hits
 
     if isinstance(searcher, Explains):
@@ -136,7 +136,7 @@ def write_demo(folder: Path, claims: list[dict[str, Any]], lm: LanguageModel | N
     Raises:
         OutputError: the folder cannot be written.
     """
-    from nlp_retrieval.core.files.output import write_output
+    from nlp_retrieval.core.files.atomic import write_output
     from nlp_retrieval.retrievers.default import default_lexical_retriever
 
     config = folder / "sweep.yaml"

@@ -56,9 +56,8 @@ def command(
     """
     from rich.console import Console
 
-    from nlp_retrieval.benchmarks.runs.sources import read_sources
-    from nlp_retrieval.evaluation.changed_queries import changed_queries
-    from nlp_retrieval.evaluation.ranking_difference import difference
+    from nlp_retrieval.benchmarks.runs import read_sources
+    from nlp_retrieval.evaluation.ranking_difference import changed_queries, difference
     from nlp_retrieval.reports.snippets import common_words
     from nlp_retrieval.reports.terminal import difference_view, queries_view
 

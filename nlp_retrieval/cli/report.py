@@ -29,8 +29,7 @@ def command(
 
     Nothing is searched. With another baseline or a selection of configurations, differences are tested again.
     """
-    from nlp_retrieval.benchmarks.runs.compare import judged_again
-    from nlp_retrieval.benchmarks.runs.folder import read_run_folder
+    from nlp_retrieval.benchmarks.runs import judged_again, read_run_folder
     from nlp_retrieval.reports.write import check_run_output, write_run_files
 
     target = output or folder / "report"

@@ -30,8 +30,8 @@ def command(
     Reports which versions, hardware, data and models differ, and whether the results are the same; exits with 1 if they are
     not. Everything is computed again, except that a matching index is used unchanged.
     """
-    from nlp_retrieval.benchmarks.running import run_searchers
-    from nlp_retrieval.benchmarks.runs.rerun import benchmark_of, differences, moved_results, read_manifest
+    from nlp_retrieval.benchmarks.benchmarker import run_searchers
+    from nlp_retrieval.benchmarks.manifest import benchmark_of, differences, moved_results, read_manifest
     from nlp_retrieval.core.files.json_text import read_json_file
     from nlp_retrieval.reports.write import check_run_output, results_of, write_run_files
 

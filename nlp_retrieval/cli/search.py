@@ -18,7 +18,7 @@ from nlp_retrieval.cli.trusting import Trust
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from nlp_retrieval.benchmarks.benchmarkable import Benchmarkable
+    from nlp_retrieval.benchmarks.entrants import Benchmarkable
     from nlp_retrieval.core.explanation import Explanation
     from nlp_retrieval.core.models import RetrievalResult
     from nlp_retrieval.core.search.searcher import Searcher
@@ -64,7 +64,7 @@ def command(
 
     Uses the retrievers in the index, those named, or a searcher from a configuration file.
     """
-    from nlp_retrieval.benchmarks.explained import Explains
+    from nlp_retrieval.benchmarks.entrants import Explains
 
     queries = list(query) if query else standard_input()
     chosen: Benchmarkable = (
@@ -127,8 +127,8 @@ def configured(config: Path, name: str | None) -> Benchmarkable:
     Raises:
         ConfigurationError: the name does not exist.
     """
-    from nlp_retrieval.benchmarks.config import read_benchmark_config
-    from nlp_retrieval.benchmarks.trec_run import TrecRun
+    from nlp_retrieval.benchmarks.entrants import TrecRun
+    from nlp_retrieval.benchmarks.settings import read_benchmark_config
     from nlp_retrieval.errors import ConfigurationError, nearest
 
     entries = read_benchmark_config(config).searchers
@@ -154,8 +154,8 @@ def composed(index: Path, retriever: list[str] | None, fusion: str | None, reran
         trust: whether the index may use more than search settings.
     """
     from nlp_retrieval.core.components.registry import build_as
+    from nlp_retrieval.core.search.base_searcher import retrievers_of
     from nlp_retrieval.core.search.joining import BaseFusion
-    from nlp_retrieval.core.search.known_retrievers import retrievers_of
     from nlp_retrieval.core.search.reranker import BaseReranker
     from nlp_retrieval.core.search.retriever import BaseRetriever
     from nlp_retrieval.core.search.searcher import Searcher

@@ -12,7 +12,7 @@ import typer
 from nlp_retrieval.cli.console import say
 
 if TYPE_CHECKING:
-    from nlp_retrieval.benchmarks.benchmarkable import Entry
+    from nlp_retrieval.benchmarks.entrants import Entry
     from nlp_retrieval.core.search.searcher import Searcher
     from nlp_retrieval.rerankers.multi_signal.tuning import SignalTuningReport
     from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever
@@ -43,8 +43,8 @@ def command(
     Prints the results on held-out folds, in which each query is ranked by weights fitted without it, the contribution of each
     signal, the weights fitted to all queries as a line for the configuration, and a recommendation.
     """
-    from nlp_retrieval.benchmarks.config import read_benchmark_config
-    from nlp_retrieval.core.files.output import check_file_for_output, write_output
+    from nlp_retrieval.benchmarks.settings import BenchmarkConfig, read_benchmark_config
+    from nlp_retrieval.core.files.atomic import check_file_for_output, write_output
     from nlp_retrieval.errors import ConfigurationError
     from nlp_retrieval.rerankers.multi_signal.tuning import tune_signals
     from nlp_retrieval.retrievers.link_graph.tuning import tune
@@ -55,16 +55,17 @@ def command(
     name, composed, retriever = _chosen(settings.searchers, searcher, str(config))
     if by is not None and retriever is not None:
         raise ConfigurationError(f"--by is for multi_signal; the searcher {name!r} has a link_graph, whose folds are families")
-    composed.index(settings.corpus, settings.index)
-    k_values = settings.options.get("k_values", [2, 5, 10])
-    queries, gold = settings.queries.queries(), settings.queries.gold()
+    composed.index(settings.loader, settings.index_path)
+    # the default of a benchmark is a tuple, and the cutoffs of a file are a list
+    k_values = [2, 5, 10] if settings.k_values is BenchmarkConfig.k_values else list(settings.k_values)
+    whole = settings.loaded()
+    queries, gold = list(whole.queries), list(whole.gold)
     if retriever is not None:
         report = tune(retriever, composed.opened, queries, gold, k_values, folds=folds, seed=seed)
         weights = report.weights
         _print(report, name, k_values)
     else:
-        where_from = settings.options.get("where_from")
-        signals = tune_signals(composed, queries, gold, k_values, by, folds=folds, seed=seed, where_from=where_from)
+        signals = tune_signals(composed, queries, gold, k_values, by, folds=folds, seed=seed, where_from=settings.where_from)
         weights = {f"{signal}_weight": weight for signal, weight in signals.weights.items()}
         _print_signals(signals, name, k_values)
     if output is not None:

@@ -25,11 +25,11 @@ def command(
 
     damaged = verify_index(index)
     if not damaged and any(index.glob("*/server.json")):
-        from nlp_retrieval.retrievers.postgres.verifying import verify_tables
+        from nlp_retrieval.retrievers.postgres.engine import verify_tables
 
         damaged += verify_tables(index, url)
     if not damaged and any(index.glob("*/milvus.json")):
-        from nlp_retrieval.retrievers.milvus.verifying import verify_collections
+        from nlp_retrieval.retrievers.milvus.collections import verify_collections
 
         damaged += verify_collections(index, url, token)
     for message in damaged:

@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from nlp_retrieval.core.surrogates import find_lone_surrogate, lone_surrogate_message
+from nlp_retrieval.core.unicode import find_lone_surrogate, lone_surrogate_message
 from nlp_retrieval.errors import QueryError, nearest
 
 Where = Mapping[str, Any]

@@ -12,9 +12,6 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
 
-__all__ = ["Gold", "Query", "RetrievalResult", "SearchableItem"]
-
-
 _MAX_BITS = 2126
 """Size of an integer of 640 digits: the largest that is read from JSON and that every Python can print."""
 
@@ -171,3 +168,30 @@ class Gold(PlainModel):
     query_id: str = Field(min_length=1)
     relevance: dict[str, int]
     by: Literal["item_id", "title"] = "item_id"
+
+
+# Answers to questions: a short answer, the reasoning, and the citations.
+
+
+Fact = tuple[str, int]
+"""A sentence: the title of its passage (the item id if there is none) and its number in it, counted from 0 as in HotpotQA."""
+
+
+class Answer(PlainModel):
+    """An answer to one question; it may also say that there is no answer.
+
+    Args:
+        text: a few words; empty if there is no answer.
+        reasoning: why, in the answerer's words.
+        passages: ids of the items that it cites, in order, each once.
+        facts: the sentences that it cites, in order, each once.
+        dropped: how many citations named a passage or a sentence that the answerer was not given.
+        failed: whether there is no answer because the answerer failed, and not because it found none.
+    """
+
+    text: str
+    reasoning: str = ""
+    passages: list[str] = Field(default_factory=list)
+    facts: list[Fact] = Field(default_factory=list)
+    dropped: int = Field(default=0, ge=0)
+    failed: bool = False

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from nlp_retrieval.core.models import RetrievalResult
-from nlp_retrieval.core.surrogates import find_lone_surrogate, lone_surrogate_message
+from nlp_retrieval.core.unicode import find_lone_surrogate, lone_surrogate_message
 from nlp_retrieval.errors import QueryError
 
 _WORD_CHARACTER = re.compile(r"[^\W_]")

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 import numpy as np
 
 from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.core.cores import usable_cores
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.files.model_files import ModelFiles
+from nlp_retrieval.core.processes import usable_cores
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.models import as_model_error, kept_model
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, first_line, install

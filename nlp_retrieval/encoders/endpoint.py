@@ -17,7 +17,7 @@ from pydantic import Field
 from nlp_retrieval.core.components.trust_rules import given, may_set
 from nlp_retrieval.core.files.cache import ContentCache, cache_folder, digest_of_key
 from nlp_retrieval.core.files.json_text import parse_json
-from nlp_retrieval.core.forks import Lock
+from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.encoders.base import LONGEST_VECTOR, BaseEncoder, Vectors
 from nlp_retrieval.errors import ModelError

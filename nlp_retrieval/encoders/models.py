@@ -28,7 +28,7 @@ from nlp_retrieval.core.files.atomic import publish_folder
 from nlp_retrieval.core.files.cache import cache_folder, make_own, read_own
 from nlp_retrieval.core.files.checksums import FileRecord, check_file, record_folder
 from nlp_retrieval.core.files.model_files import ModelFiles
-from nlp_retrieval.core.forks import Lock, forked, use_one_thread_after_fork
+from nlp_retrieval.core.processes import Lock, forked, use_one_thread_after_fork
 from nlp_retrieval.errors import DependencyError, IndexDamagedError, ModelError, RetrievalError, first_line, install
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from nlp_retrieval.core.blocks import EncodedBatch, EncodedBlock, WorkBlock, blo
 from nlp_retrieval.core.candidates import offsets_of
 from nlp_retrieval.core.components.component import Component, Config, canonical_json, refuse_secrets, with_held
 from nlp_retrieval.core.context import Workers, search_context
-from nlp_retrieval.core.files.column_streams import Stream
+from nlp_retrieval.core.files.columns import Stream
 from nlp_retrieval.core.index.checkpoint import resumed_batches
 from nlp_retrieval.encoders.base import (
     BaseEncoder,

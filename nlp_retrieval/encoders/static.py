@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.components.trust_rules import MODEL_RULES, may_set
+from nlp_retrieval.core.files.atomic import check_folder_for_output, write_output
 from nlp_retrieval.core.files.json_text import read_json_file
-from nlp_retrieval.core.files.output import check_folder_for_output, write_output
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.queries import check_queries

@@ -29,7 +29,7 @@ from tempfile import TemporaryFile
 from typing import IO, Any, Protocol, cast
 
 from nlp_retrieval import errors
-from nlp_retrieval.core.cores import limit_cores, threads_of
+from nlp_retrieval.core.processes import limit_cores, threads_of
 from nlp_retrieval.errors import RetrievalError, WorkerError, first_line
 
 ATTEMPTS = 3

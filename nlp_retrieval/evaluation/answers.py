@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from nlp_retrieval.core.answer import Answer, Fact
-from nlp_retrieval.core.models import Query, RetrievalResult
+from nlp_retrieval.core.models import Answer, Fact, Query, RetrievalResult
 from nlp_retrieval.errors import GoldError, QueryError
 from nlp_retrieval.evaluation.evaluator import Evaluation
 
@@ -210,7 +209,7 @@ class AnswerEvaluator:
         """Score answers, given in the order of the gold.
 
         Returns:
-            ``[questions]`` by measure, each from 0 to 1; :func:`~nlp_retrieval.evaluation.by_group.intervals_by_group` gives
+            ``[questions]`` by measure, each from 0 to 1; :func:`~nlp_retrieval.evaluation.comparison.intervals_by_group` gives
             the intervals of their means. ``empty_queries`` counts the questions without an answer.
 
         Raises:

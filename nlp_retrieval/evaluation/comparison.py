@@ -1,25 +1,30 @@
 """Comparing systems query by query: the size of each difference, its interval, and its significance.
 
 The tests of one measure are corrected together, by Holm's method; each measure is corrected separately. The test and the
-correction are computed in :mod:`nlp_retrieval.evaluation.randomisation`.
+correction are computed in :mod:`nlp_retrieval.evaluation.resampling`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.candidates import Scores
+from nlp_retrieval.core.candidates import Mask, Scores
 from nlp_retrieval.errors import ConfigurationError, GoldError, nearest
-from nlp_retrieval.evaluation.bootstrap import bootstrap_intervals, family_numbers, family_sums
-from nlp_retrieval.evaluation.randomisation import ROUNDING, holm, randomisation_test
-
-__all__ = ["Comparison", "compare"]
+from nlp_retrieval.evaluation.resampling import (
+    ROUNDING,
+    bootstrap_intervals,
+    family_numbers,
+    family_sums,
+    holm,
+    randomisation_test,
+)
 
 _AT_ONCE = 2**23  # differences, or means of resamples, per batch
 
@@ -33,7 +38,7 @@ class Comparison:
         system: the system under test.
         baseline: the system to compare with.
         difference: mean over queries of the system's value minus the baseline's.
-        interval: interval of the difference, over families (:mod:`~nlp_retrieval.evaluation.bootstrap`); not corrected for the
+        interval: interval of the difference, over families (:mod:`~nlp_retrieval.evaluation.resampling`); not corrected for the
             number of comparisons.
         level: confidence level of the interval.
         p: p-value of the paired randomisation test, two-sided.
@@ -223,3 +228,208 @@ def _effect_size(sums: Scores, sizes: NDArray[np.int64], mean: float) -> float |
     if len(sizes) < 2 or math.sqrt(apart) <= ROUNDING * np.abs(means).max():
         return None
     return mean / math.sqrt(apart * len(sizes) / (len(sizes) - 1))
+
+
+# Comparisons of a benchmark: every configuration against the baseline, over all queries and in each group of them.
+#
+# Each measure in each group is corrected separately, by Holm's method, for its number of configurations.
+
+RESAMPLES = 10_000
+LEVEL = 0.95
+_OF_A_MEASURE = np.array([[0.0, 1.0]])
+
+PerQuery = Mapping[str, Mapping[str, Scores]]
+"""``[queries]`` by configuration and measure."""
+
+
+def compare_by_group(
+    per_query: PerQuery, baseline: str, families: Sequence[str | None], groups: Mapping[str, Mask], seed: int
+) -> dict[str, list[Comparison]]:
+    """Compare every configuration with the baseline, by group; ``""`` stands for all queries. Empty for a single configuration.
+
+    Args:
+        per_query: measures of all queries.
+        baseline: a configuration.
+        families: per query.
+        groups: ``[queries]`` by name, masks of their members.
+        seed: seed of the tests and intervals.
+    """
+    if len(per_query) < 2:
+        return {}
+    return {
+        group: compare(_picked(per_query, mask), baseline, _members(families, mask), RESAMPLES, LEVEL, seed)
+        for group, mask in _with_all(groups, len(families)).items()
+    }
+
+
+def intervals_by_group(
+    per_query: PerQuery, families: Sequence[str | None], groups: Mapping[str, Mask], seed: int
+) -> dict[str, dict[str, dict[str, tuple[float, float]]]]:
+    """Return the interval of every mean, low and high, by configuration, group and measure.
+
+    Args:
+        per_query: measures of all queries.
+        families: per query.
+        groups: as in :func:`compare_by_group`.
+        seed: seed of the resamples.
+    """
+    values = np.stack([column for measures in per_query.values() for column in measures.values()])
+    found: dict[str, dict[str, dict[str, tuple[float, float]]]] = {name: {} for name in per_query}
+    for group, mask in _with_all(groups, len(families)).items():
+        picked = values[:, mask], _members(families, mask)
+        bounds = iter(bootstrap_intervals(*picked, RESAMPLES, LEVEL, seed, bounds=_OF_A_MEASURE).tolist())
+        for name, measures in per_query.items():
+            found[name][group] = {measure: (low, high) for measure, (low, high) in zip(measures, bounds, strict=False)}
+    return found
+
+
+def _with_all(groups: Mapping[str, Mask], n_queries: int) -> dict[str, Mask]:
+    return {"": np.ones(n_queries, np.bool_), **groups}
+
+
+def _picked(per_query: PerQuery, mask: Mask) -> dict[str, dict[str, Scores]]:
+    return {name: {measure: values[mask] for measure, values in one.items()} for name, one in per_query.items()}
+
+
+def _members(families: Sequence[str | None], mask: Mask) -> list[str | None]:
+    return [family for family, member in zip(families, mask.tolist(), strict=True) if member]
+
+
+# All pairs of configurations compared in one measure over all queries: one family of tests, corrected together.
+#
+# There are more comparisons than with a baseline alone, so a difference must be clearer here to be significant.
+
+
+@dataclass(frozen=True)
+class Pairwise:
+    """All pairs of configurations in one measure.
+
+    Args:
+        measure: its name, such as ``"recall@21"``.
+        systems: in the given order.
+        comparisons: comparisons of each with each before it; p is corrected by Holm's method for all of them.
+    """
+
+    measure: str
+    systems: list[str]
+    comparisons: list[Comparison]
+
+    def both_ways(self) -> Mapping[tuple[str, str], Comparison]:
+        """Return the comparisons by system and compared system, each pair in both orders."""
+        found = {}
+        for one in self.comparisons:
+            found[one.system, one.baseline] = one
+            found[one.baseline, one.system] = turned(one)
+        return found
+
+
+def compare_pairs(per_query: PerQuery, measure: str, families: Sequence[str | None], seed: int) -> Pairwise | None:
+    """Compare all pairs of configurations in a measure; None if there are fewer than two configurations.
+
+    Args:
+        per_query: measures of all queries, by configuration.
+        measure: a measure that all of them have.
+        families: per query; None for a query without a family.
+        seed: seed of the tests and intervals.
+
+    Raises:
+        ConfigurationError: a configuration lacks the measure.
+        GoldError: there are no queries, or not as many values or families as queries.
+    """
+    if len(per_query) < 2:
+        return None
+    for name, measures in per_query.items():
+        if measure not in measures:
+            raise ConfigurationError(f"{name!r} was not measured in {measure!r}; {nearest(measure, measures)}")
+    values = {name: {measure: measures[measure]} for name, measures in per_query.items()}
+    return Pairwise(measure, list(values), compare(values, None, families, RESAMPLES, LEVEL, seed))
+
+
+def turned(one: Comparison) -> Comparison:
+    """Return the same comparison seen from the other system."""
+    low, high = one.interval
+    return replace(
+        one,
+        system=one.baseline,
+        baseline=one.system,
+        difference=-one.difference,
+        interval=(-high, -low),
+        effect_size=None if one.effect_size is None else -one.effect_size,
+        wins=one.losses,
+        losses=one.wins,
+    )
+
+
+# Comparisons in words.
+#
+# A system is called better or worse only if the corrected test is significant: an interval without 0 or a large
+# effect is not enough.
+
+Verdict = Literal["better", "worse", "not distinguishable"]
+
+
+def verdict(comparison: Comparison, alpha: float = 0.05) -> Verdict:
+    """Return whether the system is better or worse than the baseline, if the corrected test is significant.
+
+    Args:
+        comparison: the comparison of the two.
+        alpha: the chance, between 0 and 1, of calling any of the measure's differences real if none is.
+
+    Raises:
+        ConfigurationError: ``alpha`` is not between 0 and 1.
+    """
+    if not 0 < alpha < 1:
+        raise ConfigurationError(f"alpha={alpha}; take a level between 0 and 1, such as 0.05")
+    if comparison.p_holm > alpha:
+        return "not distinguishable"
+    return "better" if comparison.difference > 0 else "worse"
+
+
+def limits(comparison: Comparison, alpha: float = 0.05) -> str:
+    """Return why the test could not have found any difference significant, however clear; an empty string if it could.
+
+    Args:
+        comparison: comparison of two systems.
+        alpha: as in :func:`verdict`.
+    """
+    one, many = comparison, comparison.comparisons
+    unit = "queries" if one.families == one.queries else "families of queries"
+    least = 2.0 ** (1 - one.families)
+    if one.differing == 0:
+        return f"the two are equal in all {unit}"
+    if least * many > alpha:
+        needed = f"{many} comparisons need one of {alpha / many:.3g}" if many > 1 else f"{alpha:g} is needed"
+        return f"{one.families} {unit} are too few: no p-value can be below {least:.3g}, and {needed}"
+    if one.least_p > alpha:
+        singular = {"queries": "query", "families of queries": "family of queries"}[unit]
+        differing = f"{one.differing} {singular if one.differing == 1 else unit}"
+        return f"the two differ in {differing} only, where p cannot be below {one.least_p:.3g}"
+    if many / (one.resamples + 1) > alpha:
+        return (
+            f"{one.resamples:,} resamples are too few: no p-value can be below {1 / (one.resamples + 1):.3g}; "
+            f"draw at least {math.ceil(many / alpha):,}"
+        )
+    return ""
+
+
+def sentence(comparison: Comparison, alpha: float = 0.05) -> str:
+    """Return the comparison in words, with its numbers; p is the corrected one.
+
+    Args:
+        comparison: comparison of two systems.
+        alpha: as in :func:`verdict`.
+    """
+    one, found = comparison, verdict(comparison, alpha)
+    if found == "not distinguishable":
+        text = f"{one.system} and {one.baseline} are not distinguishable in {one.measure}"
+    else:
+        text = f"{one.system} is {found} than {one.baseline} in {one.measure}"
+    low, high = one.interval
+    text += f": {one.difference:+z.4f} ({one.level * 100:g}% interval {low:+z.4f} to {high:+z.4f}), p = {one.p_holm:.3g}"
+    if one.comparisons > 1:
+        text += f" corrected for {one.comparisons} comparisons"
+    if one.effect_size is not None:
+        text += f", d_z = {one.effect_size:z.2f}"
+    text += f"; {one.wins} queries won, {one.ties} tied, {one.losses} lost"
+    reason = limits(one, alpha) if found == "not distinguishable" else ""
+    return f"{text} ({reason})." if reason else f"{text}."

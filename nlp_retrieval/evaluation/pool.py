@@ -17,12 +17,9 @@ from nlp_retrieval.core.candidates import Mask, Rows, Scores
 from nlp_retrieval.core.queries import check_k
 from nlp_retrieval.errors import ConfigurationError, GoldError
 from nlp_retrieval.evaluation.gold import joined
-from nlp_retrieval.evaluation.rankings import Listing, RunLists
+from nlp_retrieval.evaluation.rankings import Listing, Ranks, RunLists
 
 __all__ = ["GoldDocument", "PoolCutoff", "PoolReport", "PoolShare", "Ranks", "gold_ranks", "pool_report"]
-
-Ranks = Rows
-"""``[gold documents]``: the rank of each item of :attr:`RunLists.gold_items` in its query's list, from 1; 0: not found."""
 
 
 @dataclass(frozen=True)

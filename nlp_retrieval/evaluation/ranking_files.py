@@ -22,8 +22,8 @@ from nlp_retrieval.core.candidates import Rows, Scores, offsets_of
 from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.core.queries import first_repeated
 from nlp_retrieval.errors import SourceError
-from nlp_retrieval.evaluation.pool import Ranks, gold_ranks
-from nlp_retrieval.evaluation.rankings import Listing, RunLists
+from nlp_retrieval.evaluation.pool import gold_ranks
+from nlp_retrieval.evaluation.rankings import Listing, Ranks, RunLists
 
 FORMAT = 1
 

@@ -25,8 +25,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from nlp_retrieval.core.files.atomic import write_output
 from nlp_retrieval.core.files.opening import READ_ERRORS, open_bytes, read_error
-from nlp_retrieval.core.files.output import write_output
 from nlp_retrieval.core.files.trec_ids import ENCODED, decode_id, encode_id
 from nlp_retrieval.core.queries import first_repeated
 from nlp_retrieval.errors import EngineError, GoldError, QueryError, SourceError

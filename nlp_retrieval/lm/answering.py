@@ -10,11 +10,10 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from nlp_retrieval.core.answer import Answer, Fact
 from nlp_retrieval.core.components.component import Component
 from nlp_retrieval.core.components.trust_rules import may_set
 from nlp_retrieval.core.filters import Where
-from nlp_retrieval.core.models import RetrievalResult, SearchableItem
+from nlp_retrieval.core.models import Answer, Fact, RetrievalResult, SearchableItem
 from nlp_retrieval.core.queries import check_queries, has_no_words
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.errors import EngineError, QueryError

@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from nlp_retrieval.core.forks import Lock
+from nlp_retrieval.core.processes import Lock
 
 if TYPE_CHECKING:
     from nlp_retrieval.lm.answers import AnswerScope

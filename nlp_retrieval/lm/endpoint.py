@@ -24,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from nlp_retrieval.core.components.component import Component
 from nlp_retrieval.core.components.trust_rules import given, may_set
-from nlp_retrieval.core.forks import Lock
+from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.secrets import HIDDEN, read_variable, without_secrets
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, install
 from nlp_retrieval.lm.counting import CallCounter, CallCounts, count

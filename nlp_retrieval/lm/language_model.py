@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import Field
 
 from nlp_retrieval.core.components.trust_rules import given, may_set
-from nlp_retrieval.core.forks import Lock
+from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
 from nlp_retrieval.lm.answers import AnswerStore, default_folder
 from nlp_retrieval.lm.counting import CallCounter, CallCounts

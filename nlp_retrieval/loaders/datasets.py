@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue
 
-from nlp_retrieval.core.components.interfaces import BaseLoader, BaseQueryLoader
+from nlp_retrieval.core.components.component import BaseLoader, BaseQueryLoader
 from nlp_retrieval.core.components.trust_rules import READS_FILE, given, may_set
 from nlp_retrieval.core.models import Gold, Query, SearchableItem
 from nlp_retrieval.errors import DependencyError, RetrievalError, RetrievalWarning, SourceError, install, nearest

@@ -105,7 +105,7 @@ def read_json_lines(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
         yield location, row
 
 
-_ENDS_WITH_CR = "a carriage return stands within the line; end lines with a line feed (tr '\\r' '\\n' < old > new)"
+_ENDS_WITH_CR = "a carriage return within the line; end lines with a line feed (tr '\\r' '\\n' < old > new)"
 
 _IS_A_LIST = "{location}: the file is one JSON list; write one object per line (jq -c '.[]' old.json > new.jsonl)"
 

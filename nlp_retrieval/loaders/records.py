@@ -20,7 +20,7 @@ from pathlib import Path
 
 from pydantic import JsonValue, ValidationError
 
-from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.components.component import BaseLoader
 from nlp_retrieval.core.models import Query, SearchableItem
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, SourceError
 from nlp_retrieval.loaders.files import JsonObject, kind

@@ -18,7 +18,7 @@ from xml.parsers import expat
 
 from pydantic import JsonValue
 
-from nlp_retrieval.core.components.interfaces import BaseQueryLoader
+from nlp_retrieval.core.components.component import BaseQueryLoader
 from nlp_retrieval.core.components.trust_rules import READS_FILE, may_set
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.errors import SourceError

@@ -13,8 +13,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Config
 from nlp_retrieval.core.components.trust_rules import loads_pipeline, may_set
 from nlp_retrieval.text.mentions import FUNCTION_WORDS, Mentions, SpacyMentions, mentions_by_rules, normalize
 

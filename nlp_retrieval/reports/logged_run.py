@@ -17,10 +17,10 @@ from nlp_retrieval.benchmarks.cost import comparable_figures
 from nlp_retrieval.benchmarks.grid import Place, with_value
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
 from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.core.files.output import file_names
+from nlp_retrieval.core.files.atomic import file_names
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.evaluation.measure import Measure
+from nlp_retrieval.evaluation.evaluator import Measure
 from nlp_retrieval.reports.view import ReportView, Row, view_of
 
 PARTS = ("retrievers", "encoder", "links", "processor", "fusion", "reranker")

@@ -12,7 +12,7 @@ from typing import Any
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.errors import ConfigurationError, nearest
-from nlp_retrieval.evaluation.measure import LABELS
+from nlp_retrieval.evaluation.evaluator import LABELS
 from nlp_retrieval.reports.figures import (
     ANSWER_COLUMNS,
     COST,

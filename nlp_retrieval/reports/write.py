@@ -19,16 +19,17 @@ import pyarrow.parquet as pq
 
 from nlp_retrieval.benchmarks.cost import comparable_figures
 from nlp_retrieval.benchmarks.results import BenchmarkReport, BenchmarkRun
-from nlp_retrieval.benchmarks.runs.folder import PER_QUERY, REPORT, report_bytes
-from nlp_retrieval.core.files.json_text import read_json_file
-from nlp_retrieval.core.files.output import (
+from nlp_retrieval.benchmarks.runs import PER_QUERY, REPORT, report_bytes
+from nlp_retrieval.core.files.atomic import (
     check_file_for_output,
     check_folder_for_output,
     file_names,
     remove_output,
     write_output,
 )
+from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.evaluation.answers import ragas_lines
+from nlp_retrieval.evaluation.comparison import verdict
 from nlp_retrieval.evaluation.ranking_files import (
     GOLD,
     HITS,
@@ -41,7 +42,6 @@ from nlp_retrieval.evaluation.ranking_files import (
 )
 from nlp_retrieval.evaluation.rankings import RunLists
 from nlp_retrieval.evaluation.trec import write_qrels, write_run
-from nlp_retrieval.evaluation.verdicts import verdict
 from nlp_retrieval.reports.page.page import write_page
 from nlp_retrieval.reports.tables import latex_table, markdown_table
 from nlp_retrieval.reports.view import ReportView, view_of

@@ -15,8 +15,7 @@ from nlp_retrieval.core.candidates import CandidateBatch
 from nlp_retrieval.core.components.trust_rules import may_set
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.queries import has_no_words
-from nlp_retrieval.core.search.list_reranker import BaseListReranker
-from nlp_retrieval.core.search.reranker import Blend
+from nlp_retrieval.core.search.reranker import BaseListReranker, Blend
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.lm.reading import LONGEST_ANSWER

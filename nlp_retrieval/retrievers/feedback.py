@@ -14,27 +14,24 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores
+from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, scaled, top_k
 from nlp_retrieval.core.components.registry import ByName, resolve_components
 from nlp_retrieval.core.components.trust_rules import may_set
 from nlp_retrieval.core.context import stage
 from nlp_retrieval.core.explanation import Explanation, name_of
 from nlp_retrieval.core.files.columns import check_numbers, damaged, mapped
 from nlp_retrieval.core.files.json_text import read_json_file
+from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
-from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.progress_bars import progress
-from nlp_retrieval.core.ranking import scaled, top_k
-from nlp_retrieval.core.search.composition import labelled
+from nlp_retrieval.core.search.base_searcher import labelled
 from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import ConfigurationError, EngineError
 from nlp_retrieval.retrievers.faiss.exact import products_of
-from nlp_retrieval.retrievers.link_graph.store.added_links import live_of
-from nlp_retrieval.retrievers.link_graph.store.hashed_rows import hash_of
-from nlp_retrieval.retrievers.link_graph.store.passage_terms import PassageTerms
-from nlp_retrieval.retrievers.link_graph.store.term_files import Terms
+from nlp_retrieval.retrievers.link_graph.graph import live_of
+from nlp_retrieval.retrievers.link_graph.tables import PassageTerms, Terms, hash_of
 from nlp_retrieval.retrievers.vectors import VectorRetriever
 from nlp_retrieval.text.surfaces import MOST_WORDS, spans_of, words_of
 

@@ -12,24 +12,28 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from pydantic import Field
 
-from nlp_retrieval.core.candidates import Hits, Mask, Rows
+from nlp_retrieval.core.candidates import Hits, Mask, Matrix, Rows, search_past_ties
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.trust_rules import given, may_set, reads_model
 from nlp_retrieval.core.context import stage
-from nlp_retrieval.core.files.column_streams import read_blocks
+from nlp_retrieval.core.files.columns import read_blocks
+from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
-from nlp_retrieval.core.index.segments import SegmentFolder
-from nlp_retrieval.core.ranking import Matrix, search_past_ties
 from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, ModelError, ServerError
 from nlp_retrieval.retrievers.postgres.engine import PostgresRetriever
-from nlp_retrieval.retrievers.postgres.filters import FEW, condition_of
-from nlp_retrieval.retrievers.postgres.joining import filled_by_joining
-from nlp_retrieval.retrievers.postgres.record import TableRecord
-from nlp_retrieval.retrievers.postgres.tables import Fill, extension_of, table_of
-from nlp_retrieval.retrievers.servers.checksums import row_sum, stored_id
+from nlp_retrieval.retrievers.postgres.tables import (
+    FEW,
+    Fill,
+    TableRecord,
+    condition_of,
+    extension_of,
+    filled_by_joining,
+    table_of,
+)
+from nlp_retrieval.retrievers.servers.retriever import row_sum, stored_id
 from nlp_retrieval.retrievers.vectors import VectorRetriever, encoded_queries, write_vectors
 
 if TYPE_CHECKING:

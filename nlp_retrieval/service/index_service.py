@@ -10,11 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.context import collected_notes
-from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
-from nlp_retrieval.core.search.base_searcher import BaseSearcher
-from nlp_retrieval.core.search.known_retrievers import retrievers_of
+from nlp_retrieval.core.processes import Lock
+from nlp_retrieval.core.search.base_searcher import BaseSearcher, retrievers_of
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.service.endpoints import (

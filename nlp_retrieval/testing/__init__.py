@@ -12,19 +12,12 @@ and a failure names the rule, the component and the values that broke it. The ki
 imports it.
 """
 
-from nlp_retrieval.testing.answerer_rules import AnswererRules
 from nlp_retrieval.testing.component_rules import ComponentRules
-from nlp_retrieval.testing.encoder_rules import EncoderRules
-from nlp_retrieval.testing.fusion_rules import FusionRules
-from nlp_retrieval.testing.loader_rules import LoaderRules, QueryLoaderRules
-from nlp_retrieval.testing.processor_rules import ProcessorRules
-from nlp_retrieval.testing.reranker_rules import ListRerankerRules, RerankerRules
-from nlp_retrieval.testing.retriever_rules import RetrieverRules
-from nlp_retrieval.testing.samples import QUERIES, SILENT, UNKNOWN
-from nlp_retrieval.testing.sparse_encoder_rules import SparseEncoderRules
-from nlp_retrieval.testing.token_encoder_rules import TokenEncoderRules
-from nlp_retrieval.testing.update_rules import UpdateRules
-from nlp_retrieval.testing.verdict import BrokenRuleError, broken, in_threads, shown, without_warnings
+from nlp_retrieval.testing.encoder_rules import EncoderRules, SparseEncoderRules, TokenEncoderRules
+from nlp_retrieval.testing.part_rules import AnswererRules, LoaderRules, ProcessorRules, QueryLoaderRules
+from nlp_retrieval.testing.reranker_rules import FusionRules, ListRerankerRules, RerankerRules
+from nlp_retrieval.testing.retriever_rules import RetrieverRules, UpdateRules
+from nlp_retrieval.testing.verdict import QUERIES, SILENT, UNKNOWN, BrokenRuleError, broken, in_threads, shown, without_warnings
 
 __all__ = [
     "QUERIES",

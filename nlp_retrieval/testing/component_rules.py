@@ -16,10 +16,9 @@ import pytest
 
 from nlp_retrieval.core.components.component import Component, canonical_json, parameters_of
 from nlp_retrieval.core.components.registry import build, component_class, describe_parameters
-from nlp_retrieval.core.forks import Lock
+from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.testing.other_values import others_of
-from nlp_retrieval.testing.verdict import broken, shown
+from nlp_retrieval.testing.verdict import broken, others_of, shown
 
 # Possibly slow actions of a constructor: opening files, importing modules, starting programs, opening connections.
 #

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import NoReturn, TypeVar
+from types import UnionType
+from typing import Annotated, Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from nlp_retrieval.core.models import RetrievalResult
-from nlp_retrieval.errors import RetrievalWarning
+from nlp_retrieval.core.components.component import Component, parameters_of, to_plain
+from nlp_retrieval.core.models import RetrievalResult, SearchableItem
+from nlp_retrieval.core.queries import STOP_WORDS
+from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
 
 _SHOWN = 600
 _THREADS = 8
@@ -101,3 +105,165 @@ def in_threads(calls: Sequence[Callable[[], ResultT]]) -> Iterator[tuple[int, Re
         runs = [(number, pool.submit(call)) for _ in range(_ROUNDS) for number, call in enumerate(calls)]
         for number, run in runs:
             yield number, run.result()
+
+
+# The kit's own corpus, queries and filters: small, and with difficult cases for engines.
+
+
+_WORD = re.compile(r"\w+")
+_STEM = 4
+
+Predicate = Callable[[Mapping[str, Any]], bool]
+
+
+def _item(item_id: str, content: str, title: str = "", **metadata: object) -> SearchableItem:
+    named = {"title": title} if title else {}
+    return SearchableItem.model_validate({"item_id": item_id, "content": content, "metadata": {**named, **metadata}})
+
+
+_TWIN = "A copper lantern hangs over the narrow gate."
+
+ITEMS: tuple[SearchableItem, ...] = (
+    _item(
+        "orrin", "The lighthouse keeper at Cape Orrin wrote a novel about storms.", "Cape Orrin", country="Norway", year=1931
+    ),
+    _item("twin-c", _TWIN, country="Peru", year=1990, tags=["metal"]),
+    _item("velda", "Velda Marsh painted the lighthouse of Cape Orrin twice.", "Velda Marsh", country="Norway", year=1948),
+    _item("glacier-1", "A glacier moves slowly; this glacier moved a village.", country="Peru", year=2001, tags=["ice"]),
+    _item("empty", "", country="Japan", year=1700),
+    _item(
+        "tokyo", "東京 has a garden where Velda Marsh once slept. 🦊", "東京", country="Japan", year=2015, tags=["sea", "ice"]
+    ),
+    _item("twin-a", _TWIN, country="Peru", year=1990, tags=["metal"]),
+    _item("lodz", "Łódź kept one weaving mill — Köln kept none.", "Łódź", country="Poland", year=1890, tags=["mill"]),
+    _item("titled", "", "Saddle and Thunder", country="Nauru", verified=True),
+    _item("glacier-2", "Snow on the glacier.", country="Norway", year=1999, tags=["ice"], verified=False),
+    _item("long", "Walnut ribbon marble orchard. " * 150 + "At last a harpsichord.", "An Inventory", year=1650),
+    _item("ids/../odd id", "The odd pepper merchant sold saffron.", country="Peru", year=-5, verified=True),
+    _item("twin-b", _TWIN, country="Peru", year=1990, tags=["metal"]),
+    _item("syntax", 'Write title:"saffron" AND (mill) OR 1=1; -- %s {x} \\ * ~', country="O'Hara", year=1970),
+    _item("blank", " \n\t\u3000\u200b", country="Peru"),
+    _item("marks", "?! … *** — ___", country="Norway"),
+)
+"""In the order of their rows."""
+
+QUERIES: Mapping[str, str | None] = {
+    "Who kept the lighthouse at Cape Orrin?": "orrin",
+    "copper lantern": "twin-c",
+    "glacier": "glacier-1",
+    "Łódź weaving": "lodz",
+    "東京 garden": "tokyo",
+    "harpsichord": "long",
+    "saddle thunder": "titled",
+    'title:"saffron" AND (pepper OR *) ~ \\ % -- \' {x} [1 TO 2]': "ids/../odd id",
+    "lighthouse glacier copper mill": None,
+}
+"""Queries, each with an item that must be among the hits if all items are requested."""
+
+UNKNOWN = "zyzzyva qoxwhutl"
+"""A query of words that occur nowhere."""
+
+SILENT = ("", "   ", "?! …", "___")
+"""Queries without content: neither a letter nor a digit."""
+
+STOP_WORDS_ALONE = ("the", "Of the AND", "To be, or not to be?")
+"""Queries of words that some engines ignore."""
+
+WITHOUT_TEXT = ("empty", "blank", "marks")
+"""Items that are never found."""
+
+TWINS = ("twin-c", "twin-a", "twin-b")
+"""Items that differ only in their ids, in the order of their rows."""
+
+FILTERS: tuple[tuple[Mapping[str, Any], Predicate], ...] = (
+    ({"country": "Norway"}, lambda of: of.get("country") == "Norway"),
+    ({"year": {"gte": 1948, "lt": 2001}}, lambda of: 1948 <= of.get("year", 0) < 2001),
+    ({"tags": "ice"}, lambda of: "ice" in of.get("tags", [])),
+    ({"country": {"in": ["Japan", "O'Hara"]}}, lambda of: of.get("country") in ("Japan", "O'Hara")),
+    ({"not": {"country": "Peru"}}, lambda of: of.get("country") != "Peru"),
+    (
+        {"or": [{"verified": True}, {"year": {"lt": 1700}}]},
+        lambda of: of.get("verified") is True or of.get("year", 1700) < 1700,
+    ),
+    ({"country": "Poland"}, lambda of: of.get("country") == "Poland"),
+    ({"verified": {"exists": False}, "tags": {"exists": True}}, lambda of: "verified" not in of and "tags" in of),
+    ({"year": {"gt": 9999}}, lambda _: False),
+)
+"""Filters, and the equivalent test of an item's metadata."""
+
+
+def shares_a_word(query: str, item: SearchableItem) -> bool:
+    """Return whether a query and an item share a word other than stop words; equal beginnings match, as with stemming."""
+    return bool(_stems(query) & _stems(item.text))
+
+
+def _stems(text: str) -> set[str]:
+    return {word[:_STEM] for word in _WORD.findall(text.casefold()) if word not in STOP_WORDS}
+
+
+# Other valid values for parameters of a component, derived from their type hints where possible.
+
+
+ComponentT = TypeVar("ComponentT", bound=Component)
+
+
+def others_of(component: ComponentT, given: Mapping[str, object]) -> Iterator[tuple[str, ComponentT | None]]:
+    """Yield every parameter with a component that differs in it alone; None if no other valid value is known.
+
+    Args:
+        component: the component to vary.
+        given: another value by parameter, if the type hint does not suggest one.
+    """
+    hints = get_type_hints(type(component).__init__, include_extras=True)
+    for parameter in parameters_of(type(component)):
+        if parameter in given:
+            yield parameter, with_value(component, parameter, given[parameter])
+            continue
+        now = component._arguments.get(parameter)
+        yield parameter, next(_valid(component, parameter, now, hints.get(parameter)), None)
+
+
+def with_value(component: ComponentT, parameter: str, value: object) -> ComponentT:
+    """Return a component with one parameter changed.
+
+    Raises:
+        ConfigurationError: the value is not valid.
+    """
+    return type(component)(**(component._arguments | {parameter: value}))
+
+
+def _valid(component: ComponentT, parameter: str, now: object, hint: object) -> Iterator[ComponentT]:
+    for value in _candidates(now, hint):
+        if value == now and isinstance(value, bool) == isinstance(now, bool):
+            continue
+        try:
+            made = with_value(component, parameter, value)
+        except ConfigurationError:
+            continue
+        if to_plain(made._arguments[parameter]) != to_plain(now):
+            yield made
+
+
+def _candidates(now: object, hint: object) -> Iterator[object]:
+    for option in _options(hint):
+        if get_origin(option) is Literal:
+            yield from get_args(option)
+        elif option is bool:
+            yield from (True, False)
+        elif option is int:
+            base = now if isinstance(now, int) else 1
+            yield from (base + 1, base - 1, base * 2, base // 2)
+        elif option is float:
+            near = float(now) if isinstance(now, int | float) else 0.5
+            yield from (near * 0.75, near * 1.5, near + 0.25, near - 0.25)
+
+
+def _options(hint: object) -> Iterator[object]:
+    origin = get_origin(hint)
+    if origin is Annotated:
+        yield from _options(get_args(hint)[0])
+    elif origin in (Union, UnionType):
+        for part in get_args(hint):
+            yield from _options(part)
+    else:
+        yield hint

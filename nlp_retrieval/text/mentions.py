@@ -21,8 +21,8 @@ from pydantic import Field
 
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.model_files import ModelFiles
-from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.errors import DependencyError, ModelError, install
 from nlp_retrieval.text.sentences import SENTENCE_STARTS, item_sentence_spans
 from nlp_retrieval.text.words import marks, unaccented

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from nlp_retrieval.core.unicode_forms import normalize
+from nlp_retrieval.core.unicode import normalize
 from nlp_retrieval.text.printing import is_unseen
 from nlp_retrieval.text.sentences import sentences_of
 

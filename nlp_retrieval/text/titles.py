@@ -18,7 +18,7 @@ import re
 import unicodedata
 from html import unescape
 
-from nlp_retrieval.core.unicode_forms import normalize
+from nlp_retrieval.core.unicode import normalize
 
 __all__ = ["normalize_title"]
 

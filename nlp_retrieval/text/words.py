@@ -15,8 +15,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from nlp_retrieval.core.forks import Lock
-from nlp_retrieval.core.unicode_forms import normalize
+from nlp_retrieval.core.processes import Lock
+from nlp_retrieval.core.unicode import normalize
 from nlp_retrieval.errors import ConfigurationError, DependencyError, install, nearest
 
 # Characters in words: marks on letters, and scripts without spaces between words.

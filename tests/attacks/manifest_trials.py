@@ -18,15 +18,21 @@ from pathlib import Path
 from typing import Any
 
 from nlp_retrieval import SearchableItem
-from nlp_retrieval.benchmarks.runs.rerun import benchmark_of
-from nlp_retrieval.benchmarks.runs.rerun import read_manifest as read_run_manifest
+from nlp_retrieval.benchmarks.manifest import benchmark_of
+from nlp_retrieval.benchmarks.manifest import read_manifest as read_run_manifest
 from nlp_retrieval.core.components.component import Component, canonical_json, parameters_of
-from nlp_retrieval.core.components.naming import kinds
-from nlp_retrieval.core.components.registry import component_class, names, plan
-from nlp_retrieval.core.components.trust import asked_for, build_from_manifest, require_trust
+from nlp_retrieval.core.components.registry import (
+    asked_for,
+    build_from_manifest,
+    component_class,
+    kinds,
+    names,
+    plan,
+    require_trust,
+)
 from nlp_retrieval.core.index.manifest import _checksum
 from nlp_retrieval.core.index.update import add_items
-from nlp_retrieval.core.search.known_retrievers import resolver, retrievers_of
+from nlp_retrieval.core.search.base_searcher import resolver, retrievers_of
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import RetrievalError
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nlp_retrieval.benchmarks.stages.store import Entry, StageStore
+from nlp_retrieval.benchmarks.stage_store import Entry, StageStore
 from nlp_retrieval.core.files import checksums
 from nlp_retrieval.core.files.cache import cache_folder
 from nlp_retrieval.errors import IndexDamagedError

@@ -11,10 +11,9 @@ import yaml
 from benchmarks.small_benchmark import collection, configuration
 
 from nlp_retrieval import RetrievalError
-from nlp_retrieval.benchmarks.config import read_benchmark_config
+from nlp_retrieval.benchmarks.settings import read_benchmark_config
 from nlp_retrieval.cli.console import parse_options
-from nlp_retrieval.core.components.naming import kinds
-from nlp_retrieval.core.components.registry import build
+from nlp_retrieval.core.components.registry import build, kinds
 from nlp_retrieval.core.files.yaml_text import read_yaml
 from nlp_retrieval.errors import ConfigurationError
 

@@ -14,12 +14,11 @@ from cli.commands import refused, run
 from conformance.registering import write_entry_points
 
 from nlp_retrieval import Bm25Retriever, FaissRetriever, SearchableItem, Searcher, write_run_files
-from nlp_retrieval.benchmarks.config import read_benchmark_config
-from nlp_retrieval.benchmarks.running import run_searchers
+from nlp_retrieval.benchmarks.benchmarker import run_searchers
+from nlp_retrieval.benchmarks.settings import read_benchmark_config
 from nlp_retrieval.core.components.component import parameters_of
-from nlp_retrieval.core.components.naming import kinds
-from nlp_retrieval.core.components.registry import component_class, names
-from nlp_retrieval.core.search.known_retrievers import retrievers_of
+from nlp_retrieval.core.components.registry import component_class, kinds, names
+from nlp_retrieval.core.search.base_searcher import retrievers_of
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.errors import ModelError, RetrievalWarning, UntrustedError
 

@@ -39,9 +39,9 @@ for text in ("http://" + "a" * N, "http://" + "a/" * N, "https" * N, "http://a/"
              "[a] Retry run out of 1" + "1" * N, "[" * N, "[" + "a" * N, "memory quot" * N, "insufficient memor" * N):
     _URL.fullmatch(text), _REPEATED.sub("", text, count=1), _NO_ROOM.search(text)
 """,
-    "retrievers/milvus/record.py": """
+    "retrievers/milvus/collections.py": """
 import re
-from nlp_retrieval.retrievers.milvus.record import _COLLECTION
+from nlp_retrieval.retrievers.milvus.collections import _COLLECTION
 for text in ("nlpr_" + "a" * N, "nlpr_" * N, "nlpr_" + "a" * 12 + "_" * N):
     re.fullmatch(_COLLECTION, text)
 """,
@@ -104,7 +104,7 @@ for text in ("t of " * N, " " * N, "metric " * N, "US" * N, "$ " * N, "Mt CO2 " 
     CURRENCY_BEFORE.search(text[-50:])
 """,
     "core/unicode_forms.py": """
-from nlp_retrieval.core.unicode_forms import normalize
+from nlp_retrieval.core.unicode import normalize
 for form in ("NFC", "NFD", "NFKC", "NFKD"):
     for text in (*MARKED, "e" + chr(0x323) + chr(0x301) * N, chr(0x304b) + (chr(0xff9e) + chr(0x315)) * N, chr(0xf73) * N,
                  (chr(0x344) + chr(0x315)) * N, chr(0x3002) * N, (chr(0x1e09) + chr(0x315)) * N):
@@ -185,7 +185,7 @@ for text in ("<" * N, "</" * N, "<a" * N, "<a-" * N, "<a " * N, "<top>" * N, "Nu
 """,
     "loaders/chunking.py": """
 from nlp_retrieval import ChunkingLoader
-from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.components.component import BaseLoader
 from nlp_retrieval.core.models import SearchableItem
 class Texts(BaseLoader):
     name = "texts"
@@ -252,8 +252,8 @@ from nlp_retrieval.evaluation.answers import answers_agree
 for text in ("a " * N, "the " * N, "an" * N, "a" * N, "." * N, " " * N, chr(0x2013) * N, ("a" + chr(0x2013)) * N):
     answers_agree(text, [text, "the"])
 """,
-    "retrievers/link_graph/links/base.py": """
-from nlp_retrieval.retrievers.link_graph.links.base import sentence_at
+    "retrievers/link_graph/extractors.py": """
+from nlp_retrieval.retrievers.link_graph.extractors import sentence_at
 for text in ("." * N, "." + ")" * N, "!?" * N, '."' * N, "." * N + '"' * N, "a." * N, ". " * N, chr(0x3002) * N,
              chr(10) * N, "A. " * N):
     for place in (0, len(text) // 2, len(text) - 1):
@@ -268,8 +268,8 @@ for text in ("a&" * N, "a" * N, '"' * N, '"a' * N, "a'" * N, chr(0x201c) * N, ch
     mentions._YEAR.findall(text)
     mentions._POSSESSIVE.sub("", text)
 """,
-    "retrievers/link_graph/links/earlier_mentions.py": """
-from nlp_retrieval.retrievers.link_graph.links.earlier_mentions import Phrase
+    "retrievers/link_graph/mentions.py": """
+from nlp_retrieval.retrievers.link_graph.mentions import Phrase
 from nlp_retrieval.text.surfaces import surface_of
 phrase = Phrase(surface_of("Aaaa bbbb Aaaa cccc"))
 for text in ("aaaa" + " " * N, "aaaa " * N, "aaaa bbbb " * N, "aaaa s " * N, "aaaa" + " s" * N,
@@ -294,7 +294,7 @@ for text in (" " * N, "%" * N, "a" * N, chr(0x7f) * N, "%4" * N):
     decode_id("%:" + encode_id(text))
 """,
     "core/files/output.py": """
-from nlp_retrieval.core.files.output import file_names
+from nlp_retrieval.core.files.atomic import file_names
 file_names(["con." * N, "a" * N, "/" * N, "." * N, "con" + "." * N, *("same" for _ in range(300))])
 """,
     "benchmarks/cost.py": """
@@ -364,7 +364,7 @@ with tempfile.TemporaryDirectory() as folder:
             pass
 """,
     "core/surrogates.py": """
-from nlp_retrieval.core.surrogates import find_lone_surrogate
+from nlp_retrieval.core.unicode import find_lone_surrogate
 for text in (chr(0xd7ff) * N, chr(0xd800) * N):
     find_lone_surrogate(text)
 """,

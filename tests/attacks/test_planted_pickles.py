@@ -22,8 +22,8 @@ from nlp_retrieval import (
     LinkGraphRetriever,
     Searcher,
 )
-from nlp_retrieval.benchmarks.runs.folder import read_run_folder
-from nlp_retrieval.benchmarks.stages.store import Entry, StageStore
+from nlp_retrieval.benchmarks.runs import read_run_folder
+from nlp_retrieval.benchmarks.stage_store import Entry, StageStore
 from nlp_retrieval.core.files import checksums
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, SourceError
@@ -43,7 +43,7 @@ ITEMS = items_of(
 RETRIEVERS: dict[str, BaseRetriever] = {
     "bm25": Bm25Retriever(),
     "faiss flat": FaissRetriever(HashedWords()),
-    "faiss hnsw": FaissRetriever(HashedWords(), index_type="hnsw"),
+    "faiss hnsw": FaissRetriever(HashedWords(), index="hnsw"),
     "colbert": ColbertRetriever(HashedTokens()),
     "splade": SpladeRetriever(HashedTerms()),
     "link_graph": LinkGraphRetriever([Bm25Retriever()], links=[TitleMentions(rarity=0.0)]),

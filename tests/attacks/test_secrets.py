@@ -24,7 +24,7 @@ from nlp_retrieval import (
     RetrievalError,
     Searcher,
 )
-from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.core.components.component import BaseUserQueryProcessor
 from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.secrets import HIDDEN, is_secret_name, read_variable, without_secrets

@@ -26,12 +26,11 @@ from nlp_retrieval import (
     read_run_folder,
     write_run_files,
 )
-from nlp_retrieval.benchmarks.config import read_benchmark_config
 from nlp_retrieval.benchmarks.cost import ModelPrice, Prices, price_per_1000_queries
-from nlp_retrieval.benchmarks.halving import Halving, halve
+from nlp_retrieval.benchmarks.halving import halve
+from nlp_retrieval.benchmarks.manifest import benchmark_of, differences, read_manifest
 from nlp_retrieval.benchmarks.plans import plan_of
-from nlp_retrieval.benchmarks.runs.rerun import benchmark_of, differences, read_manifest
-from nlp_retrieval.benchmarks.settings import BenchmarkSettings
+from nlp_retrieval.benchmarks.settings import BenchmarkSettings, Halving, read_benchmark_config
 from nlp_retrieval.errors import ConfigurationError, GoldError, RetrievalWarning
 from nlp_retrieval.evaluation import gold_answers
 from nlp_retrieval.lm import LanguageModelAnswerer
@@ -258,7 +257,7 @@ def written(tmp_path, server, **changed):
 
 
 def test_a_configuration_file_names_an_answerer_and_its_manifest_repeats_it(tmp_path, server, model):
-    from nlp_retrieval.benchmarks.running import run_searchers
+    from nlp_retrieval.benchmarks.benchmarker import run_searchers
 
     settings = read_benchmark_config(written(tmp_path, server)).settings()
     run = run_searchers(settings)
@@ -288,7 +287,7 @@ def test_a_plan_tells_what_answering_asks(tmp_path, server):
 
 def test_halving_may_choose_by_answers_and_answers_for_nothing_else(tmp_path, model, server):
     given = {"searchers": searchers(), "queries": questions(), "answerer": LanguageModelAnswerer(model(), passages=3)}
-    settings: BenchmarkSettings = benchmarker(tmp_path / "index", **given).settings
+    settings: BenchmarkSettings = benchmarker(tmp_path / "index", **given)
     halved = halve(settings, Halving("recall@5", queries=5))
     assert server.calls == 0
     assert halved.settings.answerer == settings.answerer

@@ -158,7 +158,7 @@ def test_equal_retrievers_share_one_index_folder_whatever_their_search_parameter
     [
         (FaissRetriever(HashedWords(16)), FaissRetriever(HashedWords(32))),
         (Bm25Retriever(), Bm25Retriever(stemmer="none")),
-        (FaissRetriever(HashedWords(16)), FaissRetriever(HashedWords(16), index_type="hnsw")),
+        (FaissRetriever(HashedWords(16)), FaissRetriever(HashedWords(16), index="hnsw")),
     ],
     ids=["two models", "two stemmers", "two index types"],
 )

@@ -25,8 +25,7 @@ from nlp_retrieval import (
     WandbSettings,
 )
 from nlp_retrieval.benchmarks import MlflowSettings, ModelPrice, Prices
-from nlp_retrieval.benchmarks.config import read_benchmark_config
-from nlp_retrieval.benchmarks.halving import Halving
+from nlp_retrieval.benchmarks.settings import Halving, read_benchmark_config
 from nlp_retrieval.errors import ConfigurationError, InputError, SourceError
 from nlp_retrieval.processors.rules import ClauseSplit
 from nlp_retrieval.reports import MlflowLogger, TensorboardLogger, WandbLogger
@@ -76,11 +75,11 @@ def test_the_file_of_the_design_builds_what_python_builds(tmp_path: Path) -> Non
         "hybrid": Searcher([lucene, dense], fusion=ReciprocalRankFusion(k=60)),
     }
     assert config.searchers["dense"].config == Searcher([FaissRetriever(SentenceTransformerEncoder(MODEL))]).config
-    assert config.corpus == BeirLoader(f"{tmp_path}/corpus.jsonl")
-    assert config.queries == HoverLoader(f"{tmp_path}/hover_dev_subset.json", hops=[3])
-    assert (config.index, config.output) == (tmp_path / "indexes" / "wiki", tmp_path / "runs" / "wiki")
+    assert config.loader == BeirLoader(f"{tmp_path}/corpus.jsonl")
+    assert config.query_loader == HoverLoader(f"{tmp_path}/hover_dev_subset.json", hops=[3])
+    assert (config.index_path, config.output) == (tmp_path / "indexes" / "wiki", tmp_path / "runs" / "wiki")
     assert config.wandb == WandbSettings("hover", "offline")
-    assert config.options == {"k_values": [5, 10, 21], "baseline": "bm25"}
+    assert (config.k_values, config.baseline, config.seed) == ([5, 10, 21], "bm25", 0)
 
 
 def test_the_settings_hold_queries_gold_and_options(tmp_path: Path, design: dict) -> None:  # type: ignore[type-arg]
@@ -140,7 +139,7 @@ def test_what_is_left_out_has_defaults(tmp_path: Path, design: dict) -> None:  #
     for key in ("k", "baseline", "output", "wandb"):
         del design[key]
     config = read_benchmark_config(written(tmp_path, design))
-    assert (config.output, config.wandb, config.options) == (Path("runs/sweep"), None, {})
+    assert (config.output, config.wandb, config.k_values) == (Path("runs/sweep"), None, (5, 10, 20))
     assert (config.mlflow, config.tensorboard) == (None, False)
     assert config.settings().baseline == "bm25"
 
@@ -191,15 +190,19 @@ def test_halving_is_read(tmp_path: Path, design: dict) -> None:  # type: ignore[
 @pytest.mark.parametrize(
     ("place", "value", "said"),
     [
-        ("grid", "rrf", r"sweep\.yaml: grid: expected settings with 'searcher' and 'vary'"),
+        ("grid", "rrf", r"sweep\.yaml: grid: expected settings \(searcher, vary, skip, sample, halving\), found 'rrf'"),
         ("grid", {}, r"sweep\.yaml: grid: 'searcher', 'vary' missing"),
         ("grid.vayr", {}, r"sweep\.yaml: grid: unknown key 'vayr'; did you mean 'vary'"),
         ("grid.searcher", [], r"sweep\.yaml: grid\.searcher: expected the settings of a searcher"),
         ("grid.vary.fusion", [], r"sweep\.yaml: grid\.vary\.fusion: no values"),
         ("grid.skip", [{"fusion": "rff"}], r"sweep\.yaml: grid\.skip\[0\]\.fusion: 'fusion' has no value called 'rff'"),
-        ("grid.sample", 0, r"sweep\.yaml: grid\.sample: 0 is not an integer"),
-        ("grid.halving", {"measure": "recall@10"}, r"sweep\.yaml: grid\.halving: 'queries' missing"),
-        ("grid.halving", {"measure": "recall@10", "queries": 0}, r"sweep\.yaml: grid\.halving\.queries: 0 is not an integer"),
+        ("grid.sample", 0, r"sweep\.yaml: grid\.sample: expected an integer from 1 to 10,000, found 0"),
+        ("grid.halving", {"measure": "recall@10"}, r"sweep\.yaml: grid: halving: 'queries' missing"),
+        (
+            "grid.halving",
+            {"measure": "recall@10", "queries": 0},
+            r"grid: halving\.queries: expected an integer of at least 1, found 0",
+        ),
         ("grid.searcher.depht", 5, r"sweep\.yaml: grid\['rrf, k1=0.9'\]: .*'depht'; did you mean 'depth'"),
     ],
 )
@@ -220,7 +223,7 @@ def test_neither_searchers_nor_a_grid_and_two_of_one_name_are_errors(tmp_path: P
     with pytest.raises(ConfigurationError, match=r"sweep\.yaml: grid: a configuration is called 'rrf, k1=1.6', as one of the"):
         read_benchmark_config(written(tmp_path, twice))
     del design["searchers"]
-    with pytest.raises(ConfigurationError, match=r"sweep\.yaml: 'searchers' missing; keys there can be: .*searchers, grid"):
+    with pytest.raises(ConfigurationError, match=r"sweep\.yaml: 'searchers' missing; keys there can be: searchers, .*grid"):
         read_benchmark_config(written(tmp_path, design))
 
 
@@ -253,14 +256,14 @@ def changed(design: dict, place: str, value: object) -> dict:  # type: ignore[ty
         ("queries.loader", "jsonl", "queries: .*jsonl"),
         ("queries.hops", [0], r"queries: .*hops\[0\]"),
         ("queries.hops", "3", "queries: .*hops"),
-        ("k", [5, "10"], r"sweep\.yaml: k: '10' is not an integer"),
-        ("k", 0, r"sweep\.yaml: k: 0 is not an integer of at least 1"),
-        ("k", [True], r"k: True is not an integer"),
+        ("k", [5, "10"], r"sweep\.yaml: k: a cutoff must be an integer of at least 1, not '10'"),
+        ("k", 0, r"sweep\.yaml: k: a cutoff must be at least 1, not 0"),
+        ("k", [True], r"k: a cutoff must be an integer of at least 1, not True"),
         ("k", [], "k"),
         ("index", 5, r"sweep\.yaml: index: expected a path, found 5"),
         ("output", "", r"sweep\.yaml: output: expected a path"),
         ("wandb.projct", "x", r"wandb: unknown key 'projct'; did you mean 'project'"),
-        ("wandb.mode", "off", r"wandb\.mode: 'off'; valid: online, offline"),
+        ("wandb.mode", "off", r"wandb\.mode: 'off'; did you mean 'offline'"),
         ("wandb", "hover", "wandb: expected settings"),
         ("wandb.project", 5, r"wandb\.project"),
         ("mlflow", {"experment": "x"}, r"mlflow: unknown key 'experment'; did you mean 'experiment'"),

@@ -17,12 +17,12 @@ from typer.testing import CliRunner
 from nlp_retrieval import Benchmarker, Bm25Retriever, Gold, Query, SearchableItem, Searcher
 from nlp_retrieval.benchmarks.results import BenchmarkRun
 from nlp_retrieval.cli.app import app
-from nlp_retrieval.core.components.interfaces import BaseLoader
-from nlp_retrieval.core.files.output import check_folder_for_output
-from nlp_retrieval.core.measure import OtherProcesses
+from nlp_retrieval.core.components.component import BaseLoader
+from nlp_retrieval.core.files.atomic import check_folder_for_output
+from nlp_retrieval.core.processes import OtherProcesses
 from nlp_retrieval.errors import ConfigurationError, GoldError, OutputError, RetrievalWarning
 from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator
-from nlp_retrieval.evaluation.own_ids import same_text
+from nlp_retrieval.evaluation.rankings import same_text
 from nlp_retrieval.reports.tables import latex_table, markdown_table
 from nlp_retrieval.reports.trackers import _names
 from nlp_retrieval.reports.view import view_of
@@ -231,7 +231,7 @@ def test_a_place_that_cannot_hold_the_output_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_unknown_way_to_count_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="gold_missing='ignore'"):
+    with pytest.raises(ConfigurationError, match="gold_missing: 'ignore'; valid"):
         ran(tmp_path, PLAIN, gold(q1={"a": 1}), gold_missing="ignore")
 
 

@@ -24,11 +24,11 @@ from nlp_retrieval import (
     Unfiltered,
     write_run_files,
 )
-from nlp_retrieval.benchmarks.config import read_benchmark_config
-from nlp_retrieval.benchmarks.halving import Halving, halve
+from nlp_retrieval.benchmarks.benchmarker import run_searchers
+from nlp_retrieval.benchmarks.halving import halve
+from nlp_retrieval.benchmarks.manifest import benchmark_of, differences, read_manifest
 from nlp_retrieval.benchmarks.plans import plan_of
-from nlp_retrieval.benchmarks.running import run_searchers
-from nlp_retrieval.benchmarks.runs.rerun import benchmark_of, differences, read_manifest
+from nlp_retrieval.benchmarks.settings import Halving, read_benchmark_config
 from nlp_retrieval.errors import ConfigurationError, QueryError
 from nlp_retrieval.processors.rules import ClauseSplit
 
@@ -217,7 +217,7 @@ def test_a_key_that_no_item_has_is_an_error(tmp_path: Path) -> None:
 
 
 def test_halving_filters_every_rung(tmp_path: Path) -> None:
-    settings = of_countries(tmp_path / "index", stage_folder=tmp_path / "stages").settings
+    settings = of_countries(tmp_path / "index", stage_folder=tmp_path / "stages")
     halved = halve(settings, Halving("recall@10", 8, 2))
     run = run_searchers(halved.settings)
     assert run.report.manifest["where_from"] == {"country": "nation"}

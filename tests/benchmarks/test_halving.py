@@ -12,10 +12,12 @@ import pytest
 from hashed_words import InMemory
 
 from nlp_retrieval import Bm25Retriever, Query, RetrievalEvaluator, Searcher, write_run_files
+from nlp_retrieval.benchmarks.benchmarker import run_searchers
+from nlp_retrieval.benchmarks.checked import read_settings
+from nlp_retrieval.benchmarks.entrants import TrecRun
 from nlp_retrieval.benchmarks.grid import build_grid
-from nlp_retrieval.benchmarks.halving import Halving, halve, planned_rungs, read_halving, sample_of, with_record
-from nlp_retrieval.benchmarks.running import run_searchers
-from nlp_retrieval.benchmarks.trec_run import TrecRun
+from nlp_retrieval.benchmarks.halving import halve, planned_rungs, sample_of, with_record
+from nlp_retrieval.benchmarks.settings import Halving
 from nlp_retrieval.errors import ConfigurationError, ModelError
 
 from .small_benchmark import GOLD, QUERIES, TEXTS, TITLES, benchmarker
@@ -52,7 +54,7 @@ def values_by_hand(searchers: dict[str, Any], query_ids: list[str], measure: str
 @pytest.mark.parametrize("measure", ["recall@10", "ndcg@3", "mrr@5"])
 @pytest.mark.parametrize("baseline", [None, WORST])
 def test_every_rung_keeps_what_is_best_by_hand(index: Path, tmp_path: Path, measure: str, baseline: str | None) -> None:
-    whole = benchmarker(index, searchers=many(), baseline=baseline, stage_folder=tmp_path / "stages", seed=3).settings
+    whole = benchmarker(index, searchers=many(), baseline=baseline, stage_folder=tmp_path / "stages", seed=3)
     halved = halve(whole, Halving(measure, queries=4, factor=2))
     left = many()
     first = baseline or next(iter(left))
@@ -99,7 +101,7 @@ def test_families_are_drawn_whole() -> None:
 
 def test_the_rungs_are_as_planned_and_the_survivors_run_as_any_others(index: Path, tmp_path: Path) -> None:
     halving = Halving("recall@10", queries=5, factor=3)
-    whole = benchmarker(index, searchers=many(), stage_folder=tmp_path / "stages").settings
+    whole = benchmarker(index, searchers=many(), stage_folder=tmp_path / "stages")
     planned = planned_rungs(whole, halving)
     said: list[str] = []
     halved = halve(whole, halving, said.append)
@@ -131,11 +133,11 @@ def test_the_rungs_are_as_planned_and_the_survivors_run_as_any_others(index: Pat
 
 def test_it_ends_where_there_is_nothing_left_to_choose(index: Path) -> None:
     two = {name: many()[name] for name in list(many())[:2]}
-    halved = halve(benchmarker(index, searchers=two).settings, Halving("recall@10", queries=2))
+    halved = halve(benchmarker(index, searchers=two), Halving("recall@10", queries=2))
     assert (halved.rungs, list(halved.settings.searchers)) == ([], list(two))
     assert halved.note == "Halving left no configuration out."
     three = {name: many()[name] for name in list(many())[:3]}
-    halved = halve(benchmarker(index, searchers=three).settings, Halving("recall@10", queries=2))
+    halved = halve(benchmarker(index, searchers=three), Halving("recall@10", queries=2))
     assert len(halved.rungs) == 1
     assert len(halved.settings.searchers) == 2
 
@@ -151,7 +153,7 @@ class Broken(Bm25Retriever):
 
 def test_a_configuration_that_fails_stays_so_that_the_whole_run_tells_of_it(index: Path) -> None:
     searchers = {"broken": Searcher([Broken()])} | many()
-    whole = benchmarker(index, searchers=searchers, baseline=WORST).settings
+    whole = benchmarker(index, searchers=searchers, baseline=WORST)
     halved = halve(whole, Halving("recall@10", queries=5))
     assert "broken" in halved.settings.searchers
     assert all("broken" not in rung.values for rung in halved.rungs)
@@ -161,7 +163,7 @@ def test_a_configuration_that_fails_stays_so_that_the_whole_run_tells_of_it(inde
 
 def test_where_nothing_but_the_baseline_can_be_judged_nothing_is_left_out(index: Path) -> None:
     searchers = {WORST: many()[WORST]} | {f"broken {depth}": Searcher([Broken()], depth=depth) for depth in (1, 2, 3)}
-    halved = halve(benchmarker(index, searchers=searchers).settings, Halving("recall@10", queries=5))
+    halved = halve(benchmarker(index, searchers=searchers), Halving("recall@10", queries=5))
     assert list(halved.settings.searchers) == list(searchers)
     assert all(list(rung.values) == [WORST] and not rung.left_out for rung in halved.rungs)
 
@@ -170,7 +172,7 @@ def test_runs_of_other_tools_stay_and_are_not_judged(index: Path, tmp_path: Path
     path = tmp_path / "other.trec"
     path.write_text("".join(f"{query.query_id} Q0 d0 1 1.0 other\n" for query in QUERIES))
     searchers = {"other": TrecRun(str(path))} | many()
-    whole = benchmarker(index, searchers=searchers, baseline="other").settings
+    whole = benchmarker(index, searchers=searchers, baseline="other")
     halving = Halving("recall@10", queries=5)
     halved = halve(whole, halving)
     assert list(halved.rungs[0].values) == list(many())
@@ -183,11 +185,11 @@ def test_runs_of_other_tools_stay_and_are_not_judged(index: Path, tmp_path: Path
     [
         ({"measure": "recall@7", "queries": 5}, r"halving\.measure: 'recall@7' is not measured; did you mean 'recall@"),
         ({"measure": "recal@10", "queries": 5}, r"halving\.measure: 'recal@10' is not measured; did you mean 'recall@10'"),
-        ({"measure": 10, "queries": 5}, r"halving\.measure: 10 is not a measure"),
-        ({"measure": "recall@10", "queries": 0}, r"halving\.queries: 0 is not an integer of at least 1"),
-        ({"measure": "recall@10", "queries": True}, r"halving\.queries: True is not an integer"),
-        ({"measure": "recall@10", "queries": 5, "factor": 1}, r"halving\.factor: 1 is not an integer of at least 2"),
-        ({"measure": "recall@10", "queries": 5, "factor": 2.5}, r"halving\.factor: 2\.5 is not an integer"),
+        ({"measure": 10, "queries": 5}, r"halving: measure: expected text, found 10"),
+        ({"measure": "recall@10", "queries": 0}, r"halving: queries: expected an integer of at least 1, found 0"),
+        ({"measure": "recall@10", "queries": True}, r"halving: queries: expected an integer, found True"),
+        ({"measure": "recall@10", "queries": 5, "factor": 1}, r"halving: factor: expected an integer of at least 2, found 1"),
+        ({"measure": "recall@10", "queries": 5, "factor": 2.5}, r"halving: factor: expected an integer, found 2\.5"),
         ({"measure": "recall@10", "queries": 20}, r"halving\.queries: 20 are not fewer than the 20 queries"),
         ({"measure": "recall@10"}, r"halving: 'queries' missing"),
         ({"measure": "recall@10", "queries": 5, "facter": 3}, r"halving: unknown key 'facter'; did you mean 'factor'"),
@@ -196,18 +198,18 @@ def test_runs_of_other_tools_stay_and_are_not_judged(index: Path, tmp_path: Path
 )
 def test_what_cannot_be_halved_is_said_before_anything_runs(tmp_path: Path, settings: Any, said: str) -> None:
     with pytest.raises(ConfigurationError, match=said):
-        halve(benchmarker(tmp_path / "index").settings, read_halving(settings, "halving"))
+        halve(benchmarker(tmp_path / "index"), read_settings(Halving, settings, "halving"))
     assert not (tmp_path / "index").exists()
 
 
 def test_queries_are_not_fewer_where_their_families_are_all_drawn(index: Path) -> None:
     family = [query.model_copy(update={"family": "one"}) for query in QUERIES]
-    halved = halve(benchmarker(index, searchers=many(), queries=family).settings, Halving("recall@10", queries=5))
+    halved = halve(benchmarker(index, searchers=many(), queries=family), Halving("recall@10", queries=5))
     assert halved.rungs == []
 
 
 def test_page_and_tables_say_that_configurations_were_chosen_on_these_queries(index: Path, tmp_path: Path) -> None:
-    whole = benchmarker(index, searchers=many(), seed=3).settings
+    whole = benchmarker(index, searchers=many(), seed=3)
     halved = halve(whole, Halving("recall@10", queries=4, factor=2))
     run = run_searchers(halved.settings)
     write_run_files(run, tmp_path / "plain")

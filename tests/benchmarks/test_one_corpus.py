@@ -29,12 +29,13 @@ from nlp_retrieval import (
     Searcher,
     tune,
 )
-from nlp_retrieval.benchmarks.halving import Halving, halve, with_record
+from nlp_retrieval.benchmarks.benchmarker import run_searchers
+from nlp_retrieval.benchmarks.entrants import TrecRun
+from nlp_retrieval.benchmarks.halving import halve, with_record
 from nlp_retrieval.benchmarks.pinned import PinnedCorpus
-from nlp_retrieval.benchmarks.running import run_searchers
-from nlp_retrieval.benchmarks.stages.shared import SharedStages
-from nlp_retrieval.benchmarks.stages.store import StageStore
-from nlp_retrieval.benchmarks.trec_run import TrecRun
+from nlp_retrieval.benchmarks.settings import Halving
+from nlp_retrieval.benchmarks.shared_stages import SharedStages
+from nlp_retrieval.benchmarks.stage_store import StageStore
 from nlp_retrieval.core import BaseRetriever
 from nlp_retrieval.core.candidates import Hits, Mask
 from nlp_retrieval.core.index.build import IndexReport
@@ -299,7 +300,7 @@ def test_weights_are_fitted_on_the_generation_that_was_opened(tmp_path: Path) ->
 def test_rungs_of_halving_and_the_run_that_follows_are_of_one_corpus(tmp_path: Path) -> None:
     entries = {f"k1={k1}": Searcher([Bm25Retriever(k1=k1)]) for k1 in (0.5, 0.9, 1.2, 1.6)}
     loader = InMemory(TEXTS, TITLES)
-    settings = benchmarker(tmp_path / "index", searchers=entries, loader=loader).settings
+    settings = benchmarker(tmp_path / "index", searchers=entries, loader=loader)
 
     def other_corpus(text: str) -> None:
         if "3 stay" in text:  # between two rungs the items and their index are replaced

@@ -10,7 +10,7 @@ import pytest
 from ir_measures import R, nDCG
 
 from nlp_retrieval import RetrievalWarning, write_run_files
-from nlp_retrieval.benchmarks.trec_run import TrecRun
+from nlp_retrieval.benchmarks.entrants import TrecRun
 from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.errors import ConfigurationError, ItemError, SourceError
 from nlp_retrieval.evaluation.trec import write_qrels, write_run

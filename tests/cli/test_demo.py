@@ -11,7 +11,7 @@ import pytest
 from chat_server import ChatServer, asked, chat_server, fields
 
 import nlp_retrieval
-from nlp_retrieval.benchmarks.config import read_benchmark_config
+from nlp_retrieval.benchmarks.settings import read_benchmark_config
 from nlp_retrieval.cli.demo import CLAIM, check_language_model, shipped_claims, write_demo
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.lm.language_model import LanguageModel
@@ -140,7 +140,7 @@ def test_the_configuration_of_the_language_model_is_the_hover_pipeline(tmp_path:
     lm = LanguageModel("openai/qwen2.5:1.5b,instruct", base_url="http://localhost:8000/v1")
     config = write_demo(tmp_path / "demo", shipped_claims(3), lm)
     settings = read_benchmark_config(config)
-    assert [query.metadata["hops"] for query in settings.queries.queries()] == [2, 3, 4]
+    assert [query.metadata["hops"] for query in settings.loaded().queries] == [2, 3, 4]
     searchers = settings.searchers
     assert list(searchers) == PLAIN + ASKING
     decomposing = searchers["LM decomposition"]
@@ -158,6 +158,6 @@ def test_a_folder_of_any_name_will_do(name: str, tmp_path: Path) -> None:
     config = write_demo(tmp_path / name, shipped_claims(81), None)
     settings = read_benchmark_config(config)
     assert settings.output == tmp_path / name / "run"
-    assert settings.index == tmp_path / name / "index"
-    assert len(settings.queries.queries()) == 81
-    assert len(settings.corpus.load()) == 300
+    assert settings.index_path == tmp_path / name / "index"
+    assert len(settings.loaded().queries) == 81
+    assert len(settings.loader.load()) == 300

@@ -13,9 +13,8 @@ from benchmarks.small_benchmark import collection, configuration
 from evaluation.test_rankings import Hit, lists_of
 from rich.console import Console
 
-from nlp_retrieval.benchmarks.runs.folder import _checksum
-from nlp_retrieval.evaluation.changed_queries import changed_queries
-from nlp_retrieval.evaluation.ranking_difference import QueryDifference, difference
+from nlp_retrieval.benchmarks.runs import _checksum
+from nlp_retrieval.evaluation.ranking_difference import QueryDifference, changed_queries, difference
 from nlp_retrieval.evaluation.ranking_files import read_lists
 from nlp_retrieval.evaluation.rankings import RunLists
 from nlp_retrieval.reports.terminal import difference_view, queries_view

@@ -11,9 +11,9 @@ import yaml
 from linked_pages import questions, wiki
 
 from nlp_retrieval import Bm25Retriever, LinkGraphRetriever, tune
-from nlp_retrieval.benchmarks.config import read_benchmark_config
+from nlp_retrieval.benchmarks.settings import read_benchmark_config
 from nlp_retrieval.cli.tune import advice
-from nlp_retrieval.retrievers.link_graph.walk.evidence import DEFAULT_WEIGHTS
+from nlp_retrieval.retrievers.link_graph.walk import DEFAULT_WEIGHTS
 
 from .commands import refused, run
 
@@ -55,7 +55,7 @@ def test_the_report_is_that_of_python_and_the_weights_can_go_back_into_the_confi
     assert "\x1b" not in done.stdout
     settings = read_benchmark_config(folder / "sweep.yaml")
     report = tune(
-        LinkGraphRetriever([Bm25Retriever()], pool=20), folder / "index", settings.queries.queries(), settings.queries.gold(),
+        LinkGraphRetriever([Bm25Retriever()], pool=20), folder / "index", settings.loaded().queries, settings.loaded().gold,
         (2, 5), folds=4,
     )  # fmt: skip
     assert json.loads((tmp_path / "weights.json").read_text()) == report.weights
@@ -169,7 +169,7 @@ def test_the_weights_of_signals_are_fitted_and_can_go_back_into_the_configuratio
     searcher = settings.searchers["many"]
     assert isinstance(searcher, Searcher)
     searcher.open(folder / "signals-index")
-    report = tune_signals(searcher, settings.queries.queries(), settings.queries.gold(), (2, 5), folds=4)
+    report = tune_signals(searcher, settings.loaded().queries, settings.loaded().gold, (2, 5), folds=4)
     written = json.loads((tmp_path / "weights.json").read_text())
     assert written == {f"{signal}_weight": weight for signal, weight in report.weights.items()}
     assert "many: 16 queries, 8 groups, 4 folds" in done.stdout

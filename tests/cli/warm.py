@@ -29,7 +29,7 @@ def main(descriptor: int) -> None:
     import pyarrow.compute
     import pyarrow.parquet  # noqa: F401
 
-    import nlp_retrieval.benchmarks.explained
+    import nlp_retrieval.benchmarks.benchmarker
     import nlp_retrieval.cli.app  # noqa: F401
 
     os.set_inheritable(descriptor, False)

@@ -32,7 +32,7 @@ def searcher(engine: str = "files") -> Searcher:
     """Two engines that need neither Java nor a model; or Milvus, on the server that the tests share."""
     if engine == "milvus":
         return Searcher([MilvusRetriever(HashedWords(16), "both", url=f"env:{VARIABLE}")], depth=20)
-    return Searcher([Bm25Retriever(backend="numpy"), FaissRetriever(HashedWords(16), index_type="flat")], depth=20)
+    return Searcher([Bm25Retriever(backend="numpy"), FaissRetriever(HashedWords(16), index="flat")], depth=20)
 
 
 def told(results: list[list[RetrievalResult]]) -> list[list[tuple[str, str, float]]]:

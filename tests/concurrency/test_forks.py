@@ -28,12 +28,13 @@ from nlp_retrieval import (
 )
 from nlp_retrieval.core.candidates import Hits, Mask
 from nlp_retrieval.core.files import checksums
-from nlp_retrieval.core.forks import Lock
 from nlp_retrieval.core.index.items import ItemTable
+from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders import models as models_room
 from nlp_retrieval.encoders.models import turn_of
 from nlp_retrieval.errors import ForkError
+from nlp_retrieval.retrievers import IVFPQ
 from nlp_retrieval.retrievers.faiss import exact as exact_search
 
 from .forking import forked
@@ -52,7 +53,7 @@ def told(results: list[list[RetrievalResult]]) -> list[list[list[object]]]:
 
 def searchers() -> dict[str, Searcher]:
     """Every retriever that needs no Java, and compositions."""
-    lexical, dense = Bm25Retriever(), FaissRetriever(HashedWords(16), index_type="hnsw")
+    lexical, dense = Bm25Retriever(), FaissRetriever(HashedWords(16), index="hnsw")
     return {label: Searcher([one]) for label, one in retrievers().items()} | {
         "hybrid, reranked": Searcher([lexical, dense], reranker=OverlapReranker(), depth=20)
     }
@@ -95,7 +96,7 @@ def test_a_child_computes_with_a_model_that_its_parent_used(label: str, models: 
 
 
 def test_a_child_opens_another_index_and_builds_one(path: Path, tmp_path: Path) -> None:
-    dense = FaissRetriever(HashedWords(16), index_type="ivfpq", nlist=4, pq_bytes=4)
+    dense = FaissRetriever(HashedWords(16), index=IVFPQ(nlist=4, pq_bytes=4))
     parent = Searcher([dense]).open(path)
     whole = told(parent.search(ASKED, 10))
 
@@ -274,7 +275,7 @@ def held_elsewhere(lock: Lock) -> Iterator[None]:
     ids=["searchers opening", "retrievers opening", "multiplying", "model turns", "checksums"],
 )
 def test_a_lock_that_another_thread_held_is_free_in_the_child(lock: Lock, path: Path) -> None:
-    opened = Searcher([Bm25Retriever(), FaissRetriever(HashedWords(16), index_type="flat")]).open(path)
+    opened = Searcher([Bm25Retriever(), FaissRetriever(HashedWords(16), index="flat")]).open(path)
     whole = told(opened.search(QUERIES, 5))
 
     def work() -> object:

@@ -17,8 +17,7 @@ from pymilvus import MilvusClient
 from soaking import Figures
 
 from nlp_retrieval import Searcher, verify_index
-from nlp_retrieval.retrievers.milvus.record import CollectionRecord
-from nlp_retrieval.retrievers.milvus.verifying import verify_collections
+from nlp_retrieval.retrievers.milvus.collections import CollectionRecord, verify_collections
 
 from .generations import QUERIES, corpus, generation_of, searcher, told
 

@@ -16,6 +16,7 @@ from soaking import Figures
 
 from nlp_retrieval import Bm25Retriever, FaissRetriever, LinkGraphRetriever, PyseriniRetriever, RetrievalResult, Searcher
 from nlp_retrieval.core.search.retriever import BaseRetriever
+from nlp_retrieval.retrievers import IVFPQ
 
 from .generations import corpus
 from .racing import raced
@@ -27,8 +28,8 @@ THREADS = 8
 def searchers() -> dict[str, Searcher]:
     """Every retriever alone, and compositions of them."""
     encoder = HashedWords(16)
-    quantised = FaissRetriever(encoder, index_type="ivfpq", nlist=4, pq_bytes=4)
-    lexical, dense = Bm25Retriever(), FaissRetriever(encoder, index_type="flat")
+    quantised = FaissRetriever(encoder, index=IVFPQ(nlist=4, pq_bytes=4))
+    lexical, dense = Bm25Retriever(), FaissRetriever(encoder, index="flat")
     return {label: Searcher([one]) for label, one in retrievers().items()} | {
         "link graph over ivfpq": Searcher([LinkGraphRetriever([lexical, quantised], encoder=encoder, pagerank="exact")]),
         "hybrid": Searcher([lexical, dense]),

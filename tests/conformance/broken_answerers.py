@@ -6,7 +6,7 @@ import itertools
 import threading
 import time
 
-from nlp_retrieval.core.answer import Answer
+from nlp_retrieval.core.models import Answer
 from nlp_retrieval.lm.answering import BaseAnswerer, title_of
 from nlp_retrieval.testing import AnswererRules
 

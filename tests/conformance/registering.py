@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from nlp_retrieval.core.components.naming import registered
+from nlp_retrieval.core.components.registry import registered
 
 from .breaking import Broken
 

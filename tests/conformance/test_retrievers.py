@@ -22,9 +22,8 @@ from nlp_retrieval import (
     SearchableItem,
 )
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
-from nlp_retrieval.retrievers.link_graph.links.entity_sentences import EntitySentences
-from nlp_retrieval.retrievers.link_graph.links.hyperlinks import Hyperlinks
-from nlp_retrieval.retrievers.link_graph.links.title_mentions import TitleMentions
+from nlp_retrieval.retrievers.link_graph.extractors import EntitySentences
+from nlp_retrieval.retrievers.link_graph.mentions import Hyperlinks, TitleMentions
 from nlp_retrieval.retrievers.splade import SpladeRetriever
 from nlp_retrieval.testing import RetrieverRules, UpdateRules
 from nlp_retrieval.testing.retriever_rules import AnswerRules, FilterRules
@@ -95,7 +94,7 @@ class TestFaissHnsw(Searching):
     tolerance = 1e-6
 
     def make(self):
-        return FaissRetriever(HashedWords(dimension=24), index_type="hnsw")
+        return FaissRetriever(HashedWords(dimension=24), index="hnsw")
 
 
 class TestFaissSq8(Searching):
@@ -105,7 +104,7 @@ class TestFaissSq8(Searching):
     update_tolerance = 0.15  # the codes are those that twelve vectors asked for
 
     def make(self):
-        return FaissRetriever(HashedWords(dimension=24), index_type="sq8")
+        return FaissRetriever(HashedWords(dimension=24), index="sq8")
 
 
 class TestColbert(EverythingMatches, RetrieverRules):

@@ -195,7 +195,7 @@ def retrievers() -> dict[str, Any]:
     return {
         "bm25": lexical,
         "faiss": dense,
-        "hnsw": FaissRetriever(HashedWords(32), index_type="hnsw"),
+        "hnsw": FaissRetriever(HashedWords(32), index="hnsw"),
         "pyserini": PyseriniRetriever(),
         "colbert": ColbertRetriever(HashedTokens(), bits=4),
         "exact": ColbertRetriever(HashedTokens(), bits=None),

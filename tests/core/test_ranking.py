@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.core.ranking import search_past_ties, top_k, top_k_mask, top_k_positions
+from nlp_retrieval.core.candidates import search_past_ties, top_k, top_k_mask, top_k_positions
 
 from .ranked import in_order, lists_of
 

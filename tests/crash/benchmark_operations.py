@@ -15,8 +15,8 @@ from hashed_words import InMemory
 from crash.index_operations import TWO, WORDS, corpus, index, index_of, index_scratch, nothing, retrievers, searched
 from crash.operation import Operation, State
 from nlp_retrieval import Benchmarker, Gold, OverlapReranker, Query, Searcher
-from nlp_retrieval.benchmarks.runs.folder import is_run_folder, read_run_folder
-from nlp_retrieval.benchmarks.stages.store import Entry, StageStore
+from nlp_retrieval.benchmarks.runs import is_run_folder, read_run_folder
+from nlp_retrieval.benchmarks.stage_store import Entry, StageStore
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.reports.trackers import Ledger
 from nlp_retrieval.reports.write import write_run_files

@@ -57,11 +57,11 @@ def corpus(seed: int, count: int = 24, first: int = 0) -> list[SearchableItem]:
 
 MADE: dict[str, Callable[[], BaseRetriever]] = {
     "bm25": lambda: Bm25Retriever(backend="numpy"),
-    "flat": lambda: FaissRetriever(HashedWords(), index_type="flat"),
-    "hnsw": lambda: FaissRetriever(HashedWords(), index_type="hnsw"),
+    "flat": lambda: FaissRetriever(HashedWords(), index="flat"),
+    "hnsw": lambda: FaissRetriever(HashedWords(), index="hnsw"),
     "colbert": lambda: ColbertRetriever(HashedTokens(), backend="numpy"),
     "splade": lambda: SpladeRetriever(HashedTerms(), backend="numpy"),
-    "feedback": lambda: FeedbackRetriever([FaissRetriever(HashedWords(), index_type="flat")], document="seed", position="year"),
+    "feedback": lambda: FeedbackRetriever([FaissRetriever(HashedWords(), index="flat")], document="seed", position="year"),
     "links": lambda: LinkGraphRetriever([Bm25Retriever(backend="numpy")]),
     "vectors": lambda: PgvectorRetriever(HashedWords(), url=f"env:{SERVER}", index_type="hnsw"),
     "milvus": lambda: MilvusRetriever(HashedWords(), "both", url=f"env:{MILVUS}", index_type="hnsw"),

@@ -25,6 +25,7 @@ from nlp_retrieval import (
     SpladeRetriever,
 )
 from nlp_retrieval.core.search.retriever import BaseRetriever
+from nlp_retrieval.retrievers import IVFPQ
 
 SIZE = 300
 ADDED_FROM = 270
@@ -58,14 +59,14 @@ def retrievers(backend: str = "numpy") -> dict[str, BaseRetriever]:
     late = {"nprobe": 2, "rescored": 20, "backend": backend}
     return {
         "bm25": lexical,
-        "flat": FaissRetriever(encoder, index_type="flat"),
-        "hnsw": FaissRetriever(encoder, index_type="hnsw"),
-        "ivfpq": FaissRetriever(encoder, index_type="ivfpq", nlist=4, pq_bytes=4),
-        "sq8": FaissRetriever(encoder, index_type="sq8"),
+        "flat": FaissRetriever(encoder, index="flat"),
+        "hnsw": FaissRetriever(encoder, index="hnsw"),
+        "ivfpq": FaissRetriever(encoder, index=IVFPQ(nlist=4, pq_bytes=4)),
+        "sq8": FaissRetriever(encoder, index="sq8"),
         "colbert, 2 bits": ColbertRetriever(tokens, bits=2, **late),  # type: ignore[arg-type]
         "colbert, 4 bits": ColbertRetriever(tokens, bits=4, **late),  # type: ignore[arg-type]
         "colbert, exact": ColbertRetriever(tokens, bits=None),
-        "feedback": FeedbackRetriever([FaissRetriever(encoder, index_type="flat")], "kind", "title", "year"),
+        "feedback": FeedbackRetriever([FaissRetriever(encoder, index="flat")], "kind", "title", "year"),
         "splade": SpladeRetriever(HashedTerms(), backend=backend),  # type: ignore[arg-type]
         "link graph": LinkGraphRetriever([lexical], pagerank="exact" if backend == "numpy" else "local"),
     }

@@ -11,8 +11,8 @@ from benchmarks.small_benchmark import benchmarker, collection, configuration
 from soaking import Figures
 
 from nlp_retrieval import write_run_files
-from nlp_retrieval.benchmarks.config import read_benchmark_config
-from nlp_retrieval.benchmarks.running import run_searchers
+from nlp_retrieval.benchmarks.benchmarker import run_searchers
+from nlp_retrieval.benchmarks.settings import read_benchmark_config
 
 from .damages import Damage, damaged, flips, structural
 from .trials import Trials

@@ -104,7 +104,7 @@ def search(index: str, label: str, backend: str = "numpy") -> list[list[list[obj
 
 def read_run(folder: str) -> object:
     """Read a run folder back as the commands that compare runs do: lists, measures and the report."""
-    from nlp_retrieval.benchmarks.runs.folder import read_run_folder
+    from nlp_retrieval.benchmarks.runs import read_run_folder
 
     saved = read_run_folder(folder)
     measures = {
@@ -123,7 +123,7 @@ def read_run(folder: str) -> object:
 
 def read_stage(folder: str, group: str, name: str) -> object:
     """Read an entry of a stage store."""
-    from nlp_retrieval.benchmarks.stages.store import StageStore
+    from nlp_retrieval.benchmarks.stage_store import StageStore
 
     entry = StageStore(folder).find(group, name)
     return entry and [entry.about, {key: array.tolist() for key, array in entry.arrays.items()}]
@@ -131,7 +131,7 @@ def read_stage(folder: str, group: str, name: str) -> object:
 
 def read_manifest(path: str) -> object:
     """Read the manifest of a run, and make ready the benchmark that it describes."""
-    from nlp_retrieval.benchmarks.runs.rerun import benchmark_of, read_manifest
+    from nlp_retrieval.benchmarks.manifest import benchmark_of, read_manifest
 
     manifest = read_manifest(path)
     with warnings.catch_warnings():

@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from nlp_retrieval.benchmarks.config import read_benchmark_config
+from nlp_retrieval.benchmarks.settings import read_benchmark_config
 from nlp_retrieval.cli.app import main
 
 ROOT = Path(__file__).parents[2]

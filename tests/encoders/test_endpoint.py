@@ -21,8 +21,7 @@ from hypothesis import strategies as st
 
 from nlp_retrieval import FaissRetriever, HttpEncoder, OpenAIEncoder, Searcher
 from nlp_retrieval.benchmarks.cost import ModelPrice, Prices, price_per_1000_queries
-from nlp_retrieval.core.components.registry import build, plan
-from nlp_retrieval.core.components.trust import asked_for
+from nlp_retrieval.core.components.registry import asked_for, build, plan
 from nlp_retrieval.encoders import endpoint as servers
 from nlp_retrieval.encoders.base import BaseEncoder
 from nlp_retrieval.encoders.endpoint import read_embeddings

@@ -20,7 +20,7 @@ from worker_encoders import Placed, Surroundings, Unlucky
 
 from nlp_retrieval import ColbertRetriever, FaissRetriever, Searcher
 from nlp_retrieval.core.blocks import EncodedBatch, EncodedBlock, WorkBlock
-from nlp_retrieval.core.cores import threads_of
+from nlp_retrieval.core.processes import threads_of
 from nlp_retrieval.encoders import workers as workers_room
 from nlp_retrieval.encoders.passages import PassageTask, encoded_by
 from nlp_retrieval.encoders.workers import (

@@ -13,7 +13,7 @@ from scipy.stats import beta
 
 from nlp_retrieval.core.candidates import Scores
 from nlp_retrieval.errors import ConfigurationError, GoldError
-from nlp_retrieval.evaluation.bootstrap import bootstrap_interval, bootstrap_intervals, family_numbers, whole_numbers
+from nlp_retrieval.evaluation.resampling import bootstrap_interval, bootstrap_intervals, family_numbers, whole_numbers
 
 VALUES = np.random.default_rng(2).beta(2.0, 1.0, 120)
 ALONE: list[str | None] = [None] * len(VALUES)
@@ -123,7 +123,7 @@ def test_an_interval_is_the_same_alone_and_among_others() -> None:
 
 def test_draws_do_not_depend_on_how_many_are_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = interval(VALUES, ALONE, resamples=999)
-    monkeypatch.setattr("nlp_retrieval.evaluation.bootstrap._AT_ONCE", 7 * len(VALUES))
+    monkeypatch.setattr("nlp_retrieval.evaluation.resampling._WEIGHTS_AT_ONCE", 7 * len(VALUES))
     assert interval(VALUES, ALONE, resamples=999) == whole
 
 

@@ -13,10 +13,8 @@ from hypothesis import strategies as st
 
 from nlp_retrieval.core.candidates import Scores
 from nlp_retrieval.errors import ConfigurationError, GoldError
-from nlp_retrieval.evaluation.bootstrap import bootstrap_interval
-from nlp_retrieval.evaluation.comparison import Comparison, compare
-from nlp_retrieval.evaluation.randomisation import holm, randomisation_test
-from nlp_retrieval.evaluation.verdicts import limits, sentence, verdict
+from nlp_retrieval.evaluation.comparison import Comparison, compare, limits, sentence, verdict
+from nlp_retrieval.evaluation.resampling import bootstrap_interval, holm, randomisation_test
 
 Systems = dict[str, dict[str, Scores]]
 

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nlp_retrieval.evaluation.answers import ANSWER_MEASURES, FACT_MEASURES
-from nlp_retrieval.evaluation.evaluator import MEASURES
-from nlp_retrieval.evaluation.measure import LABELS, Measure
+from nlp_retrieval.evaluation.evaluator import LABELS, MEASURES, Measure
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from scipy.stats import permutation_test
 
 from nlp_retrieval.core.candidates import Scores
 from nlp_retrieval.errors import ConfigurationError, GoldError
-from nlp_retrieval.evaluation.randomisation import holm, randomisation_test
+from nlp_retrieval.evaluation.resampling import holm, randomisation_test
 
 Families = list[str | None]
 

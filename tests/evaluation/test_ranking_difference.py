@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nlp_retrieval.errors import ConfigurationError, QueryError
-from nlp_retrieval.evaluation.changed_queries import changed_queries, measured
-from nlp_retrieval.evaluation.ranking_difference import HitDifference, SignalMove, difference
+from nlp_retrieval.evaluation.ranking_difference import HitDifference, SignalMove, changed_queries, difference, measured
 from nlp_retrieval.evaluation.rankings import RunLists
 
 from .test_rankings import Hit, lists_of

@@ -25,29 +25,27 @@ from hashed_words import HashedWords
 from sparse_models import HashedTerms
 
 from nlp_retrieval import Bm25Retriever, Searcher, write_run_files
-from nlp_retrieval.benchmarks.runs import folder as saved
-from nlp_retrieval.benchmarks.runs.compare import judged_again
-from nlp_retrieval.benchmarks.runs.folder import PER_QUERY, REPORT, read_run_folder
-from nlp_retrieval.benchmarks.runs.rerun import benchmark_of, differences, moved_results, read_manifest
-from nlp_retrieval.benchmarks.stages import store as stage_store
-from nlp_retrieval.benchmarks.stages.store import StageStore
+from nlp_retrieval.benchmarks import runs as saved
+from nlp_retrieval.benchmarks import stage_store
+from nlp_retrieval.benchmarks.manifest import benchmark_of, differences, moved_results, read_manifest
+from nlp_retrieval.benchmarks.runs import PER_QUERY, REPORT, judged_again, read_run_folder
+from nlp_retrieval.benchmarks.stage_store import StageStore
 from nlp_retrieval.core.blocks import EncodedBatch, encoded_here
 from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.core.index import checkpoint
+from nlp_retrieval.core.index.build import OWNER_FILE, owner_of
 from nlp_retrieval.core.index.checkpoint import PREFIX, CheckpointContext, checkpoints_at, keep_checkpoints, resumed_batches
+from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE
 from nlp_retrieval.core.index.manifest import read_manifest as read_index_manifest
-from nlp_retrieval.core.index.publishing import OWNER_FILE, owner_of
-from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.encoders.endpoint import KeptVectors
 from nlp_retrieval.errors import IndexDamagedError, ModelError, RetrievalError, RetrievalWarning, SourceError
 from nlp_retrieval.evaluation.ranking_files import GOLD, HITS, PASSAGES, QUERIES, read_lists, read_retrievers
 from nlp_retrieval.lm.answers import AnswerStore
 from nlp_retrieval.reports.trackers import Ledger
 from nlp_retrieval.retrievers.colbert.files import open_files as open_colbert
-from nlp_retrieval.retrievers.link_graph.store.added_links import open_added_links
-from nlp_retrieval.retrievers.link_graph.store.link_graph import LinkGraph
+from nlp_retrieval.retrievers.link_graph.graph import LinkGraph, open_added_links
 from nlp_retrieval.retrievers.splade import SpladeRetriever
 
 from .inputs import a_file, a_folder, parts, scratch

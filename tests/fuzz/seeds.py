@@ -19,15 +19,13 @@ from hashed_words import items_of
 from sparse_models import HashedTerms
 
 from nlp_retrieval import Bm25Retriever, Searcher
-from nlp_retrieval.benchmarks.runs.folder import PER_QUERY, REPORT
-from nlp_retrieval.benchmarks.stages.store import Entry, StageStore
+from nlp_retrieval.benchmarks.runs import PER_QUERY, REPORT
+from nlp_retrieval.benchmarks.stage_store import Entry, StageStore
 from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE
 from nlp_retrieval.encoders.endpoint import KeptVectors
 from nlp_retrieval.evaluation.ranking_files import GOLD, HITS, PASSAGES, QUERIES
-from nlp_retrieval.retrievers.link_graph.store.added_links import write_added_links
-from nlp_retrieval.retrievers.link_graph.store.link_graph import write_link_graph
-from nlp_retrieval.retrievers.link_graph.store.links import Links
+from nlp_retrieval.retrievers.link_graph.graph import Links, write_added_links, write_link_graph
 from nlp_retrieval.retrievers.splade import SpladeRetriever
 
 from .further_seeds import FURTHER

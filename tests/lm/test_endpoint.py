@@ -7,8 +7,7 @@ import inspect
 import pytest
 
 from nlp_retrieval import HttpEncoder, HttpReranker, LanguageModel, OpenAIEncoder
-from nlp_retrieval.core.components.registry import describe_parameters, plan
-from nlp_retrieval.core.components.trust import asked_for
+from nlp_retrieval.core.components.registry import asked_for, describe_parameters, plan
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.lm import ModelEndpoint
 

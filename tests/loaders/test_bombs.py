@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nlp_retrieval.benchmarks.trec_run import TrecRun
+from nlp_retrieval.benchmarks.entrants import TrecRun
 from nlp_retrieval.errors import RetrievalError, SourceError
 from nlp_retrieval.evaluation import trec
 from nlp_retrieval.evaluation.trec import read_run, write_run

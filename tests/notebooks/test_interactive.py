@@ -12,8 +12,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from nlp_retrieval import Answer, Gold, Query, RetrievalResult, SearchableItem, Searcher
 from nlp_retrieval.core.components.component import parameters_of
-from nlp_retrieval.core.components.naming import registered
-from nlp_retrieval.core.components.registry import component_class
+from nlp_retrieval.core.components.registry import component_class, registered
 
 from .shells import own_shell
 

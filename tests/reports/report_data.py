@@ -9,7 +9,7 @@ import numpy as np
 
 from nlp_retrieval.benchmarks.cost import Cost, LanguageModelCost, ModelPrice, ModelTokens, Prices
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult, Measures
-from nlp_retrieval.evaluation.by_group import compare_by_group, intervals_by_group
+from nlp_retrieval.evaluation.comparison import compare_by_group, intervals_by_group
 
 MEASURES = ("precision", "recall", "f1", "perfect_recall", "ndcg", "map", "mrr")
 

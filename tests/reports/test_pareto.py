@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
-from nlp_retrieval.evaluation.pairwise import compare_pairs
+from nlp_retrieval.evaluation.comparison import compare_pairs
 from nlp_retrieval.reports.figures import MARK, front_legend, fronts, not_dominated
 from nlp_retrieval.reports.page.page import quality_latency, quality_price, render_page
 from nlp_retrieval.reports.tables import latex_table, markdown_table

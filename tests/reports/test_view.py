@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
-from nlp_retrieval.evaluation.verdicts import verdict
+from nlp_retrieval.evaluation.comparison import verdict
 from nlp_retrieval.reports.figures import DAGGERS, TRIANGLES
 from nlp_retrieval.reports.page.page import render_page
 from nlp_retrieval.reports.page.templating import rendered

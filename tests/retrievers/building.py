@@ -45,10 +45,10 @@ def some_texts(count: int = 900) -> list[str]:
 
 
 RETRIEVERS: dict[str, BaseRetriever] = {
-    "flat": FaissRetriever(HashedWords(96), index_type="flat"),
+    "flat": FaissRetriever(HashedWords(96), index="flat"),
     "hnsw": FaissRetriever(HashedWords(96), index_type="hnsw", hnsw_m=8, ef_construction=40),
     "hnsw, other lengths": FaissRetriever(Louder(96), index_type="hnsw", hnsw_m=8, ef_construction=40),
-    "sq8": FaissRetriever(HashedWords(96), index_type="sq8"),
+    "sq8": FaissRetriever(HashedWords(96), index="sq8"),
     "ivfpq": FaissRetriever(HashedWords(96), index_type="ivfpq", pq_bytes=6, nlist=8, nprobe=8),
     "colbert, 2 bits": ColbertRetriever(HashedTokens(64), bits=2, rescored=100),
     "colbert, 4 bits, centroids in groups": ColbertRetriever(HashedTokens(64), bits=4, centroids=520, rescored=100),

@@ -10,7 +10,8 @@ from __future__ import annotations
 import copy
 import inspect
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from os import fspath
 from pathlib import Path
@@ -19,10 +20,10 @@ from typing import Any, ClassVar, Self, get_type_hints
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from nlp_retrieval.core.components.code import code_of, remember_source
-from nlp_retrieval.core.components.naming import require_one_class_each
 from nlp_retrieval.core.components.trust_rules import Rule
+from nlp_retrieval.core.models import Gold, Query, SearchableItem
 from nlp_retrieval.core.secrets import HIDDEN, without_secrets
-from nlp_retrieval.core.surrogates import find_lone_surrogate, lone_surrogate_message
+from nlp_retrieval.core.unicode import find_lone_surrogate, lone_surrogate_message
 from nlp_retrieval.errors import ConfigurationError
 
 # The message about an argument that does not match the declared type or range of a parameter.
@@ -122,7 +123,7 @@ class Component:
     local_only: bool = False
     """True to look for models only in the hub's cache and in installed packages, not in folders or on the network.
 
-    Set for components described by the manifest of an index or a run; see :mod:`nlp_retrieval.core.components.trust`."""
+    Set for components described by the manifest of an index or a run; see :mod:`nlp_retrieval.core.components.registry`."""
 
     _arguments: dict[str, Any]
 
@@ -306,15 +307,6 @@ def codes_in(component: Component) -> list[dict[str, str]]:
     return [code for code in codes if code is not None]
 
 
-def require_distinct_names(components: Iterable[Component]) -> None:
-    """Raise an error if two of the components or their parts have the same name and different classes.
-
-    Raises:
-        ConfigurationError: two such classes exist.
-    """
-    require_one_class_each((part.kind, part.name, type(part)) for component in components for part in with_held(component))
-
-
 def with_held(component: Component) -> Iterator[Component]:
     """Yield a component and all its parts, at any depth."""
     yield component
@@ -401,3 +393,63 @@ def equal_settings(one: Any, other: Any) -> bool:
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(equal_settings, one, other))
     return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+
+
+# The interfaces that components implement.
+
+
+__all__ = ["BaseLoader", "BaseQueryLoader", "BaseUserQueryProcessor"]
+
+
+class BaseLoader(Component, ABC):
+    """A source of items."""
+
+    kind: ClassVar[str] = "loaders"
+
+    @abstractmethod
+    def stream(self) -> Iterator[SearchableItem]:
+        """Yield the items in the order of the source; memory must not grow with its size.
+
+        Raises:
+            SourceError: the source is missing or malformed; the message says where.
+        """
+
+    def load(self) -> list[SearchableItem]:
+        """Return all items as a list."""
+        return list(self.stream())
+
+
+class BaseQueryLoader(Component, ABC):
+    """A source of queries and their gold. A loader of both items and queries implements both interfaces."""
+
+    kind: ClassVar[str] = "loaders"
+
+    @abstractmethod
+    def queries(self) -> list[Query]:
+        """Return the queries, in the order of the source.
+
+        Raises:
+            SourceError: the source is missing or malformed.
+        """
+
+    @abstractmethod
+    def gold(self) -> list[Gold]:
+        """Return the gold of exactly these queries, in the same order.
+
+        Raises:
+            SourceError: the source is missing or malformed.
+        """
+
+
+class BaseUserQueryProcessor(Component, ABC):
+    """Turns a user's query into the sub-queries to run."""
+
+    kind: ClassVar[str] = "processors"
+
+    @abstractmethod
+    def process(self, nlqs: list[str]) -> list[list[str]]:
+        """Return the sub-queries of each query, in order; an empty list means that nothing is searched."""
+
+    def subqueries_per_query(self) -> int | None:
+        """Return the most sub-queries that one query can become; None if unknown."""
+        return None

@@ -7,17 +7,112 @@ configuration holds registry names and values, never an import path. Modules are
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from nlp_retrieval.core.components.code import is_own_module
-from nlp_retrieval.core.components.component import Component, check_parameter, parameters_of
-from nlp_retrieval.core.components.naming import registered
+from nlp_retrieval.core.components.code import is_own, is_own_module
+from nlp_retrieval.core.components.component import Component, check_parameter, parameters_of, with_held
 from nlp_retrieval.core.secrets import without_secrets
-from nlp_retrieval.errors import ConfigurationError, nearest
+from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, UntrustedError, nearest
+
+# One name, one class: a name in configurations, indexes and stored results always means the same class.
+
+
+_KINDS = (
+    "loaders",
+    "processors",
+    "retrievers",
+    "rerankers",
+    "encoders",
+    "fusions",
+    "searchers",
+    "links",
+    "answerers",
+    "language_models",
+)
+"""The kinds of components of the library; a package adds its own by entry points of the group ``nlp_retrieval.kinds``."""
+
+
+@cache
+def kinds() -> tuple[str, ...]:
+    """Return all kinds of components, including those of installed packages."""
+    added = {entry.name for entry in entry_points(group="nlp_retrieval.kinds")} - set(_KINDS)
+    return _KINDS + tuple(sorted(added))
+
+
+@cache
+def registered(kind: str) -> dict[str, EntryPoint]:
+    """Return the entry points of a kind by their names.
+
+    Raises:
+        ConfigurationError: the kind does not exist, or two packages register the same name.
+    """
+    if kind not in kinds():
+        raise ConfigurationError(f"there is no kind of component called {kind!r}; {nearest(kind, kinds())}")
+    entries: dict[str, EntryPoint] = {}
+    for entry in entry_points(group=f"nlp_retrieval.{kind}"):
+        other = entries.setdefault(entry.name, entry)
+        if other.value != entry.value:
+            raise ConfigurationError(
+                f"two packages register {entry.name!r} under nlp_retrieval.{kind}: {other.value} and {entry.value}; "
+                "uninstall one of them"
+            )
+    return entries
+
+
+def require_one_class_each(named: Iterable[tuple[str, str, type]]) -> None:
+    """Raise an error if two classes have the same registry name.
+
+    Args:
+        named: kind, registry name and class of each component of a composition, or of a benchmark.
+
+    Raises:
+        ConfigurationError: two such classes exist.
+    """
+    classes: dict[tuple[str, str], type] = {}
+    for kind, name, cls in named:
+        other = classes.setdefault((kind, name), cls)
+        if other is not cls:
+            raise _two_classes(cls, kind, name, _path_of(other))
+    for (kind, name), cls in classes.items():
+        entry = None if is_own(cls) else registered(kind).get(name)
+        if entry is not None and not _is_same(entry, cls):
+            raise _two_classes(cls, kind, name, entry.value)
+
+
+def require_distinct_names(components: Iterable[Component]) -> None:
+    """Raise an error if two of the components or their parts have the same name and different classes.
+
+    Raises:
+        ConfigurationError: two such classes exist.
+    """
+    require_one_class_each((part.kind, part.name, type(part)) for component in components for part in with_held(component))
+
+
+def _is_same(entry: EntryPoint, cls: type) -> bool:
+    if entry.value == _path_of(cls):
+        return True
+    # a package may register a class under another module than the one that defines it
+    same_package = entry.module.partition(".")[0] == cls.__module__.partition(".")[0]
+    return same_package and entry.module in sys.modules and entry.load() is cls
+
+
+def _path_of(cls: type) -> str:
+    return f"{cls.__module__}:{cls.__qualname__}"
+
+
+def _two_classes(cls: type, kind: str, name: str, other: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"{_path_of(cls)} is called {name!r}, as {other} is, and indexes and results would mix them up: give the class a name "
+        f"of its own (name = ...) among nlp_retrieval.{kind}"
+    )
+
 
 _NAMED_BY_MODEL = {"encoders": ("sentence-transformers", "colbert", "splade"), "language_models": ("dspy",)}
 """Kinds of components that may be given by the name of a model, with their classes: the first one that fits is used."""
@@ -59,7 +154,7 @@ class PlannedComponent:
     """The description of a component that has not been created yet.
 
     Args:
-        kind: one of :func:`~nlp_retrieval.core.components.naming.kinds`.
+        kind: one of :func:`~nlp_retrieval.core.components.registry.kinds`.
         name: its registry name.
         package: the distribution that registers it.
         cls: its class; None if it belongs to a package that must not be imported.
@@ -114,7 +209,7 @@ def build(kind: str, settings: str | Mapping[str, Any], where: str = "", wanted:
     """Build a component, and the components inside it, from plain values.
 
     Args:
-        kind: one of :func:`~nlp_retrieval.core.components.naming.kinds`.
+        kind: one of :func:`~nlp_retrieval.core.components.registry.kinds`.
         settings: a registry name, or a mapping with ``name`` and parameters (of a loader also ``loader``; the name of an
             encoder may also be that of its model).
         where: path in a configuration, for messages.
@@ -137,7 +232,7 @@ def plan(
     """Plan the component that plain values describe, without creating it.
 
     Args:
-        kind: one of :func:`~nlp_retrieval.core.components.naming.kinds`.
+        kind: one of :func:`~nlp_retrieval.core.components.registry.kinds`.
         settings: as for :func:`build`.
         where: path in a configuration, for messages.
         wanted: the expected class.
@@ -296,3 +391,71 @@ def _described(cls: type[Component]) -> dict[str, str]:
         elif key:
             described[key] = f"{described[key]} {line.strip()}".strip()
     return described
+
+
+# Limits on manifests: they may use the settings that components list, and nothing else without the user's consent.
+
+
+def asked_for(plan: PlannedComponent) -> Iterator[str]:
+    """Yield, as phrases, what a component would do that its manifest is not allowed to ask for.
+
+    Args:
+        plan: plan of the component, by :func:`nlp_retrieval.core.components.registry.plan` with ``only_own``.
+    """
+    if plan.cls is None:
+        yield f"{plan.where}: load {plan.name!r} from the package {plan.package}, with {without_secrets(plan.fields)}"
+        return
+    rules = vars(plan.cls).get("manifest_may_set", {})  # a subclass inherits no trust
+    for key, value in plan.fields.items():
+        parts = list(_plans_in(value))
+        for part in parts:
+            yield from asked_for(part)
+        rule = rules.get(key)
+        phrase = f"set it to {value!r}" if rule is None else None if parts else rule(value)
+        if phrase is not None:
+            yield f"{plan.where}.{key}: {without_secrets(phrase)}"
+
+
+def require_trust(asked: Iterable[str], source: str, cure: str, *, trust: bool) -> None:
+    """Raise an error if a manifest asks for more than it is allowed, unless the user trusts it.
+
+    Args:
+        asked: the requests that are not allowed; see :func:`asked_for`.
+        source: the manifest, for the message.
+        cure: an alternative to trusting it, for the message; may be empty.
+        trust: whether the user trusts it; then a warning lists what is asked for.
+
+    Raises:
+        UntrustedError: it asks for more, and is not trusted.
+    """
+    phrases = list(asked)
+    if not phrases:
+        return
+    listed = "; ".join(phrases)
+    if not trust:
+        raise UntrustedError(
+            f"{source} asks for more than a manifest may decide: {listed}. If you know who made it and want that, say so with "
+            f"--trust (in Python: trust=True){cure}"
+        )
+    warnings.warn(f"{source} is trusted: {listed}", RetrievalWarning, stacklevel=3)
+
+
+def build_from_manifest(cls: type[ComponentT], plan: PlannedComponent, *, trust: bool) -> ComponentT:
+    """Create a component that a manifest describes; without trust, it looks for models only on this machine.
+
+    Raises:
+        ConfigurationError: see :meth:`nlp_retrieval.core.components.registry.PlannedComponent.make_as`.
+    """
+    component = plan.make_as(cls)
+    if not trust:
+        for part in with_held(component):
+            part.local_only = True
+    return component
+
+
+def _plans_in(value: Any) -> Iterator[PlannedComponent]:
+    if isinstance(value, PlannedComponent):
+        yield value
+    elif isinstance(value, list | dict):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _plans_in(part)

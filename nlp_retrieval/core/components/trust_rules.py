@@ -2,7 +2,7 @@
 
 A component lists them in ``manifest_may_set``, next to its parameters. A rule returns a phrase for a value that would do more
 than set a parameter: read a file, load code, reach a server. The rules are enforced in
-:mod:`nlp_retrieval.core.components.trust`.
+:mod:`nlp_retrieval.core.components.registry`.
 """
 
 from __future__ import annotations

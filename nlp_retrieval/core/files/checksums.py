@@ -19,9 +19,8 @@ from pydantic import BaseModel, ConfigDict
 
 from nlp_retrieval.core.files.atomic import clear_asides, replace_file
 from nlp_retrieval.core.files.cache import cache_folder, make_own, read_own
-from nlp_retrieval.core.files.columns import CURE, damaged
-from nlp_retrieval.core.files.limits import explain_file_limit
-from nlp_retrieval.core.forks import Lock
+from nlp_retrieval.core.files.columns import CURE, damaged, explain_file_limit
+from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.errors import IndexDamagedError
 
 _MEMORY = "checked.json"

@@ -6,16 +6,20 @@ out of range, are an error that names the file, even if the checksums match.
 
 from __future__ import annotations
 
+import errno
 import math
+import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from types import TracebackType
+from typing import Any, BinaryIO, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
-from nlp_retrieval.core.files.limits import explain_file_limit
-from nlp_retrieval.errors import IndexDamagedError
+from nlp_retrieval.errors import IndexDamagedError, IndexStateError
 
 CURE = "restore it from a copy, or index again with replace=True"
 
@@ -98,3 +102,93 @@ def check_numbers(path: Path, numbers: NDArray[np.integer], end: int) -> None:
     """
     if numbers.size and (numbers.min() < 0 or numbers.max() >= end):
         raise damaged(path, f"it names {numbers.min()}..{numbers.max()} of {end}")
+
+
+# Columns that are written row by row and read in blocks, so that only one block is in memory.
+
+
+class Stream:
+    """A ``.npy`` file that is written row by row, not mapped: on a full disk, writing to a map would kill the process.
+
+    Args:
+        path: path of the file.
+        dtype: dtype of the array.
+        columns: the shape of a row.
+    """
+
+    def __init__(self, path: Path, dtype: DTypeLike, *columns: int) -> None:
+        self._path, self._dtype, self._columns = path, np.dtype(dtype), columns
+        self.rows = 0
+
+    def __enter__(self) -> Self:
+        self._file = self._path.open("wb")
+        self._write_header()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        with self._file as file:
+            if kind is None:
+                file.seek(0)
+                self._write_header()  # as long as the first one, because numpy leaves room for the number of rows
+
+    def write(self, rows: NDArray[Any]) -> None:
+        """Append rows."""
+        self._file.write(np.ascontiguousarray(rows, self._dtype).data)
+        self.rows += len(rows)
+
+    def _write_header(self) -> None:
+        header = {"descr": np.lib.format.dtype_to_descr(self._dtype), "fortran_order": False}
+        np.lib.format.write_array_header_1_0(self._file, header | {"shape": (self.rows, *self._columns)})
+
+
+def read_blocks(path: Path, size: int) -> Iterator[NDArray[Any]]:
+    """Yield the rows of a ``.npy`` file, ``size`` at a time; for a file without rows, one empty block.
+
+    They are read, not mapped, so that they do not stay in memory.
+    """
+    with path.open("rb") as file:
+        np.lib.format.read_magic(file)
+        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+        width = int(np.prod(shape[1:], dtype=np.int64))
+        for first in range(0, max(shape[0], 1), size):
+            n_rows = min(size, shape[0] - first)
+            yield np.fromfile(file, dtype, n_rows * width).reshape(n_rows, *shape[1:])
+
+
+# Errors of a process that has reached its limit of open files or mapped memory, which do not mean a damaged index.
+
+
+_EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+_LIMIT_TEXTS = tuple(os.strerror(number) for number in sorted(_EXHAUSTED))
+
+
+@contextmanager
+def explain_file_limit(path: Path) -> Iterator[None]:
+    """Replace the error of reaching a limit, inside the block, by one that suggests a fix.
+
+    Args:
+        path: the file or folder that is opened.
+
+    Raises:
+        IndexStateError: no more files can be opened.
+    """
+    try:
+        yield
+    except Exception as error:
+        if (lacking := _exhausted(error)) is None or _LIMIT_CURE in str(error):
+            raise
+        raise IndexStateError(f"{path} cannot be opened ({lacking}): {_LIMIT_CURE}") from error
+
+
+_LIMIT_CURE = "raise the limit (ulimit -n), or compact() the index, which then has fewer files"
+
+
+def _exhausted(error: BaseException | None) -> str | None:
+    """Return the text of an error, or of one of its causes, that reports a limit; some libraries give no error number."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in _EXHAUSTED:
+            return os.strerror(error.errno)
+        if texts := [text for text in _LIMIT_TEXTS if text in str(error)]:
+            return texts[0]
+        error = error.__cause__ or error.__context__
+    return None

@@ -16,7 +16,7 @@ import yaml
 from yaml.constructor import ConstructorError
 
 from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.core.surrogates import find_lone_surrogate
+from nlp_retrieval.core.unicode import find_lone_surrogate
 from nlp_retrieval.errors import ConfigurationError, SourceError, nearest
 
 _LONGEST = 2**20

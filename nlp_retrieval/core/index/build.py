@@ -1,27 +1,40 @@
 """Writing an index directory: existing parts are kept, missing ones are built, and the result is published.
 
-:mod:`nlp_retrieval.core.index.publishing` makes publishing survive a crash; :mod:`nlp_retrieval.core.index.update` updates
+:mod:`nlp_retrieval.core.index.build` makes publishing survive a crash; :mod:`nlp_retrieval.core.index.update` updates
 an existing index.
 """
 
 from __future__ import annotations
 
+import fcntl
+import json
+import os
 import shutil
+import socket
 import time
-from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
+from uuid import uuid4
+
+from filelock import FileLock, Timeout
 
 from nlp_retrieval._version import __version__
-from nlp_retrieval.core.components.interfaces import BaseLoader
-from nlp_retrieval.core.files.atomic import READ_ONLY, explained_writes
-from nlp_retrieval.core.index.checkpoint import CheckpointContext, keep_checkpoints
-from nlp_retrieval.core.index.generation import check_folder, fingerprint_of
+from nlp_retrieval.core.components.component import BaseLoader
+from nlp_retrieval.core.files.atomic import READ_ONLY, clear_asides, explained_writes, make_folder, publish_folder, sync_folder
+from nlp_retrieval.core.files.checksums import record_folder
+from nlp_retrieval.core.files.json_text import read_json_file
+from nlp_retrieval.core.index.checkpoint import CheckpointContext, checkpoints_at, keep_checkpoints
+from nlp_retrieval.core.index.generation import Builder, SegmentFolder, check_folder, fingerprint_of
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
 from nlp_retrieval.core.index.manifest import (
+    MANIFEST_FILE,
     BuildCost,
     CorpusRecord,
     FolderRecord,
@@ -29,25 +42,291 @@ from nlp_retrieval.core.index.manifest import (
     RetrieverRecord,
     Segment,
     index_directory,
+    manifest_state,
     read_manifest,
     write_manifest,
 )
-from nlp_retrieval.core.index.publishing import (
-    Written,
-    checked_items,
-    drop_orphans,
-    new_scratch,
-    publish,
-    remove_unused,
-    write_segment,
-    writing,
-)
-from nlp_retrieval.core.index.segments import Builder, SegmentFolder
 from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.core.processes import PeakMemory, use_one_thread_after_fork
 from nlp_retrieval.core.secrets import without_secrets
-from nlp_retrieval.errors import IndexConflictError, IndexDamagedError
+from nlp_retrieval.errors import (
+    IndexConflictError,
+    IndexDamagedError,
+    IndexLockedError,
+    ItemError,
+    RetrievalWarning,
+    SourceError,
+)
 
-__all__ = ["Builder", "IndexReport", "build_index"]
+# Publishing into an index directory: one writer at a time, scratch folders, and the removal of unused folders.
+
+
+# The process that is writing to an index directory, for messages to other writers.
+#
+# The lock itself belongs to the operating system and ends with its process; the file here only informs, and the name of a
+# process that no longer exists is ignored.
+
+OWNER_FILE = ".lock-owner"
+
+
+@dataclass(frozen=True)
+class Owner:
+    """A writer.
+
+    Args:
+        pid: id of its process.
+        host: name of its machine.
+        since: when it began, in ISO 8601.
+    """
+
+    pid: int
+    host: str
+    since: str
+
+
+@contextmanager
+def owning(directory: Path) -> Iterator[None]:
+    """Record the writer in a directory while the block runs; if the file cannot be written, there is no record."""
+    owner = Owner(os.getpid(), socket.gethostname(), datetime.now(UTC).isoformat(timespec="seconds"))
+    path = directory / OWNER_FILE
+    with suppress(OSError):
+        path.unlink(missing_ok=True)  # never write through it: it may be a planted link to another file
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644), "w") as file:
+            file.write(json.dumps(asdict(owner)) + "\n")
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            path.unlink()
+
+
+def owner_of(directory: Path) -> Owner | None:
+    """Return the process writing to a directory, or None if unknown."""
+    try:
+        content = read_json_file(directory / OWNER_FILE)
+        owner = Owner(int(content["pid"]), str(content["host"]), str(content["since"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return owner if owner.host != socket.gethostname() or _lives(owner.pid) else None
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return pid > 0
+
+
+SCRATCH = ".scratch-"
+"""Prefix of folders that are not published yet."""
+
+_LOCK_FILE = ".lock"
+_MARK = ".nlp_retrieval"
+"""An empty marker file in every published folder; only folders that have it are ever removed."""
+
+
+@contextmanager
+def writing(directory: Path) -> Iterator[list[CheckpointContext]]:
+    """Be the only writer, and clean up scratch folders; if nothing was published, also remove the folders created for it.
+
+    Yields:
+        The checkpoints of this writer; :func:`write_segment` adds those of each segment.
+
+    Raises:
+        IndexLockedError: another process is writing; the message names it if it is known.
+        KeyboardInterrupt: the user interrupted it; the message says what remains.
+    """
+    created, lock = make_folder(directory), FileLock(directory / _LOCK_FILE, timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        owner = owner_of(directory)
+        if owner is None:
+            raise IndexLockedError(f"another process is writing to {directory}; wait for it, then try again") from None
+        raise IndexLockedError(
+            f"process {owner.pid} on {owner.host} is writing to {directory}, since {owner.since}; wait for it, then try again",
+            owner.pid,
+            owner.host,
+            owner.since,
+        ) from None
+    before, contexts = manifest_state(directory), list[CheckpointContext]()
+    try:
+        with owning(directory):
+            _clear_scratch(directory)
+            yield contexts
+    except KeyboardInterrupt as error:
+        error.args = error.args or (_what_is_there(directory, before, sum(context.kept for context in contexts)),)
+        raise
+    finally:
+        try:
+            _clear_scratch(directory)
+            _leave_nothing(directory, created)
+        finally:
+            lock.release()
+
+
+def _what_is_there(directory: Path, before: tuple[int, int, int] | None, kept: int) -> str:
+    """Return, for a message, what an interrupted writer leaves behind."""
+    if (now := manifest_state(directory)) != before:
+        return f"the index in {directory} was published before that, and is whole"
+    state = f"the index in {directory} is as it was before" if now is not None else f"there is no index in {directory} yet"
+    going_on = f"; {kept:,} encoded passages are kept there: the same call goes on from them" if kept else ""
+    return f"{state}, and no lock is left{going_on}"
+
+
+def _leave_nothing(directory: Path, created: list[Path]) -> None:
+    """Remove the lock file of a directory that holds nothing else, and the folders created for it.
+
+    The lock is still held: a process that opened the file meanwhile gets the lock, finds the file gone, and creates another.
+    """
+    with suppress(OSError):
+        if [entry.name for entry in directory.iterdir()] == [_LOCK_FILE]:
+            (directory / _LOCK_FILE).unlink()
+            for folder in created:
+                folder.rmdir()
+
+
+def new_scratch(directory: Path) -> Path:
+    """Return a new scratch folder, empty."""
+    scratch = directory / f"{SCRATCH}{uuid4().hex}"
+    scratch.mkdir()
+    return scratch
+
+
+def _clear_scratch(directory: Path) -> None:
+    for left in directory.glob(f"{SCRATCH}*"):
+        shutil.rmtree(left, ignore_errors=True)
+    clear_asides(directory / MANIFEST_FILE, seconds=0)  # this is the only writer, so none belongs to another
+
+
+def checked_items(items: BaseLoader | Iterable[SearchableItem]) -> Iterator[SearchableItem]:
+    """Yield the items of a source; its errors become SourceErrors, to distinguish them from errors of writing the index.
+
+    Raises:
+        ItemError: it is not a source of items.
+        SourceError: it cannot be read.
+    """
+    if isinstance(items, SearchableItem):
+        raise ItemError(f"one item ({items.item_id!r}) is given and a list is expected; write [item]")
+    given = items.stream() if isinstance(items, BaseLoader) else items
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise ItemError(f"items come as a list or from a loader, not as {type(given).__name__}; pass a loader, or [item, ...]")
+    source = iter(given)
+    while True:
+        try:
+            item = next(source)
+        except StopIteration:
+            return
+        except OSError as error:
+            raise SourceError(f"the items cannot be read: {error}") from error
+        yield item
+
+
+def publish(scratch: Path, directory: Path, name: str, fingerprint: str) -> FolderRecord:
+    """Publish a scratch folder under a name with its fingerprint; if the name is in use (by a reader, say), add a suffix."""
+    files = record_folder(scratch)
+    (scratch / _MARK).touch()
+    folder = f"{name}-{fingerprint[:16]}"
+    if (directory / folder).exists():
+        folder += f"-{uuid4().hex[:6]}"
+    publish_folder(scratch, directory / folder)
+    return FolderRecord(folder=folder, files=files)
+
+
+class Written(NamedTuple):
+    """A segment written by a retriever, its cost as if it had encoded everything, and how many texts others had encoded."""
+
+    segment: Segment
+    seconds: float
+    peak_bytes: int
+    resumed: int
+    shared: int
+
+
+def write_segment(
+    contexts: list[CheckpointContext],
+    directory: Path,
+    name: str,
+    fingerprint: str,
+    corpus: str,
+    items: Segment,
+    write: Callable[[Path], None],
+) -> Written:
+    """Write a segment of a retriever into a scratch folder, and publish it.
+
+    Args:
+        contexts: the checkpoints of this writer.
+        directory: the index directory.
+        name: name of the retriever.
+        fingerprint: fingerprint of its index.
+        corpus: fingerprint of all items.
+        items: the items' segment with the same rows.
+        write: writes the segment into an empty folder.
+    """
+    scratch = new_scratch(directory)
+    use_one_thread_after_fork()
+    begin = time.perf_counter()
+    ends = contexts[0].ends if contexts else {}
+    context = CheckpointContext(directory, corpus, (items.first_row, items.end_row), ends)
+    contexts.append(context)
+    with PeakMemory() as peak, checkpoints_at(context):
+        write(scratch)
+    seconds = time.perf_counter() - begin + context.seconds
+    folder = publish(scratch, directory, name, fingerprint)
+    segment = Segment(**dict(folder), first_row=items.first_row, end_row=items.end_row)
+    return Written(segment, seconds, peak.bytes, context.resumed, context.shared)
+
+
+def tidy(directory: Path) -> None:
+    """Remove folders that an earlier update kept for readers that have finished; a current writer does this itself."""
+    with suppress(IndexLockedError, OSError), writing(directory):
+        remove_unused(directory)
+
+
+def remove_unused(directory: Path) -> None:
+    """Remove published folders that are not in the manifest and not held by a reader; a later build removes those still held.
+
+    The manifest is read again, because an interrupted build may have published. If it cannot be read, nothing is removed.
+    """
+    with suppress(OSError, IndexDamagedError):
+        manifest = read_manifest(directory)
+        if manifest is not None:
+            _remove_others(directory, set(manifest.folders))
+
+
+def drop_orphans(directory: Path, builders: Sequence[Builder]) -> None:
+    """Let engines remove data outside the directory that none of its folders refers to; the next writer retries failures."""
+    for settle in {builder.name: builder.settle for builder in builders}.values():
+        try:
+            settle(directory)
+        except Exception as error:  # engines may raise anything; the index is published and works
+            warnings.warn(
+                f"what {directory} no longer needs elsewhere was not removed ({error}); the next write to it tries again",
+                RetrievalWarning,
+                stacklevel=3,
+            )
+
+
+def _remove_others(directory: Path, in_use: set[str]) -> None:
+    for folder in directory.iterdir():
+        if folder.name in in_use or folder.is_symlink() or not folder.is_dir() or not (folder / _MARK).is_file():
+            continue
+        try:
+            descriptor = os.open(folder, os.O_RDONLY)
+        except OSError:  # not readable
+            continue
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            left = folder.rename(directory / f"{SCRATCH}{uuid4().hex}")  # after a crash, the next writer clears it
+            sync_folder(directory)
+            shutil.rmtree(left, ignore_errors=True)
+        except OSError:
+            continue
+        finally:
+            os.close(descriptor)
 
 
 @dataclass(frozen=True, repr=False)

@@ -11,15 +11,17 @@ import fcntl
 import hashlib
 import os
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
+from nlp_retrieval.core.candidates import Mask, Rows
 from nlp_retrieval.core.components.component import Config, canonical_json, equal_settings, to_plain
 from nlp_retrieval.core.files.checksums import check_file
-from nlp_retrieval.core.files.columns import CURE
-from nlp_retrieval.core.files.limits import explain_file_limit
-from nlp_retrieval.core.index.deleted import read_deleted
+from nlp_retrieval.core.files.columns import CURE, damaged, explain_file_limit, mapped
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable
 from nlp_retrieval.core.index.manifest import (
     MANIFEST_FILE,
@@ -32,9 +34,145 @@ from nlp_retrieval.core.index.manifest import (
     manifest_state,
     read_manifest,
 )
-from nlp_retrieval.core.index.opened_files import OpenedFiles
-from nlp_retrieval.core.index.segments import SegmentFolder
-from nlp_retrieval.errors import IndexDamagedError, IndexMissingError
+from nlp_retrieval.errors import IndexDamagedError, IndexMissingError, SourceError
+
+# The segments of an updated index, and a retriever's tasks for them.
+
+
+@dataclass(frozen=True)
+class SegmentFolder:
+    """A segment of a retriever.
+
+    Args:
+        folder: folder of its files; their checksums have been compared.
+        first_row: row of its first item in the index.
+        end_row: the row after its last.
+        live: ``[end_row - first_row]``, the items that are not deleted; None for all.
+    """
+
+    folder: Path
+    first_row: int
+    end_row: int
+    live: Mask | None = None
+
+    def __len__(self) -> int:
+        """Return how many rows it has."""
+        return self.end_row - self.first_row
+
+    @property
+    def rows(self) -> slice:
+        """Its rows in the index."""
+        return slice(self.first_row, self.end_row)
+
+
+@dataclass(frozen=True)
+class Builder:
+    """A retriever as seen by the index.
+
+    Args:
+        name: prefix of the names of its folders.
+        identity: all that determines the content of its index, apart from the items.
+        config: all its parameters.
+        build: writes the index of these items into an empty folder.
+        extend: writes the index of items added to an index; see :meth:`BaseRetriever.extend`.
+        join: joins several segments into one; see :meth:`BaseRetriever.join`.
+        identified: returns the current identity; files that it names may have changed.
+        settle: called with the index directory after every write to it; see :meth:`BaseRetriever.settle`.
+        require: raises an error if external data of segments is missing; see :meth:`BaseRetriever.require_segments`.
+    """
+
+    name: str
+    identity: Config
+    config: Config
+    build: Callable[[ItemTable, Path], None]
+    extend: Callable[[ItemTable, Path, Sequence[SegmentFolder], ItemTable], None]
+    join: Callable[[Sequence[SegmentFolder], ItemTable, Path], None]
+    identified: Callable[[], Config]
+    settle: Callable[[Path], None] = lambda _: None
+    require: Callable[[Sequence[SegmentFolder]], None] = lambda _: None
+
+    def require_unchanged(self) -> None:
+        """Raise an error if an index's identity (a knowledge file, say) changed while it was being built.
+
+        Raises:
+            SourceError: the content of the index is undetermined.
+        """
+        now = self.identified()
+        if now != self.identity:
+            changed = sorted(key for key in self.identity | now if self.identity.get(key) != now.get(key))
+            raise SourceError(
+                f"{self.name}: what {' and '.join(changed)} names changed while the index was written, so that nobody knows "
+                "what it holds; do it again when nobody writes there"
+            )
+
+
+# The rows of deleted items: one file of row numbers, rewritten by every change.
+
+
+_FILE = "rows.npy"
+
+
+def write_deleted(folder: Path, rows: Rows) -> None:
+    """Write rows, ascending, into an empty folder."""
+    np.save(folder / _FILE, rows.astype(np.int64), allow_pickle=False)
+
+
+def read_deleted(folder: Path, n_rows: int) -> Rows:
+    """Return the rows that :func:`write_deleted` wrote.
+
+    Args:
+        folder: a folder whose files have been checked.
+        n_rows: how many rows the index has.
+
+    Raises:
+        IndexDamagedError: they are not ascending rows of this index.
+    """
+    path = folder / _FILE
+    rows: Rows = mapped(path, np.int64)
+    if len(rows) == 0 or rows[0] < 0 or rows[-1] >= n_rows or (np.diff(rows) <= 0).any():
+        raise damaged(path, f"it does not hold ascending rows below {n_rows:,}")
+    return rows
+
+
+# Detection, before a search, of changes to the files of an opened index.
+
+
+_State = tuple[int, int, int]
+
+
+class OpenedFiles:
+    """The files of some folders in their state before they were opened.
+
+    Args:
+        directory: the index directory.
+        records: records of the folders, whose files are checked and opened after this object is created.
+    """
+
+    def __init__(self, directory: Path, records: Iterable[FolderRecord]) -> None:
+        self._records = {
+            str(directory / record.folder / name): file for record in records for name, file in record.files.items()
+        }
+        self._states = {path: _state_of(path) for path in self._records}
+
+    def check(self) -> None:
+        """Compare files that have changed since with their checksums; an unchanged file takes a microsecond or two.
+
+        Raises:
+            IndexDamagedError: one was truncated, changed or replaced.
+        """
+        for path, known in self._states.items():
+            current = _state_of(path)
+            if current != known and current is not None:
+                check_file(Path(path), self._records[path])
+                self._states[path] = current
+
+
+def _state_of(path: str) -> _State | None:
+    try:
+        status = os.stat(path)  # noqa: PTH116 -- called for every file and search
+    except OSError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def fingerprint_of(corpus: str, identity: Config, records: Sequence[RetrieverRecord] = ()) -> str:

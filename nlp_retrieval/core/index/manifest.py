@@ -18,7 +18,7 @@ from nlp_retrieval.core.files.atomic import write_atomically
 from nlp_retrieval.core.files.checksums import FileRecord
 from nlp_retrieval.core.files.columns import damaged
 from nlp_retrieval.core.files.json_text import parse_json
-from nlp_retrieval.core.surrogates import find_lone_surrogate
+from nlp_retrieval.core.unicode import find_lone_surrogate
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError
 
 MANIFEST_FILE = "manifest.json"

@@ -22,11 +22,19 @@ import numpy as np
 
 from nlp_retrieval._version import __version__
 from nlp_retrieval.core.candidates import Rows
-from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.components.component import BaseLoader
 from nlp_retrieval.core.files.atomic import explained_writes
+from nlp_retrieval.core.index.build import (
+    checked_items,
+    drop_orphans,
+    new_scratch,
+    publish,
+    remove_unused,
+    write_segment,
+    writing,
+)
 from nlp_retrieval.core.index.checkpoint import CheckpointContext, keep_checkpoints
-from nlp_retrieval.core.index.deleted import write_deleted
-from nlp_retrieval.core.index.generation import checked_segments, fingerprint_of, open_items
+from nlp_retrieval.core.index.generation import Builder, checked_segments, fingerprint_of, open_items, write_deleted
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
 from nlp_retrieval.core.index.manifest import (
     MANIFEST_FILE,
@@ -40,16 +48,6 @@ from nlp_retrieval.core.index.manifest import (
     read_manifest,
     write_manifest,
 )
-from nlp_retrieval.core.index.publishing import (
-    checked_items,
-    drop_orphans,
-    new_scratch,
-    publish,
-    remove_unused,
-    write_segment,
-    writing,
-)
-from nlp_retrieval.core.index.segments import Builder
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import IndexMissingError, ItemError, RetrievalWarning
 

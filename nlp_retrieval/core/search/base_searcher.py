@@ -2,34 +2,317 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from contextvars import copy_context
+from dataclasses import dataclass
 from functools import cache, partial
+from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar, overload
 
-from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.components.component import BaseLoader, Component, Config, canonical_json, refuse_secrets
+from nlp_retrieval.core.components.registry import (
+    PlannedComponent,
+    asked_for,
+    build_as,
+    build_from_manifest,
+    plan,
+    require_distinct_names,
+    require_trust,
+)
 from nlp_retrieval.core.context import Workers, use_workers
-from nlp_retrieval.core.cores import usable_cores
 from nlp_retrieval.core.explanation import Explanation
+from nlp_retrieval.core.files.json_text import read_json_file
+from nlp_retrieval.core.files.yaml_text import read_yaml
 from nlp_retrieval.core.filters import Where
-from nlp_retrieval.core.forks import Lock
-from nlp_retrieval.core.index.build import IndexReport, build_index
-from nlp_retrieval.core.index.generation import Generation, fingerprint_of, open_generation
-from nlp_retrieval.core.index.manifest import Manifest, RetrieverRecord
-from nlp_retrieval.core.index.publishing import tidy
-from nlp_retrieval.core.index.update import UpdateReport, add_items, compact_index, delete_items
+from nlp_retrieval.core.index.build import IndexReport, build_index, tidy
+from nlp_retrieval.core.index.generation import Builder, Generation, fingerprint_of, open_generation
+from nlp_retrieval.core.index.manifest import MANIFEST_FILE, Manifest, RetrieverRecord
+from nlp_retrieval.core.index.update import Resolve, UpdateReport, add_items, compact_index, delete_items
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
-from nlp_retrieval.core.search.composition import builders_of
-from nlp_retrieval.core.search.copying import OpenedIndex
-from nlp_retrieval.core.search.from_settings import FromSettings
-from nlp_retrieval.core.search.known_retrievers import resolver
+from nlp_retrieval.core.processes import Lock, usable_cores
 from nlp_retrieval.core.search.retriever import BaseRetriever, with_parts
 from nlp_retrieval.core.search.stages import current_stages
-from nlp_retrieval.errors import IndexMissingError
+from nlp_retrieval.errors import (
+    ConfigurationError,
+    IndexConflictError,
+    IndexMismatchError,
+    IndexMissingError,
+    SourceError,
+    nearest,
+)
+
+# The retrievers of a composition: their labels, under which their signals appear, and their builders.
+
+
+def labelled(retrievers: Sequence[BaseRetriever] | Mapping[str, BaseRetriever], where: str) -> dict[str, BaseRetriever]:
+    """Return retrievers by label: the given labels, or the registry names, numbered if several share a name.
+
+    Args:
+        retrievers: at least one.
+        where: the component and the parameter, for messages.
+
+    Raises:
+        ConfigurationError: there are none, or a label would be ambiguous in the name of a signal.
+    """
+    if len(retrievers) == 0:
+        raise ConfigurationError(f"{where} is empty; pass at least one")
+    if isinstance(retrievers, Mapping):
+        if wrong := [label for label in retrievers if not label or "." in label or "[" in label]:
+            raise ConfigurationError(f"{where}: {wrong[0]!r} cannot be a label; leave out '.' and '['")
+        if "name" in retrievers:  # in a file, it could not be distinguished from the settings of one retriever
+            raise ConfigurationError(f"{where}: 'name' cannot be a label; choose another")
+        return dict(retrievers)
+    by_label: dict[str, BaseRetriever] = {}
+    for retriever in retrievers:
+        label, number = retriever.name, 1
+        while label in by_label:
+            number += 1
+            label = f"{retriever.name}-{number}"
+        by_label[label] = retriever
+    return by_label
+
+
+def builders_of(retrievers: Iterable[BaseRetriever]) -> list[Builder]:
+    """Return builders for these retrievers and their parts.
+
+    Raises:
+        ConfigurationError: components of two classes have the same name.
+    """
+    needed = with_parts(retrievers)
+    require_distinct_names(needed)
+    return [retriever.builder() for retriever in needed]
+
+
+# Builders of all retrievers of an index: given ones, and equal ones built from the manifest for the rest.
+
+
+_NAME_THEM = "; or name the retrievers yourself: with --retriever, or in a Searcher of your own"
+_UPDATE_IT = "; or update it in Python by a searcher that holds it, or index again without it"
+
+
+def resolver(retrievers: Iterable[BaseRetriever] = (), *, trust: bool = False) -> Resolve:
+    """Return a function that returns builders for all retrievers of an index.
+
+    Args:
+        retrievers: those available. The index may hold more, used by other searchers; they are updated too.
+        trust: let the index use settings that :mod:`nlp_retrieval.core.components.registry` does not allow in a manifest.
+    """
+    at_hand = with_parts(retrievers)
+
+    def resolve(directory: Path, manifest: Manifest) -> list[Builder]:
+        corpus = manifest.corpus.fingerprint
+        found = {fingerprint_of(corpus, retriever.identity, manifest.retrievers): retriever for retriever in at_hand}
+        others = [record for record in manifest.retrievers if record.fingerprint not in found]
+        plans = []
+        for record in others:
+            with _cannot_be_kept_up(record):
+                plans.append(_plan_of(record, trust=trust))
+        _require_trust(plans, directory, _UPDATE_IT, trust=trust)
+        for record, described in zip(others, plans, strict=True):
+            with _cannot_be_kept_up(record):
+                retriever = build_from_manifest(BaseRetriever, described, trust=trust)
+                if fingerprint_of(corpus, retriever.identity, [record]) != record.fingerprint:
+                    raise ConfigurationError(
+                        f"made from {record.config}, it is not the one that was indexed (another model, or a setting that is "
+                        "a secret)"
+                    )
+            found[record.fingerprint] = retriever
+        return [found[record.fingerprint].builder() for record in manifest.retrievers]
+
+    return resolve
+
+
+def retrievers_of(index: str | Path, *, trust: bool = False) -> list[BaseRetriever]:
+    """Build the retrievers of an index from its manifest, without those that are only parts of others.
+
+    Args:
+        index: the index directory.
+        trust: let the index use settings that :mod:`nlp_retrieval.core.components.registry` does not allow in a manifest.
+
+    Raises:
+        UntrustedError: it asks for such settings, and is not trusted.
+        ConfigurationError: one cannot be built; settings that look like secrets are not in a manifest.
+    """
+    plans = [_plan_of(record, trust=trust) for record in open_generation(index).manifest.retrievers]
+    _require_trust(plans, Path(index), _NAME_THEM, trust=trust)
+    retrievers = [build_from_manifest(BaseRetriever, described, trust=trust) for described in plans]
+    needed = [part.identity for one in retrievers for part in with_parts(one.parts())]
+    return [one for one in retrievers if one.identity not in needed]
+
+
+def _plan_of(record: RetrieverRecord, *, trust: bool) -> PlannedComponent:
+    return plan("retrievers", record.config, str(record.config.get("name")), BaseRetriever, only_own=not trust)
+
+
+def _require_trust(plans: Iterable[PlannedComponent], directory: Path, cure: str, *, trust: bool) -> None:
+    asked = [phrase for described in plans for phrase in asked_for(described)]  # of all, so that nothing is trusted unseen
+    require_trust(asked, str(directory / MANIFEST_FILE), cure, trust=trust)
+
+
+@contextmanager
+def _cannot_be_kept_up(record: RetrieverRecord) -> Iterator[None]:
+    try:
+        yield
+    except ConfigurationError as error:
+        name = record.identity.get("name")
+        raise IndexMismatchError(
+            f"the index also holds {name!r}, which cannot be kept up to date: {error}{_UPDATE_IT}"
+        ) from error
+
+
+# Creating a searcher from plain values: from a configuration, or from the contents of an index.
+
+
+SearcherT = TypeVar("SearcherT", bound="FromSettings")
+SearcherT_co = TypeVar("SearcherT_co", covariant=True)
+
+
+class _OpensOfClass(Protocol[SearcherT_co]):
+    def __call__(
+        self, path: str | Path, *, retrievers: Iterable[Any] | None = None, trust: bool = False, **settings: Any
+    ) -> SearcherT_co: ...
+
+
+class _Open:
+    """``open``, of a class and of a searcher: ``Searcher.open(path)``, ``searcher.open(path)``."""
+
+    @overload
+    def __get__(self, searcher: None, cls: type[SearcherT]) -> _OpensOfClass[SearcherT]: ...
+    @overload
+    def __get__(self, searcher: SearcherT, cls: type[SearcherT]) -> Callable[[str | Path], SearcherT]: ...
+    def __get__(self, searcher: Any, cls: Any) -> Any:
+        return cls._open_of_index if searcher is None else searcher._open
+
+
+class FromSettings(Component):
+    """Ways to create any searcher."""
+
+    open: ClassVar[_Open] = _Open()
+    """``searcher.open(path)`` opens an index; ``Searcher.open(path)`` creates a searcher from its retrievers."""
+
+    @abstractmethod
+    def _open(self, path: str | Path) -> Self:
+        """Open an index."""
+
+    @classmethod
+    def _open_of_index(
+        cls, path: str | Path, *, retrievers: Iterable[Any] | None = None, trust: bool = False, **settings: Any
+    ) -> Self:
+        """Create a searcher from the retrievers in an index, and open the index.
+
+        Args:
+            path: the index directory.
+            retrievers: those to search with; by default all in the index, without those that are only parts of others.
+            trust: let the index use settings that a manifest is not allowed; see :mod:`nlp_retrieval.core.components.registry`.
+            **settings: further arguments of the class, such as ``fusion="rrf"`` or ``reranker="overlap"``.
+
+        Raises:
+            IndexMissingError: there is no index, or it lacks one of the retrievers.
+            IndexDamagedError: a file does not match its checksum.
+            UntrustedError: a retriever asks for more than a manifest is allowed.
+            ConfigurationError: a setting cannot be used, or a retriever cannot be created from the manifest.
+        """
+        found: Iterable[BaseRetriever | str] = retrievers_of(path, trust=trust) if retrievers is None else retrievers
+        return cls(retrievers=found, **settings)._open(path)  # type: ignore[call-arg]  # all searchers have retrievers
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any] | str | PathLike[str], searcher: str | None = None) -> Self:
+        """Create a searcher from its settings, in the form of a benchmark's configuration.
+
+        Args:
+            config: the settings, or a YAML or JSON file of them: ``{retrievers: [bm25, faiss], fusion: rrf}``. If it has
+                ``searchers`` by name, like a benchmark's file, one of these is created.
+            searcher: its name there; optional if there is only one.
+
+        Raises:
+            SourceError: the file does not exist or cannot be read.
+            ConfigurationError: an unknown name or parameter, a missing one, or a value of the wrong type or out of range.
+        """
+        settings, where = (config, "config") if isinstance(config, Mapping) else (_read(Path(config)), str(config))
+        by_name = settings.get("searchers")
+        if isinstance(by_name, Mapping):
+            name = searcher if searcher is not None else next(iter(by_name)) if len(by_name) == 1 else None
+            if name not in by_name:
+                named = "which one?" if searcher is None else f"no searcher {searcher!r};"
+                raise ConfigurationError(f"{where} has {len(by_name)} searchers: {named} {nearest(str(name or ''), by_name)}")
+            settings, where = by_name[name], f"{where}: searchers.{name}"
+        elif searcher is not None:
+            raise ConfigurationError(f"{where} holds one searcher, without a name; leave out searcher={searcher!r}")
+        if not isinstance(settings, Mapping):
+            raise ConfigurationError(f"{where}: expected settings such as {{retrievers: [bm25]}}, found {settings!r}")
+        return build_as(cls, "searchers", {"name": cls.name} | dict(settings), where)
+
+    def to_config(self) -> Config:
+        """Return all settings as plain values, for YAML or JSON; :meth:`from_config` creates an equal searcher from them.
+
+        Raises:
+            ConfigurationError: one of them is a secret, which must not be written to a file.
+        """
+        refuse_secrets(self, "written into a configuration")
+        return self.config
+
+
+def _read(file: Path) -> Config:
+    """The settings in a file; JSON is read as JSON, because YAML reads ``1e-06`` as text."""
+    if file.suffix != ".json":
+        return read_yaml(file)
+    try:
+        content = read_json_file(file)
+    except (OSError, ValueError) as error:
+        raise SourceError(f"{file} cannot be read: {error}") from None
+    if not isinstance(content, dict):
+        raise ConfigurationError(f"{file} holds {type(content).__name__}, not a mapping of settings")
+    return content
+
+
+# The index opened by a copied searcher: in another process it opens the same index, and no other.
+
+
+@dataclass(frozen=True)
+class OpenedIndex:
+    """An index, as far as a searcher uses it.
+
+    Args:
+        path: the index directory.
+        fingerprint: fingerprint of its items, and of the files of the searcher's retrievers.
+        generation: its number, for messages.
+    """
+
+    path: Path
+    fingerprint: str
+    generation: int
+
+    @classmethod
+    def of(cls, generation: Generation, records: Sequence[RetrieverRecord]) -> OpenedIndex:
+        """Return the description of an opened index.
+
+        Args:
+            generation: the opened generation.
+            records: records of the retrievers that search it.
+        """
+        segments = [segment for record in records for segment in record.segments]
+        files = [[name, file.sha256] for segment in segments for name, file in sorted(segment.files.items())]
+        content = canonical_json({"corpus": generation.manifest.corpus.fingerprint, "files": files})
+        return cls(generation.path, hashlib.sha256(content.encode()).hexdigest(), generation.manifest.generation)
+
+    def check_is(self, found: OpenedIndex) -> None:
+        """Compare with the current index.
+
+        Raises:
+            IndexConflictError: it is another index.
+        """
+        if found.fingerprint != self.fingerprint:
+            raise IndexConflictError(
+                f"{self.path} holds another index now (generation {found.generation}) than the one that this searcher had "
+                f"opened when it was copied (generation {self.generation}); call open() to search what is there now"
+            )
+
 
 # Searching from an event loop: in a few threads of the process, so that the loop is not blocked.
 
@@ -169,7 +452,7 @@ class BaseSearcher(FromSettings, ABC):
         Args:
             items: a loader, or items; streamed once. Their ids must be new.
             auto_compact: whether to join segments when there are many; see :meth:`compact`.
-            trust: trust the index to configure its other retrievers; see :mod:`nlp_retrieval.core.components.trust`.
+            trust: trust the index to configure its other retrievers; see :mod:`nlp_retrieval.core.components.registry`.
 
         Raises:
             IndexMissingError: no index was opened.
@@ -188,7 +471,7 @@ class BaseSearcher(FromSettings, ABC):
         Args:
             items: a loader, or items; streamed once.
             auto_compact: whether to join segments when there are many; see :meth:`compact`.
-            trust: trust the index to configure its other retrievers; see :mod:`nlp_retrieval.core.components.trust`.
+            trust: trust the index to configure its other retrievers; see :mod:`nlp_retrieval.core.components.registry`.
 
         Raises:
             IndexMissingError: no index was opened.
@@ -205,7 +488,7 @@ class BaseSearcher(FromSettings, ABC):
         Args:
             item_ids: ids of the items.
             auto_compact: whether to join segments when a quarter of all rows belongs to deleted items; see :meth:`compact`.
-            trust: trust the index to configure its other retrievers; see :mod:`nlp_retrieval.core.components.trust`.
+            trust: trust the index to configure its other retrievers; see :mod:`nlp_retrieval.core.components.registry`.
 
         Raises:
             IndexMissingError: no index was opened.
@@ -225,7 +508,7 @@ class BaseSearcher(FromSettings, ABC):
         Trained quantisers and centroids may be kept; see the documentation of the retrievers.
 
         Args:
-            trust: trust the index to configure its other retrievers; see :mod:`nlp_retrieval.core.components.trust`.
+            trust: trust the index to configure its other retrievers; see :mod:`nlp_retrieval.core.components.registry`.
 
         Raises:
             IndexMissingError: no index was opened.

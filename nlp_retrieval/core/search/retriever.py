@@ -15,23 +15,20 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar, Self
 
-from nlp_retrieval.core.candidates import CandidateBatch, Hits, Mask, Rows
-from nlp_retrieval.core.components.component import Component, Config, canonical_json, require_distinct_names
-from nlp_retrieval.core.components.interfaces import BaseLoader
+from nlp_retrieval.core.candidates import CandidateBatch, Hits, Mask, Rows, search_parts
+from nlp_retrieval.core.components.component import BaseLoader, Component, Config, canonical_json
+from nlp_retrieval.core.components.registry import require_distinct_names
 from nlp_retrieval.core.context import encoding_once
 from nlp_retrieval.core.explanation import Explanation
-from nlp_retrieval.core.files.limits import explain_file_limit
+from nlp_retrieval.core.files.columns import explain_file_limit
 from nlp_retrieval.core.filters import Where
-from nlp_retrieval.core.forks import Lock, forked, use_one_thread_after_fork
-from nlp_retrieval.core.index.build import Builder, IndexReport, build_index
-from nlp_retrieval.core.index.generation import Generation, fingerprint_of, open_generation
+from nlp_retrieval.core.index.build import IndexReport, build_index
+from nlp_retrieval.core.index.generation import Builder, Generation, OpenedFiles, SegmentFolder, fingerprint_of, open_generation
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.manifest import index_directory
-from nlp_retrieval.core.index.opened_files import OpenedFiles
-from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
+from nlp_retrieval.core.processes import Lock, forked, use_one_thread_after_fork
 from nlp_retrieval.core.queries import check_k, check_processed
-from nlp_retrieval.core.ranking import search_parts
 from nlp_retrieval.core.search.joining import MergeRule, merge_candidates
 from nlp_retrieval.core.search.results import to_results
 from nlp_retrieval.core.secrets import without_secrets

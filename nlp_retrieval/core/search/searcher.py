@@ -13,21 +13,18 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from nlp_retrieval.core.candidates import CandidateBatch, Mask
-from nlp_retrieval.core.components.component import canonical_json, codes_in, require_distinct_names
-from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
-from nlp_retrieval.core.components.registry import ByName, resolve_components
+from nlp_retrieval.core.components.component import BaseUserQueryProcessor, canonical_json, codes_in
+from nlp_retrieval.core.components.registry import ByName, require_distinct_names, resolve_components
 from nlp_retrieval.core.components.trust_rules import PART_RULES, may_set
 from nlp_retrieval.core.context import SearchContext, search_context
 from nlp_retrieval.core.explanation import Explanations
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.queries import check_k, check_processed, check_queries, check_results, has_no_words
-from nlp_retrieval.core.search.base_searcher import BaseSearcher, OpenedRetrievers
-from nlp_retrieval.core.search.composition import labelled
+from nlp_retrieval.core.search.base_searcher import BaseSearcher, OpenedRetrievers, labelled
 from nlp_retrieval.core.search.joining import BaseFusion, RawScore, ReciprocalRankFusion, interleave
-from nlp_retrieval.core.search.ranked_lists import RankedLists
 from nlp_retrieval.core.search.reranker import BaseReranker
-from nlp_retrieval.core.search.results import to_results
+from nlp_retrieval.core.search.results import RankedLists, to_results
 from nlp_retrieval.core.search.retriever import BaseRetriever, with_parts
 from nlp_retrieval.core.search.stages import current_stages
 from nlp_retrieval.errors import ConfigurationError

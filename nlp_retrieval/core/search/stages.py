@@ -2,7 +2,7 @@
 
 The current stages open the retrievers of a searcher, process its queries, find candidates and score pairs, and encode the
 queries of a dense retriever. By default they just compute. A caller that searches with many configurations uses
-stages with a cache (:mod:`nlp_retrieval.benchmarks.stages.shared`). Cheap steps (fusing, interleaving, cutting, creating
+stages with a cache (:mod:`nlp_retrieval.benchmarks.shared_stages`). Cheap steps (fusing, interleaving, cutting, creating
 items) are not stages and are always done again.
 """
 
@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.context import SearchContext, changed_context, search_context
-from nlp_retrieval.core.forks import use_one_thread_after_fork
+from nlp_retrieval.core.processes import use_one_thread_after_fork
 from nlp_retrieval.core.queries import check_processed
 
 if TYPE_CHECKING:
     from nlp_retrieval.core.candidates import CandidateBatch, Mask
-    from nlp_retrieval.core.components.component import Component
-    from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
+    from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Component
     from nlp_retrieval.core.index.generation import Generation
     from nlp_retrieval.core.search.reranker import BaseReranker
     from nlp_retrieval.core.search.retriever import BaseRetriever

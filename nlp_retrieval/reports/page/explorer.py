@@ -15,10 +15,10 @@ import numpy as np
 from markupsafe import Markup
 
 from nlp_retrieval.core.candidates import Rows, Scores, entries_of, offsets_of
-from nlp_retrieval.evaluation.changed_queries import measured
-from nlp_retrieval.evaluation.measure import Measure
-from nlp_retrieval.evaluation.pool import PoolReport, Ranks, gold_ranks, pool_report
-from nlp_retrieval.evaluation.rankings import LONGEST_TEXT, Listing, RunLists
+from nlp_retrieval.evaluation.evaluator import Measure
+from nlp_retrieval.evaluation.pool import PoolReport, gold_ranks, pool_report
+from nlp_retrieval.evaluation.ranking_difference import measured
+from nlp_retrieval.evaluation.rankings import LONGEST_TEXT, Listing, Ranks, RunLists
 from nlp_retrieval.reports.page.templating import rendered
 from nlp_retrieval.reports.snippets import common_words
 from nlp_retrieval.text.printing import printable, visible

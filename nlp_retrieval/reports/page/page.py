@@ -19,8 +19,8 @@ from markupsafe import Markup
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.core.candidates import Scores
-from nlp_retrieval.core.files.output import write_output
-from nlp_retrieval.evaluation.pairwise import Pairwise
+from nlp_retrieval.core.files.atomic import write_output
+from nlp_retrieval.evaluation.comparison import Pairwise
 from nlp_retrieval.evaluation.pool import Ranks
 from nlp_retrieval.evaluation.rankings import RunLists
 from nlp_retrieval.reports.figures import shared_reason

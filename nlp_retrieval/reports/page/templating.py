@@ -17,11 +17,9 @@ from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, S
 from markupsafe import Markup
 
 from nlp_retrieval.core.explanation import name_of
-from nlp_retrieval.evaluation.by_group import LEVEL
-from nlp_retrieval.evaluation.comparison import Comparison
-from nlp_retrieval.evaluation.measure import Measure
+from nlp_retrieval.evaluation.comparison import LEVEL, Comparison, limits, sentence, verdict
+from nlp_retrieval.evaluation.evaluator import Measure
 from nlp_retrieval.evaluation.pool import GoldDocument
-from nlp_retrieval.evaluation.verdicts import limits, sentence, verdict
 from nlp_retrieval.reports.figures import (
     ALPHA,
     MARK,

@@ -18,9 +18,9 @@ from pydantic import Field
 from nlp_retrieval.core.candidates import CandidateBatch, Rows, Scores, offsets_of
 from nlp_retrieval.core.components.component import Config, canonical_json
 from nlp_retrieval.core.components.trust_rules import may_set
-from nlp_retrieval.core.forks import Lock, use_one_thread_after_fork
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.core.processes import Lock, use_one_thread_after_fork
 from nlp_retrieval.core.search.reranker import BaseReranker, Blend
 from nlp_retrieval.core.search.stages import current_stages
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors, checked_vectors

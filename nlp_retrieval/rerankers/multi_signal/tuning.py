@@ -15,17 +15,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.candidates import CandidateBatch, Rows, Scores
+from nlp_retrieval.core.candidates import CandidateBatch, Rows, Scores, top_k_positions
 from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.models import Gold, Query
-from nlp_retrieval.core.ranking import top_k_positions
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.core.search.stages import Stages, using_stages
 from nlp_retrieval.errors import ConfigurationError, GoldError, nearest
-from nlp_retrieval.evaluation.bootstrap import bootstrap_interval, family_numbers
 from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator
 from nlp_retrieval.evaluation.gold import gold_of, relevant_documents, rows_of
+from nlp_retrieval.evaluation.resampling import bootstrap_interval, family_numbers
 from nlp_retrieval.rerankers.multi_signal.features import SIGNALS, weighted_mean
 from nlp_retrieval.rerankers.multi_signal.reranker import MultiSignalReranker
 

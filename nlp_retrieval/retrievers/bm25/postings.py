@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Mask, offsets_of
-from nlp_retrieval.core.files.column_streams import Stream
-from nlp_retrieval.core.files.columns import CURE, check_numbers, check_offsets, damaged, mapped
+from nlp_retrieval.core.files.columns import CURE, Stream, check_numbers, check_offsets, damaged, mapped
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.retrievers.bm25.scoring import Postings, found_in, term_cuts

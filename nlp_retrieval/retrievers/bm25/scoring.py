@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.backend import Backend, CompiledLoops, require_numba
-from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores
-from nlp_retrieval.core.cores import usable_cores
-from nlp_retrieval.core.ranking import top_k
+from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, top_k
+from nlp_retrieval.core.processes import usable_cores
 
 _loops = CompiledLoops(compiling_seconds=1.5)
 

@@ -21,16 +21,15 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from nlp_retrieval.core.backend import Backend, CompiledLoops
-from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, entries_of, offsets_of
+from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, entries_of, offsets_of, top_k, top_k_mask
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.trust_rules import may_set, reads_model
 from nlp_retrieval.core.context import ENCODER_LIMIT, stage, warn_of_cut
-from nlp_retrieval.core.cores import usable_cores
-from nlp_retrieval.core.files.column_streams import Stream, read_blocks
+from nlp_retrieval.core.files.columns import Stream, read_blocks
+from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
-from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.core.processes import usable_cores
 from nlp_retrieval.core.progress_bars import tracked
-from nlp_retrieval.core.ranking import top_k, top_k_mask
 from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders.base import BaseTokenEncoder, Vectors, checked_tokens
@@ -38,35 +37,34 @@ from nlp_retrieval.encoders.colbert import ColbertEncoder
 from nlp_retrieval.encoders.passages import encoded_tokens
 from nlp_retrieval.errors import ConfigurationError, ModelError
 from nlp_retrieval.retrievers.colbert import steps as colbert_steps
-from nlp_retrieval.retrievers.colbert.blocks import blocks_of
-from nlp_retrieval.retrievers.colbert.build import (
-    TOKENS,
-    TOKENS_AT_ONCE,
-    sample_tokens,
-    write_codec,
-    write_compressed,
-    write_lists,
-)
 from nlp_retrieval.retrievers.colbert.codec import (
     Bits,
     Codec,
     Codes,
     Compressor,
+    blocks_of,
     code_type,
     compressor_of,
     in_units,
     packed_size,
     train_compressor,
 )
-from nlp_retrieval.retrievers.colbert.divided import DividedSteps, Steps
 from nlp_retrieval.retrievers.colbert.files import (
+    TOKENS,
+    TOKENS_AT_ONCE,
     ColbertFiles,
     Compressed,
+    DividedSteps,
     Sizes,
+    Steps,
     codec_of,
     open_files,
     open_segments,
+    sample_tokens,
     start_of,
+    write_codec,
+    write_compressed,
+    write_lists,
     write_projection,
     write_settings,
 )

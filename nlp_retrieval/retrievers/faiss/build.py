@@ -11,29 +11,109 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
+import faiss as _faiss
 import numpy as np
+from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Rows
-from nlp_retrieval.core.files.column_streams import Stream, read_blocks
-from nlp_retrieval.core.files.columns import damaged, mapped
-from nlp_retrieval.core.forks import Lock
-from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.core.files.columns import Stream, damaged, mapped, read_blocks
+from nlp_retrieval.core.index.generation import SegmentFolder
+from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.progress_bars import progress
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.errors import ConfigurationError, IndexWriteError
-from nlp_retrieval.retrievers.exact_kmeans import units_per_length
+from nlp_retrieval.errors import IndexWriteError
+from nlp_retrieval.retrievers.exact_kmeans import (
+    Numbers,
+    best_products,
+    directions,
+    kmeans_by_distance,
+    kmeans_by_product,
+    less_half_square,
+    units_per_length,
+    with_one,
+)
 from nlp_retrieval.retrievers.faiss.index import (
     ANN_FILE,
     VECTORS_FILE,
-    IndexType,
     dimension_of,
-    faiss,
     read_ann,
     whole_vectors,
 )
-from nlp_retrieval.retrievers.faiss.ivfpq import add_to_ivfpq, train_ivfpq
+from nlp_retrieval.retrievers.faiss.types import HNSW, IVFPQ, SQ8, FaissIndexType
+
+# Training an ivfpq index and filling it (Jegou et al., 2011), in whole numbers: FAISS only keeps and searches it.
+#
+# The bytes of FAISS's own training depend on the CPU and, where it calls BLAS, on the number of threads. The steps here are
+# the same: inverted lists by k-means with inner products, and a k-means by distance for each part of the residuals.
+
+
+faiss: Any = _faiss
+
+_LIST_ROUNDS, _CODE_ROUNDS = 10, 25  # as in FAISS
+_CODE_SAMPLE = 2**16
+_LIST_UNITS, _CODE_UNITS = 2**12, 2**10
+_MOST = 2.0**24  # units of a residual; with more, float64 would no longer be exact
+
+
+def train_ivfpq(index: Any, sample: Vectors, seed: int) -> None:
+    """Train an empty index.
+
+    Args:
+        index: FAISS's object, for inner products and 8 bits per code.
+        sample: ``[vectors, dimension]``, at least as many as there are lists and codes.
+        seed: seed of the k-means.
+    """
+    units, scale = _in_units(sample, _LIST_UNITS)
+    lists = (kmeans_by_product(units, index.nlist, seed, _LIST_ROUNDS) / np.float32(scale)).astype(np.float32)
+    del units
+    index.quantizer.add(lists)
+    if len(sample) > _CODE_SAMPLE:
+        sample = sample[np.sort(np.random.default_rng(seed).choice(len(sample), _CODE_SAMPLE, replace=False))]
+    residuals = (sample - lists[_lists_of_vectors(sample, lists)]).reshape(len(sample), index.pq.M, index.pq.dsub)
+    codes = np.empty((index.pq.M, index.pq.ksub, index.pq.dsub), np.float32)
+    for part in range(index.pq.M):
+        units, scale = _in_units(residuals[:, part], _CODE_UNITS)
+        codes[part] = kmeans_by_distance(units, index.pq.ksub, seed, _CODE_ROUNDS) / np.float32(scale)
+    faiss.copy_array_to_vector(codes.ravel(), index.pq.centroids)
+    index.is_trained = True
+
+
+def add_to_ivfpq(index: Any, vectors: Vectors) -> None:
+    """Append vectors, ``[vectors, dimension]``, to a trained index."""
+    lists = index.quantizer.reconstruct_n(0, index.nlist)
+    numbers = _lists_of_vectors(vectors, lists)
+    residuals = (vectors - lists[numbers]).reshape(len(vectors), index.pq.M, index.pq.dsub)
+    parts = faiss.vector_to_array(index.pq.centroids).reshape(index.pq.M, index.pq.ksub, index.pq.dsub)
+    size = index.coarse_code_size()
+    codes = np.empty((len(vectors), size + index.pq.M), np.uint8)
+    for byte in range(size):
+        codes[:, byte] = (numbers >> (8 * byte)) & 255
+    for part, (residuals_of_part, centroids) in enumerate(zip(residuals.swapaxes(0, 1), parts, strict=True)):
+        codes[:, size + part] = _closest(residuals_of_part, centroids)
+    index.add_sa_codes(codes, np.arange(index.ntotal, index.ntotal + len(vectors)))
+
+
+def _lists_of_vectors(vectors: Vectors, lists: Vectors) -> Numbers:
+    """The number of the list of each vector."""
+    return best_products(directions(vectors), _in_units(lists, _LIST_UNITS)[0])[0]
+
+
+def _closest(residuals: Vectors, centroids: Vectors) -> Numbers:
+    """The closest centroid of one part of each residual; in exact float64, because a residual can have any length."""
+    units, scale = _in_units(centroids, _CODE_UNITS)
+    exact = np.clip(np.rint(residuals.astype(np.float64) * scale), -_MOST, _MOST)
+    closest: Numbers = (with_one(exact) @ less_half_square(units.astype(np.float64)).T).argmax(axis=1)
+    return closest
+
+
+def _in_units(vectors: NDArray[np.floating], most: int) -> tuple[Vectors, float]:
+    """Vectors in whole units, the longest of them just below ``most``, and the number of units in a length of 1."""
+    exact = vectors.astype(np.float64)
+    scale = units_per_length(math.sqrt(np.square(exact).sum(axis=1).max()), vectors.shape[1], most)
+    return np.rint(exact * scale).astype(np.float32), scale
+
 
 _AT_ONCE = 16_384
 _TRAINED = "trained_at.npy"
@@ -45,41 +125,31 @@ _adding = Lock()
 """FAISS's choice of instructions applies to the whole process; concurrent searches are correct with any."""
 
 
-class AnnSettings(Protocol):
-    """The parameters of a FAISS index that is not flat; :class:`~nlp_retrieval.FaissRetriever` describes each."""
-
-    hnsw_m: int
-    ef_construction: int
-    nlist: int | None
-    pq_bytes: int
-    train_size: int
-    seed: int
-
-
-def build_ann_index(folder: Path, index_type: IndexType, settings: AnnSettings) -> None:
-    """Replace the vectors in a folder by an index that is not flat.
+def build_ann_index(folder: Path, index_type: FaissIndexType) -> None:
+    """Replace the vectors in a folder by an index; if it is flat, they stay as they are.
 
     Args:
         folder: holds ``vectors.npy``, and receives the index.
         index_type: type of the index.
-        settings: its parameters.
 
     Raises:
         ConfigurationError: there are too few vectors to train on, or ``pq_bytes`` does not divide the dimension.
     """
     path = folder / VECTORS_FILE
     n_items, dimension = mapped(path, np.float32, (None, None)).shape
-    index = _empty_index(index_type, n_items, dimension, settings)
-    if not index.is_trained:
-        sample = _sample(path, n_items, dimension, settings)
+    index = index_type.empty(n_items, dimension)
+    if index is None:
+        return
+    if isinstance(index_type, IVFPQ | SQ8):
+        sample = _sample(path, n_items, dimension, index_type)
         if isinstance(index, faiss.IndexIVFPQ):
-            train_ivfpq(index, sample, settings.seed)
+            train_ivfpq(index, sample, index_type.seed)
         else:
             index.train(sample)
         np.save(folder / _TRAINED, np.array([n_items]), allow_pickle=False)
     _make_room(index, n_items)
-    with progress(f"faiss: building {index_type}", n_items) as advance:
-        scale = _scale_of(path, dimension) if index_type == "hnsw" else None
+    with progress(f"faiss: building {index_type.name}", n_items) as advance:
+        scale = _scale_of(path, dimension) if isinstance(index_type, HNSW) else None
         for block in read_blocks(path, _AT_ONCE):
             _add(index, block, scale)
             advance(len(block))
@@ -194,7 +264,7 @@ def _number_anew(lists: Any, numbers: Rows) -> None:
             ids[:] = numbers[ids]
 
 
-def _sample(path: Path, n_items: int, dimension: int, settings: AnnSettings) -> Vectors:
+def _sample(path: Path, n_items: int, dimension: int, settings: IVFPQ | SQ8) -> Vectors:
     """A sample of vectors for training, in the order of their rows."""
     count = min(settings.train_size, n_items)
     chosen = np.sort(np.random.default_rng(settings.seed).choice(n_items, count, replace=False))
@@ -219,32 +289,3 @@ def _write(index: Any, folder: Path) -> None:
         faiss.write_index(index, str(folder / ANN_FILE))
     except RuntimeError as error:
         raise IndexWriteError(f"FAISS cannot write {folder / ANN_FILE}: {error}; is the disk full?") from error
-
-
-def _empty_index(index_type: IndexType, n_items: int, dimension: int, settings: AnnSettings) -> Any:
-    metric = faiss.METRIC_INNER_PRODUCT
-    if index_type == "hnsw":
-        index = faiss.IndexHNSWFlat(dimension, settings.hnsw_m, metric)
-        index.hnsw.efConstruction = settings.ef_construction
-        return index
-    if index_type == "sq8":
-        return faiss.IndexScalarQuantizer(dimension, faiss.ScalarQuantizer.QT_8bit, metric)
-    if dimension % settings.pq_bytes:
-        fitting = [size for size in range(1, dimension + 1) if dimension % size == 0]
-        raise ConfigurationError(
-            f"faiss: pq_bytes={settings.pq_bytes} does not divide the dimension {dimension}; these do: {fitting}"
-        )
-    nlist = settings.nlist or max(1, int(4 * math.sqrt(n_items)))
-    bits = 8
-    sampled = min(settings.train_size, n_items)
-    if sampled < max(nlist, 2**bits) <= n_items:
-        raise ConfigurationError(
-            f"faiss: train_size={settings.train_size} is too small to train {nlist} lists and {2**bits} centroids; raise it"
-        )
-    if sampled < max(nlist, 2**bits):
-        raise ConfigurationError(
-            f"faiss: {n_items} items are too few to train ivfpq with {nlist} lists and {2**bits} centroids; "
-            "use index_type='flat'"
-        )
-    quantizer = faiss.IndexFlatIP(dimension)
-    return faiss.IndexIVFPQ(quantizer, dimension, nlist, settings.pq_bytes, bits, metric)

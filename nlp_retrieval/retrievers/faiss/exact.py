@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, offsets_of
-from nlp_retrieval.core.forks import Lock
+from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.encoders.base import Vectors
 
 _PRODUCT_AT_ONCE = 16 * 2**20  # scores, 64 MB of them

@@ -18,27 +18,28 @@ from pydantic import Field
 
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, offsets_of
 from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.components.registry import ByName, resolve_components
 from nlp_retrieval.core.components.trust_rules import may_set, reads_model
 from nlp_retrieval.core.context import stage
+from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
-from nlp_retrieval.core.index.segments import SegmentFolder
 from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
+from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.retrievers.faiss.build import build_ann_index, has_outgrown, join_codes, join_vectors
 from nlp_retrieval.retrievers.faiss.exact import products_of
 from nlp_retrieval.retrievers.faiss.index import (
     VECTORS_FILE,
-    IndexType,
     VectorIndex,
     dimension_of,
     open_index,
     open_segments,
 )
+from nlp_retrieval.retrievers.faiss.types import FORMER, IVFPQ, SQ8, Auto, FaissIndexType, from_flat
 from nlp_retrieval.retrievers.vectors import VectorRetriever, encoded_queries, write_vectors
 
-FLAT_BELOW = 200_000
-"""Most items that ``auto`` searches exactly; above, it uses an HNSW graph."""
+_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 
 
 class FaissRetriever(VectorRetriever):
@@ -59,71 +60,79 @@ class FaissRetriever(VectorRetriever):
 
     Args:
         encoder: a model's hub name, a local folder, or an encoder.
-        index_type: ``flat`` is exact. ``hnsw`` is a graph (Malkov and Yashunin, 2016), ``ivfpq`` inverted lists with product
-            quantisation (Jegou et al., 2011), ``sq8`` exact order over 8-bit vectors, a quarter of the size. ``auto`` is flat
-            below 200,000 items and hnsw above.
-        hnsw_m: hnsw: links per node.
-        ef_construction: hnsw: width of the build's search for them.
-        ef_search: hnsw: width of a search; at least k is used.
-        nlist: ivfpq: number of lists; by default 4 times the square root of the number of items.
-        nprobe: ivfpq: number of lists that a search reads.
-        pq_bytes: ivfpq: bytes per vector; must divide the dimension.
-        train_size: ivfpq and sq8: the most vectors sampled for training.
-        seed: seed of that sample.
+        index: the index type: ``flat`` is exact, ``hnsw`` a graph, ``ivfpq`` inverted lists with product quantisation, ``sq8``
+            exact order over 8-bit vectors, ``auto`` flat below 200,000 items and hnsw above. With parameters:
+            ``IVFPQ(nlist=256)``, or ``{name: ivfpq, nlist: 256}``.
         merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
+        index_type: the former name of ``index``; the following parameters belong to it.
+        hnsw_m: now ``m`` of hnsw.
+        ef_construction: now one of hnsw.
+        ef_search: now one of hnsw.
+        nlist: now one of ivfpq.
+        nprobe: now one of ivfpq.
+        pq_bytes: now one of ivfpq.
+        train_size: now one of ivfpq and sq8.
+        seed: now one of ivfpq and sq8.
     """
 
     name = "faiss"
-    manifest_may_set = may_set(
-        *("index_type", "hnsw_m", "ef_construction", "ef_search", "nlist", "nprobe", "pq_bytes", "train_size", "seed"),
-        "merge",
-        encoder=reads_model,
-    )
+    manifest_may_set = may_set("index", *FORMER, "merge", encoder=reads_model)
     search_only = frozenset({"ef_search", "nprobe", "merge"})
 
     def __init__(
         self,
-        encoder: str | BaseEncoder = "sentence-transformers/all-MiniLM-L6-v2",
-        index_type: Literal["auto", "flat", "hnsw", "ivfpq", "sq8"] = "auto",
-        hnsw_m: Annotated[int, Field(ge=2, le=256)] = 32,
-        ef_construction: Annotated[int, Field(ge=1)] = 200,
-        ef_search: Annotated[int, Field(ge=1)] = 128,
-        nlist: Annotated[int, Field(ge=1)] | None = None,
-        nprobe: Annotated[int, Field(ge=1)] = 32,
-        pq_bytes: Annotated[int, Field(ge=1)] = 48,
-        train_size: Annotated[int, Field(ge=256)] = 100_000,
-        seed: int = 0,
+        encoder: str | BaseEncoder = _MODEL,
+        index: FaissIndexType | ByName = "auto",
         merge: MergeRule = "alternate",
+        *,
+        index_type: Literal["auto", "flat", "hnsw", "ivfpq", "sq8"] | None = None,
+        hnsw_m: Annotated[int, Field(ge=2, le=256)] | None = None,
+        ef_construction: Annotated[int, Field(ge=1)] | None = None,
+        ef_search: Annotated[int, Field(ge=1)] | None = None,
+        nlist: Annotated[int, Field(ge=1)] | None = None,
+        nprobe: Annotated[int, Field(ge=1)] | None = None,
+        pq_bytes: Annotated[int, Field(ge=1)] | None = None,
+        train_size: Annotated[int, Field(ge=256)] | None = None,
+        seed: int | None = None,
     ) -> None:
         self.encoder = SentenceTransformerEncoder(encoder) if isinstance(encoder, str) else encoder
-        self.index_type = index_type
-        self.hnsw_m = hnsw_m
-        self.ef_construction = ef_construction
-        self.ef_search = ef_search
-        self.nlist = nlist
-        self.nprobe = nprobe
-        self.pq_bytes = pq_bytes
-        self.train_size = train_size
-        self.seed = seed
         self.merge = merge
-        self._arguments["encoder"] = self.encoder  # a name and its encoder are the same configuration
+        values = (index_type, hnsw_m, ef_construction, ef_search, nlist, nprobe, pq_bytes, train_size, seed)
+        former = {key: value for key, value in zip(FORMER, values, strict=True) if value is not None}
+        if former and index != "auto":
+            raise ConfigurationError(
+                f"FaissRetriever: {', '.join(former)} and index both describe the index type; pass index alone"
+            )
+        made = resolve_components(self, FaissRetriever, index=index)["index"]
+        flat = FORMER | former if former else made.flat
+        self._type = from_flat(flat)
+        self.index_type: str = flat["index_type"]
+        self._searching = {key: flat[key] for key in ("ef_search", "nprobe")}
+        # a name and its encoder are the same configuration; index types are stored in their flat form
+        if "index" in self._arguments:
+            self._arguments = {"encoder": self.encoder, **flat, "merge": merge}
+        else:  # a subclass with parameters of its own
+            self._arguments["encoder"] = self.encoder
+
+    def __repr__(self) -> str:
+        if "index_type" not in self._arguments:
+            return super().__repr__()
+        shown = {"encoder": self.encoder, "index": self._type, "merge": self.merge}
+        usual = {"encoder": SentenceTransformerEncoder(_MODEL), "index": Auto(), "merge": "alternate"}
+        given = ", ".join(f"{key}={value!r}" for key, value in shown.items() if value != usual[key])
+        return f"{type(self).__name__}({given})"
 
     def index_identity(self) -> Config:
-        relevant = {
-            "flat": set(),
-            "sq8": {"train_size", "seed"},
-            "hnsw": {"hnsw_m", "ef_construction"},
-            "ivfpq": {"nlist", "pq_bytes", "train_size", "seed"},
-        }
         identity = super().index_identity()
         if self.index_type == "auto":
             return identity
-        keep = {"name", "format", "encoder", "index_type"} | relevant[self.index_type]
+        own = self._type.index_identity().keys() - {"name", "format"}
+        keep = {"name", "format", "encoder", "index_type"} | {self._type.flat_names.get(key, key) for key in own}
         return {key: value for key, value in identity.items() if key in keep}
 
     def build(self, items: ItemTable, folder: Path) -> None:
         write_vectors(self, items, folder / VECTORS_FILE, None)
-        self._make_chosen(len(items), folder)
+        build_ann_index(folder, self._type.chosen(len(items)))
 
     def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
         del everything
@@ -131,7 +140,7 @@ class FaissRetriever(VectorRetriever):
 
     def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
         whole_index = segments[0].first_row == 0
-        if whole_index and self.index_type in ("sq8", "ivfpq"):
+        if whole_index and isinstance(self._type, IVFPQ | SQ8):
             if has_outgrown(segments[0], len(items)):
                 self.build(items, folder)
             else:
@@ -139,7 +148,7 @@ class FaissRetriever(VectorRetriever):
             return
         join_vectors(segments, folder)
         if whole_index:
-            self._make_chosen(len(items), folder)
+            build_ann_index(folder, self._type.chosen(len(items)))
 
     def load(self, folder: Path) -> None:
         self._index: VectorIndex = open_index(folder)
@@ -162,7 +171,7 @@ class FaissRetriever(VectorRetriever):
 
     def search_vectors(self, vectors: Vectors, k: int, allowed: Mask | None) -> Hits:
         """Search for queries that :meth:`encode` encoded, as :meth:`search_batch` does."""
-        return self._index.search(vectors, k, allowed, {"ef_search": self.ef_search, "nprobe": self.nprobe})
+        return self._index.search(vectors, k, allowed, self._searching)
 
     def vectors_of(self, rows: Rows) -> Vectors:
         """Return the vectors of items, ``[rows, dimension]``, decoded for sq8 and ivfpq."""
@@ -172,17 +181,6 @@ class FaissRetriever(VectorRetriever):
         """Return the inner products of one query's vector and the vectors of items, ``[rows]``: the scores of a search."""
         owner = np.zeros(len(rows), np.int64)
         return products_of(vector[None], self.vectors_of, owner, rows).astype(np.float64)
-
-    def _make_chosen(self, n_items: int, folder: Path) -> None:
-        """Turn the vectors in a folder into an index of the type chosen for this number of items."""
-        chosen = self._chosen(n_items)
-        if chosen != "flat":
-            build_ann_index(folder, chosen, self)
-
-    def _chosen(self, n_items: int) -> IndexType:
-        if self.index_type != "auto":
-            return self.index_type
-        return "flat" if n_items < FLAT_BELOW else "hnsw"
 
 
 def _drop_zero_vectors(hits: Hits, vectors: Vectors) -> Hits:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from nlp_retrieval.core.forks import Lock
+from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.errors import ConfigurationError, DependencyError, IndexWriteError, ServerError, install
 from nlp_retrieval.loaders.database import hide_secrets, resolve, scrub
 from nlp_retrieval.retrievers.postgres.embedded import EmbeddedServer

@@ -15,7 +15,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.forks import Lock
+from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.retrievers.pyserini.jvm import Java, java_class
 
 _PRIMITIVES = {"int": "Integer", "long": "Long", "float": "Float", "void": "Void"}

@@ -24,7 +24,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from nlp_retrieval.core.forks import Lock, forked, inherited
+from nlp_retrieval.core.processes import Lock, forked, inherited
 from nlp_retrieval.errors import DependencyError, JavaError, install
 
 Java = Any

@@ -15,16 +15,15 @@ from pydantic import Field
 from nlp_retrieval.core.candidates import Hits, Mask
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.trust_rules import may_set
-from nlp_retrieval.core.cores import usable_cores
 from nlp_retrieval.core.files.columns import CURE
+from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
-from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.core.processes import usable_cores
 from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import EngineError, IndexDamagedError
-from nlp_retrieval.retrievers.pyserini.analysis import check_analysis
-from nlp_retrieval.retrievers.pyserini.index import LuceneIndex, Rm3, build_index
+from nlp_retrieval.retrievers.pyserini.index import LuceneIndex, Rm3, build_index, check_analysis
 
 __all__ = ["PyseriniRetriever"]
 

@@ -80,9 +80,9 @@ def command(
     if train is not None:
         examples = hover_examples(train, hops or None)
     else:
-        examples = examples_of(settings.queries.queries(), settings.queries.gold())
+        examples = examples_of(settings.loaded().queries, settings.loaded().gold)
         say("note: these are the claims of the benchmark; a program trained on them is to be judged on others")
-    program.index(settings.corpus, settings.index)
+    program.index(settings.loader, settings.index_path)
     with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):  # DSPy draws its progress bars on standard output
         report = optimize(
             program,

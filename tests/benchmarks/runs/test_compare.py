@@ -12,11 +12,9 @@ from hashed_words import InMemory
 
 from benchmarks.small_benchmark import GOLD, QUERIES, benchmarker, searchers
 from nlp_retrieval import Benchmarker, Bm25Retriever, Gold, Query, RetrievalWarning, Searcher, write_run_files
-from nlp_retrieval.benchmarks.runs.compare import compare_runs
-from nlp_retrieval.benchmarks.runs.folder import is_run_folder, read_run_folder
-from nlp_retrieval.benchmarks.runs.rerun import read_manifest
-from nlp_retrieval.benchmarks.runs.sources import read_sources
-from nlp_retrieval.benchmarks.trec_run import TrecRun
+from nlp_retrieval.benchmarks.entrants import TrecRun
+from nlp_retrieval.benchmarks.manifest import read_manifest
+from nlp_retrieval.benchmarks.runs import compare_runs, is_run_folder, read_run_folder, read_sources
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.errors import ConfigurationError, QueryError, SourceError
 from nlp_retrieval.evaluation.trec import read_run, write_run

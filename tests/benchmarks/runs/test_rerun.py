@@ -9,9 +9,9 @@ import pytest
 
 from benchmarks.small_benchmark import benchmarker, collection, configuration
 from nlp_retrieval import BenchmarkRun, write_run_files
-from nlp_retrieval.benchmarks.config import read_benchmark_config
-from nlp_retrieval.benchmarks.running import run_searchers
-from nlp_retrieval.benchmarks.runs.rerun import benchmark_of, differences, moved_results, read_manifest
+from nlp_retrieval.benchmarks.benchmarker import run_searchers
+from nlp_retrieval.benchmarks.manifest import benchmark_of, differences, moved_results, read_manifest
+from nlp_retrieval.benchmarks.settings import read_benchmark_config
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, SourceError, UntrustedError
 from nlp_retrieval.reports.write import results_of

@@ -23,10 +23,10 @@ from nlp_retrieval import (
     StaticEncoder,
     write_run_files,
 )
+from nlp_retrieval.benchmarks import shared_stages as shared_room
 from nlp_retrieval.benchmarks.distributed import StageBlock, StageTask, why_local
 from nlp_retrieval.benchmarks.results import BenchmarkRun
-from nlp_retrieval.benchmarks.stages import shared as shared_room
-from nlp_retrieval.core.components.naming import registered
+from nlp_retrieval.core.components.registry import registered
 from nlp_retrieval.errors import WorkerError
 from nlp_retrieval.processors.rules import ClauseSplit
 from nlp_retrieval.reports.view import timing_note

@@ -35,9 +35,9 @@ from nlp_retrieval import (
     WeightedSum,
     write_run_files,
 )
-from nlp_retrieval.benchmarks.stages.shared import SharedStages
-from nlp_retrieval.benchmarks.stages.store import StageStore
-from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.benchmarks.shared_stages import SharedStages
+from nlp_retrieval.benchmarks.stage_store import StageStore
+from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever
@@ -184,7 +184,7 @@ def test_two_blends_share_scores_and_retrievers_share_vectors(index: Path, tmp_p
     searchers = {
         "flat": Searcher([FaissRetriever(HashedWords())], reranker=OverlapReranker(), depth=9),
         "flat, blended": Searcher([FaissRetriever(HashedWords())], reranker=OverlapReranker(blend="score"), depth=9),
-        "graph": Searcher([FaissRetriever(HashedWords(), index_type="hnsw")], depth=9),
+        "graph": Searcher([FaissRetriever(HashedWords(), index="hnsw")], depth=9),
         "deeper": Searcher([FaissRetriever(HashedWords())], depth=20),
     }
     run_sweep(index, tmp_path / "stages", tmp_path / "run", searchers=searchers)
@@ -356,7 +356,7 @@ def test_other_files_of_a_model_and_other_versions_are_other_stages(
             monkeypatch.setattr(HashedWords, "model_fingerprint", lambda self: "retrained")
             dense.search(QUERY_TEXTS, 5)
         assert len(passage.computed) == 2
-        monkeypatch.setattr("nlp_retrieval.benchmarks.stages.keys.versions", lambda: {"numpy": "9"})
+        monkeypatch.setattr("nlp_retrieval.benchmarks.stage_store.versions", lambda: {"numpy": "9"})
         with shared.recording() as passage:
             dense.search(QUERY_TEXTS, 5)
         assert len(passage.computed) == 2

@@ -15,8 +15,7 @@ from benchmarks.cost.test_language_model_costs import asked_of, failing_for
 from benchmarks.small_benchmark import QUERIES, benchmarker
 from nlp_retrieval import Bm25Retriever, ClaimDecomposition, RetrievalWarning, Searcher, write_run_files
 from nlp_retrieval.benchmarks.cost import LanguageModelCost
-from nlp_retrieval.benchmarks.stages.keys import identity_of, key_of
-from nlp_retrieval.benchmarks.stages.store import Entry, StageStore
+from nlp_retrieval.benchmarks.stage_store import Entry, StageStore, identity_of, key_of
 from nlp_retrieval.lm.counting import CallCounts
 from nlp_retrieval.lm.language_model import LanguageModel
 

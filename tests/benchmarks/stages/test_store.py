@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from nlp_retrieval.benchmarks.stages import store as stage_store
-from nlp_retrieval.benchmarks.stages.store import Entry, StageStore
+from nlp_retrieval.benchmarks import stage_store
+from nlp_retrieval.benchmarks.stage_store import Entry, StageStore
 from nlp_retrieval.errors import RetrievalWarning
 
 

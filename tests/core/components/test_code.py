@@ -19,7 +19,7 @@ from nlp_retrieval import (
     SearchableItem,
     Searcher,
 )
-from nlp_retrieval.benchmarks.stages.keys import identity_of
+from nlp_retrieval.benchmarks.stage_store import identity_of
 from nlp_retrieval.core import BaseRetriever
 from nlp_retrieval.core.components.code import code_of
 from nlp_retrieval.core.components.component import Component

@@ -10,7 +10,7 @@ import pytest
 
 from core.engines import TermCount
 from nlp_retrieval import Bm25Retriever, ReciprocalRankFusion, Searcher, WeightedSum
-from nlp_retrieval.benchmarks.stages.keys import identity_of
+from nlp_retrieval.benchmarks.stage_store import identity_of
 from nlp_retrieval.core.components.component import Component, canonical_json, equal_settings
 from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.core.index.generation import fingerprint_of

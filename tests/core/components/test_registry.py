@@ -7,10 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from nlp_retrieval.core.components.component import parameters_of
-from nlp_retrieval.core.components.interfaces import BaseLoader
-from nlp_retrieval.core.components.naming import kinds, registered
-from nlp_retrieval.core.components.registry import build, build_as, component_class, describe_parameters, names
+from nlp_retrieval.core.components.component import BaseLoader, parameters_of
+from nlp_retrieval.core.components.registry import (
+    build,
+    build_as,
+    component_class,
+    describe_parameters,
+    kinds,
+    names,
+    registered,
+)
 from nlp_retrieval.core.search.joining import RawScore, ReciprocalRankFusion, WeightedSum
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.searcher import Searcher

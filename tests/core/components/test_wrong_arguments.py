@@ -20,7 +20,7 @@ from nlp_retrieval import (
     Searcher,
     WeightedSum,
 )
-from nlp_retrieval.core.components.interfaces import BaseQueryLoader
+from nlp_retrieval.core.components.component import BaseQueryLoader
 from nlp_retrieval.core.components.registry import build, build_as
 from nlp_retrieval.errors import ConfigurationError, EngineError, ItemError, QueryError, RetrievalError
 
@@ -164,13 +164,13 @@ def test_results_that_are_none_are_told(searcher: Searcher, results: Any) -> Non
     [
         ({"searchers": Bm25Retriever()}, "searchers are given by name"),
         ({"searchers": [Bm25Retriever()]}, "write {'name': searcher}"),
-        ({"loader": [ITEM]}, "the corpus is given by a loader, not as list"),
-        ({"queries": QUERY}, "a list of Query is wanted"),
+        ({"loader": [ITEM]}, "loader: expected a BaseLoader such as JsonlLoader(path), found ["),
+        ({"queries": QUERY}, "queries: expected a list of Query"),
         ({"queries": ["fox"]}, "queries[0] is str, not Query"),
-        ({"gold": GOLD}, "a list of Gold is wanted"),
+        ({"gold": GOLD}, "gold: expected a list of Gold"),
         ({"gold": [{"a": 1}]}, "gold[0] is dict, not Gold"),
         ({"k_values": 5}, "k_values=5: a list is expected; write [5]"),
-        ({"index_path": 5}, "named by its path"),
+        ({"index_path": 5}, "index_path: expected a path, found 5"),
     ],
 )
 def test_arguments_of_a_benchmark_that_are_of_another_kind_are_told(

@@ -18,10 +18,9 @@ import pytest
 
 from core.engines import TermCount, TermShare, documents
 from nlp_retrieval.core.files import checksums
-from nlp_retrieval.core.index.build import build_index
+from nlp_retrieval.core.index.build import OWNER_FILE, build_index
 from nlp_retrieval.core.index.generation import open_generation, verify_index
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE, read_manifest, write_manifest
-from nlp_retrieval.core.index.publishing import OWNER_FILE
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import (
     IndexConflictError,

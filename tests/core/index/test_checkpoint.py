@@ -100,11 +100,11 @@ def _die() -> None:
 
 
 def flat(encoder: HashedWords | None = None) -> FaissRetriever:
-    return FaissRetriever(encoder or Stops(), index_type="flat")
+    return FaissRetriever(encoder or Stops(), index="flat")
 
 
 def hnsw(encoder: HashedWords | None = None) -> FaissRetriever:
-    return FaissRetriever(encoder or Stops(), index_type="hnsw")
+    return FaissRetriever(encoder or Stops(), index="hnsw")
 
 
 def exact(encoder: HashedTokens | None = None) -> ColbertRetriever:
@@ -191,7 +191,7 @@ def test_a_model_whose_vectors_depend_on_the_batch_gives_the_same_bytes(at, tmp_
 
     def retriever() -> FaissRetriever:
         encoder = SentenceTransformerEncoder(str(tmp_path / "model"), precision="bfloat16", device="cpu", batch_size=2)
-        return FaissRetriever(encoder, index_type="flat")
+        return FaissRetriever(encoder, index="flat")
 
     def stopping(passages: list[str]):
         if passages == texts[at : at + 4]:

@@ -14,7 +14,7 @@ from nlp_retrieval.core.candidates import Hits, Mask
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.index.items import ItemTable
-from nlp_retrieval.core.search.composition import builders_of, labelled
+from nlp_retrieval.core.search.base_searcher import builders_of, labelled
 from nlp_retrieval.core.search.retriever import BaseRetriever, with_parts
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError, EngineError, IndexDamagedError, IndexMismatchError, IndexMissingError

@@ -18,7 +18,7 @@ from nlp_retrieval.core.index.generation import open_generation, verify_index
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE, read_manifest
 from nlp_retrieval.core.index.update import add_items, compact_index, delete_items
-from nlp_retrieval.core.search.known_retrievers import resolver
+from nlp_retrieval.core.search.base_searcher import resolver
 from nlp_retrieval.errors import (
     ConfigurationError,
     IndexConflictError,

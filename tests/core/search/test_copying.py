@@ -40,7 +40,7 @@ def told(results: list[list[RetrievalResult]]) -> list[list[tuple[str, float, st
 
 def hybrid() -> Searcher:
     """Every part, and labels of its own."""
-    retrievers = {"words": Bm25Retriever(k1=1.2), "vectors": FaissRetriever(HashedWords(16), index_type="hnsw")}
+    retrievers = {"words": Bm25Retriever(k1=1.2), "vectors": FaissRetriever(HashedWords(16), index="hnsw")}
     return Searcher(retrievers, processor=SplitAt(" "), fusion=ReciprocalRankFusion(k=30), reranker=Brief(), depth=20)
 
 

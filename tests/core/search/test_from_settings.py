@@ -30,7 +30,7 @@ from nlp_retrieval import (
     Unfiltered,
     WeightedSum,
 )
-from nlp_retrieval.benchmarks.config import read_benchmark_config
+from nlp_retrieval.benchmarks.settings import read_benchmark_config
 from nlp_retrieval.core.components.component import with_held
 from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.errors import ConfigurationError, IndexMissingError, SourceError, UntrustedError

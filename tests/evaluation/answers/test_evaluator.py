@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval.core.answer import Answer
+from nlp_retrieval.core.models import Answer
 from nlp_retrieval.errors import GoldError, QueryError
 from nlp_retrieval.evaluation.answers import ANSWER_MEASURES, FACT_MEASURES, AnswerEvaluator, GoldAnswer, normalize_answer
-from nlp_retrieval.evaluation.by_group import intervals_by_group
+from nlp_retrieval.evaluation.comparison import intervals_by_group
 
 
 def words_of(text):

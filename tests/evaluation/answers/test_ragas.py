@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from nlp_retrieval.core.answer import Answer
-from nlp_retrieval.core.models import RetrievalResult, SearchableItem
+from nlp_retrieval.core.models import Answer, RetrievalResult, SearchableItem
 from nlp_retrieval.errors import QueryError
 from nlp_retrieval.evaluation.answers import GoldAnswer, ragas_lines
 

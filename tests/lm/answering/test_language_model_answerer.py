@@ -7,8 +7,7 @@ import json
 import pytest
 from chat_server import asked, fields
 
-from nlp_retrieval.core.answer import Answer
-from nlp_retrieval.core.models import RetrievalResult, SearchableItem
+from nlp_retrieval.core.models import Answer, RetrievalResult, SearchableItem
 from nlp_retrieval.errors import EngineError, QueryError, RetrievalWarning
 from nlp_retrieval.lm.answering import BaseAnswerer, LanguageModelAnswerer
 from nlp_retrieval.lm.counting import record_calls

@@ -9,9 +9,10 @@ import yaml
 from chat_server import fields
 
 from nlp_retrieval import HotpotqaLoader
-from nlp_retrieval.benchmarks.config import _OPTIONAL, _REQUIRED
-from nlp_retrieval.core.answer import Answer
+from nlp_retrieval.benchmarks.checked import keys_of
+from nlp_retrieval.benchmarks.settings import BenchmarkConfig
 from nlp_retrieval.core.components.registry import build
+from nlp_retrieval.core.models import Answer
 from nlp_retrieval.evaluation.answers import ANSWER_MEASURES, FACT_MEASURES
 
 PAGE = (Path(__file__).parents[3] / "docs" / "ANSWERS.md").read_text("utf-8")
@@ -32,7 +33,7 @@ def test_the_example_answers(index, server, tmp_path, capsys):
 
 def test_the_configuration_names_what_is_there():
     settings = yaml.safe_load(block("yaml"))
-    assert set(settings) <= {*_REQUIRED, *_OPTIONAL}
+    assert set(settings) <= {*keys_of(BenchmarkConfig).values()}
     assert build("answerers", settings["answerer"]).passages == 5
     fields_of = dict(settings["queries"])
     assert fields_of.pop("loader") == HotpotqaLoader.name

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nlp_retrieval.core.answer import Answer
-from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.core.models import Answer, SearchableItem
 from nlp_retrieval.lm.answering import as_answer, read_answer, shown_passage
 
 PASSAGES = [

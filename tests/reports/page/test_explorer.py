@@ -19,8 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nlp_retrieval import BenchmarkRun
-from nlp_retrieval.evaluation.changed_queries import measured
 from nlp_retrieval.evaluation.pool import gold_ranks
+from nlp_retrieval.evaluation.ranking_difference import measured
 from nlp_retrieval.evaluation.rankings import Listing, RunLists
 from nlp_retrieval.reports.page.explorer import explorer_block, explorer_depth, explorer_measures, rounded
 from nlp_retrieval.reports.page.page import LIMIT, render_page, write_page

@@ -13,7 +13,7 @@ import pytest
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport, FailedConfiguration
 from nlp_retrieval.errors import OutputError
-from nlp_retrieval.evaluation.pairwise import compare_pairs
+from nlp_retrieval.evaluation.comparison import compare_pairs
 from nlp_retrieval.reports.page.page import render_page, write_page
 from reports.report_data import compared_report, configuration, cost_like, measures_like, report_of, usual_report
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from evaluation.test_rankings import Hit, lists_of
 
-from nlp_retrieval.evaluation.changed_queries import measured
+from nlp_retrieval.evaluation.ranking_difference import measured
 from nlp_retrieval.evaluation.rankings import LONGEST_TEXT, RunLists
 from nlp_retrieval.reports.page.explorer import explorer_block, passages_block
 

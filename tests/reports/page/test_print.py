@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from evaluation.test_rankings import lists_of
 
-from nlp_retrieval.evaluation.pairwise import compare_pairs
+from nlp_retrieval.evaluation.comparison import compare_pairs
 from nlp_retrieval.reports.page.page import write_page
 from reports.report_data import configuration, measures_like, report_of
 

@@ -16,8 +16,7 @@ from soaking import Figures
 
 from nlp_retrieval import Bm25Retriever, RetrievalWarning, SearchableItem, Searcher
 from nlp_retrieval.core.filters import Where
-from nlp_retrieval.core.index.generation import open_generation
-from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.core.index.generation import SegmentFolder, open_generation
 from nlp_retrieval.errors import IndexDamagedError
 
 WORDS = "river bridge Köln museum Kubrick runs running village queen 1914 guitar physics straße Москва 日本語 the of".split()

@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.retrievers.colbert import divided
+from nlp_retrieval.retrievers.colbert import files as divided
 from nlp_retrieval.retrievers.colbert import kernel as colbert_kernel
-from nlp_retrieval.retrievers.colbert.blocks import parts_of
-from nlp_retrieval.retrievers.colbert.codec import in_units, train_compressor
-from nlp_retrieval.retrievers.colbert.divided import DividedSteps
-from nlp_retrieval.retrievers.colbert.files import Compressed
+from nlp_retrieval.retrievers.colbert.codec import in_units, parts_of, train_compressor
+from nlp_retrieval.retrievers.colbert.files import Compressed, DividedSteps
 
 
 def drawn(count: int) -> Vectors:

@@ -17,12 +17,11 @@ from soaking import Figures
 from token_passages import TEXTS as MANY_TEXTS
 from updated_collection import UpdatedCollection, check_against, files_of, found_by
 
-from nlp_retrieval.core.index.generation import open_generation
-from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.core.index.generation import SegmentFolder, open_generation
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import IndexDamagedError, ModelError
-from nlp_retrieval.retrievers.colbert import build as colbert_build
 from nlp_retrieval.retrievers.colbert import codec as colbert_centroids
+from nlp_retrieval.retrievers.colbert import files as colbert_build
 from nlp_retrieval.retrievers.colbert import retriever as colbert_join
 from nlp_retrieval.retrievers.colbert.codec import compressor_of
 from nlp_retrieval.retrievers.colbert.files import codec_of

@@ -16,8 +16,9 @@ from nlp_retrieval import FaissRetriever
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, ModelError
+from nlp_retrieval.retrievers import IVFPQ, Flat
 from nlp_retrieval.retrievers import vectors as vectors_room
-from nlp_retrieval.retrievers.faiss import retriever as faiss_room
+from nlp_retrieval.retrievers.faiss import types
 
 WORDS = [f"word{number}" for number in range(120)]
 
@@ -45,7 +46,7 @@ ANN = {
 @pytest.fixture(scope="module")
 def flat(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("faiss") / "index"
-    FaissRetriever(ENCODER, index_type="flat").index(items_of(TEXTS), path)
+    FaissRetriever(ENCODER, index="flat").index(items_of(TEXTS), path)
     return path
 
 
@@ -68,7 +69,7 @@ def in_order(scores: np.ndarray) -> list[int]:
 
 @pytest.mark.parametrize("k", [1, 10, 100, 700, 5000])
 def test_flat_gives_what_numpy_gives(flat: Path, k: int) -> None:
-    found = FaissRetriever(ENCODER, index_type="flat").retrieve([[query] for query in QUERIES], flat, k)
+    found = FaissRetriever(ENCODER, index="flat").retrieve([[query] for query in QUERIES], flat, k)
     for hits, scores in zip(found, brute_force(QUERIES), strict=True):
         rows = rows_of(hits)
         assert len(rows) == min(k, len(TEXTS))
@@ -99,7 +100,7 @@ def test_any_repetition_of_texts_keeps_row_order(
 ) -> None:
     texts = [WORDS[number] for number in numbers]
     folder = tmp_path_factory.mktemp("any")
-    retriever = FaissRetriever(ENCODER, index_type="flat")
+    retriever = FaissRetriever(ENCODER, index="flat")
     retriever.index(items_of(texts), folder)
     by_hand = ENCODER.encode_queries([WORDS[n] for n in asked]) @ ENCODER.encode_passages(texts).T
     found = retriever.retrieve([[WORDS[n]] for n in asked], folder, k)
@@ -109,7 +110,7 @@ def test_any_repetition_of_texts_keeps_row_order(
 
 def test_approximate_indexes_come_close_to_flat(flat: Path, ann: tuple[FaissRetriever, Path]) -> None:
     retriever, path = ann
-    exact = FaissRetriever(ENCODER, index_type="flat").retrieve([[query] for query in QUERIES], flat, 20)
+    exact = FaissRetriever(ENCODER, index="flat").retrieve([[query] for query in QUERIES], flat, 20)
     found = retriever.retrieve([[query] for query in QUERIES], path, 20)
     recall = np.mean([len(set(rows_of(a)) & set(rows_of(b))) / 20 for a, b in zip(exact, found, strict=True)])
     assert recall > {"hnsw": 0.95, "sq8": 0.9, "ivfpq": 0.4}[retriever.index_type]
@@ -170,7 +171,7 @@ def test_the_same_search_twice_gives_the_same_answer(ann: tuple[FaissRetriever, 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 1.0])
 def test_a_mask_never_leaks_from_flat_and_keeps_the_order_of_the_rest(flat: Path, share: float) -> None:
     allowed = np.random.default_rng(1).random(len(TEXTS)) < share
-    opened = FaissRetriever(ENCODER, index_type="flat").open(open_generation(flat))
+    opened = FaissRetriever(ENCODER, index="flat").open(open_generation(flat))
     hits = opened.search_batch(QUERIES, 10, allowed)
     whole = opened.search_batch(QUERIES, len(TEXTS), None)
     for query in range(len(QUERIES)):
@@ -283,7 +284,7 @@ def test_search_parameters_change_no_index(tmp_path: Path, changed: dict[str, ob
 
 def test_parameters_of_other_index_types_change_no_index(tmp_path: Path) -> None:
     items = items_of(TEXTS[:20])
-    FaissRetriever(ENCODER, index_type="flat").index(items, tmp_path)
+    FaissRetriever(ENCODER, index="flat").index(items, tmp_path)
     assert FaissRetriever(ENCODER, index_type="flat", hnsw_m=8, nlist=3, pq_bytes=4).index(items, tmp_path).built == []
 
 
@@ -308,16 +309,16 @@ def test_auto_is_flat_for_a_small_corpus_and_a_graph_for_a_large_one(
     auto.index(items_of(TEXTS), tmp_path / "small")
     assert [file.name for file in (tmp_path / "small").glob("faiss-*/[!.]*")] == ["vectors.npy"]
     asked = [[query] for query in QUERIES]
-    exact = FaissRetriever(ENCODER, index_type="flat").retrieve(asked, flat, 10)
+    exact = FaissRetriever(ENCODER, index="flat").retrieve(asked, flat, 10)
     assert [rows_of(hits) for hits in auto.retrieve(asked, tmp_path / "small", 10)] == [rows_of(hits) for hits in exact]
-    monkeypatch.setattr(faiss_room, "FLAT_BELOW", 500)
+    monkeypatch.setattr(types, "FLAT_BELOW", 500)
     auto.index(items_of(TEXTS), tmp_path / "large")
     assert [file.name for file in (tmp_path / "large").glob("faiss-*/[!.]*")] == ["index.faiss"]
 
 
 @pytest.mark.parametrize("count", [1, 100, 255])
 def test_too_few_items_for_ivfpq_is_an_error_that_says_what_to_use(tmp_path: Path, count: int) -> None:
-    with pytest.raises(ConfigurationError, match=rf"{count} items are too few to train ivfpq.*index_type='flat'"):
+    with pytest.raises(ConfigurationError, match=rf"{count} items are too few to train ivfpq.*index='flat'"):
         FaissRetriever(ENCODER, **(ANN["ivfpq"] | {"nlist": None})).index(items_of(TEXTS[:count]), tmp_path)
 
 
@@ -330,7 +331,7 @@ def test_a_training_sample_smaller_than_the_number_of_lists_is_an_error_of_the_c
 @pytest.mark.parametrize(("dimension", "fits"), [(16, "8"), (15, "5"), (7, "7")])
 def test_pq_bytes_that_do_not_divide_the_dimension_name_some_that_do(tmp_path: Path, dimension: int, fits: str) -> None:
     with pytest.raises(ConfigurationError, match=rf"pq_bytes=48 does not divide the dimension {dimension}.*\b{fits}\b"):
-        FaissRetriever(HashedWords(dimension), index_type="ivfpq").index(items_of(TEXTS[:300]), tmp_path)
+        FaissRetriever(HashedWords(dimension), index="ivfpq").index(items_of(TEXTS[:300]), tmp_path)
 
 
 # what retrievers that are made of this one use
@@ -396,6 +397,46 @@ def test_a_corpus_of_one_item_is_searched(tmp_path: Path, index_type: str) -> No
     retriever = FaissRetriever(ENCODER, index_type=index_type)  # type: ignore[arg-type]
     retriever.index(items_of(["red fox"]), tmp_path)
     assert rows_of(retriever.retrieve([["red"]], tmp_path, 10)[0]) == [0]
+
+
+@pytest.mark.parametrize(
+    ("index", "flat", "identity"),
+    [
+        (
+            "auto",
+            {},
+            {"index_type": "auto", "hnsw_m": 32, "ef_construction": 200, "nlist": None, "pq_bytes": 48}
+            | {"train_size": 100_000, "seed": 0},
+        ),
+        (Flat(), {"index_type": "flat", "nlist": 3}, {"index_type": "flat"}),
+        (
+            {"name": "hnsw", "m": 8},
+            {"index_type": "hnsw", "hnsw_m": 8},
+            {"index_type": "hnsw", "hnsw_m": 8, "ef_construction": 200},
+        ),
+        (
+            IVFPQ(nlist=4, nprobe=3),
+            {"index_type": "ivfpq", "nlist": 4, "nprobe": 3},
+            {"index_type": "ivfpq", "nlist": 4, "pq_bytes": 48, "train_size": 100_000, "seed": 0},
+        ),
+        ("sq8", {"index_type": "sq8"}, {"index_type": "sq8", "train_size": 100_000, "seed": 0}),
+    ],
+)
+def test_an_index_type_and_its_former_flat_form_are_the_same(
+    index: object, flat: dict[str, object], identity: dict[str, object]
+) -> None:
+    now, former = FaissRetriever(ENCODER, index), FaissRetriever(ENCODER, **flat)  # type: ignore[arg-type]
+    assert repr(now) == repr(former)
+    for retriever in (now, former):
+        stored = {key: value for key, value in retriever.config.items() if key not in ("name", "encoder")}
+        assert FaissRetriever(ENCODER, **stored) == retriever
+    assert now.config.keys() == former.config.keys()
+    assert now.identity == former.identity == {"name": "faiss", "format": 1, "encoder": ENCODER.identity} | identity
+
+
+def test_two_descriptions_of_the_index_type_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match="nlist and index both describe the index type"):
+        FaissRetriever(ENCODER, "ivfpq", nlist=4)
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,13 @@ import pytest
 from hashed_words import items_of
 
 from nlp_retrieval import FaissRetriever
-from nlp_retrieval.core.index.generation import open_generation
-from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.core.index.generation import SegmentFolder, open_generation
 from nlp_retrieval.encoders import BaseEncoder
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import IndexDamagedError
-from nlp_retrieval.retrievers.faiss import sq8
+from nlp_retrieval.retrievers.faiss import index as sq8
+from nlp_retrieval.retrievers.faiss.build import add_to_ivfpq, train_ivfpq
 from nlp_retrieval.retrievers.faiss.exact import Stack, exact_search
-from nlp_retrieval.retrievers.faiss.ivfpq import add_to_ivfpq, train_ivfpq
 
 TYPES = {
     "flat": {"index_type": "flat"},
@@ -74,7 +73,7 @@ def test_a_query_alone_gets_what_it_gets_in_a_batch_to_the_bit(opened: FaissRetr
 def test_codes_are_compared_by_several_threads_as_by_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filtered: bool
 ) -> None:
-    retriever = FaissRetriever(Given(), index_type="sq8")
+    retriever = FaissRetriever(Given(), index="sq8")
     retriever.index(items_of([str(number) for number in range(900)]), tmp_path)
     opened, queries = retriever.open(open_generation(tmp_path)), around_some(20, 195, seed=1)
     allowed = np.arange(900) % 5 < 2 if filtered else None
@@ -146,6 +145,6 @@ def test_codes_of_another_width_are_refused(tmp_path: Path) -> None:
     index.train(around_some(300, 8))
     index.add(around_some(300, 8))
     faiss.write_index(index, str(tmp_path / "index.faiss"))
-    retriever = FaissRetriever(Given(), index_type="sq8")
+    retriever = FaissRetriever(Given(), index="sq8")
     with pytest.raises(IndexDamagedError, match="8 bits"):
         retriever.load_segments([SegmentFolder(tmp_path, 0, 300)])

@@ -17,10 +17,10 @@ from soaking import Figures
 from updated_collection import UpdatedCollection, check_against, files_of, found_by
 
 from nlp_retrieval import FaissRetriever, Searcher
-from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import IndexDamagedError, ModelError, RetrievalWarning
-from nlp_retrieval.retrievers.faiss import retriever as faiss_room
+from nlp_retrieval.retrievers.faiss import types
 
 ENCODER = HashedWords()
 TEXTS = [*(f"word{n} word{n * 7 % 40} other{n % 5}" for n in range(40)), "", "alone"]
@@ -192,7 +192,7 @@ def test_equal_texts_stand_by_row_whatever_segments_they_are_in(tmp_path: Path) 
 def test_auto_decides_anew_when_segments_are_joined(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_first: int, n_left: int
 ) -> None:
-    monkeypatch.setattr(faiss_room, "FLAT_BELOW", 15)
+    monkeypatch.setattr(types, "FLAT_BELOW", 15)
     auto = FaissRetriever(ENCODER)
     collection = UpdatedCollection(auto, TEXTS[:n_first], tmp_path / "updated")
     if n_left > n_first:
@@ -355,13 +355,13 @@ def test_a_quantiser_that_few_items_trained_is_trained_again_where_they_have_bec
 ) -> None:
     texts = [" ".join(f"word{(7 * row + place * place) % 83}" for place in range(6)) for row in range(5 + sum(steps))]
     items = items_of(texts)
-    grown = Searcher([FaissRetriever(HashedWords(), index_type="sq8")])
+    grown = Searcher([FaissRetriever(HashedWords(), index="sq8")])
     grown.index(items[:5], tmp_path / "grown")
     for count in steps:
         there = grown.opened.manifest.corpus.n_items
         grown.add(items[there : there + count], auto_compact=False)
         grown.compact()
-    at_once = Searcher([FaissRetriever(HashedWords(), index_type="sq8")])
+    at_once = Searcher([FaissRetriever(HashedWords(), index="sq8")])
     at_once.index(items, tmp_path / "at once")
     scores = [
         {hit.item.item_id: hit.score for hit in searcher.search("word1 word50 word77", k=len(items))[0]}

@@ -10,10 +10,10 @@ from hashed_words import HashedWords
 from postgres_server import env_url
 
 from nlp_retrieval import Bm25Retriever, FaissRetriever, FeedbackRetriever, PgvectorRetriever, SearchableItem, Searcher
-from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, RetrievalWarning
 from nlp_retrieval.retrievers.feedback import NamedSubjects, PassagePlaces
-from nlp_retrieval.retrievers.link_graph.store.term_files import term_of
+from nlp_retrieval.retrievers.link_graph.tables import term_of
 from nlp_retrieval.text.surfaces import words_of
 
 COUNTRIES = ["Avelon", "Brask", "Costa Verde", "Dorn", "Esk", "Farrow"]

@@ -26,13 +26,13 @@ from nlp_retrieval import (
     SearchableItem,
     Searcher,
 )
-from nlp_retrieval.core.components.interfaces import BaseUserQueryProcessor
+from nlp_retrieval.core.components.component import BaseUserQueryProcessor
 from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.core.files.yaml_text import read_yaml
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, IndexMismatchError, IndexMissingError
 from nlp_retrieval.retrievers import Hyperlinks, SameParent, SharedEntities, TitleMentions
-from nlp_retrieval.retrievers.link_graph.walk.evidence import DEFAULT_WEIGHTS
+from nlp_retrieval.retrievers.link_graph.walk import DEFAULT_WEIGHTS
 
 ITEMS = wiki(120)
 QUERIES = questions(ITEMS, 24)
@@ -382,7 +382,7 @@ pagerank: exact
     )
     made = build("retrievers", read_yaml(tmp_path / "one.yaml"))
     by_hand = LinkGraphRetriever(
-        [Bm25Retriever(), FaissRetriever("sentence-transformers/all-MiniLM-L6-v2", index_type="flat")],
+        [Bm25Retriever(), FaissRetriever("sentence-transformers/all-MiniLM-L6-v2", index="flat")],
         links=[TitleMentions(rarity=0), SameParent(), Hyperlinks(links="see_also")],
         weights={"titles": 3, "chain": 0.5},
         pagerank="exact",

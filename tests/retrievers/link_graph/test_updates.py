@@ -24,11 +24,10 @@ from nlp_retrieval import (
 )
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.retrievers import EntitySentences, Hyperlinks, SameParent, SharedEntities, TitleMentions
-from nlp_retrieval.retrievers.link_graph.links.base import BaseLinkExtractor
-from nlp_retrieval.retrievers.link_graph.links.earlier_mentions import MOST_READ
-from nlp_retrieval.retrievers.link_graph.store.added_links import open_graph
-from nlp_retrieval.retrievers.link_graph.store.passage_terms import PassageTerms
-from nlp_retrieval.retrievers.link_graph.store.title_table import TitleTable
+from nlp_retrieval.retrievers.link_graph.extractors import BaseLinkExtractor
+from nlp_retrieval.retrievers.link_graph.graph import open_graph
+from nlp_retrieval.retrievers.link_graph.mentions import MOST_READ
+from nlp_retrieval.retrievers.link_graph.tables import PassageTerms, TitleTable
 from retrievers.link_graph.changing import TITLES, LinksByKind, after, links_at_once, numbered, random_item, segments_of
 from retrievers.link_graph.corpora import table_of
 

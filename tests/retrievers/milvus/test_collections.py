@@ -25,8 +25,7 @@ from nlp_retrieval.errors import (
 )
 from nlp_retrieval.retrievers.milvus import collections as collections_room
 from nlp_retrieval.retrievers.milvus import retriever as retriever_room
-from nlp_retrieval.retrievers.milvus.making import MOST_BYTES
-from nlp_retrieval.retrievers.milvus.verifying import verify_collections
+from nlp_retrieval.retrievers.milvus.collections import MOST_BYTES, verify_collections
 
 from .conftest import corpus, found, records, retriever, searcher
 
@@ -239,7 +238,7 @@ def test_a_build_that_fails_or_is_killed_leaves_no_collection_that_stays(index, 
 import os, signal, sys
 from pathlib import Path
 from retrievers.milvus.conftest import corpus, retriever
-from nlp_retrieval.retrievers.milvus.record import CollectionRecord
+from nlp_retrieval.retrievers.milvus.collections import CollectionRecord
 CollectionRecord.write = lambda record, folder: os.kill(os.getpid(), signal.SIGKILL)
 retriever(url=sys.argv[1]).index(corpus(20), Path(sys.argv[2]))
 """

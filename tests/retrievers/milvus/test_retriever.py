@@ -15,7 +15,7 @@ from pymilvus.client.prepare import Prepare
 from nlp_retrieval import MilvusRetriever, SearchableItem, Searcher
 from nlp_retrieval.errors import ConfigurationError, QueryError, RetrievalWarning
 from nlp_retrieval.retrievers.milvus import collections as collections_room
-from nlp_retrieval.retrievers.milvus import searching
+from nlp_retrieval.retrievers.milvus import retriever as searching
 
 from .conftest import WORDS, corpus, found, retriever, searcher
 

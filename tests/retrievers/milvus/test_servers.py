@@ -28,9 +28,9 @@ from nlp_retrieval.errors import (
     SourceError,
     UntrustedError,
 )
-from nlp_retrieval.retrievers.milvus.embedded import EMBEDDED
-from nlp_retrieval.retrievers.milvus.verifying import verify_collections
-from nlp_retrieval.retrievers.servers.folders import TRUSTED
+from nlp_retrieval.retrievers.milvus.client import EMBEDDED
+from nlp_retrieval.retrievers.milvus.collections import verify_collections
+from nlp_retrieval.retrievers.servers.embedded import TRUSTED
 
 from .conftest import corpus, found, records, searcher
 

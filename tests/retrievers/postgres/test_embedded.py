@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from nlp_retrieval.errors import ConfigurationError, DependencyError, IndexWriteError, ServerError, UntrustedError
-from nlp_retrieval.retrievers.postgres import cluster as binaries
+from nlp_retrieval.retrievers.postgres import embedded as binaries
 from nlp_retrieval.retrievers.postgres.embedded import EmbeddedServer
 
 _WITHIN = 300

@@ -15,7 +15,7 @@ import pytest
 
 from nlp_retrieval.core.candidates import Hits
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, IndexWriteError, JavaError
-from nlp_retrieval.retrievers.pyserini import analysis as lucene_analysis
+from nlp_retrieval.retrievers.pyserini import index as lucene_analysis
 from nlp_retrieval.retrievers.pyserini import jvm as lucene_jvm
 from nlp_retrieval.retrievers.pyserini.index import LuceneIndex, Rm3, build_index
 from nlp_retrieval.retrievers.pyserini.retriever import PyseriniRetriever
@@ -138,7 +138,7 @@ def test_ties_go_to_the_lowest_rows_also_at_the_cut(tmp_path: Path) -> None:
 
 
 def test_a_small_buffer_that_spills_many_segments_keeps_the_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nlp_retrieval.retrievers.pyserini.build._RAM_MB", 0.2)
+    monkeypatch.setattr("nlp_retrieval.retrievers.pyserini.index._RAM_MB", 0.2)
     index = index_texts(tmp_path / "index", TEXTS * 10)
     stored = index._reader.storedFields()
     rows = range(0, len(index), 37)

@@ -76,7 +76,7 @@ def test_a_filter_holds_over_all_segments_and_moves_no_score(tmp_path: Path, whe
 
 
 def test_a_segment_of_another_size_is_damage(tmp_path: Path) -> None:
-    from nlp_retrieval.core.index.segments import SegmentFolder
+    from nlp_retrieval.core.index.generation import SegmentFolder
 
     retriever = PyseriniRetriever()
     searcher = Searcher([retriever])

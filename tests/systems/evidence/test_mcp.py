@@ -14,9 +14,11 @@ from service.running import running
 from service.test_mcp import REFUSED_SEARCHES, TOKEN, check_refused, check_refused_over_http
 
 from nlp_retrieval import Bm25Retriever, Searcher
-from nlp_retrieval.evidence import CitationAuditor, ClaimVerifier, EvidenceIndex, LexicalVerifier
 from nlp_retrieval.service.endpoints import ABOUT_TEXTS
-from nlp_retrieval.systems.evidence.audit import audit_json
+from nlp_retrieval.systems.evidence.audit import CitationAuditor, audit_json
+from nlp_retrieval.systems.evidence.claims import ClaimVerifier
+from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
+from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 
 DANUBE = "The Danube flows through Vienna. It is 2,850 kilometres long."
 URL = "https://example.org/danube"

@@ -17,7 +17,7 @@ from nlp_retrieval.benchmarks.grid import build_grid
 from nlp_retrieval.benchmarks.pinned import PinnedCorpus
 from nlp_retrieval.benchmarks.plans import plan_of
 from nlp_retrieval.errors import IndexConflictError
-from nlp_retrieval.hover import MultiHopSearcher
+from nlp_retrieval.systems.hover.searcher import MultiHopSearcher
 
 
 def hops(body: dict[str, Any]) -> str:
@@ -44,7 +44,7 @@ def test_calls_are_as_many_as_a_run_makes(server: ChatServer, model: MakeModel, 
     server.answer = hops
     searchers = {"hops": MultiHopSearcher([Bm25Retriever()], model(), hops=3)}
     whole = benchmarker(tmp_path / "index", searchers=searchers, latency_queries=1)
-    plan = plan_of(whole.settings)
+    plan = plan_of(whole)
     assert server.calls == 0
     assert {one.name: (one.calls, one.used_by) for one in plan.calls} == {"multi_hop": (4 * len(QUERIES), ["hops"])}
     whole.run()

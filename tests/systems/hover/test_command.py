@@ -12,7 +12,7 @@ from chat_server import asked, fields, model, server  # noqa: F401
 from cli.commands import refused, run
 
 import nlp_retrieval
-from nlp_retrieval.benchmarks.config import read_benchmark_config
+from nlp_retrieval.benchmarks.settings import read_benchmark_config
 from nlp_retrieval.lm.programs import save_program
 from nlp_retrieval.processors.signatures import PassageWriter
 

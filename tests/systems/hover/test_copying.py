@@ -8,7 +8,7 @@ from damage.collection import QUERIES, pages
 
 from nlp_retrieval import Bm25Retriever, LanguageModel, Searcher
 from nlp_retrieval.errors import IndexConflictError
-from nlp_retrieval.hover import MultiHopSearcher
+from nlp_retrieval.systems.hover.searcher import MultiHopSearcher
 
 
 @copied_both_ways

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from linked_pages import two_hops
 
-from nlp_retrieval.benchmarks.explained import Explains
+from nlp_retrieval.benchmarks.entrants import Explains
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import IndexMissingError, QueryError, RetrievalWarning
 from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever

@@ -7,7 +7,7 @@ from core.search.test_from_settings import LM, OWN_LM, check_made_again, check_p
 
 from nlp_retrieval import Bm25Retriever, ReciprocalRankFusion, Searcher
 from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.hover import MultiHopSearcher
+from nlp_retrieval.systems.hover.searcher import MultiHopSearcher
 
 
 def test_parts_given_by_name_are_those_made_by_hand():

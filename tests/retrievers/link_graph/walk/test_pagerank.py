@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from nlp_retrieval.core import backend as backend_module
 from nlp_retrieval.errors import ConfigurationError, DependencyError, EngineError
-from nlp_retrieval.retrievers.link_graph.store.link_graph import LinkGraph, Links, write_link_graph
-from nlp_retrieval.retrievers.link_graph.walk import pagerank as module
-from nlp_retrieval.retrievers.link_graph.walk.pagerank import Restarts, local_pagerank, pagerank
+from nlp_retrieval.retrievers.link_graph import walk as module
+from nlp_retrieval.retrievers.link_graph.graph import LinkGraph, Links, write_link_graph
+from nlp_retrieval.retrievers.link_graph.walk import Restarts, local_pagerank, pagerank
 
 BACKENDS = ["numpy", "numba"]
 WEIGHTS = st.sampled_from([0.0, 0.25, 1.0, 3.0])

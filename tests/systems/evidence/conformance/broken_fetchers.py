@@ -9,7 +9,7 @@ import time
 from conformance.breaking import breaks
 
 from nlp_retrieval.errors import FetchError
-from nlp_retrieval.evidence import FetcherRules, WebSearchRules
+from nlp_retrieval.systems.evidence.testing import FetcherRules, WebSearchRules
 from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher, FetchedPage
 from nlp_retrieval.systems.evidence.web_research.searching import BaseWebSearch, WebResult
 

@@ -8,7 +8,7 @@ import time
 
 from conformance.breaking import breaks
 
-from nlp_retrieval.evidence import VerifierRules
+from nlp_retrieval.systems.evidence.testing import VerifierRules
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier, Judgement
 
 _counter = itertools.count()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from nlp_retrieval.evidence import FetcherRules
+from nlp_retrieval.systems.evidence.testing import FetcherRules
 from nlp_retrieval.systems.evidence.web_research.fetching import FolderFetcher, HttpFetcher
 from systems.evidence.web_research.web_server import WebServer, html, web_server
 

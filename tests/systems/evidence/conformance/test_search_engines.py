@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from nlp_retrieval.evidence import WebSearchRules
+from nlp_retrieval.systems.evidence.testing import WebSearchRules
 from nlp_retrieval.systems.evidence.web_research.searching import FolderSearch, SearxngSearch
 from systems.evidence.web_research.web_server import Page, WebServer, web_server
 

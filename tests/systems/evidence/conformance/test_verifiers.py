@@ -8,7 +8,7 @@ import pytest
 from chat_server import asked, fields, model, server
 from rerankers.tiny_models import save_bert
 
-from nlp_retrieval.evidence import VerifierRules
+from nlp_retrieval.systems.evidence.testing import VerifierRules
 from nlp_retrieval.systems.evidence.verifiers.language_model import LanguageModelVerifier
 from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier
 from nlp_retrieval.systems.evidence.verifiers.pair_model import PairModelVerifier

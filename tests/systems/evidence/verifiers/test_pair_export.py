@@ -8,7 +8,7 @@ import pytest
 from rerankers.test_pair_export import PAIRS
 from rerankers.tiny_models import save_bert
 
-from nlp_retrieval.evidence import PairModelVerifier
+from nlp_retrieval.systems.evidence.verifiers.pair_model import PairModelVerifier
 
 
 def test_a_verifier_judges_by_an_export_as_by_its_model(tmp_path: Path, own_cache: Path) -> None:

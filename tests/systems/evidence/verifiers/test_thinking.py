@@ -6,7 +6,7 @@ import pytest
 from chat_server import fields
 from lm.test_thinking import THINKING
 
-from nlp_retrieval.evidence import LanguageModelVerifier
+from nlp_retrieval.systems.evidence.verifiers.language_model import LanguageModelVerifier
 
 
 def judgement(verdict):

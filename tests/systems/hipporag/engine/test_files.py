@@ -12,10 +12,10 @@ import pytest
 from hashed_words import HashedWords
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.errors import IndexDamagedError
-from nlp_retrieval.hipporag import HippoRagRetriever
 from nlp_retrieval.systems.hipporag.engine.knowledge_graph import open_knowledge
+from nlp_retrieval.systems.hipporag.engine.retriever import HippoRagRetriever
 from nlp_retrieval.systems.hipporag.engine.tables import TextColumn
 from systems.hipporag.stored_knowledge import openie_file, random_passage
 

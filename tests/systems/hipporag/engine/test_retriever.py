@@ -12,12 +12,11 @@ import pytest
 from hashed_words import HashedWords
 
 from nlp_retrieval import RetrievalResult, RetrievalWarning, SearchableItem, Searcher
-from nlp_retrieval.core.components.registry import plan
-from nlp_retrieval.core.components.trust import asked_for
+from nlp_retrieval.core.components.registry import asked_for, plan
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, SourceError
-from nlp_retrieval.hipporag import HippoRagRetriever
+from nlp_retrieval.systems.hipporag.engine.retriever import HippoRagRetriever
 from systems.hipporag.engine.by_hand import ByHand, scaled_of
 from systems.hipporag.stored_knowledge import Said, openie_file, passage, random_passage
 

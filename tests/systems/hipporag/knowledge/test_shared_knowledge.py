@@ -11,8 +11,8 @@ from retrievers.link_graph.changing import segments_of
 from nlp_retrieval import Bm25Retriever, LinkGraphRetriever, RetrievalWarning, SearchableItem, Searcher
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.errors import ConfigurationError, SourceError
-from nlp_retrieval.hipporag import SharedKnowledge
-from nlp_retrieval.retrievers.link_graph.store.added_links import open_graph
+from nlp_retrieval.retrievers.link_graph.graph import open_graph
+from nlp_retrieval.systems.hipporag.knowledge.shared_knowledge import SharedKnowledge
 from systems.hipporag.stored_knowledge import openie_docs, openie_file, passage
 
 ITEMS = [

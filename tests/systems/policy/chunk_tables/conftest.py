@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from postgres_server import admin_url
 
-from nlp_retrieval.policy import ChunkTables
+from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTables
 
 MakeTables = Callable[..., ChunkTables]
 _schemas = count()

@@ -14,7 +14,7 @@ from psycopg import sql as names
 
 from nlp_retrieval import RetrievalWarning, SearchableItem
 from nlp_retrieval.errors import ItemError, ModelError, OutputError, QueryError, SourceError
-from nlp_retrieval.policy import ChunkTables, ChunkTablesLoader
+from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTables, ChunkTablesLoader
 
 ATTACK = "x'; DROP TABLE doc_chunks; --\"%(a)s :b {c}"
 

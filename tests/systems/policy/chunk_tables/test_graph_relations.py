@@ -7,7 +7,8 @@ import pytest
 
 from nlp_retrieval import SearchableItem
 from nlp_retrieval.errors import ItemError
-from nlp_retrieval.policy import ChunkRelation, ChunkTables
+from nlp_retrieval.systems.policy.chunk_tables.rows import ChunkRelation
+from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTables
 from nlp_retrieval.systems.policy.hop.relation import Relation, Relations
 from nlp_retrieval.systems.policy.hop.relation_files import chunk_relations, graph_relations
 

@@ -16,10 +16,10 @@ from psycopg import sql as names
 import nlp_retrieval
 from nlp_retrieval import SearchableItem
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, OutputError, SourceError
-from nlp_retrieval.policy import ChunkTables
 from nlp_retrieval.systems.policy.chunk_tables import layout as migration
 from nlp_retrieval.systems.policy.chunk_tables.layout import DIMENSIONS
 from nlp_retrieval.systems.policy.chunk_tables.server import ChunkServer
+from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTables
 
 ITEM = SearchableItem(item_id="a", content="text", metadata={"document": "d", "country": "Kenya"})
 _roles = count()
@@ -83,7 +83,7 @@ def test_an_upgrade_that_is_interrupted_leaves_what_was_there(
     """The process dies inside the transaction, with no chance to clean up."""
     script = """
 import os, sys
-from nlp_retrieval.policy import ChunkTables
+from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTables
 from alembic.runtime import migration as running
 stamp = running.HeadMaintainer.update_to_step
 def dying(self, step):

@@ -11,7 +11,7 @@ from psycopg import sql as names
 
 from nlp_retrieval import RetrievalWarning, SearchableItem
 from nlp_retrieval.errors import OutputError, QueryError, SourceError
-from nlp_retrieval.policy import ChunkTables
+from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTables
 
 DDL = """
 CREATE TABLE documents (id uuid PRIMARY KEY, filename text, country text, metadata json, uploaded timestamptz DEFAULT now());

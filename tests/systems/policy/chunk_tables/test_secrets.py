@@ -8,7 +8,7 @@ import pytest
 from attacks.conftest import Tally, tally
 from attacks.test_secrets import check_not_quoted, hostile_addresses
 
-from nlp_retrieval.policy import ChunkTablesLoader
+from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTablesLoader
 
 __all__ = ["tally"]
 

@@ -12,7 +12,7 @@ from retrievers.postgres.test_embedded import until
 
 from nlp_retrieval import RetrievalWarning, SearchableItem
 from nlp_retrieval.errors import ConfigurationError, QueryError
-from nlp_retrieval.policy import ChunkTables
+from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTables
 
 from .conftest import SMALL
 

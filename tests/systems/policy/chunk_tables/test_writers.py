@@ -14,7 +14,8 @@ from psycopg import sql as names
 import nlp_retrieval
 from nlp_retrieval import SearchableItem
 from nlp_retrieval.errors import ItemError
-from nlp_retrieval.policy import ChunkRelation, ChunkTables
+from nlp_retrieval.systems.policy.chunk_tables.rows import ChunkRelation
+from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTables
 
 ROOT = Path(nlp_retrieval.__file__).parents[1]
 
@@ -30,7 +31,7 @@ def plan(document: str, version: str, size: int = 40) -> list[SearchableItem]:
 WRITER = """
 import os, sys
 from nlp_retrieval import SearchableItem
-from nlp_retrieval.policy import ChunkTables
+from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTables
 url, schema, version, order = sys.argv[1:5]
 tables = ChunkTables(url, schema=schema)
 def plan(document, size=40):
@@ -86,7 +87,7 @@ def test_a_writer_that_is_killed_leaves_the_old_document_or_the_new_one(
     tables.write([*plan("a", "old"), *plan("b", "old")])
     script = """
 import os, sys
-from nlp_retrieval.policy import ChunkTables
+from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTables
 from nlp_retrieval.systems.policy.chunk_tables import statements, tables
 sys.path.insert(0, "tests")
 from systems.policy.chunk_tables.test_writers import plan

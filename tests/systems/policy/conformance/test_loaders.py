@@ -9,7 +9,7 @@ from conformance.test_loaders import TEXTS
 from postgres_server import admin_url
 
 from nlp_retrieval import SearchableItem
-from nlp_retrieval.policy import ChunkTables, ChunkTablesLoader
+from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTables, ChunkTablesLoader
 from nlp_retrieval.testing import LoaderRules
 
 _SERVERS: list[str] = []  # a URL, then the schemas that were filled

@@ -6,7 +6,8 @@ from conformance.test_retrievers import EverythingMatches, Searching
 from hashed_words import HashedWords
 
 from nlp_retrieval import Bm25Retriever, FaissRetriever
-from nlp_retrieval.policy import ChunkTablesLoader, HopRetriever
+from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTablesLoader
+from nlp_retrieval.systems.policy.hop.retriever import HopRetriever
 from nlp_retrieval.testing import RetrieverRules
 
 
@@ -17,7 +18,7 @@ class TestHop(EverythingMatches, RetrieverRules):
 
     def other_values(self):
         return {
-            "start": FaissRetriever(HashedWords(dimension=24), index_type="hnsw"),
+            "start": FaissRetriever(HashedWords(dimension=24), index="hnsw"),
             "encoder": HashedWords(seed=1),
             "subject": "place",
             "document": "title",

@@ -8,7 +8,7 @@ from hashed_words import HashedWords
 
 from nlp_retrieval import Bm25Retriever
 from nlp_retrieval.core import BaseRetriever
-from nlp_retrieval.policy import HopRetriever
+from nlp_retrieval.systems.policy.hop.retriever import HopRetriever
 
 
 def retrievers(backend: Literal["auto", "numba", "numpy"] = "numpy") -> dict[str, BaseRetriever]:

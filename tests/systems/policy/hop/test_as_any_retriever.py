@@ -14,7 +14,7 @@ from core.test_filters import check_filtered, items
 from hashed_words import HashedWords
 
 from nlp_retrieval import Bm25Retriever, FaissRetriever, Searcher
-from nlp_retrieval.policy import HopRetriever
+from nlp_retrieval.systems.policy.hop.retriever import HopRetriever
 
 __all__ = ["small_batches", "tally"]
 

@@ -12,8 +12,8 @@ from plans import COUNTRIES, EARLIER, LATER, chunk, two_versions
 
 from nlp_retrieval import Bm25Retriever, FaissRetriever, SearchableItem, Searcher
 from nlp_retrieval.core.index.generation import open_generation
-from nlp_retrieval.policy import HopRetriever
 from nlp_retrieval.systems.policy.hop.ranking import change_asked
+from nlp_retrieval.systems.policy.hop.retriever import HopRetriever
 
 ENCODER = HashedWords(64)
 DENSE = FaissRetriever(ENCODER)

@@ -14,9 +14,8 @@ from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders import passages as passage_encoding
 from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.policy import HopRetriever
 from nlp_retrieval.systems.policy.hop import retriever as room
-from nlp_retrieval.systems.policy.hop.retriever import RELATION_WEIGHTS
+from nlp_retrieval.systems.policy.hop.retriever import RELATION_WEIGHTS, HopRetriever
 
 ENCODER = HashedWords(24)
 DENSE, BM25 = FaissRetriever(ENCODER), Bm25Retriever()

@@ -18,7 +18,10 @@ from psycopg.sql import SQL, Identifier
 from nlp_retrieval import Bm25Retriever, FaissRetriever, RetrievalWarning, SearchableItem, Searcher
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, IndexMismatchError, SourceError, UntrustedError
-from nlp_retrieval.policy import ChunkRelation, ChunkTables, ChunkTablesLoader, HopRetriever, chunk_relations
+from nlp_retrieval.systems.policy.chunk_tables.rows import ChunkRelation
+from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTables, ChunkTablesLoader
+from nlp_retrieval.systems.policy.hop.relation_files import chunk_relations
+from nlp_retrieval.systems.policy.hop.retriever import HopRetriever
 
 _schemas = count()
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from nlp_retrieval.policy import write_study_page
+from nlp_retrieval.systems.policy.page.page import write_study_page
 from systems.policy.page.test_page import hostile_study
 from systems.policy.study.studies import study
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from nlp_retrieval import SearchableItem
-from nlp_retrieval.policy import PolicyStudy, write_study_page
 from nlp_retrieval.systems.policy.answers import AnswerChunk, ChunkMatch
-from nlp_retrieval.systems.policy.page.page import marked_runs, relation_graph, render_study, study_view
+from nlp_retrieval.systems.policy.page.page import marked_runs, relation_graph, render_study, study_view, write_study_page
+from nlp_retrieval.systems.policy.study import PolicyStudy
 from systems.policy.study.studies import plans, study
 
 HOSTILE = "<script>alert(1)</script> wind \" onclick='x' \u202e {{ 7*7 }} \x1b[31m \x00 ]]> </style> &amp; solar"

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nlp_retrieval.core.index.segments import SegmentFolder
+from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.errors import EngineError, IndexDamagedError
 from nlp_retrieval.systems.policy.hop.relation import Nodes, Relation, Relations, RelationTables
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nlp_retrieval.policy import PolicyStudy
+from nlp_retrieval.systems.policy.study import PolicyStudy
 
 from .studies import study
 

@@ -9,8 +9,9 @@ from typing import Any
 from hashed_words import HashedWords
 
 from nlp_retrieval import FaissRetriever, MultiSignalReranker, SearchableItem, Searcher
-from nlp_retrieval.policy import HopRetriever, PolicyStudy
 from nlp_retrieval.rerankers.multi_signal.profile import Profile
+from nlp_retrieval.systems.policy.hop.retriever import HopRetriever
+from nlp_retrieval.systems.policy.study import PolicyStudy
 
 PROFILE = {
     "name": "energy",

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from nlp_retrieval import BeirLoader, SearchableItem
 from nlp_retrieval.errors import RetrievalWarning
-from nlp_retrieval.policy import PolicyStudy
 from nlp_retrieval.systems.policy.changes import changes_between, changes_of, editions_of, word_runs
 from nlp_retrieval.systems.policy.demo.writing import write_collection
+from nlp_retrieval.systems.policy.study import PolicyStudy
 
 
 def item(name: str, text: str, **metadata: object) -> SearchableItem:

@@ -8,8 +8,8 @@ import pytest
 from hashed_words import HashedWords
 
 from nlp_retrieval import Bm25Retriever
-from nlp_retrieval.policy import HopRetriever
 from nlp_retrieval.systems.policy.config import _limited
+from nlp_retrieval.systems.policy.hop.retriever import HopRetriever
 
 
 @pytest.mark.parametrize(("said", "expected"), [("max_hops: 1", 1), ("max_hops: 3", 3), ("", 2)])

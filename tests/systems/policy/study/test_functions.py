@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from nlp_retrieval.errors import ConfigurationError, QueryError
-from nlp_retrieval.policy import (
-    PolicyStudy,
+from nlp_retrieval.systems.policy.functions import (
+    EmbeddedPrompt,
     embed_prompt,
     evaluate_chunks,
     open_study,
@@ -18,7 +18,7 @@ from nlp_retrieval.policy import (
     retrieve_chunks_with_hop,
     run_script,
 )
-from nlp_retrieval.systems.policy.functions import EmbeddedPrompt
+from nlp_retrieval.systems.policy.study import PolicyStudy
 
 from .studies import HashedWords, plans
 

@@ -20,9 +20,9 @@ from nlp_retrieval.errors import (
     QueryError,
     RetrievalWarning,
 )
-from nlp_retrieval.policy import PolicyStudy
 from nlp_retrieval.systems.policy.answers import SIGNAL_FIELDS, AnswerFile
 from nlp_retrieval.systems.policy.log import log_to
+from nlp_retrieval.systems.policy.study import PolicyStudy
 
 from .studies import HashedWords, answers_in, plans, profile, study
 

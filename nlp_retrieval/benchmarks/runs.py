@@ -1,0 +1,754 @@
+"""Finished benchmarks on disk: reading one restores exactly what was written.
+
+``report.json`` holds the whole report, and the Parquet files next to it the lists and every query's measures, so a page can
+be rewritten, and runs compared, without searching. It is written last, with the checksums of those files and its own: a
+run that was changed or truncated since is an error that names the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os.path
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from os.path import realpath
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pydantic import TypeAdapter
+
+from nlp_retrieval.benchmarks.environment import describe_environment
+from nlp_retrieval.benchmarks.results import (
+    BenchmarkReport,
+    BenchmarkRun,
+    ConfigurationResult,
+    Counted,
+    Entrant,
+    Measures,
+    judged,
+    masks_of,
+)
+from nlp_retrieval.core.components.component import Config
+from nlp_retrieval.core.files.atomic import file_names
+from nlp_retrieval.core.files.checksums import FileRecord, sha256_of
+from nlp_retrieval.core.files.json_text import read_json_file
+from nlp_retrieval.core.models import Gold
+from nlp_retrieval.errors import ConfigurationError, GoldError, QueryError, RetrievalWarning, SourceError, nearest
+from nlp_retrieval.evaluation.comparison import LEVEL, RESAMPLES
+from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator
+from nlp_retrieval.evaluation.ranking_files import GOLD, HITS, PASSAGES, QUERIES, read_lists, read_retrievers
+from nlp_retrieval.evaluation.rankings import (
+    Listing,
+    ListsBuilder,
+    OwnIds,
+    Ranking,
+    Ranks,
+    RunLists,
+    own_ids_of_lists,
+    without_own,
+)
+from nlp_retrieval.evaluation.trec import Run, read_run
+from nlp_retrieval.loaders.judgements import read_judgements, with_matched_numbers
+
+REPORT = "report.json"
+PER_QUERY = "per_query.parquet"
+
+FORMAT = 2
+
+_ADAPTER = TypeAdapter(BenchmarkReport)
+_READ_BACK = (PER_QUERY, HITS, QUERIES, GOLD, PASSAGES)
+_ABOUT = ("configuration", "query_id", "family", "group")
+
+
+@dataclass(frozen=True)
+class SavedRun:
+    """A finished run, read from its folder.
+
+    Args:
+        folder: its path.
+        report: as written.
+        lists: the results of each configuration.
+        evaluations: every measure of every query, by configuration.
+        retrievers: the ranks of gold documents in the candidates of each retriever alone.
+    """
+
+    folder: Path
+    report: BenchmarkReport
+    lists: RunLists
+    evaluations: dict[str, Evaluation]
+    retrievers: dict[str, Ranks]
+
+
+def report_bytes(report: BenchmarkReport, folder: Path) -> bytes:
+    """Return a report as the content of ``report.json``.
+
+    Args:
+        report: report of the run.
+        folder: the folder with the files that are read with it.
+    """
+    files = {name: FileRecord(bytes=(folder / name).stat().st_size, sha256=sha256_of(folder / name)) for name in _READ_BACK}
+    told = {name: record.model_dump() for name, record in files.items()}
+    content = {"format": FORMAT, "files": told, "report": _ADAPTER.dump_python(report, mode="json")}
+    return (json.dumps(content | {"checksum": _checksum(content)}, ensure_ascii=False) + "\n").encode()
+
+
+def read_run_folder(folder: str | Path) -> SavedRun:
+    """Read a finished run.
+
+    Args:
+        folder: the output folder of a benchmark.
+
+    Raises:
+        SourceError: it is not such a folder, or its files are damaged or of another version.
+    """
+    folder = Path(folder)
+    report = _in_its_folder(_read_report(folder), folder)
+    lists = read_lists(folder)
+    absent = [result.name for result in report.configurations if result.name not in lists.listings]
+    if absent:
+        raise SourceError(f"{folder / REPORT} has {absent[0]!r}, and {HITS} does not name it; run the benchmark again")
+    evaluations = _evaluations(folder / PER_QUERY, report, lists.query_ids)
+    return SavedRun(folder, report, lists, evaluations, read_retrievers(folder))
+
+
+def is_run_folder(folder: Path) -> bool:
+    """Return whether a benchmark finished in this folder."""
+    return (folder / REPORT).is_file()
+
+
+def _read_report(folder: Path) -> BenchmarkReport:
+    """The report, after the files read with it have been compared with their checksums."""
+    path = folder / REPORT
+    try:
+        content = read_json_file(path)
+        number = content["format"] if isinstance(content, dict) else None
+        if number == FORMAT:
+            _check(path, content.pop("checksum") == _checksum(content))
+            for name in (name for name in _READ_BACK if name != PASSAGES or name in content["files"]):  # newer
+                record, file = FileRecord.model_validate(content["files"][name]), folder / name
+                _check(file, file.stat().st_size == record.bytes and sha256_of(file) == record.sha256)
+            return _ADAPTER.validate_python(content["report"])
+    except OSError as error:
+        missing, reason = error.filename or path, error.strerror or error
+        raise SourceError(f"{missing} cannot be read ({reason}); give the output folder of a finished benchmark") from error
+    except SourceError:
+        raise
+    except (ValueError, KeyError, TypeError) as error:
+        raise SourceError(f"{path} is not what a benchmark writes ({error}); run the benchmark again") from error
+    raise SourceError(f"{path} is of format {number!r}, and this version reads {FORMAT}; run the benchmark again")
+
+
+def _in_its_folder(report: BenchmarkReport, folder: Path) -> BenchmarkReport:
+    """Look for the files of a report next to it, ignoring recorded paths: it may have been moved, or come from someone else."""
+    names = {kind: Path(place).name for kind, place in report.files.items()}
+    return replace(report, files={kind: str(folder / name) for kind, name in names.items() if name not in ("", "..")})
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    plain = json.loads(json.dumps(content))  # as read from a file: tuples become lists, and keys text
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
+
+
+def _check(path: Path, whole: object) -> None:
+    if not whole:
+        raise SourceError(f"{path} is damaged: it is not what the benchmark wrote; restore it, or run the benchmark again")
+
+
+def _evaluations(path: Path, report: BenchmarkReport, query_ids: list[str]) -> dict[str, Evaluation]:
+    try:
+        table = pq.read_table(path)
+        table.validate(full=True)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"{path} cannot be read ({error}); run the benchmark again") from error
+    measured = [field for field in table.schema if field.name not in _ABOUT]
+    if not set(_ABOUT) <= set(table.column_names) or not all(pa.types.is_floating(field.type) for field in measured):
+        raise SourceError(f"{path} does not have the columns that a benchmark writes; run the benchmark again")
+    found = {}
+    for result in report.configurations:
+        rows = table.filter(pc.equal(table.column("configuration"), result.name))
+        if rows.column("query_id").to_pylist() != query_ids:
+            raise SourceError(f"{path} does not hold the queries of {result.name!r}; run the benchmark again")
+        measures = {field.name: np.asarray(rows.column(field.name)) for field in measured}
+        if not all(np.isfinite(values).all() for values in measures.values()):
+            raise SourceError(f"{path} has measures of {result.name!r} that are no numbers; run the benchmark again")
+        found[result.name] = Evaluation(list(query_ids), measures, result.empty_queries)
+    return found
+
+
+# Checks that separate runs can be compared: the queries, the gold, and the items.
+#
+# Other query texts or other gold under equal ids are an error that names the first query. So is another corpus, unless
+# corpora are being compared. Families and groups affect no figure, only tests and display: if they differ,
+# those of the first folder are used, with a note. Missing information is noted as well.
+
+Judgements = Mapping[str, Mapping[str, int]]
+"""Grades by item id, by query id."""
+
+_SHOWN = 80
+
+
+@dataclass(frozen=True)
+class RunCorpus:
+    """The corpus that a configuration was run on.
+
+    Args:
+        fingerprint: fingerprint of its items, in order.
+        items: how many there are.
+    """
+
+    fingerprint: str
+    items: int
+
+    def __str__(self) -> str:
+        return f"{self.items:,} items (fingerprint {self.fingerprint[:12]})"
+
+
+def corpora_of(report: BenchmarkReport) -> dict[str, RunCorpus | None]:
+    """Return the corpus that each configuration was run on; None if the manifest does not record it.
+
+    Args:
+        report: a finished benchmark, or runs that were compared.
+    """
+    manifest, names = report.manifest, [result.name for result in report.configurations]
+    told, before = manifest.get("corpora"), manifest.get("compared")
+    if isinstance(told, Mapping):
+        return {name: _corpus(told.get(name)) for name in names}
+    if not isinstance(before, Mapping):
+        return dict.fromkeys(names, _corpus(manifest.get("corpus")))
+    # runs compared before the corpus of each was recorded: folders have one corpus if all of them do
+    found = {_corpus(one.get("corpus")) if isinstance(one, Mapping) else None for one in before.values()}
+    common = found.pop() if len(found) == 1 else None
+    return {result.name: common if result.fingerprint else None for result in report.configurations}
+
+
+def corpora_record(corpora: Mapping[str, RunCorpus | None]) -> Config:
+    """Return the corpora of compared runs for their manifest; a common one also as ``corpus``."""
+    each = {name: None if one is None else asdict(one) for name, one in corpora.items()}
+    first = next(iter(corpora.values()), None)
+    common = first is not None and set(corpora.values()) == {first}
+    return {"corpora": each} | ({"corpus": next(iter(each.values()))} if common else {})
+
+
+def corpora_note(corpora: Mapping[str, RunCorpus | None]) -> str:
+    """Return a warning about figures measured on different or unknown corpora; ``""`` if none is needed.
+
+    Args:
+        corpora: by configuration, for those shown.
+    """
+    known: dict[RunCorpus, list[str]] = {}
+    unknown = [name for name, one in corpora.items() if one is None]
+    for name, one in corpora.items():
+        if one is not None:
+            known.setdefault(one, []).append(name)
+    said = []
+    if len(known) > 1:
+        told = "; ".join(f"{', '.join(names)}: {one}" for one, names in known.items())
+        said.append(f"These configurations were run on different corpora, and a difference may be one of corpora. {told}.")
+    if unknown and len(corpora) > 1:
+        said.append(
+            f"Which corpus {', '.join(unknown)} {'was' if len(unknown) == 1 else 'were'} run on is not known, so a difference "
+            "may be one of corpora."
+        )
+    return " ".join(said)
+
+
+def refuse_other_corpora(corpora: Mapping[str, RunCorpus | None]) -> None:
+    """Raise an error if configurations were run on different corpora.
+
+    Raises:
+        SourceError: two corpora are known to differ.
+    """
+    known = {name: one for name, one in corpora.items() if one is not None}
+    if len(set(known.values())) > 1:
+        (name, one), *others = known.items()
+        other_name, other = next((other_name, other) for other_name, other in others if other != one)
+        raise SourceError(
+            f"{name!r} was run on a corpus of {one}, and {other_name!r} on one of {other}; compare runs over the same corpus "
+            "or, if corpora are what is to be compared, pass --across-corpora (in Python across_corpora=True)"
+        )
+
+
+def refuse_other_gold(golds: Sequence[tuple[str, Judgements]]) -> None:
+    """Raise an error if the gold differs from that of the first source.
+
+    Args:
+        golds: sources by name, with their gold.
+
+    Raises:
+        GoldError: a query or a grade differs.
+    """
+    where, gold = golds[0]
+    for other_where, other in golds[1:]:
+        if other == gold:
+            continue
+        lacking = [(query_id, other_where) for query_id in gold if query_id not in other]
+        lacking += [(query_id, where) for query_id in other if query_id not in gold]
+        if lacking:
+            first = f"query {lacking[0][0]!r} is not in {lacking[0][1]}"
+        else:
+            query_id = next(query_id for query_id in gold if gold[query_id] != other[query_id])
+            ours, theirs = gold[query_id], other[query_id]
+            item = next(item for item in [*ours, *theirs] if ours.get(item, 0) != theirs.get(item, 0))
+            first = f"item {item!r} has grade {ours.get(item, 0)} and {theirs.get(item, 0)} for query {query_id!r}"
+        raise GoldError(
+            f"{where} and {other_where} do not have the same queries and gold ({len(gold):,} and {len(other):,} queries); the "
+            f"first difference: {first}; compare runs over the same queries"
+        )
+
+
+def refuse_other_texts(saved: Sequence[SavedRun]) -> None:
+    """Raise an error if query texts with equal ids differ from those of the first folder that has texts.
+
+    Raises:
+        QueryError: a text differs.
+    """
+    holding = [one for one in saved if holds_texts(one)]
+    for other in holding[1:]:
+        ours, theirs = (_by_query(one, one.lists.texts) for one in (holding[0], other))
+        changed = [query_id for query_id, text in ours.items() if theirs[query_id] != text]
+        if changed:
+            raise QueryError(
+                f"{len(changed):,} of {len(ours):,} queries ask something else in {holding[0].folder} than in {other.folder}, "
+                f"the first: {changed[0]!r}, {_short(ours[changed[0]])} and {_short(theirs[changed[0]])}; compare runs over "
+                "the same queries"
+            )
+
+
+def holds_texts(saved: SavedRun) -> bool:
+    """Return whether a folder has the query texts; a comparison of run files alone does not."""
+    return any(saved.lists.texts)
+
+
+def cautions_of(saved: Sequence[SavedRun]) -> list[str]:
+    """Return, in sentences, differences between the queries of folders, folders without texts, and the folders' cautions."""
+    said = [f"{one.folder}: {caution}" for one in saved for caution in cautions_in(one.report)]
+    for other in saved[1:]:
+        first = saved[0]
+        if not (holds_texts(first) and holds_texts(other)):
+            without = other if holds_texts(first) else first
+            said.append(f"{without.folder} does not hold the texts of its queries, so they were not compared.")
+        for what, ours, theirs in (
+            ("families, by which differences are tested", _partition(first), _partition(other)),
+            ("groups", _by_query(first, first.lists.groups), _by_query(other, other.lists.groups)),
+        ):
+            changed = [query_id for query_id, value in ours.items() if theirs[query_id] != value]
+            if changed:
+                said.append(
+                    f"{len(changed):,} of {len(ours):,} queries are in other {what}, in {other.folder} than in {first.folder} "
+                    f"(the first: {changed[0]!r}); those of {first.folder} are taken for all."
+                )
+    for other in saved[1:]:
+        if saved[0].report.manifest.get("filters") != other.report.manifest.get("filters"):
+            both = f"{saved[0].folder} and {other.folder}"
+            said.append(f"{both} were searched with different filters, and a difference may be one of these.")
+    return list(dict.fromkeys(said))
+
+
+def cautions_in(report: BenchmarkReport) -> list[str]:
+    """Return the cautions of compared runs, except about corpora; empty for a benchmark."""
+    told = report.manifest.get("cautions")
+    return [str(caution) for caution in told] if isinstance(told, list) else []
+
+
+def _corpus(told: object) -> RunCorpus | None:
+    if not isinstance(told, Mapping):
+        return None
+    fingerprint, items = told.get("fingerprint"), told.get("items")
+    return RunCorpus(fingerprint, items) if isinstance(fingerprint, str) and isinstance(items, int) else None
+
+
+def _by_query(saved: SavedRun, values: Sequence[Any]) -> dict[str, Any]:
+    return dict(zip(saved.lists.query_ids, values, strict=True))
+
+
+def _partition(saved: SavedRun) -> dict[str, str]:
+    """Each query with the first of its family, independent of the family's name."""
+    firsts: dict[str, str] = {}
+    pairs = sorted(_by_query(saved, saved.lists.families).items())
+    return {query_id: query_id if family is None else firsts.setdefault(family, query_id) for query_id, family in pairs}
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
+
+
+# Runs as named by users: the output folder of a benchmark, one configuration of it, or a TREC run file of any tool.
+#
+# All compared runs must answer the same queries over the same corpus: a text, gold or corpus that differs between sources is
+# an error and is not averaged; see :mod:`nlp_retrieval.benchmarks.runs`.
+
+QRELS = "qrels.txt"
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Runs that answer the same queries.
+
+    Args:
+        lists: lists of all runs, in the given order.
+        entrants: other facts about each.
+        saved: the folders that runs came from, the first one first.
+        measured: for runs from a folder, the means in their own report.
+        corpora: the corpus of each run; None if unknown.
+        cautions: other warnings about comparing the figures, in sentences.
+        unjudged: ids of queries in run files without judgements; their lists are the last of ``lists``.
+        own: the hits that do not count, because they are the query itself; they are not in ``lists``.
+    """
+
+    lists: RunLists
+    entrants: dict[str, Entrant]
+    saved: list[SavedRun]
+    measured: dict[str, Measures]
+    corpora: dict[str, RunCorpus | None] = field(default_factory=dict)
+    cautions: list[str] = field(default_factory=list)
+    unjudged: list[str] = field(default_factory=list)
+    own: OwnIds = field(default_factory=lambda: OwnIds([]))
+
+    @property
+    def judged(self) -> RunLists:
+        """The lists of the judged queries."""
+        return self.lists.first(len(self.lists.query_ids) - len(self.unjudged))
+
+    @property
+    def notes(self) -> list[str]:
+        """All warnings about comparing the figures, in sentences."""
+        return [note for note in (corpora_note(self.corpora), *self.cautions) if note]
+
+
+@dataclass(frozen=True)
+class _Named:
+    """One run: a configuration of a folder, or a file."""
+
+    name: str
+    where: str
+    saved: SavedRun | None
+    rankings: Run
+
+
+def read_sources(
+    runs: Sequence[str],
+    qrels: str | Path | None = None,
+    *,
+    across_corpora: bool = False,
+    ignore_identical_ids: bool | None = None,
+) -> Sources:
+    """Read runs.
+
+    Args:
+        runs: each ``FOLDER`` (all configurations of a benchmark's output folder), ``FOLDER:CONFIGURATION``, or a TREC run file.
+            A file that a benchmark wrote into ``<folder>/trec`` counts as that configuration, with its signals.
+        qrels: the gold of TREC files not written by a benchmark; by default ``qrels.txt`` next to the first of them.
+        across_corpora: the comparison is between corpora, so they may differ.
+        ignore_identical_ids: whether a hit with the id of its query is the query itself and does not count; None: true if
+            texts are equal or, without texts, if most queries that find such a hit find it first.
+
+    Raises:
+        SourceError: a file or folder is missing or malformed, or two runs are known to be of different corpora.
+        ConfigurationError: a folder does not have the configuration.
+        GoldError: there is no gold, or two runs do not have the same queries and gold.
+        QueryError: queries with one id have different texts in two folders.
+    """
+    opened: dict[str, SavedRun] = {}
+    named = [one for run in runs for one in _named(run, opened)]
+    saved = list(opened.values())
+    gold = _gold(named, saved, qrels)
+    refuse_other_texts(saved)
+    named = [replace(one, rankings=with_matched_numbers(one.rankings, gold, one.where)) for one in named]
+    unjudged = list(dict.fromkeys(query_id for one in named for query_id in one.rankings if query_id not in gold))
+    query_ids = [*gold, *unjudged]
+    first = saved[0].lists if saved else None
+    unknown: list[str | None] = [None] * len(query_ids)
+    titles = _titles(saved)
+    if first is not None:
+        none = unknown[: len(unjudged)]
+        about = [*first.texts, *[""] * len(unjudged)], [*first.families, *none], [*first.groups, *none]
+        builder = ListsBuilder(query_ids, *about, gold, titles)
+    else:
+        builder = ListsBuilder(query_ids, [""] * len(query_ids), unknown, unknown, gold, titles)
+    entrants: dict[str, Entrant] = {}
+    measured: dict[str, Measures] = {}
+    corpora: dict[str, RunCorpus | None] = {}
+    repeated = {one.name for place, one in enumerate(named) if one.name in {other.name for other in named[:place]}}
+    for one in named:
+        name = f"{one.where}: {one.name}" if one.name in repeated else one.name
+        if name in entrants:
+            raise ConfigurationError(f"{name} is named twice; name each run once")
+        entrants[name] = _added(builder, name, one, list(gold), unjudged, titles)
+        corpora[name] = None
+        if one.saved is not None:
+            measured[name] = _result(one.saved, one.name).measures
+            corpora[name] = corpora_of(one.saved.report)[one.name]
+    if not across_corpora:
+        refuse_other_corpora(corpora)
+    for folder in saved:
+        builder.add_passages(folder.lists.passages)
+    lists = builder.built()
+    own = own_ids_of_lists(lists, ignore_identical_ids)
+    if own.ignored:
+        lists = replace(lists, listings=without_own(lists, own))
+    return Sources(lists, entrants, saved, measured, corpora, cautions_of(saved), unjudged, own)
+
+
+def _added(
+    builder: ListsBuilder, name: str, one: _Named, query_ids: list[str], unjudged: list[str], titles: dict[str, str]
+) -> Entrant:
+    if one.saved is None:
+        rankings = one.rankings
+        lists: list[Ranking] = [rankings.get(query_id, []) for query_id in (*query_ids, *unjudged)]
+        if not any(lists[: len(query_ids)]):
+            raise SourceError(f"{one.where}: none of the {len(query_ids):,} queries is in it; was it made for other queries?")
+        missing = [query_id for query_id in query_ids if query_id not in rankings]
+        if missing:
+            warnings.warn(
+                f"{one.where}: {len(missing):,} of {len(query_ids):,} queries are not in it (the first: {missing[0]!r}); "
+                "they score 0 and count",
+                RetrievalWarning,
+                stacklevel=2,
+            )
+        builder.add_rankings(name, lists, titles)
+        config: Config = {"name": "trec_run", "path": one.where}
+        return Entrant(config, "", None)
+    found, own = one.saved.lists.rankings(one.name), one.saved.lists.listing(one.name)
+    place = {query_id: number for number, query_id in enumerate(one.saved.lists.query_ids)}
+    order = [place[query_id] for query_id in query_ids]
+    nothing: list[Ranking] = [[] for _ in unjudged]
+    listing: Listing = builder.add_rankings(name, [*(found[number] for number in order), *nothing], titles)
+    hits = np.concatenate([np.arange(own.of(number).start, own.of(number).stop) for number in order])
+    listing.signals.update({signal: values[hits] for signal, values in own.signals.items()})
+    result = _result(one.saved, one.name)
+    return Entrant(result.config, result.fingerprint, result.cost)
+
+
+def _result(saved: SavedRun, name: str) -> ConfigurationResult:
+    return next(result for result in saved.report.configurations if result.name == name)
+
+
+def _named(run: str, opened: dict[str, SavedRun]) -> list[_Named]:
+    run = os.path.expanduser(run)  # noqa: PTH111 -- as below
+    path = Path(run)
+    if os.path.isdir(run):  # noqa: PTH112 -- unlike Path.is_dir it does not raise where a name is too long
+        saved = _opened(path, opened)
+        return [_Named(name, run, saved, {}) for name in saved.lists.listings]
+    if not os.path.exists(run) and ":" in run:  # noqa: PTH110 -- as above
+        splits = [(run[:place], run[place + 1 :]) for place, character in enumerate(run) if character == ":"]
+        folders = [(folder, name) for folder, name in splits if is_run_folder(Path(folder))] or [
+            (folder, name)
+            for folder, name in splits
+            if os.path.isdir(folder)  # noqa: PTH112 -- as above
+        ]
+        known: list[str] | None = None
+        for folder, name in reversed(folders):
+            saved = opened.get(realpath(folder)) or read_run_folder(folder)
+            if name in saved.lists.listings:
+                return [_Named(name, folder, opened.setdefault(realpath(folder), saved), {})]
+            known = known or list(saved.lists.listings)
+        if folders:
+            folder, name = folders[-1]
+            raise ConfigurationError(f"{folder} has no configuration {name!r}; {nearest(name, known or [])}")
+    if path.parent.name == "trec" and is_run_folder(path.parent.parent):
+        saved = _opened(path.parent.parent, opened)
+        names = list(saved.lists.listings)
+        for name, stem in zip(names, file_names(names), strict=True):
+            if path.name == f"{stem}.trec":
+                return [_Named(name, str(path.parent.parent), saved, {})]
+    if not os.path.exists(run):  # noqa: PTH110 -- as above
+        raise SourceError(
+            f"{run}: there is no such run; name a TREC run file, the output folder of a benchmark, or FOLDER:CONFIGURATION"
+        )
+    return [_Named(path.name.removesuffix(".gz").removesuffix(".trec"), run, None, read_run(path))]
+
+
+def _opened(folder: Path, opened: dict[str, SavedRun]) -> SavedRun:
+    key = realpath(folder)
+    if key not in opened:
+        opened[key] = read_run_folder(folder)
+    return opened[key]
+
+
+def _gold(named: list[_Named], saved: list[SavedRun], qrels: str | Path | None) -> dict[str, dict[str, int]]:
+    """The gold that all runs are judged by."""
+    golds = [(str(one.folder), one.lists.qrels()) for one in saved]
+    if qrels is not None:
+        golds.append((str(qrels), _relevant(Path(qrels))))
+    files = [one for one in named if one.saved is None]
+    if files and not golds:
+        beside = Path(files[0].where).parent / QRELS
+        if not beside.exists():
+            raise GoldError(f"{files[0].where}: there is no gold to judge it by; name a file of judgements with --qrels")
+        golds.append((str(beside), _relevant(beside)))
+    if not golds:
+        raise SourceError("there is nothing to read; name at least one run")
+    refuse_other_gold(golds)
+    return golds[0][1]
+
+
+def _relevant(path: Path) -> dict[str, dict[str, int]]:
+    judged = read_judgements(path)
+    gold = {query_id: {item: grade for item, grade in grades.items() if grade > 0} for query_id, grades in judged.items()}
+    if not any(gold.values()):
+        raise GoldError(f"{path}: no query has gold with a grade above 0; nothing can be judged by it")
+    return gold
+
+
+def _titles(saved: list[SavedRun]) -> dict[str, str]:
+    titles: dict[str, str] = {}
+    for one in saved:
+        titles |= dict(zip(one.lists.item_ids, one.lists.titles, strict=True))
+    return titles
+
+
+# Comparison of finished runs: judged again over the same queries, without an index and without searching.
+
+_CUTOFFS = (5, 10, 20)
+_ROUNDING = 1e-9
+
+
+def compare_runs(
+    sources: Sources, k_values: Sequence[int] | None = None, baseline: str | None = None, seed: int = 0
+) -> BenchmarkRun:
+    """Judge runs over the same queries.
+
+    Gold is looked up by item id. Costs are those measured during the runs; if these used different
+    machines, they are left out.
+
+    Args:
+        sources: the runs.
+        k_values: the cutoffs; by default those of the first folder, or 5, 10 and 20. Lists are used as they are: a cutoff
+            beyond a list's end uses the whole list.
+        baseline: by default the first run.
+        seed: seed of tests and intervals.
+
+    Raises:
+        ConfigurationError: fewer than two runs, or an unknown baseline.
+        QueryError: a cutoff that is not a positive integer.
+    """
+    lists = sources.judged
+    names = list(lists.listings)
+    if len(names) < 2:
+        raise ConfigurationError(f"there is one run, {names[0]!r}; name another one to compare it with")
+    chosen = _baseline(names, baseline)
+    saved = sources.saved
+    cutoffs = list(k_values or _CUTOFFS)
+    reach = max(cutoffs)
+    if saved:
+        reach = min(one.report.k_values[-1] for one in saved)
+        cutoffs = list(k_values or [k for k in saved[0].report.k_values if k <= reach] or [reach])
+    if max(cutoffs) > reach:
+        warnings.warn(
+            f"the lists of a run end at {reach}: a cutoff of {max(cutoffs)} counts what lies beyond as not found",
+            RetrievalWarning,
+            stacklevel=2,
+        )
+    gold = [Gold(query_id=query_id, relevance=grades) for query_id, grades in lists.qrels().items()]
+    evaluator = RetrievalEvaluator(gold, lists.item_ids, None, cutoffs)
+    evaluations = {name: evaluator.evaluate_ragged(one.offsets, one.items) for name, one in lists.listings.items()}
+    _warn_of_other_gold(sources, {name: one.means() for name, one in evaluations.items()})
+    hardware = [one.report.manifest.get("hardware") for one in saved]
+    alike = all(one == hardware[0] for one in hardware)
+    entrants = {name: one if alike else replace(one, cost=None) for name, one in sources.entrants.items()}
+    order = list(saved[0].report.query_counts) if saved else []
+    chosen_on = [f"{one.folder}: {note}" for one in saved if (note := one.report.selection_note)]
+    report = BenchmarkReport(
+        configurations=[],
+        baseline=chosen,
+        k_values=evaluator.k_values,
+        query_counts={},
+        n_items=max((one.report.n_items for one in saved), default=len(lists.item_ids)),
+        manifest={
+            "compared": {str(one.folder): one.report.manifest for one in saved},
+            "cautions": sources.cautions,
+            "significance": {"resamples": RESAMPLES, "level": LEVEL, "seed": seed},
+        }
+        | corpora_record(sources.corpora)
+        | describe_environment()
+        | ({"hardware": hardware[0]} if saved and alike else {})
+        | ({"halving": {"note": " ".join(chosen_on)}} if chosen_on else {}),
+        counted=_counted(sources),
+        prices=saved[0].report.prices if saved and all(one.report.prices == saved[0].report.prices for one in saved) else None,
+    )
+    report = judged(report, entrants, evaluations, lists.families, masks_of(lists.groups, order), seed)
+    return BenchmarkRun(report, lists, {name: one.per_query for name, one in evaluations.items()})
+
+
+def _counted(sources: Sources) -> Counted:
+    """Return the queries behind the figures; the first folder's own record is included."""
+    lists = sources.judged
+    hopeless = [query_id for query_id, grades in lists.qrels().items() if not grades]
+    before = next((one.report.counted for one in sources.saved if one.report.counted is not None), Counted(0))
+    labels = [query_id for query_id, label in zip(lists.query_ids, lists.groups, strict=True) if label is None]
+    ungrouped = labels if len(labels) < len(lists.query_ids) else []
+    ids = {"without_relevant": hopeless, "unjudged": sources.unjudged, "ungrouped": ungrouped}
+    return replace(
+        before,
+        queries=len(lists.query_ids),
+        without_relevant=len(hopeless),
+        unjudged=len(sources.unjudged) or before.unjudged,
+        own_ids=sources.own.ignored or before.own_ids,
+        own_gold=sources.own.gold or before.own_gold,
+        same_ids=sources.own.alike or before.same_ids,
+        ungrouped=len(ungrouped),
+        first=before.first | {what: several[0] for what, several in ids.items() if several},
+    )
+
+
+def _warn_of_other_gold(sources: Sources, means: Mapping[str, Measures]) -> None:
+    """Warn if gold names titles that several items share: a benchmark counts each title once, here each item counts."""
+    off = [
+        name
+        for name, own in sources.measured.items()
+        if any(abs(own[measure] - value) > _ROUNDING for measure, value in means[name].items() if measure in own)
+    ]
+    if off:
+        warnings.warn(
+            f"figures of {', '.join(off)} differ from those of their own report: gold there is titles that several items "
+            "carry, and here every item counts",
+            RetrievalWarning,
+            stacklevel=3,
+        )
+
+
+def judged_again(saved: SavedRun, only: Sequence[str] = (), baseline: str | None = None) -> BenchmarkRun:
+    """Judge a finished run against another baseline, or only some of its configurations.
+
+    Args:
+        saved: the run.
+        only: configurations, in display order; all if empty.
+        baseline: by default the run's own, or the first one shown if that is left out.
+
+    Raises:
+        ConfigurationError: an unknown configuration.
+    """
+    report = saved.report
+    results = {result.name: result for result in report.configurations}
+    names = list(dict.fromkeys(only)) or list(results)
+    for name in names:
+        if name not in results:
+            raise ConfigurationError(f"{saved.folder} has no configuration {name!r}; {nearest(name, list(results))}")
+    default = report.baseline if report.baseline in names else names[0]
+    chosen = _baseline(names, baseline or default)
+    entrants = {name: Entrant(results[name].config, results[name].fingerprint, results[name].cost) for name in names}
+    seed = int((report.manifest.get("significance") or {}).get("seed", 0))
+    lists = replace(saved.lists, listings={name: saved.lists.listings[name] for name in names})
+    explained = [one for one in report.explained if one.configuration in names] if chosen == report.baseline else []
+    again = judged(
+        replace(report, baseline=chosen, explained=explained),
+        entrants,
+        saved.evaluations,
+        lists.families,
+        masks_of(lists.groups, list(report.query_counts)),
+        seed,
+    )
+    retrievers = saved.retrievers if len(names) == len(results) else {}
+    return BenchmarkRun(again, lists, {name: saved.evaluations[name].per_query for name in names}, retrievers)
+
+
+def _baseline(names: list[str], wanted: str | None) -> str:
+    if wanted is not None and wanted not in names:
+        raise ConfigurationError(f"there is no run {wanted!r} to be the baseline; {nearest(wanted, names)}")
+    return wanted or names[0]

@@ -1,1 +1,0 @@
-"""Finished runs: saving, reading, comparing and repeating them."""

@@ -1,1 +1,0 @@
-"""Stages shared by configurations: computed once, stored, and timed."""

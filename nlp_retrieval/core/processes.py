@@ -1,0 +1,206 @@
+"""This process: its cores and threads, what a fork leaves of them, and its memory."""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+import threading
+import time
+from collections.abc import Collection
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+from weakref import WeakSet
+
+from nlp_retrieval.errors import ForkError
+
+# Number of threads to use.
+
+
+_SETTERS = {"faiss": "omp_set_num_threads", "torch": "set_num_threads"}
+
+_NUMBERS = (
+    *("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"),
+    *("NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS", "RAYON_NUM_THREADS"),
+)
+
+_most: int | None = None
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may use: fewer than the machine has if a container, ``taskset`` or a limit says so."""
+    there = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return there if _most is None else min(there, _most)
+
+
+def limit_cores(n: int) -> None:
+    """Limit this process to this many cores from now on, including for modules imported later.
+
+    Args:
+        n: at least 1.
+    """
+    global _most  # noqa: PLW0603 -- it is the process that is limited
+    _most = n
+    os.environ.update(threads_of(n))
+    set_threads(n, _SETTERS)
+
+
+def set_threads(n: int, packages: Collection[str]) -> None:
+    """Limit FAISS and torch to this many threads if they are among the packages and already imported."""
+    for name, setter in _SETTERS.items():
+        set_number = getattr(sys.modules.get(name), setter, None) if name in packages else None
+        if set_number is not None:
+            set_number(n)
+
+
+def threads_of(n: int) -> dict[str, str]:
+    """The environment in which native libraries start no more than ``n`` threads."""
+    return dict.fromkeys(_NUMBERS, str(n)) | {"TOKENIZERS_PARALLELISM": "false"}
+
+
+# Safe use of locks, threads and native libraries in a forked process.
+
+
+_inherited: frozenset[str] = frozenset()
+
+
+class Lock:
+    """A reentrant lock that is free in a forked child even if another thread of the parent held it.
+
+    The data it guards must be valid at every moment, or be recreated if it is not: nothing in the child completes it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        _locks.add(self)
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.free()
+
+    def try_acquire(self) -> bool:
+        """Take the lock if no other thread holds it, and return whether it was taken; release it with :meth:`free`."""
+        return self._lock.acquire(blocking=False)
+
+    def free(self) -> None:
+        """Release the lock."""
+        self._lock.release()
+
+    def reset_in_child(self) -> None:
+        """Release the lock if it is held by a thread that does not exist in this process."""
+        if self._lock.acquire(blocking=False):
+            self._lock.release()
+        else:
+            self._lock = threading.RLock()
+
+
+_locks: WeakSet[Lock] = WeakSet()
+
+
+def inherited(module: str) -> bool:
+    """Return whether this process was forked from one that had imported a module."""
+    return module in _inherited
+
+
+def use_one_thread_after_fork() -> None:
+    """In a forked child, make FAISS and torch compute in the calling thread, if they were imported before the fork.
+
+    To be called before anything that computes with them. It costs nothing in a process that was not forked.
+    """
+    if _inherited:
+        set_threads(1, _inherited)
+
+
+def forked(what: str, process: int | None = None) -> ForkError:
+    """Return the error for something that does not survive a fork.
+
+    Args:
+        what: what does not survive the fork.
+        process: process in which it was opened; None for the parent.
+    """
+    return ForkError(
+        f"{what} was opened in process {process or os.getppid()} and does not survive its fork into process {os.getpid()}: "
+        "start processes by the methods 'spawn' or 'forkserver' of multiprocessing, or open it in the children and not in the "
+        "process that forks"
+    )
+
+
+def _begin_child() -> None:
+    global _inherited  # noqa: PLW0603 -- a process is forked once
+    _inherited = frozenset(sys.modules)
+    for lock in _locks:
+        lock.reset_in_child()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_child)
+
+
+# Peak memory of this process, and the work of others on its machine.
+
+
+class PeakMemory:
+    """Largest resident memory of this process inside a ``with`` block, in bytes, sampled every 20 ms.
+
+    On systems that do not report the current size (only Linux does), it is the peak of the whole process so far.
+    """
+
+    bytes: int = 0
+
+    def __enter__(self) -> Self:
+        self._stop = threading.Event()
+        self.bytes = resident_bytes()
+        self._thread = threading.Thread(target=self._sample, daemon=True, name="nlp_retrieval-peak-memory")
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._stop.set()
+        self._thread.join()
+        self.bytes = max(self.bytes, resident_bytes())
+
+    def _sample(self) -> None:
+        while not self._stop.wait(0.02):
+            self.bytes = max(self.bytes, resident_bytes())
+
+
+class OtherProcesses:
+    """Average number of cores used by other processes since this object was created."""
+
+    def __init__(self) -> None:
+        self._begin = _processor_seconds()
+
+    @property
+    def cores(self) -> float | None:
+        """None if the system does not report it (only Linux does), or too little time has passed."""
+        now = _processor_seconds()
+        if now is None or self._begin is None or now[0] - self._begin[0] < _LEAST_SECONDS:
+            return None
+        elapsed, busy, own = (after - before for after, before in zip(now, self._begin, strict=True))
+        return max(0.0, (busy - own) / elapsed)
+
+
+_LEAST_SECONDS = 0.1
+"""Minimum interval to measure; the system counts hundredths of a second."""
+
+
+def _processor_seconds() -> tuple[float, float, float] | None:
+    """The time, and the seconds worked so far by all processors: for all processes, and for this one."""
+    try:
+        user, nice, system, _, _, interrupts, soft_interrupts = map(int, Path("/proc/stat").read_text().split()[1:8])
+    except (OSError, ValueError):
+        return None
+    ticks = user + nice + system + interrupts + soft_interrupts
+    return time.perf_counter(), ticks / os.sysconf("SC_CLK_TCK"), sum(os.times()[:4])
+
+
+def resident_bytes() -> int:
+    """Current resident memory of this process, in bytes (the peak so far if the system reports no more)."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+    except OSError:
+        unit = 1 if sys.platform == "darwin" else 1024
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

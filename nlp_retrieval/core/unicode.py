@@ -1,0 +1,65 @@
+"""Unicode: lone surrogates, which are refused on input, and normal forms in time linear in a text."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from pathlib import PurePath
+from typing import Literal
+
+# Halves of surrogate pairs: a Python string can hold them, but they are not valid text for any file, engine or model.
+
+
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+def find_lone_surrogate(value: object) -> str | None:
+    """Return the first lone surrogate in a text, or in the texts of nested values, in escaped form; or None."""
+    if isinstance(value, str | PurePath):
+        text = str(value)
+        found = None if text.isascii() else _HALF.search(text)
+        return None if found is None else f"\\u{ord(found[0]):04x}"
+    inner: Sequence[object] = ()
+    if isinstance(value, Mapping):
+        inner = [*value, *value.values()]
+    elif isinstance(value, list | tuple):
+        inner = value
+    return next((half for one in inner if (half := find_lone_surrogate(one)) is not None), None)
+
+
+def lone_surrogate_message(what: str, half: str) -> str:
+    """Return the message about a value that holds a lone surrogate."""
+    return f"{what} holds half of a surrogate pair ({half}), which is not text; decode its source with errors='replace'"
+
+
+# Normal forms of Unicode in time linear in a text.
+
+
+Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
+
+_LONG_RUN = re.compile(r"(?:[^\w\s\x00-\x7f]|[\uff9e\uff9f]){31,}")
+r"""Marks are neither letters (``\w``, but for the half-width marks of kana) nor white space. No language has 30 on a letter
+(UAX 15, stream-safe text format)."""
+
+
+def normalize(form: Form, text: str) -> str:
+    """Return a text in a normal form, as :func:`unicodedata.normalize` does.
+
+    Args:
+        form: NFC, NFD, NFKC or NFKD.
+        text: text of any length.
+    """
+    if not text.isascii() and _LONG_RUN.search(text):
+        spread: Form = "NFKD" if "K" in form else "NFD"
+        text = _LONG_RUN.sub(lambda run: _with_sorted_marks("".join(unicodedata.normalize(spread, c) for c in run[0])), text)
+    return unicodedata.normalize(form, text)
+
+
+def _with_sorted_marks(text: str) -> str:
+    parts: list[str] = []
+    for is_mark, group in groupby(text, key=lambda character: unicodedata.combining(character) > 0):
+        run = list(group)
+        parts += sorted(run, key=unicodedata.combining) if is_mark else run
+    return "".join(parts)
