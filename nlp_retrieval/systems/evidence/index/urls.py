@@ -56,7 +56,7 @@ def canonical_url(url: str) -> str:
     parts = _split(url)
     canonical = _file(parts, url) if parts.scheme == "file" else _page(parts, url)
     if len(canonical) > MAX_URL:  # or it would not be a valid URL itself
-        raise _refused(url, f"percent-encoded it has {len(canonical):,} characters, and at most {MAX_URL:,} are taken")
+        raise _refused(url, f"percent-encoded it has {len(canonical):,} characters, and at most {MAX_URL:,} are allowed")
     return canonical
 
 
@@ -86,7 +86,7 @@ def _split(url: str) -> SplitResult:
     if not text:
         raise InputError("no URL is given; every source needs the URL under which it is cited")
     if len(text) > MAX_URL:
-        raise _refused(url, f"it has {len(text):,} characters, and at most {MAX_URL:,} are taken")
+        raise _refused(url, f"it has {len(text):,} characters, and at most {MAX_URL:,} are allowed")
     if any(unicodedata.category(char) in ("Cc", "Zl", "Zp") for char in text):
         raise _refused(url, "it holds a control character or a line end")
     try:
@@ -99,7 +99,7 @@ def _split(url: str) -> SplitResult:
         cure = f'write "https://{text}"' if _BARE.fullmatch(text) else "it must begin with http://, https:// or file:///"
         raise _refused(url, cure)
     if "@" in parts.netloc:
-        raise _refused(url.partition("//")[0] + "//...", "it holds a user name; leave out what stands before the @")
+        raise _refused(url.partition("//")[0] + "//...", "it holds a user name; remove everything before the @")
     return parts
 
 
@@ -155,7 +155,7 @@ def _host(host: str, url: str) -> str:
         except ValueError as error:
             raise _refused(url, str(error)) from None
     if not _HOST.fullmatch(host):
-        raise _refused(url, "its host is not a domain name" if host else "it names no host")
+        raise _refused(url, "its host is not a domain name" if host else "it has no host")
     return host
 
 
