@@ -14,3 +14,4 @@ Trust = Annotated[
         "Without it, such requests are reported and refused.",
     ),
 ]
+"""The option of a command that allows what a manifest may not decide."""

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["PairPrecision", "onnx_pairs", "require_precision"]
 
 PairPrecision = Literal["auto", "float32", "int8"]
+"""Precision of the weights of an exported cross-encoder."""
 
 _FORMAT = 1
 _BESIDE = ("config.json", "tokenizer_config.json")
