@@ -58,8 +58,8 @@ def test_every_command_that_the_documents_name_exists() -> None:
     assert named <= commands | groups | {"words"}, "the last is of the plug-in that a page shows"
     assert groups == {"evidence", "hipporag", "hover", "policy"}
     assert {
-        "demo", "index", "add", "delete", "compact", "verify", "search", "benchmark", "compare", "diff", "report", "rerun",
-        "serve", "tune", "components", "answer", "distill",
+        "demo", "index", "add", "delete", "compact", "verify", "search", "benchmark", "compare", "diff", "report",
+        "serve", "tune", "components", "answer",
     } == commands  # fmt: skip
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
     assert set(re.findall(r"\$ make ([\w-]+)", README + CONTRIBUTING)) <= targets

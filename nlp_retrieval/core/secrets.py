@@ -77,8 +77,8 @@ def hide_parts(text: str, address: str) -> str:
         text: the message.
         address: a URL, or settings as libpq takes them (``host=... password=...``).
     """
-    user, _, place = address.partition("://")[2].rpartition("@")
-    host, _, database = place.partition("/")
+    user, _, location = address.partition("://")[2].rpartition("@")
+    host, _, database = location.partition("/")
     parts = {address, host, host.partition(":")[0], database.partition("?")[0], *user.partition(":")[::2]}
     parts |= {match[2].strip("'") for match in _SETTING.finditer(address)}
     parts |= {unquote(part) for part in parts}

@@ -197,7 +197,7 @@ class StaticEncoder(ModelHolder["StaticModel"], BaseEncoder):
             reason = first_line(error)
             raise ModelError(
                 f"{self.model} ({folder}) does not load as static embeddings: {reason}; name a folder of model2vec, or one "
-                "that nlp-retrieval distill made"
+                "that nlp-retrieval index --distill made"
             ) from error
         if model.embedding.ndim != 2 or model.embedding.dtype.kind not in "fi":
             raise ModelError(f"{self.model} ({folder}) holds no table of vectors, but {model.embedding.dtype}")

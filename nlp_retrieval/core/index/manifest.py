@@ -206,5 +206,5 @@ def read_manifest(directory: Path) -> Manifest | None:
         return Manifest.model_validate(content)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise damaged(path, f"{place}: {first['msg']}") from None
+        field = ".".join(map(str, first["loc"]))
+        raise damaged(path, f"{field}: {first['msg']}") from None

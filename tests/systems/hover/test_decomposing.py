@@ -17,7 +17,7 @@ from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition
 from nlp_retrieval.processors.clauses import ClauseSplit
 from nlp_retrieval.rerankers.overlap import OverlapReranker
 from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
-from nlp_retrieval.systems.hover.decomposing import HoverMultiHopPipeline
+from nlp_retrieval.systems.hover.programs import HoverMultiHopPipeline
 
 
 def ranked(results):

@@ -38,7 +38,7 @@ def test_a_claim_that_no_passage_decides_is_told_with_the_nearest(world: Path) -
     done = run("evidence", "verify", "project", "It has many stops and a depot in Altbrunn.", folder=world)
     lines = done.stdout.splitlines()
     assert lines[0].startswith("UNVERIFIED")
-    assert lines[1].startswith("  not clear enough, the nearest of 1 passage (support 0.")
+    assert lines[1].startswith("  inconclusive, the nearest of 1 passage (support 0.")
     assert lines[2].strip() in SOURCES[0]["content"]
 
 
@@ -73,7 +73,7 @@ def test_an_audit_writes_its_file_a_page_and_json(world: Path) -> None:
     page = (world / "made" / "audit.html").read_text()
     assert page.count("<article") == 3
     for file in (audit, page):
-        assert "Judged by lexical: a citation passes from a support of 0" in file
+        assert "Judged by lexical: a citation passes with a support of at least 0" in file
     assert "http-equiv" in page
 
 
@@ -146,7 +146,7 @@ def test_a_report_without_citations_is_noted_and_fails_where_it_is_asked_to(text
     assert run("evidence", "audit", "project", "bare.md", folder=world).returncode == 0
     done = run("evidence", "audit", "project", "bare.md", "--fail-on", "review", folder=world)
     assert done.returncode == 1
-    assert "note: bare.md has no citations that can be read" in done.stderr
+    assert "note: bare.md has no readable citations" in done.stderr
     assert "The report has no citations." in done.stdout
 
 
@@ -206,5 +206,5 @@ def test_a_project_that_cannot_be_written_to_is_audited(tmp_path: Path) -> None:
     (world / "project" / "09_qa").write_text("in the way of the folder")
     done = run("evidence", "audit", "project", "report.md", "--json", "audit.json", folder=world)
     assert done.returncode == 0, done.stderr
-    assert "note: the audit is not written in the project: " in done.stderr
+    assert "note: the audit was not written to the project: " in done.stderr
     assert len(json.loads((world / "audit.json").read_text())["citations"]) == 3

@@ -13,8 +13,8 @@ from nlp_retrieval import SearchableItem
 from nlp_retrieval.core import Config, ItemTable, may_set
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.retrievers import Extracted, JoiningItems, PassageTerms, SharedEntities, WalkWeight
-from nlp_retrieval.systems.hipporag.knowledge.source import digest_of, joining_source_of, reads_knowledge, source_of
-from nlp_retrieval.systems.hipporag.knowledge.statements import KnowledgeSource, PassageKnowledge, phrase_of
+from nlp_retrieval.systems.hipporag.knowledge import KnowledgeSource, PassageKnowledge, phrase_of
+from nlp_retrieval.systems.hipporag.sources import digest_of, joining_source_of, reads_knowledge, source_of
 
 _ITEMS_AT_ONCE = 256
 
@@ -77,8 +77,8 @@ class SharedKnowledge(SharedEntities):
                 yield set() if knowledge is None else _phrases(knowledge)
         if n_unknown:
             warnings.warn(
-                f"{self.name}: nothing is known of what {n_unknown:,} of {n_items:,} passages say, so they have no such "
-                "links; give a file of entities and triples extracted from these very texts",
+                f"{self.name}: nothing is known of {n_unknown:,} of {n_items:,} passages, so they have no such "
+                "links; give a file of entities and triples extracted from the same texts",
                 RetrievalWarning,
                 stacklevel=2,
             )

@@ -3,14 +3,17 @@
 Gutierrez et al., 2025, From RAG to Memory: Non-Parametric Continual Learning for Large Language Models
 (https://arxiv.org/abs/2502.14802). Nodes are the entities of all triples and the passages; the walk restarts at the entities
 of the triples nearest to the query and, much less, at all passages by their similarity to it. The triples come from a source of
-knowledge (:mod:`nlp_retrieval.systems.hipporag.knowledge`) at indexing, and the needed ones are stored in the index.
+knowledge at indexing, and the needed ones are stored in the index.
+
+Every passage gets a score, with or without knowledge: unreached passages follow reached ones, in the order of their similarity
+to the query.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -40,21 +43,262 @@ from nlp_retrieval.core import (
 from nlp_retrieval.encoders import BaseEncoder, Vectors
 from nlp_retrieval.errors import EngineError
 from nlp_retrieval.lm import LONGEST_ANSWER
-from nlp_retrieval.retrievers import LinkChain, Restarts, strongest_chains
-from nlp_retrieval.systems.hipporag.engine.files import build_files, extend_files, join_files
-from nlp_retrieval.systems.hipporag.engine.knowledge_graph import WITH_PASSAGES, KnowledgeGraph, open_knowledge
-from nlp_retrieval.systems.hipporag.engine.linking import Linked, linked_by_names, linked_by_nodes, linked_by_triples
-from nlp_retrieval.systems.hipporag.engine.ranking import (
-    DenseScores,
-    Ranked,
-    ranked_by_product,
-    ranked_by_similarity,
-    ranked_by_walk,
-    restarts_of,
-    walked,
+from nlp_retrieval.retrievers import LinkChain, Restarts, WeightedGraph, local_pagerank, pagerank, strongest_chains
+from nlp_retrieval.systems.hipporag.graph import (
+    WITH_PASSAGES,
+    KnowledgeGraph,
+    build_files,
+    extend_files,
+    join_files,
+    open_knowledge,
 )
-from nlp_retrieval.systems.hipporag.knowledge.source import digest_of, joining_source_of, reads_knowledge, source_of
-from nlp_retrieval.text import fenced
+from nlp_retrieval.systems.hipporag.sources import digest_of, joining_source_of, reads_knowledge, source_of
+from nlp_retrieval.text import entities_by_rules, fenced
+
+Kept = Callable[[list[str], list[Rows]], list[Rows]]
+"""Given queries and the triples near each, returns those triples of each that help to answer it."""
+
+
+@dataclass(frozen=True)
+class Linked:
+    """Entities that the walk of a query starts from.
+
+    Args:
+        entities: their numbers, ascending.
+        weights: of starts at each, above 0; relative to a passage's similarity of 0 to 1.
+        triples: the triples that led to them, best first; may be empty.
+        similarities: inner products of triples (or, without triples, of entities) and query.
+    """
+
+    entities: Rows
+    weights: Scores
+    triples: Rows
+    similarities: Scores
+
+
+def linked_by_triples(
+    knowledge: KnowledgeGraph, queries: list[str], vectors: Vectors, k: int, entity_k: int, kept: Kept | None
+) -> list[Linked]:
+    """Link queries to the subjects and objects of the triples nearest to them.
+
+    A triple's weight is its similarity, min-max normalised over all triples of the index; an entity's is the mean weight of
+    its triples, divided by the number of passages that name it; the best entities are kept.
+
+    Args:
+        knowledge: the graph.
+        queries: the queries.
+        vectors: their vectors.
+        k: number of triples per query.
+        entity_k: number of entities per query.
+        kept: removes triples that do not help; None keeps all.
+    """
+    nearest = knowledge.triples.nearest(vectors, k)
+    if not len(knowledge.triples.places):
+        return [_linked(np.zeros(0, np.int64), np.zeros(0))] * len(queries)
+    shown = [triples for triples, _ in nearest]
+    chosen = shown if kept is None else kept(queries, shown)
+    found = []
+    for (triples, scores), lowest, stay in zip(nearest, knowledge.triples.farthest(vectors), chosen, strict=True):
+        weights = _scaled(scores, lowest)
+        here = np.isin(triples, stay)
+        found.append(_from_triples(knowledge, triples[here], weights[here], scores[here], entity_k))
+    return found
+
+
+def linked_by_nodes(knowledge: KnowledgeGraph, vectors: Vectors, k: int) -> list[Linked]:
+    """Link queries to the entities nearest to them, weighted by similarity as triples are (the published ablation)."""
+    nearest = knowledge.entities.nearest(vectors, k)
+    if not knowledge.n_entities:
+        return [_linked(numbers, scores) for numbers, scores in nearest]
+    lowest = knowledge.entities.farthest(vectors)
+    return [
+        _linked(numbers, _scaled(scores, low) / knowledge.passages_of_entity[numbers], scores)
+        for (numbers, scores), low in zip(nearest, lowest, strict=True)
+    ]
+
+
+def linked_by_names(
+    knowledge: KnowledgeGraph, queries: Sequence[str], encode: Callable[[list[str]], Vectors], k: int
+) -> list[Linked]:
+    """Link queries to the entities nearest to each name in them, or to the query if it has none."""
+    names = [sorted(entities_by_rules(query)) or [query] for query in queries]
+    distinct = list(dict.fromkeys(name for of_query in names for name in of_query))
+    nearest = dict(zip(distinct, knowledge.entities.nearest(encode(distinct), k), strict=True))
+    found = []
+    for of_query in names:
+        numbers = np.concatenate([nearest[name][0] for name in of_query])
+        scores = np.concatenate([nearest[name][1] for name in of_query])
+        found.append(_linked(numbers, np.maximum(scores, 0.0), scores))
+    return found
+
+
+def _from_triples(knowledge: KnowledgeGraph, triples: Rows, weights: Scores, scores: Scores, entity_k: int) -> Linked:
+    ends, place = np.unique(knowledge.ends[triples], return_inverse=True)
+    occurrences = np.bincount(place.ravel(), minlength=len(ends))
+    sums = np.bincount(place.ravel(), np.repeat(weights, 2), len(ends))
+    means = sums / np.maximum(occurrences, 1) / knowledge.passages_of_entity[ends]
+    foremost = np.sort(np.lexsort((ends, -means))[:entity_k])
+    some = foremost[means[foremost] > 0]
+    return Linked(ends[some], means[some], triples, scores)
+
+
+def _linked(numbers: Rows, weights: Scores, scores: Scores | None = None) -> Linked:
+    """Return entities with weights; the higher one of duplicates counts."""
+    entities, place = np.unique(numbers, return_inverse=True)
+    highest = np.zeros(len(entities))
+    np.maximum.at(highest, place, weights)
+    similarities = np.full(len(entities), -np.inf)
+    np.maximum.at(similarities, place, weights if scores is None else scores)
+    some = highest > 0
+    return Linked(entities[some], highest[some], np.zeros(0, np.int64), similarities[some])
+
+
+def _scaled(scores: Scores, lowest: float) -> Scores:
+    """Return scores scaled from 0, the lowest of all, to 1, the first of these; 1 if all are equal."""
+    span = float(scores[0]) - lowest
+    return (scores - lowest) / span if span > 0 else np.ones(len(scores))
+
+
+_FLOOR = 0.05
+"""Lowest factor in the product of three stages, for the least similar or an unrelated passage, so that no product is 0."""
+
+
+@dataclass(frozen=True)
+class DenseScores:
+    """All passages by their similarity to a query."""
+
+    rows: Rows
+    similarities: Scores
+
+    @property
+    def scaled(self) -> Scores:
+        """Return similarities scaled from 0, the lowest, to 1, the highest; 1 if all are equal."""
+        if len(self.rows) == 0:
+            return self.similarities
+        span = self.similarities[0] - self.similarities[-1]
+        return (self.similarities - self.similarities[-1]) / span if span > 0 else np.ones(len(self.rows))
+
+    def by_row(self, values: Scores, n_rows: int) -> Scores:
+        """Return values by row, ``[n_rows]``; 0 for deleted rows."""
+        column = np.zeros(n_rows)
+        column[self.rows] = values
+        return column
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """Ranking for one query, by row; values of deleted rows have no meaning.
+
+    Args:
+        scores: higher is better.
+        ranks: share of the walk at each passage (without passage nodes: at the entities it names).
+        seeds: share of its restarts.
+    """
+
+    scores: Scores
+    ranks: Scores
+    seeds: Scores
+
+
+def restarts_of(linked: Linked, dense: DenseScores, passage_weight: float, n_rows: int) -> Restarts:
+    """Return the restarts of a query's walk: its entities, and all passages by similarity times a weight."""
+    rows, weights = linked.entities + n_rows, linked.weights
+    if passage_weight > 0:
+        order = np.argsort(dense.rows)
+        rows, weights = np.r_[dense.rows[order], rows], np.r_[passage_weight * dense.scaled[order], weights]
+    return Restarts(np.array([0, len(rows)]), rows, weights)
+
+
+def walked(graph: WeightedGraph, restarts: Restarts, damping: float, epsilon: float | None) -> Scores:
+    """Return the walk's share at each node, ``[nodes]``.
+
+    Args:
+        graph: to walk on.
+        restarts: of one query.
+        damping: probability of following a link.
+        epsilon: of the local approximation; None for the exact ranks.
+    """
+    if epsilon is None:
+        # always numpy: compiled code agrees only within the tolerance, so results would depend on what ran before
+        ranks: Scores = pagerank(graph, restarts, damping, backend="numpy")[0]
+        return ranks
+    near = local_pagerank(graph, restarts, damping, epsilon)
+    ranks = np.zeros(graph.graph.n_nodes)
+    ranks[near.rows] = near.ranks
+    return ranks
+
+
+def ranked_by_walk(knowledge: KnowledgeGraph, dense: DenseScores, restarts: Restarts, nodes: Scores, passages: bool) -> Ranked:
+    """Rank passages by the walk, and those it does not reach by similarity.
+
+    Args:
+        knowledge: the graph.
+        dense: similarities of all passages.
+        restarts: of the walk.
+        nodes: ``[nodes]``, the walk's share at each.
+        passages: whether passages are nodes; if not, a passage's rank is the sum of those of its entities.
+    """
+    n_rows = knowledge.n_rows
+    ranks = nodes[:n_rows] if passages else relevance_of(knowledge, nodes[n_rows:])
+    scaled = dense.by_row(dense.scaled, n_rows)
+    # as float32: values that differ only by rounding tie, and are ordered by row
+    scores = np.where(ranks > 0, ranks.astype(np.float32).astype(np.float64), scaled - 2.0)
+    return Ranked(scores, ranks, _shares(restarts, n_rows))
+
+
+def ranked_by_similarity(knowledge: KnowledgeGraph, dense: DenseScores) -> Ranked:
+    """Rank passages if no entity was linked: by similarity alone, as if the walk always restarted."""
+    scaled = dense.scaled
+    shares = dense.by_row(scaled / (scaled.sum() or 1.0), knowledge.n_rows)
+    scores = np.where(shares > 0, shares, -2.0)
+    return Ranked(scores, shares, shares)
+
+
+def ranked_by_product(
+    knowledge: KnowledgeGraph, dense: DenseScores, graph: WeightedGraph, linked: Linked, nodes: Scores, hops: int
+) -> Ranked:
+    """Rank passages by similarity times relevance of their entities, both scaled so that neither is 0 or below.
+
+    Args:
+        knowledge: the graph.
+        dense: similarities of all passages.
+        graph: of the walk.
+        linked: the entities of the query.
+        nodes: ``[nodes]``, the walk's share at each.
+        hops: entities further from those of the query than this many links do not count.
+    """
+    n_rows = knowledge.n_rows
+    near = _within(graph, linked.entities + n_rows, hops)
+    ranks = relevance_of(knowledge, np.where(near, nodes, 0.0)[n_rows:])
+    relevance = ranks / (ranks.max(initial=0.0) or 1.0)
+    similarity = dense.by_row(dense.scaled, n_rows)
+    scores = (_FLOOR + (1 - _FLOOR) * similarity) * (_FLOOR + (1 - _FLOOR) * relevance)
+    return Ranked(scores, ranks, np.zeros(n_rows))
+
+
+def relevance_of(knowledge: KnowledgeGraph, entities: Scores) -> Scores:
+    """Return per row the sum of the scores of the entities in its passage."""
+    rows, named = knowledge.mentions.T
+    return np.bincount(rows, entities[named], knowledge.n_rows).astype(np.float64)
+
+
+def _within(graph: WeightedGraph, start: Rows, hops: int) -> Mask:
+    reached = np.zeros(graph.graph.n_nodes, np.bool_)
+    reached[start] = True
+    last = start
+    for _ in range(hops):
+        _, neighbours, _ = graph.steps(last)
+        last = np.unique(neighbours)
+        last = last[~reached[last]]
+        reached[last] = True
+    return reached
+
+
+def _shares(restarts: Restarts, n_rows: int) -> Scores:
+    here = restarts.rows < n_rows
+    shares = np.bincount(restarts.rows[here], restarts.weights[here], n_rows)
+    return shares / (restarts.weights.sum() or 1.0)
+
 
 # Optional filter of triples: a language model chooses those near a query that help to answer it.
 #
@@ -73,19 +317,13 @@ class TripleFilter:
     """
 
     def __init__(self, lm: LanguageModel) -> None:
-        from nlp_retrieval.systems.hipporag.engine.filter_program import TripleChooser
+        from nlp_retrieval.systems.hipporag.programs import TripleChooser
 
         self._lm = lm
         self._program = TripleChooser()
 
     def kept(self, knowledge: KnowledgeGraph, queries: list[str], shown: list[Rows]) -> list[Rows]:
-        """Return the triples of each query that the model keeps, in their order.
-
-        Args:
-            knowledge: the graph of the triples.
-            queries: the queries.
-            shown: the triples near each.
-        """
+        """Return the triples of each query that the model keeps, in their order."""
         from nlp_retrieval.lm import ask_all
 
         asked = [number for number, triples in enumerate(shown) if len(triples) and fenced(queries[number])]
@@ -130,14 +368,7 @@ KIND = "knowledge"
 
 
 class Explainer:
-    """Describes chains over one query's graph in words.
-
-    Args:
-        knowledge: the graph.
-        linked: the entities of the query.
-        dense: similarities of all passages.
-        items: the items of the index.
-    """
+    """Describes chains over one query's graph in words."""
 
     def __init__(self, knowledge: KnowledgeGraph, linked: Linked, dense: DenseScores, items: ItemTable) -> None:
         self._knowledge, self._linked, self._dense, self._items = knowledge, linked, dense, items

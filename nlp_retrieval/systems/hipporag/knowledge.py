@@ -1,23 +1,84 @@
-"""Entities and triples from JSON of a file or a language model, after validation.
+"""Knowledge of passages: entities, and statements as triples; read from JSON, and as rows of a store.
+
+This is open information extraction. Its source, a language model or a file, is not trusted: sizes are limited, and texts are
+only strings, never numbers and never evaluated.
 
 Models write a triple as a list, as an object (``{"subject": ..., "predicate": ..., "object": ...}``) or as one text
 (``a | b | c``), an entity as a text, a pair or an object. Unambiguous forms are read. Values other than lists are refused.
 Invalid entities or triples in a list are dropped and counted: a number, a triple without three parts, an empty or overlong
 text, and anything beyond the most statements of one passage.
+
+A passage is known by its text, not by its id. Title and content count as one text, and any white space as equal, since files
+and databases break lines differently.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from hashlib import blake2b
+from typing import Any, Protocol
 
 from pydantic import JsonValue
 
+from nlp_retrieval import SearchableItem
 from nlp_retrieval.core import find_lone_surrogate
-from nlp_retrieval.systems.hipporag.knowledge.statements import PassageKnowledge, Triple
-from nlp_retrieval.text import printable
+from nlp_retrieval.errors import ItemError
+from nlp_retrieval.text import printable, words_of
 
-__all__ = ["ENTITY_TYPES", "MAX_CHARACTERS", "MAX_STATEMENTS", "UNKNOWN_TYPE", "ReadKnowledge", "knowledge_from_json"]
+
+@dataclass(frozen=True)
+class Triple:
+    """One statement: ``("Erik Hort", "was born in", "Montebello")``. No part is empty."""
+
+    subject: str
+    predicate: str
+    object: str
+
+
+@dataclass(frozen=True)
+class PassageKnowledge:
+    """Knowledge of one passage.
+
+    Args:
+        entities: names as written in the passage, each once, in order of first appearance.
+        triples: statements, each once, in order. Their subjects and objects need not be among the entities.
+    """
+
+    entities: tuple[str, ...]
+    triples: tuple[Triple, ...]
+
+
+def phrase_of(text: str) -> str:
+    """Return a name, or a part of a triple, for comparison: its words without case, accents and punctuation.
+
+    Empty if it has no words. So "Erik Hort" and "ERIK HORT'S" are one entity.
+    """
+    return " ".join(words_of(text))
+
+
+class KnowledgeSource(Protocol):
+    """Source of the knowledge of passages: a store, or a published file."""
+
+    def of(self, items: Sequence[SearchableItem]) -> list[PassageKnowledge | None]:
+        """Return the knowledge of each item, in order; None for an item that the source lacks.
+
+        An item is identified by title and text, not by its id alone: one that has changed since is not known.
+        """
+
+
+def passage_text(title: str, content: str) -> str:
+    """Return the text of a passage to read: the title, if there is one, on a line of its own, then the content."""
+    return f"{title}\n{content}" if title else content
+
+
+def passage_hash(title: str, content: str) -> str:
+    """Return the fingerprint of a passage's text, 32 hexadecimal digits."""
+    words = " ".join(passage_text(title, content).split())
+    return blake2b(words.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
 
 MAX_CHARACTERS = 500
 """The longest entity, or part of a triple, in characters; longer ones are sentences, not names."""
@@ -205,3 +266,168 @@ def _split(text: str) -> Sequence[JsonValue]:
         if len(parts) == 3:
             return list(parts)
     return ()
+
+
+KEY_LENGTH = 32
+"""Hexadecimal digits of a key."""
+
+
+def key_of(*parts: str) -> str:
+    """Return the key of these parts together."""
+    digest = blake2b(digest_size=KEY_LENGTH // 2)
+    for part in parts:
+        raw = part.encode("utf-8", "surrogatepass")
+        digest.update(len(raw).to_bytes(8, "little") + raw)
+    return digest.hexdigest()
+
+
+def in_parts(keys: Collection[str]) -> Iterator[list[str]]:
+    """Yield sorted keys in lists that a query may hold; some databases take no more than 1,000 values."""
+    ordered = sorted(keys)
+    for start in range(0, len(ordered), _IN_ONE_QUERY):
+        yield ordered[start : start + _IN_ONE_QUERY]
+
+
+_IN_ONE_QUERY = 500
+
+DONE, FAILED = "done", "failed"
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """A prompt, a model and their settings. Any change of these makes a separate extraction.
+
+    Args:
+        model: the language model, by its name in the configuration.
+        settings: everything that determines its answers, as JSON text.
+    """
+
+    model: str
+    settings: str
+
+    @property
+    def extraction_id(self) -> str:
+        """Return its fingerprint, 32 hexadecimal digits."""
+        return key_of(self.model, self.settings)
+
+
+@dataclass(frozen=True)
+class StoreCounts:
+    """Counts of an extraction in a store.
+
+    Args:
+        done: passages with knowledge, which may be empty.
+        failed: passages without a usable answer; the next run retries them.
+        entities: names, each with its type once.
+        relationships: triples, once for each passage.
+    """
+
+    done: int
+    failed: int
+    entities: int
+    relationships: int
+
+
+@dataclass(frozen=True)
+class ExtractionRun:
+    """Progress of one run, as stored in its row.
+
+    Args:
+        session_id: of the run.
+        total: documents read so far; all of the corpus when completed.
+        processed: those of them that are finished in this run.
+        status: ``in_progress``, ``completed`` or ``failed``.
+        data: counters, as JSON values.
+    """
+
+    session_id: str
+    total: int
+    processed: int
+    status: str = "in_progress"
+    data: dict[str, Any] = field(default_factory=dict)
+
+    def row(self, extraction_id: str) -> Row:
+        """Return it as a row of the table."""
+        return {
+            "session_id": self.session_id,
+            "extraction_id": extraction_id,
+            "total_documents": self.total,
+            "processed_documents": self.processed,
+            "last_checkpoint_timestamp": datetime.now(UTC).replace(tzinfo=None, microsecond=0),
+            "status": self.status,
+            "checkpoint_data": json.dumps(self.data),
+        }
+
+
+@dataclass(frozen=True)
+class PassageRecord:
+    """Result of one passage in a run.
+
+    Args:
+        document_id: its item's id.
+        content_hash: of its text; see :func:`passage_hash`.
+        read: its knowledge; None without a usable answer.
+        tries: number of requests in this run.
+        error: why there is no answer.
+
+    Raises:
+        ItemError: the id holds a NUL character or a lone surrogate, which no database stores.
+    """
+
+    document_id: str
+    content_hash: str
+    read: ReadKnowledge | None
+    tries: int
+    error: str = ""
+
+    def __post_init__(self) -> None:
+        if "\0" in self.document_id or find_lone_surrogate(self.document_id) is not None:
+            raise ItemError(
+                f"item id {self.document_id!r:.80}: it holds a character that databases cannot store; change the id"
+            )
+
+    def passage_row(self, extraction_id: str, earlier_tries: int) -> Row:
+        """Return its row in ``passages``."""
+        return {
+            "passage_id": key_of(extraction_id, self.document_id),
+            "extraction_id": extraction_id,
+            "document_id": self.document_id,
+            "content_hash": self.content_hash,
+            "status": FAILED if self.read is None else DONE,
+            "tries": min(earlier_tries + self.tries, 2**31 - 1),
+            "dropped": 0 if self.read is None else min(self.read.dropped, 2**31 - 1),
+            "error": printable(self.error)[:MAX_CHARACTERS] or None,
+        }
+
+    def statement_rows(self, extraction_id: str) -> tuple[list[Row], list[Row], list[Row]]:
+        """Return its rows in ``entities``, ``mentions`` and ``relationships``."""
+        if self.read is None:
+            return [], [], []
+        passage_id = key_of(extraction_id, self.document_id)
+        entities: dict[str, Row] = {}
+
+        def entity(name: str) -> str:
+            type_ = types.get(name, UNKNOWN_TYPE)
+            key = key_of(extraction_id, name, type_)
+            entities[key] = {"entity_id": key, "extraction_id": extraction_id, "entity_text": name, "entity_type": type_}
+            return key
+
+        types, knowledge = self.read.types, self.read.knowledge
+        mentions = [
+            {"passage_id": passage_id, "place": place, "entity_id": entity(name)}
+            for place, name in enumerate(knowledge.entities)
+        ]
+
+        def relationship(place: int, triple: Triple) -> Row:
+            return {
+                "relationship_id": key_of(passage_id, *asdict(triple).values()),
+                "source_passage_id": passage_id,
+                "place": place,
+                "subject_entity_id": entity(triple.subject),
+                "predicate": triple.predicate,
+                "object_entity_id": entity(triple.object),
+            }
+
+        relationships = [relationship(place, triple) for place, triple in enumerate(knowledge.triples)]
+        return list(entities.values()), mentions, relationships

@@ -1,4 +1,11 @@
-"""Extraction of entities and triples from passages by a language model."""
+"""Extraction of entities and triples from the passages of a corpus, by a language model, into a store.
+
+Answers are parsed as JSON and never evaluated. Missing or malformed parts are requested again.
+
+A run needs no state of earlier ones: the store says what is missing, by id and text, so a run may be killed at any time, and
+another may run concurrently. Results are committed in batches, together with the counters. Uncommitted answers are not paid for
+again, because the model caches its good answers on disk.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +20,7 @@ from contextvars import copy_context
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import islice
-from queue import Queue, SimpleQueue
+from queue import Empty, Queue, SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,27 +29,22 @@ from pydantic import JsonValue
 from nlp_retrieval import LanguageModel, SearchableItem
 from nlp_retrieval.core import Advance, has_no_words, progress
 from nlp_retrieval.errors import ConfigurationError, RetrievalError
-from nlp_retrieval.lm import (
-    CallCounter,
-    CallCounts,
-    UnusableAnswerError,
-    fingerprint_of_program,
-    read_object,
-    record_calls,
+from nlp_retrieval.lm import CallCounter, CallCounts, UnusableAnswerError, fingerprint_of_program, read_object, record_calls
+from nlp_retrieval.systems.hipporag.knowledge import (
+    Extraction,
+    ExtractionRun,
+    PassageKnowledge,
+    PassageRecord,
+    ReadKnowledge,
+    knowledge_from_json,
+    passage_hash,
+    passage_text,
 )
-from nlp_retrieval.systems.hipporag.knowledge.from_json import ReadKnowledge, knowledge_from_json
-from nlp_retrieval.systems.hipporag.knowledge.passage_text import passage_hash, passage_text
-from nlp_retrieval.systems.hipporag.knowledge.statements import PassageKnowledge
-from nlp_retrieval.systems.hipporag.knowledge.store.knowledge_store import KnowledgeStore
-from nlp_retrieval.systems.hipporag.knowledge.store.rows import Extraction, ExtractionRun, PassageRecord
+from nlp_retrieval.systems.hipporag.store import KnowledgeStore
 from nlp_retrieval.text import fenced
 
 if TYPE_CHECKING:
     from nlp_retrieval.lm import Outcome
-
-# Asking the language model: one call for entities and triples, of one passage or of several.
-#
-# Answers are parsed as JSON and never evaluated. Missing or malformed parts are requested again.
 
 MOST_PASSAGES = 20
 """The most passages in one call; an answer longer than 20,000 characters is cut and thus unusable."""
@@ -93,13 +95,11 @@ class KnowledgeExtractor:
 
     def __init__(self, lm: LanguageModel, *, passages_per_call: int = 1, passage_characters: int = 10_000) -> None:
         if not 1 <= passages_per_call <= MOST_PASSAGES:
-            raise ConfigurationError(
-                f"passages_per_call={passages_per_call}: read from 1 to {MOST_PASSAGES} passages in a call"
-            )
+            raise ConfigurationError(f"passages_per_call={passages_per_call}: a call reads 1 to {MOST_PASSAGES} passages")
         if passage_characters < 1:
             raise ConfigurationError(f"passage_characters={passage_characters}: show at least 1 character")
         from nlp_retrieval.lm import AskingLine, dspy
-        from nlp_retrieval.systems.hipporag.knowledge.extraction_program import ExtractKnowledge
+        from nlp_retrieval.systems.hipporag.programs import ExtractKnowledge
 
         self.lm = lm
         self.passages_per_call = passages_per_call
@@ -183,7 +183,7 @@ def read_or_explain(n_passages: int, answer: object) -> dict[int, ReadKnowledge]
         elif read is not None:
             unread = unread or read.unread
     if not found and unread is not None:
-        raise UnusableAnswerError(f"its entities or triples are in a form that is not read: {unread}")
+        raise UnusableAnswerError(f"its entities or triples are in an unsupported form: {unread}")
     return found or None
 
 
@@ -237,8 +237,6 @@ def _read_entry(entry: Mapping[str, JsonValue]) -> ReadKnowledge | None:
     return read
 
 
-# Concurrent calls: the next begins when one ends, and a stuck call does not keep the process from exiting.
-
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -248,11 +246,6 @@ def worked_on(tasks: Iterable[T], work: Callable[[T], R], n_workers: int) -> Ite
 
     At most two more tasks are taken than are running. When the caller stops, or is interrupted, no further task is started;
     running ones continue in threads that end with the process.
-
-    Args:
-        tasks: taken one by one, in the caller's thread.
-        work: done in threads, each with a copy of the caller's context.
-        n_workers: number of concurrent tasks.
 
     Raises:
         Exception: the first that ``work`` raises.
@@ -282,8 +275,9 @@ def worked_on(tasks: Iterable[T], work: Callable[[T], R], n_workers: int) -> Ite
         for _ in range(under_way):
             yield _result(done)
     finally:
-        while not waiting.empty():
-            _drop(waiting)
+        with suppress(Empty):
+            while True:
+                waiting.get_nowait()
         for _ in threads:
             waiting.put(None)
 
@@ -294,17 +288,6 @@ def _result(done: SimpleQueue[tuple[T, R] | BaseException]) -> tuple[T, R]:
         raise result
     return result
 
-
-def _drop(waiting: Queue[T | None]) -> None:
-    from queue import Empty
-
-    try:
-        waiting.get_nowait()
-    except Empty:
-        return
-
-
-# Summary of a run of extraction.
 
 _SHOWN = 3
 
@@ -370,12 +353,6 @@ class ExtractionSummary:
         """Return it as plain values."""
         return asdict(self)
 
-
-# Extraction of missing passages of a corpus into a store.
-#
-# A run needs no state of earlier ones: the store tells what is missing, by id and text, so a run may be killed at any time, and
-# another may run concurrently. Results are committed in batches, together with the counters. Uncommitted answers are not paid
-# for again, because the model caches its good answers on disk.
 
 _LOOKED_UP_AT_ONCE = 500
 _MOST_REASONS = 20

@@ -1,25 +1,27 @@
-"""Published files of open information extraction as a source of knowledge.
+"""Sources of the knowledge of an index: a published file, a knowledge store, or an index that holds it, identified by a digest.
 
-Two formats, plain or gzip, distinguished by their content:
+Files of open information extraction have two formats, plain or gzip, distinguished by their content:
 
 - HippoRAG's (Gutierrez et al., 2025): one JSON object, ``{"docs": [{"passage", "extracted_entities", "extracted_triples"}]}``,
   with passages as title, line end, text. A passage is found by its text; ``idx`` is not used.
-- JSON lines of ``doc_id``, ``extracted_entities`` and ``extracted_triples``, and, as far as they are there, ``title``, ``text``
-  (without the title) and ``passage`` (with it). A passage is found by its id, and known if all that is there agrees with it.
+- JSON lines of ``doc_id``, ``extracted_entities`` and ``extracted_triples``, and, if present, ``title``, ``text`` (without the
+  title) and ``passage`` (with it). A passage is found by its id, and known if all fields that are present agree with it.
 """
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pydantic import JsonValue
 
 from nlp_retrieval import SearchableItem
-from nlp_retrieval.core import MAX_BYTES, parse_json
-from nlp_retrieval.errors import RetrievalWarning, SourceError
+from nlp_retrieval.core import MAX_BYTES, Lock, is_settled, parse_json, sha256_of, state_of
+from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, SourceError
 from nlp_retrieval.loaders import (
     MAX_ENTRY,
     READ_ERRORS,
@@ -31,12 +33,9 @@ from nlp_retrieval.loaders import (
     read_error,
     read_json_lines,
 )
-from nlp_retrieval.systems.hipporag.knowledge.from_json import knowledge_from_json
-from nlp_retrieval.systems.hipporag.knowledge.passage_text import passage_hash
-from nlp_retrieval.systems.hipporag.knowledge.statements import PassageKnowledge
+from nlp_retrieval.systems.hipporag.knowledge import KnowledgeSource, PassageKnowledge, knowledge_from_json, passage_hash
+from nlp_retrieval.systems.hipporag.store import KnowledgeStore, StoredKnowledge
 from nlp_retrieval.text import normalize_title
-
-__all__ = ["OpenIeFile"]
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ class OpenIeFile:
         else:
             self._read_docs()
         if not self:
-            raise SourceError(f"{path}: it holds no passages; is this a file of extracted entities and triples?")
+            raise SourceError(f"{path}: it holds no passages; is it a file of extracted entities and triples?")
         self._warn()
 
     def __len__(self) -> int:
@@ -129,9 +128,9 @@ class OpenIeFile:
     def _warn(self) -> None:
         said = []
         if self._dropped:
-            said.append(f"{self._dropped} entities and triples were left out as none (first: {self._first})")
+            said.append(f"{self._dropped} unusable entities and triples were dropped (first: {self._first})")
         if self._repeated:
-            said.append(f"{self._repeated} passages occur again with other knowledge, the first of each was kept")
+            said.append(f"{self._repeated} passages are repeated with other knowledge; the first of each was kept")
         if said:
             warnings.warn(f"{self.path}: {'; '.join(said)}", RetrievalWarning, stacklevel=3)
 
@@ -182,3 +181,110 @@ def _field(place: str, row: JsonObject, name: str) -> JsonValue:
 def _optional(place: str, row: JsonObject, name: str) -> str | None:
     value = row.get(name)
     return None if value is None else as_text(place, name, value)
+
+
+_SQLITE = b"SQLite format 3\0"
+_EXTRACTION = re.compile(r"(.+)#([0-9a-f]{1,32})", re.DOTALL)
+_HELD = re.compile(r"sha256:[0-9a-f]{64}")
+_digests: dict[tuple[str, tuple[int, ...]], str] = {}
+_computing = Lock()
+
+
+def _is_held(knowledge: str) -> bool:
+    """Return whether it names the content of an index, not a source to open."""
+    return _HELD.fullmatch(knowledge) is not None
+
+
+def digest_of(knowledge: str | None) -> str | None:
+    """Return ``sha256:<digest>`` of a file of knowledge, or of an extraction in a store.
+
+    That of a file is computed again only when the file changes, that of a store each time.
+
+    Raises:
+        SourceError: the file or the store cannot be read.
+        ConfigurationError: the store does not hold the extraction, or more than one and none was named.
+        DependencyError: SQLAlchemy or the database's driver is not installed.
+    """
+    if knowledge is None or _is_held(knowledge):
+        return knowledge
+    stored = _stored(knowledge)
+    if stored is not None:
+        return f"sha256:{stored.digest()}"
+    try:
+        path = Path(knowledge).expanduser()
+        seen = path.stat()
+        state = (str(path.absolute()), state_of(seen))
+        with _computing:
+            if state not in _digests or not is_settled(seen):
+                _digests[state] = f"sha256:{sha256_of(path)}"
+            return _digests[state]
+    except (OSError, ValueError, RuntimeError) as error:  # also a name that no file can have
+        why = getattr(error, "strerror", None) or error
+        raise SourceError(
+            f"knowledge {knowledge!r} cannot be read ({why}); give a file of entities and triples, or, where an index holds it "
+            "already, the sha256:... that its manifest names"
+        ) from error
+
+
+def source_of(knowledge: str | None) -> KnowledgeSource | None:
+    """Open a source; None for none.
+
+    Args:
+        knowledge: a file of entities and triples; or a knowledge store, as the path of its SQLite file, a database URL or
+            ``env:NAME``. ``#`` and the beginning of an extraction's fingerprint choose one of several in a store.
+
+    Raises:
+        ConfigurationError: it is no source but the digest of one; or the store does not hold the extraction, or more than one
+            and none was named.
+        SourceError: the file is none of entities and triples, or changed while it was read; or there is no store.
+        DependencyError: SQLAlchemy or the database's driver is not installed.
+    """
+    if knowledge is None:
+        return None
+    if _is_held(knowledge):
+        raise ConfigurationError(f"knowledge={knowledge!r} is a digest in an index, and cannot be read; name the file")
+    return _stored(knowledge) or _read_file(Path(knowledge).expanduser())
+
+
+def joining_source_of(knowledge: str | None, added: str | None = None) -> KnowledgeSource | None:
+    """Open the source of added items; None if only the content of the index is named.
+
+    Args:
+        knowledge: the source of the index.
+        added: a source of further items; by default that of the index.
+    """
+    named = knowledge if added is None else added
+    return None if named is None or _is_held(named) else source_of(named)
+
+
+def _read_file(path: Path) -> OpenIeFile:
+    try:
+        before = state_of(path.stat())
+    except (OSError, ValueError):
+        return OpenIeFile(path)  # which raises the proper error
+    read = OpenIeFile(path)
+    if state_of(path.stat()) != before:
+        raise SourceError(f"{path} changed while it was read; try again when it is complete")
+    return read
+
+
+def _stored(knowledge: str) -> StoredKnowledge | None:
+    """Open an extraction in a store; None if it is not a store."""
+    named = None if _is_sqlite(knowledge) else _EXTRACTION.fullmatch(knowledge)
+    url, extraction = (knowledge, None) if named is None else named.groups()
+    is_store = "://" in url or url.startswith("env:") or _is_sqlite(url)
+    return KnowledgeStore(url).source(extraction) if is_store else None
+
+
+def _is_sqlite(path: str) -> bool:
+    try:
+        with Path(path).expanduser().open("rb") as stream:
+            return stream.read(len(_SQLITE)) == _SQLITE
+    except (OSError, ValueError, RuntimeError):
+        return False
+
+
+def reads_knowledge(source: Any) -> str | None:
+    """Allow the digest of what an index holds to a manifest; anything else would be opened."""
+    held = source is None or (isinstance(source, str) and re.fullmatch(r"sha256:[0-9a-f]{64}", source))
+    return None if held else f"read {source!r}"

@@ -5,23 +5,85 @@ of all entities; and each entity keeps its :data:`MOST_SYNONYMS` best, so the pa
 Added entities are compared with all; existing ones are not compared again.
 
 Up to :data:`EXACT_PAIRS` comparisons all pairs are compared, and whether a pair counts, and its similarity, depends on the two
-vectors alone, to the bit. Beyond, those that share a cell are (:mod:`nlp_retrieval.systems.hipporag.engine.cells`): the work
-grows with the square root of what is compared, and a few pairs are missed; bench/HIPPORAG.md says how many. A pair that is
-found has the same similarity either way.
+vectors alone, to the bit. Beyond, those that share a cell are: the work grows with the square root of what is compared, and a
+few pairs are missed; bench/HIPPORAG.md says how many. A pair that is found has the same similarity either way.
+
+Some entities are pivots, and every entity is in the cells of its most similar pivots: similar entities are near the same
+entities. The pivots are the entities with the lowest hashes, four times the square root of all, so the cells hold a multiple of
+that root, wherever entities are dense. Similarities to pivots are computed in whole numbers: the cells of an entity depend on
+it and on the pivots, but not on the computer.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core import Mask, Rows, progress
+from nlp_retrieval.core import Mask, Rows, offsets_of, progress
 from nlp_retrieval.encoders import Vectors
-from nlp_retrieval.retrievers import Hashes, Stack
-from nlp_retrieval.systems.hipporag.engine.cells import Cells
-from nlp_retrieval.systems.hipporag.engine.tables import Synonyms
+from nlp_retrieval.retrievers import Hashes, Stack, directions
+from nlp_retrieval.systems.hipporag.tables import Synonyms
+
+CELLS = 4
+"""Number of cells of an entity."""
+
+_PIVOTS = 4.0
+_SCORES_AT_ONCE = 2**24
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Assignment of entities to cells.
+
+    Args:
+        count: number of cells.
+        of_entity: ``[entities, cells of each]``, ascending.
+        order: entities, cell by cell, and ascending in each.
+        offsets: ``[count + 1]``, begins of the cells in it.
+    """
+
+    count: int
+    of_entity: NDArray[np.int32]
+    order: Rows
+    offsets: Rows
+
+    @classmethod
+    def of(cls, vectors: Stack, hashes: Hashes, per_entity: int = CELLS, pivots: float = _PIVOTS) -> Cells:
+        """Sort entities into cells.
+
+        Args:
+            vectors: of all entities, at least one.
+            hashes: ``[entities]``, of the entities.
+            per_entity: number of cells of each.
+            pivots: number of pivots, in square roots of the number of entities.
+        """
+        count = max(1, min(len(hashes), math.ceil(pivots * math.sqrt(len(hashes)))))
+        per_entity = min(per_entity, count)
+        chosen = directions(vectors.at(np.sort(np.argsort(hashes, kind="stable")[:count])))
+        of_entity = np.empty((len(hashes), per_entity), np.int32)
+        for start, piece in vectors.pieces(max(1, _SCORES_AT_ONCE // count)):
+            products = directions(piece) @ chosen.T
+            nearest = np.argpartition(-products, per_entity - 1, axis=1)[:, :per_entity]
+            of_entity[start : start + len(piece)] = np.sort(nearest, axis=1)
+        order = np.argsort(of_entity.ravel(), kind="stable") // per_entity
+        return cls(count, of_entity, order, offsets_of(np.bincount(of_entity.ravel(), minlength=count)))
+
+    def members(self, cell: int) -> Rows:
+        """Return the entities of a cell, ascending."""
+        members: Rows = self.order[self.offsets[cell] : self.offsets[cell + 1]]
+        return members
+
+    def first_shared(self, ones: Rows, others: Rows) -> Rows:
+        """Return the lowest cell that both of each pair are in, or ``count`` if there is none."""
+        mine, theirs = self.of_entity[ones], self.of_entity[others]
+        shared = (mine[:, :, None] == theirs[:, None, :]).any(axis=2)
+        first: Rows = np.where(shared, mine, self.count).min(axis=1, initial=self.count).astype(np.int64)
+        return first
+
 
 MOST_SYNONYMS = 100
 """The most synonyms of an entity: the most similar ones."""
@@ -88,7 +150,7 @@ def best_synonyms(sources: Rows, targets: Rows, cosines: NDArray[np.float32], mo
 def _all_near(vectors: Stack, first_new: int, threshold: float) -> Iterator[_Pairs]:
     """Yield the pairs of new entities and all, but themselves, by their numbers."""
     everything = np.arange(len(vectors))
-    with progress("hipporag: looking for synonyms", len(vectors) - first_new) as advance:
+    with progress("hipporag: finding synonyms", len(vectors) - first_new) as advance:
         for start in range(first_new, len(vectors), _ROWS_AT_ONCE):
             part = everything[start : start + _ROWS_AT_ONCE]
             yield from _near(vectors, part, everything, threshold)
@@ -98,7 +160,7 @@ def _all_near(vectors: Stack, first_new: int, threshold: float) -> Iterator[_Pai
 def _cells_near(vectors: Stack, hashes: Hashes, first_new: int, threshold: float) -> Iterator[_Pairs]:
     """Yield the pairs of new entities and those that share a cell with them, each pair in the first cell that they share."""
     cells = Cells.of(vectors, hashes)
-    with progress("hipporag: looking for synonyms", cells.count) as advance:
+    with progress("hipporag: finding synonyms", cells.count) as advance:
         for cell in range(cells.count):
             members = cells.members(cell)
             for sources, targets, cosines in _near(vectors, members[members >= first_new], members, threshold):
