@@ -65,6 +65,26 @@ def test_every_command_that_the_documents_name_exists() -> None:
     assert set(re.findall(r"\$ make ([\w-]+)", README + CONTRIBUTING)) <= targets
 
 
+def headings(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    titles = re.findall(r"^#+ (.+)$", re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.M | re.S), re.MULTILINE)
+    return {
+        re.sub(r"[^\w\- ]", "", re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", title).lower()).replace(" ", "-") for title in titles
+    }
+
+
+def test_links_between_the_pages_lead_somewhere() -> None:
+    broken = []
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text("utf-8")):
+            path, _, anchor = link.partition("#")
+            target = (page.parent / path).resolve() if path else page
+            if "://" in link or (target.exists() and (not anchor or target.suffix != ".md" or anchor in headings(target))):
+                continue
+            broken.append(f"{page.name}: {link}")
+    assert broken == []
+
+
 def documented(package: str, name: str) -> str:
     """The docstring of a public name; that of a constant or a type alias is the text below it, if there is one."""
     value = inspect.unwrap(getattr(import_module(package), name))

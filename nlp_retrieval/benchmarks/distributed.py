@@ -43,9 +43,8 @@ from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.core.search.stages import using_stages
 from nlp_retrieval.encoders.base import BaseEncoder
-from nlp_retrieval.encoders.workers.pool import WorkerPool
-from nlp_retrieval.encoders.workers.starting import names_gpu, pool_at_hand
-from nlp_retrieval.encoders.workers.worker import Confirmed
+from nlp_retrieval.encoders.passages import names_gpu, pool_at_hand
+from nlp_retrieval.encoders.workers import Confirmed, WorkerPool
 from nlp_retrieval.errors import IndexMissingError, RetrievalError, RetrievalWarning, WorkerError, first_line
 from nlp_retrieval.lm.counting import CallCounts, record_calls
 from nlp_retrieval.retrievers.servers.retriever import ServerRetriever

@@ -196,7 +196,7 @@ for unit in ("words", "characters"):
     sum(1 for _ in ChunkingLoader(Texts(), unit=unit).stream())
 """,
     "processors/clauses.py": """
-from nlp_retrieval.processors.clauses import ClauseSplit
+from nlp_retrieval.processors.rules import ClauseSplit
 ClauseSplit().process([" " * N, " that" * N, ". " * N, ", " * N, "a." * N, "by " * N, "of the" * N, "a. " * N, "(" * N])
 """,
     "processors/entity_phrases.py": """
@@ -403,7 +403,7 @@ for text in ("pass " * N, "pass ab=" * N, "pass ab=" + '"' * N, "pass ab=[" * N,
     in_yaml(text), on_command_line(text, {"option": "--option"}, of_source=True)
 """,
     "service/refusal.py": """
-from nlp_retrieval.service.refusal import _PATH
+from nlp_retrieval.service.endpoints import _PATH
 for text in ("/" * N, "/a" * N, " /" * N, "a" * N, "a/" * N, " a" * N, "/a " * N, "http://" * N, "/" + "a" * N + ":", ": /" * N,
              "." * N):
     _PATH.sub("...", text)

@@ -30,7 +30,7 @@ from nlp_retrieval.benchmarks.manifest import benchmark_of, differences, read_ma
 from nlp_retrieval.benchmarks.plans import plan_of
 from nlp_retrieval.benchmarks.settings import Halving, read_benchmark_config
 from nlp_retrieval.errors import ConfigurationError, QueryError
-from nlp_retrieval.processors.clauses import ClauseSplit
+from nlp_retrieval.processors.rules import ClauseSplit
 
 COUNTRIES = ("Japan", "Kenya", "Peru", "Côte d'Ivoire")
 

@@ -16,7 +16,7 @@ from nlp_retrieval.cli.demo import CLAIM, check_language_model, shipped_claims, 
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.loaders.datasets import BeirLoader
-from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition
+from nlp_retrieval.processors.with_model import ClaimDecomposition
 from nlp_retrieval.rerankers.overlap import OverlapReranker
 from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever

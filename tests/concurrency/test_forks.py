@@ -31,8 +31,8 @@ from nlp_retrieval.core.files import checksums
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.search.retriever import BaseRetriever
-from nlp_retrieval.encoders import model_turns
-from nlp_retrieval.encoders.model_turns import turn_of
+from nlp_retrieval.encoders import models as models_room
+from nlp_retrieval.encoders.models import turn_of
 from nlp_retrieval.errors import ForkError
 from nlp_retrieval.retrievers import IVFPQ
 from nlp_retrieval.retrievers.faiss import exact as exact_search
@@ -269,7 +269,7 @@ def held_elsewhere(lock: Lock) -> Iterator[None]:
         Searcher._opening,
         BaseRetriever._opening,
         exact_search._multiplying,
-        model_turns._adding,
+        models_room._adding,
         checksums._noting,
     ],
     ids=["searchers opening", "retrievers opening", "multiplying", "model turns", "checksums"],

@@ -5,12 +5,9 @@ from __future__ import annotations
 import pytest
 from chat_server import asked, fields, model, server
 
-from nlp_retrieval.processors.chain import Chain
-from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition
-from nlp_retrieval.processors.clauses import ClauseSplit
 from nlp_retrieval.processors.entity_phrases import EntityPhrases
-from nlp_retrieval.processors.hyde import HyDE
-from nlp_retrieval.processors.keyword_expansion import KeywordExpansion
+from nlp_retrieval.processors.rules import Chain, ClauseSplit, KeywordExpansion
+from nlp_retrieval.processors.with_model import ClaimDecomposition, HyDE
 from nlp_retrieval.testing import ProcessorRules
 
 __all__ = ["model", "server"]

@@ -18,7 +18,7 @@ from benchmarks.small_benchmark import benchmarker
 from nlp_retrieval import Bm25Retriever, OverlapReranker, Searcher, write_run_files
 from nlp_retrieval.benchmarks.results import BenchmarkRun
 from nlp_retrieval.core.components.registry import registered
-from nlp_retrieval.encoders.workers import cluster as room
+from nlp_retrieval.encoders import cluster as room
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ from nlp_retrieval.benchmarks.distributed import StageBlock, StageTask, why_loca
 from nlp_retrieval.benchmarks.results import BenchmarkRun
 from nlp_retrieval.core.components.registry import registered
 from nlp_retrieval.errors import WorkerError
-from nlp_retrieval.processors.clauses import ClauseSplit
+from nlp_retrieval.processors.rules import ClauseSplit
 from nlp_retrieval.reports.view import timing_note
 
 

@@ -42,8 +42,8 @@ from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.stages import using_stages
-from nlp_retrieval.processors.clauses import ClauseSplit
 from nlp_retrieval.processors.entity_phrases import EntityPhrases
+from nlp_retrieval.processors.rules import ClauseSplit
 
 Calls = list[tuple[str, Any]]
 QUERY_TEXTS = [query.text for query in QUERIES]

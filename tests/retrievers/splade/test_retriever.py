@@ -17,7 +17,7 @@ from updated_collection import UpdatedCollection, check_against, files_of, found
 from nlp_retrieval import RetrievalWarning, Searcher
 from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.core.index.generation import open_generation
-from nlp_retrieval.encoders.sparse_base import BaseSparseEncoder, TermWeights
+from nlp_retrieval.encoders.base import BaseSparseEncoder, TermWeights
 from nlp_retrieval.encoders.splade import SpladeEncoder
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, IndexMismatchError, ModelError
 from nlp_retrieval.retrievers import splade as splade_room
