@@ -36,9 +36,9 @@ from nlp_retrieval import (
 from nlp_retrieval.core import BaseLoader, BaseQueryLoader, BaseRetriever
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator
-from nlp_retrieval.retrievers.link_graph.candidates import GraphCandidates
-from nlp_retrieval.retrievers.link_graph.store.link_graph import LinkGraph, Links
-from nlp_retrieval.retrievers.link_graph.walk.evidence import DEFAULT_WEIGHTS
+from nlp_retrieval.retrievers.link_graph.graph import LinkGraph, Links
+from nlp_retrieval.retrievers.link_graph.retriever import GraphCandidates
+from nlp_retrieval.retrievers.link_graph.walk import DEFAULT_WEIGHTS
 
 _K = 10
 _REACHED = 200

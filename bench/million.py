@@ -24,7 +24,7 @@ from bench.memory import HashingEncoder
 from nlp_retrieval import Bm25Retriever, FaissRetriever, LinkGraphRetriever, SearchableItem, Searcher
 from nlp_retrieval.core import BaseLoader, BaseRetriever
 from nlp_retrieval.retrievers import TitleMentions
-from nlp_retrieval.retrievers.link_graph.walk.pagerank import local_pagerank, pagerank
+from nlp_retrieval.retrievers.link_graph.walk import local_pagerank, pagerank
 
 _DAMPING, _QUERIES = 0.5, 20
 _WORDS, _SENTENCE = 50_000, 30

@@ -18,7 +18,7 @@ from bench.common import Data, Row, at_most, best_of_each, noted
 from nlp_retrieval import MilvusRetriever, SearchableItem
 from nlp_retrieval.encoders import BaseEncoder
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.retrievers.milvus.embedded import EMBEDDED, MilvusLiteServer
+from nlp_retrieval.retrievers.milvus.client import EMBEDDED, MilvusLiteServer
 
 ROWS, DIMENSION, QUERIES, BATCH, K = 20_000, 384, 200, 4096, 10
 _BUILDS = 3

@@ -21,7 +21,7 @@ from bench.common import Data
 from bench.writing import shown
 from nlp_retrieval import ConfigurationResult, RetrievalError, read_run_folder
 from nlp_retrieval.benchmarks.settings import BenchmarkConfig, read_benchmark_config
-from nlp_retrieval.cli.benchmark import refuse_failures, run_benchmark
+from nlp_retrieval.cli.runs import refuse_failures, run_benchmark
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.yaml_text import read_yaml
 from nlp_retrieval.evaluation.resampling import bootstrap_interval

@@ -6,12 +6,8 @@ import random
 from dataclasses import dataclass, field
 
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.retrievers.link_graph.links.base import BaseLinkExtractor
-from nlp_retrieval.retrievers.link_graph.links.entity_sentences import EntitySentences
-from nlp_retrieval.retrievers.link_graph.links.hyperlinks import Hyperlinks
-from nlp_retrieval.retrievers.link_graph.links.same_parent import SameParent
-from nlp_retrieval.retrievers.link_graph.links.shared_entities import SharedEntities
-from nlp_retrieval.retrievers.link_graph.links.title_mentions import TitleMentions
+from nlp_retrieval.retrievers.link_graph.extractors import BaseLinkExtractor, EntitySentences, SameParent, SharedEntities
+from nlp_retrieval.retrievers.link_graph.mentions import Hyperlinks, TitleMentions
 
 FILLER = "orchard velvet copper meadow lantern gravel pepper saddle thunder walnut ribbon marble".split()
 

@@ -19,8 +19,7 @@ from nlp_retrieval import CrossEncoderReranker, OverlapReranker, SearchableItem,
 from nlp_retrieval.core.components.component import Component
 from nlp_retrieval.encoders.colbert import ColbertEncoder
 from nlp_retrieval.encoders.splade import SpladeEncoder
-from nlp_retrieval.retrievers.link_graph.links.entity_sentences import EntitySentences
-from nlp_retrieval.retrievers.link_graph.links.shared_entities import SharedEntities
+from nlp_retrieval.retrievers.link_graph.extractors import EntitySentences, SharedEntities
 
 TEXT = "Red fox and blue whale"
 MODULES = [

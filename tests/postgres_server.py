@@ -10,9 +10,8 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from nlp_retrieval.retrievers.postgres.cluster import NAME
-from nlp_retrieval.retrievers.postgres.embedded import EmbeddedServer
-from nlp_retrieval.retrievers.servers.folders import TRUSTED
+from nlp_retrieval.retrievers.postgres.embedded import NAME, EmbeddedServer
+from nlp_retrieval.retrievers.servers.embedded import TRUSTED
 
 VARIABLE = "NLP_RETRIEVAL_TEST_SERVER"
 

@@ -107,5 +107,5 @@ def test_the_keys_and_commands_that_are_drawn_exist() -> None:
     commands = get_command(app).commands  # type: ignore[attr-defined]
     options = {option for parameter in commands["benchmark"].params for option in parameter.opts}
     assert {name for name in drawn if name.startswith("--")} <= options
-    assert {name for name in drawn if not name.startswith("--")} == {"compare", "report", "diff", "rerun"}
+    assert {name for name in drawn if not name.startswith("--")} == {"compare", "report", "diff"}
     assert set(drawn) - options <= set(commands)

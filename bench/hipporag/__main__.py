@@ -36,9 +36,9 @@ from nlp_retrieval.core import BaseRetriever
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.index.manifest import RetrieverRecord
 from nlp_retrieval.retrievers import SharedEntities, TitleMentions
-from nlp_retrieval.retrievers.link_graph.store.link_graph import LinkGraph
-from nlp_retrieval.systems.hipporag.engine.retriever import HippoRagRetriever
-from nlp_retrieval.systems.hipporag.knowledge.shared_knowledge import SharedKnowledge
+from nlp_retrieval.retrievers.link_graph.graph import LinkGraph
+from nlp_retrieval.systems.hipporag.retriever import HippoRagRetriever
+from nlp_retrieval.systems.hipporag.shared_knowledge import SharedKnowledge
 
 _HERE = Path(__file__).parent
 _PAGE = _HERE.parent / "HIPPORAG.md"

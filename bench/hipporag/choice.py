@@ -15,8 +15,8 @@ from bench.hipporag.nested import System, out_of_fold
 from nlp_retrieval import BeirLoader, Bm25Retriever, FaissRetriever, LinkGraphRetriever, Searcher
 from nlp_retrieval.core import BaseRetriever
 from nlp_retrieval.retrievers import BaseLinkExtractor, SharedEntities, TitleMentions
-from nlp_retrieval.systems.hipporag.engine.retriever import HippoRagRetriever
-from nlp_retrieval.systems.hipporag.knowledge.shared_knowledge import SharedKnowledge
+from nlp_retrieval.systems.hipporag.retriever import HippoRagRetriever
+from nlp_retrieval.systems.hipporag.shared_knowledge import SharedKnowledge
 
 
 def graphs(model: str, knowledge: str) -> dict[str, LinkGraphRetriever]:

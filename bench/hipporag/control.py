@@ -13,7 +13,7 @@ from nlp_retrieval.core import BaseRetriever
 from nlp_retrieval.core.candidates import Rows
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.index.generation import SegmentFolder
-from nlp_retrieval.systems.hipporag.engine.retriever import HippoRagRetriever
+from nlp_retrieval.systems.hipporag.retriever import HippoRagRetriever
 
 
 class ShuffledKnowledge(HippoRagRetriever):

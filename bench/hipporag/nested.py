@@ -19,7 +19,7 @@ from nlp_retrieval import LinkGraphRetriever
 from nlp_retrieval.core.candidates import Rows
 from nlp_retrieval.core.components.component import BaseQueryLoader
 from nlp_retrieval.core.index.generation import open_generation
-from nlp_retrieval.retrievers.link_graph.candidates import GraphCandidates
+from nlp_retrieval.retrievers.link_graph.retriever import GraphCandidates
 from nlp_retrieval.retrievers.link_graph.tuning import fit_weights
 
 _FOLDS, _INNER = 5, 2

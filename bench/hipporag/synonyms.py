@@ -20,10 +20,10 @@ from bench.writing import table
 from nlp_retrieval import SentenceTransformerEncoder
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.retrievers.faiss.exact import Stack
-from nlp_retrieval.retrievers.link_graph.store.hashed_rows import hash_of
-from nlp_retrieval.systems.hipporag.engine import synonyms
-from nlp_retrieval.systems.hipporag.engine.cells import Cells
-from nlp_retrieval.systems.hipporag.knowledge.statements import phrase_of
+from nlp_retrieval.retrievers.link_graph.tables import hash_of
+from nlp_retrieval.systems.hipporag import synonyms
+from nlp_retrieval.systems.hipporag.knowledge import phrase_of
+from nlp_retrieval.systems.hipporag.synonyms import Cells
 
 _AT_LEAST = 0.8
 _SETTINGS = [(2, 4.0), (4, 4.0), (8, 4.0), (4, 16.0), (8, 16.0)]

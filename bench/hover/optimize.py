@@ -15,10 +15,8 @@ from bench.common import Data
 from bench.sweeps import configured, language_model, read_sweep, run, script
 from bench.writing import page
 from nlp_retrieval import BeirLoader, Bm25Retriever, LanguageModel, read_run_folder
-from nlp_retrieval.systems.hover.decomposing import HoverMultiHopPipeline
-from nlp_retrieval.systems.hover.evaluation import recall
-from nlp_retrieval.systems.hover.examples import hover_examples, split_by_family
-from nlp_retrieval.systems.hover.optimize import optimize
+from nlp_retrieval.systems.hover.optimize import hover_examples, optimize, recall, split_by_family
+from nlp_retrieval.systems.hover.programs import HoverMultiHopPipeline
 
 _HERE = Path(__file__).parent
 _CLAIMS, _BUDGET, _MAX_CALLS, _PROPOSAL_TOKENS, _SEED = 20, 40, 200, 400, 0

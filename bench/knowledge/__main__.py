@@ -17,12 +17,10 @@ from pathlib import Path
 from bench.knowledge.server import slow_server
 from bench.writing import page, table
 from nlp_retrieval import JsonlLoader, LanguageModel, SearchableItem
-from nlp_retrieval.systems.hipporag.knowledge.extraction import KnowledgeExtractor, extract_knowledge
-from nlp_retrieval.systems.hipporag.knowledge.from_json import ReadKnowledge
-from nlp_retrieval.systems.hipporag.knowledge.openie_file import OpenIeFile
-from nlp_retrieval.systems.hipporag.knowledge.passage_text import passage_hash
-from nlp_retrieval.systems.hipporag.knowledge.store.knowledge_store import KnowledgeStore
-from nlp_retrieval.systems.hipporag.knowledge.store.rows import Extraction, ExtractionRun, PassageRecord
+from nlp_retrieval.systems.hipporag.extraction import KnowledgeExtractor, extract_knowledge
+from nlp_retrieval.systems.hipporag.knowledge import Extraction, ExtractionRun, PassageRecord, ReadKnowledge, passage_hash
+from nlp_retrieval.systems.hipporag.sources import OpenIeFile
+from nlp_retrieval.systems.hipporag.store import KnowledgeStore
 
 _PAGE = Path(__file__).parent.parent / "KNOWLEDGE.md"
 _SECONDS = 1.5

@@ -23,10 +23,10 @@ from bench.common import Data
 from bench.sweeps import language_model, script
 from bench.writing import page, shown, table
 from nlp_retrieval import JsonlLoader, LanguageModel, SearchableItem
-from nlp_retrieval.systems.hipporag.knowledge.extraction import KnowledgeExtractor, extract_knowledge
-from nlp_retrieval.systems.hipporag.knowledge.openie_file import OpenIeFile
-from nlp_retrieval.systems.hipporag.knowledge.statements import PassageKnowledge, Triple, phrase_of
-from nlp_retrieval.systems.hipporag.knowledge.store.knowledge_store import KnowledgeStore
+from nlp_retrieval.systems.hipporag.extraction import KnowledgeExtractor, extract_knowledge
+from nlp_retrieval.systems.hipporag.knowledge import PassageKnowledge, Triple, phrase_of
+from nlp_retrieval.systems.hipporag.sources import OpenIeFile
+from nlp_retrieval.systems.hipporag.store import KnowledgeStore
 
 _HERE = Path(__file__).parent
 _PAGE = _HERE.parent / "EXTRACTION.md"

@@ -25,10 +25,10 @@ from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.models import Gold, Query
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.evaluation.gold import relevant_documents, rows_of
-from nlp_retrieval.retrievers.link_graph.candidates import GraphCandidates
-from nlp_retrieval.retrievers.link_graph.store.link_graph import LinkGraph, Links
+from nlp_retrieval.retrievers.link_graph.graph import LinkGraph, Links
+from nlp_retrieval.retrievers.link_graph.retriever import GraphCandidates
 from nlp_retrieval.retrievers.link_graph.tuning import fit_weights
-from nlp_retrieval.retrievers.link_graph.walk.evidence import DEFAULT_WEIGHTS
+from nlp_retrieval.retrievers.link_graph.walk import DEFAULT_WEIGHTS
 
 _FOLDS = 5
 _AT = 5

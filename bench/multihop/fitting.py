@@ -18,10 +18,9 @@ from nlp_retrieval.loaders.datasets import BeirLoader
 from nlp_retrieval.retrievers import BaseLinkExtractor, Links, LinkSentence, SharedEntities, TitleMentions
 from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
 from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
-from nlp_retrieval.retrievers.link_graph.candidates import GraphCandidates
-from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever
+from nlp_retrieval.retrievers.link_graph.retriever import GraphCandidates, LinkGraphRetriever
 from nlp_retrieval.retrievers.link_graph.tuning import TuningReport, tune
-from nlp_retrieval.retrievers.link_graph.walk.evidence import DEFAULT_WEIGHTS
+from nlp_retrieval.retrievers.link_graph.walk import DEFAULT_WEIGHTS
 
 CUTOFFS = [2, 5, 10, 21]
 _NEUTRAL = dict.fromkeys(DEFAULT_WEIGHTS, 0.0) | {"pagerank": 1.0}

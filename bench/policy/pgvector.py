@@ -33,8 +33,7 @@ from nlp_retrieval.core.candidates import Mask
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.encoders import BaseEncoder
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.retrievers.postgres.record import TableRecord
-from nlp_retrieval.retrievers.postgres.tables import table_of
+from nlp_retrieval.retrievers.postgres.tables import TableRecord, table_of
 
 DIMENSION, K, N_QUERIES, EVERY = 384, 10, 50, 100
 _INNER = 32

@@ -1,4 +1,4 @@
-"""The command line: one module per command."""
+"""The command line: one module per family of commands."""
 
 from nlp_retrieval._public_names import public_names
 

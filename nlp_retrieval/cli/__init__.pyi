@@ -1,17 +1,17 @@
 """The public names, each from the module that defines it: declared here and nowhere else."""
 
-from nlp_retrieval.cli.answer import plain_answer as plain_answer
-from nlp_retrieval.cli.answer import print_answer as print_answer
 from nlp_retrieval.cli.console import parse_component as parse_component
 from nlp_retrieval.cli.console import parse_options as parse_options
 from nlp_retrieval.cli.console import renamed as renamed
 from nlp_retrieval.cli.console import say as say
-from nlp_retrieval.cli.corpus import Corpus as Corpus
-from nlp_retrieval.cli.corpus import Loader as Loader
-from nlp_retrieval.cli.corpus import LoaderOptions as LoaderOptions
-from nlp_retrieval.cli.corpus import corpus_loader as corpus_loader
 from nlp_retrieval.cli.demo import yaml_value as yaml_value
+from nlp_retrieval.cli.indexes import Corpus as Corpus
+from nlp_retrieval.cli.indexes import Loader as Loader
+from nlp_retrieval.cli.indexes import LoaderOptions as LoaderOptions
+from nlp_retrieval.cli.indexes import Trust as Trust
+from nlp_retrieval.cli.indexes import corpus_loader as corpus_loader
 from nlp_retrieval.cli.search import parse_filter as parse_filter
+from nlp_retrieval.cli.search import plain_answer as plain_answer
+from nlp_retrieval.cli.search import print_answer as print_answer
 from nlp_retrieval.cli.search import print_hits as print_hits
 from nlp_retrieval.cli.search import print_json_line as print_json_line
-from nlp_retrieval.cli.trusting import Trust as Trust

@@ -1,4 +1,4 @@
-"""The command line, ``nlp-retrieval``: one module per command.
+"""The command line, ``nlp-retrieval``: one module per family of commands.
 
 Exit codes: 0 success; 1 failure; 2 the input or the configuration cannot be used; 3 the index is missing, does not
 match or is damaged; 4 something has to be installed first; 130 interrupted.
@@ -10,7 +10,7 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Annotated, Any
@@ -19,26 +19,8 @@ import typer
 from typer.core import TyperGroup
 
 from nlp_retrieval._version import __version__
-from nlp_retrieval.cli import (
-    add,
-    answer,
-    benchmark,
-    compact,
-    compare,
-    components,
-    delete,
-    demo,
-    diff,
-    distill,
-    index,
-    report,
-    rerun,
-    search,
-    serve,
-    tune,
-    verify,
-)
-from nlp_retrieval.cli.console import OPTIONS, say
+from nlp_retrieval.cli import components, demo, indexes, runs, search, serve, tune
+from nlp_retrieval.cli.console import OPTIONS, say, with_note
 from nlp_retrieval.cli.streams import fail_safe_streams
 from nlp_retrieval.core.unicode import find_lone_surrogate
 from nlp_retrieval.errors import DependencyError, IndexStateError, InputError, RetrievalError, RetrievalWarning, SourceError
@@ -129,12 +111,27 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-_COMMANDS = (
-    *(demo, index, add, delete, compact, verify, search, answer, distill, serve),
-    *(benchmark, compare, diff, report, rerun, tune, components),
-)
-for module in _COMMANDS:
-    app.command(module.NAME)(module.command)
+_COMMANDS: dict[str, Callable[..., None]] = {
+    "demo": demo.command,
+    "index": indexes.index,
+    "add": indexes.add,
+    "delete": indexes.delete,
+    "compact": indexes.compact,
+    "verify": indexes.verify,
+    "search": search.search,
+    "answer": search.answer,
+    "serve": serve.command,
+    "benchmark": runs.benchmark,
+    "compare": runs.compare,
+    "diff": runs.diff,
+    "report": runs.report,
+    "tune": tune.command,
+    "components": components.command,
+}
+for _name, _command in _COMMANDS.items():
+    app.command(_name)(_command)
+app.command("distill", hidden=True)(with_note(indexes.distill, "distill", "index --distill"))
+app.command("rerun", hidden=True)(with_note(runs.rerun, "rerun", "benchmark --from"))
 
 
 def _version(asked: bool) -> None:

@@ -10,8 +10,6 @@ from typing import Annotated
 
 import typer
 
-NAME = "components"
-
 
 def command(
     kind: Annotated[

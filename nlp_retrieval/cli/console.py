@@ -30,6 +30,17 @@ def say(message: str, *, of_source: bool = False) -> None:
     typer.echo("\n".join(map(printable, str(without_secrets(message)).split("\n"))), err=True)
 
 
+def with_note(command: Callable[..., None], old: str, new: str) -> Callable[..., None]:
+    """Return a command that reports its new name before it runs; arguments as of :func:`renamed`."""
+
+    @wraps(command)
+    def noted(**given: Any) -> None:
+        say(f"note: `nlp-retrieval {old}` is now `nlp-retrieval {new}`; the old name goes with the next release")
+        command(**given)
+
+    return noted
+
+
 def renamed(command: Callable[..., None], old: str, new: str) -> typer.Typer:
     """Return a command under its old name, hidden from the help: it reports its new name, and runs.
 
@@ -38,14 +49,8 @@ def renamed(command: Callable[..., None], old: str, new: str) -> typer.Typer:
         old: its former name.
         new: its current name, as words.
     """
-
-    @wraps(command)
-    def under_old_name(**given: Any) -> None:
-        say(f"note: `nlp-retrieval {old}` is now `nlp-retrieval {new}`; the old name goes with the next release")
-        command(**given)
-
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    app.command(old, hidden=True)(under_old_name)
+    app.command(old, hidden=True)(with_note(command, old, new))
     return app
 
 

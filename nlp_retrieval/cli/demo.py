@@ -19,8 +19,6 @@ from nlp_retrieval.cli.console import say
 if TYPE_CHECKING:
     from nlp_retrieval.lm.language_model import LanguageModel
 
-NAME = "demo"
-
 CLAIM = "The discoverer of the dwarf planet that has a heart-shaped plain of frozen nitrogen was born in Kansas."
 N_CLAIMS = 81
 
@@ -44,7 +42,7 @@ def command(
     Compares eight configurations on 81 multi-hop claims and 300 short passages, all included; nine with a language model.
     """
     from nlp_retrieval.benchmarks.settings import read_benchmark_config
-    from nlp_retrieval.cli.benchmark import refuse_failures, run_benchmark
+    from nlp_retrieval.cli.runs import refuse_failures, run_benchmark
     from nlp_retrieval.reports.trackers import loggers_of
 
     chosen = shipped_claims(claims)
@@ -97,8 +95,8 @@ def check_language_model(model: LanguageModel, claims: list[dict[str, Any]]) -> 
     from nlp_retrieval.lm.answers import default_folder
     from nlp_retrieval.lm.asking import ask, using
     from nlp_retrieval.lm.language_model import LanguageModel
-    from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition
     from nlp_retrieval.processors.signatures import Decomposer
+    from nlp_retrieval.processors.with_model import ClaimDecomposition
 
     say(
         f"{model.model}: about {len(claims):,} calls for {len(claims)} claims, fewer with --claims; "

@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nlp_retrieval.cli.console import parse_component, parse_options, say
-from nlp_retrieval.cli.trusting import Trust
+from nlp_retrieval.cli.indexes import Trust
 from nlp_retrieval.errors import ConfigurationError, IndexMissingError, nearest
 
 if TYPE_CHECKING:
     from nlp_retrieval.service.endpoints import BaseService
     from nlp_retrieval.service.settings import ServiceLimits
-
-NAME = "serve"
 
 _VARIABLE = "NLP_RETRIEVAL_TOKEN"
 _COMMON = ("path", "retrievers", "trust")

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever
     from nlp_retrieval.retrievers.link_graph.tuning import TuningReport
 
-NAME = "tune"
-
 
 def command(
     config: Annotated[Path, typer.Argument(help="A benchmark configuration (YAML): corpus, queries, index, searchers.")],

@@ -39,7 +39,7 @@ def in_yaml(message: str) -> str:
     """Return a message with its settings as YAML keys; an index is discarded by removing its folder."""
     for python, (yaml, _) in _ELSEWHERE.items():
         message = message.replace(python, yaml)
-    return _SETTING.sub(lambda found: f"write {found['name']}: {_as_json(found['value'])}", message)
+    return _SETTING.sub(lambda setting: f"write {setting['name']}: {_as_json(setting['value'])}", message)
 
 
 @contextmanager
@@ -66,8 +66,8 @@ def on_command_line(message: str, options: Mapping[str, str], *, of_source: bool
         if "replace" not in options or "replace" not in python:
             message = message.replace(python, yaml if by_file else command_line)
 
-    def spelled(found: re.Match[str]) -> str:
-        verb, name, value = found["verb"], found["name"], found["value"]
+    def spelled(setting: re.Match[str]) -> str:
+        verb, name, value = setting["verb"], setting["name"], setting["value"]
         if options.get(name, "").startswith("--") and (value == "True" or not by_file):
             return f"{verb} {options[name]}" + ("" if value == "True" else f" {_as_word(value)}")
         if of_source and "option" in options:
@@ -78,7 +78,7 @@ def on_command_line(message: str, options: Mapping[str, str], *, of_source: bool
             return f"write {name}: {_as_json(value)}"
         if chosen := [options[component] for component in _COMPONENTS if component in options]:
             return f"{verb} {name}={_as_word(value)} in {' or '.join(chosen)}"
-        return found[0]
+        return setting[0]
 
     return _SETTING.sub(spelled, message)
 

@@ -154,8 +154,8 @@ class Explanation:
             }
             for step in self.steps
         ]
-        told = {"first": self.first.item_id, "origin": self.origin, "strength": self.strength, "steps": steps}
-        return told | {"terms": [asdict(term) for term in self.terms]} if self.terms else told
+        values = {"first": self.first.item_id, "origin": self.origin, "strength": self.strength, "steps": steps}
+        return values | {"terms": [asdict(term) for term in self.terms]} if self.terms else values
 
 
 def _told(term: TermScore) -> str:

@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from nlp_retrieval.core.unicode import find_lone_surrogate, lone_surrogate_message
+from nlp_retrieval.core.unicode import refuse_lone_surrogates
 from nlp_retrieval.errors import QueryError, nearest
 
 Where = Mapping[str, Any]
@@ -143,8 +143,7 @@ def parse_filter(where: object, place: str = "where", depth: int = 0) -> Filter:
     for key, value in where.items():
         if not isinstance(key, str) or not key:
             raise QueryError(f"{place}: {key!r} is not a metadata key; keys are text")
-        if (half := find_lone_surrogate(key)) is not None:
-            raise QueryError(lone_surrogate_message(f"{place}: a metadata key", half))
+        refuse_lone_surrogates(key, f"{place}: a metadata key", QueryError)
         if key == "not":
             parts.append(Combination("not", (parse_filter(value, f"{place}.not", depth + 1),)))
         elif key in ("and", "or"):
@@ -222,8 +221,7 @@ def _scalar(value: object, place: str) -> Scalar:
         if isinstance(value, date):
             hint = f"; write a date as the items have it, such as {value.isoformat()!r}"
         raise QueryError(f"{place}: expected a text, a number or a truth value, found {_shown(value)}{hint}")
-    if (half := find_lone_surrogate(value)) is not None:
-        raise QueryError(lone_surrogate_message(f"{place}: the value", half))
+    refuse_lone_surrogates(value, f"{place}: the value", QueryError)
     if isinstance(value, int) and value.bit_length() > _MOST_BITS:
         raise QueryError(f"{place}: a number of {value.bit_length():,} bits is too large to compare with")
     return value

@@ -27,7 +27,7 @@ def _wrong_number(value: JsonValue, path: str) -> str | None:
         nested = ((f"{path}.{key}", inner) for key, inner in value.items())
     elif isinstance(value, list):
         nested = ((f"{path}[{position}]", inner) for position, inner in enumerate(value))
-    return next((wrong for place, inner in nested if (wrong := _wrong_number(inner, place))), None)
+    return next((wrong for inner_path, inner in nested if (wrong := _wrong_number(inner, inner_path))), None)
 
 
 _ModelT = TypeVar("_ModelT", bound=BaseModel)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from nlp_retrieval.core.models import RetrievalResult
-from nlp_retrieval.core.unicode import find_lone_surrogate, lone_surrogate_message
+from nlp_retrieval.core.unicode import refuse_lone_surrogates
 from nlp_retrieval.errors import QueryError
 
 _WORD_CHARACTER = re.compile(r"[^\W_]")
@@ -69,8 +69,7 @@ def check_queries(queries: object, what: str = "query", plural: str = "queries")
     for position, query in enumerate(queries):
         if not isinstance(query, str):
             raise QueryError(f"{what} {position + 1} of {len(queries)} is {query!r} ({type(query).__name__}), not a string")
-        if (half := find_lone_surrogate(query)) is not None:
-            raise QueryError(lone_surrogate_message(f"{what} {position + 1} of {len(queries)}", half))
+        refuse_lone_surrogates(query, f"{what} {position + 1} of {len(queries)}", QueryError)
     return list(queries)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import unquote
 
 HIDDEN = "***"
+"""What is shown in place of a secret."""
 
 _SECRET_NAME = re.compile(
     r"(?:(?:^|[_.-]|(?-i:(?<=[a-z0-9])(?=[A-Z])))(?:token|(?:key|authorization|bearer|cookie|pwd)s?)"
@@ -76,8 +77,8 @@ def hide_parts(text: str, address: str) -> str:
         text: the message.
         address: a URL, or settings as libpq takes them (``host=... password=...``).
     """
-    user, _, place = address.partition("://")[2].rpartition("@")
-    host, _, database = place.partition("/")
+    user, _, location = address.partition("://")[2].rpartition("@")
+    host, _, database = location.partition("/")
     parts = {address, host, host.partition(":")[0], database.partition("?")[0], *user.partition(":")[::2]}
     parts |= {match[2].strip("'") for match in _SETTING.finditer(address)}
     parts |= {unquote(part) for part in parts}

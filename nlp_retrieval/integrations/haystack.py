@@ -59,8 +59,8 @@ class HaystackRetriever:
             top_k: overrides the component's own.
             where: overrides the component's own.
         """
-        found: dict[str, list[Document]] = await asyncio.to_thread(self.run, query, top_k, where)
-        return found
+        documents: dict[str, list[Document]] = await asyncio.to_thread(self.run, query, top_k, where)
+        return documents
 
 
 def to_documents(results: Iterable[RetrievalResult]) -> list[Document]:
@@ -90,7 +90,7 @@ def to_items(documents: Iterable[Document]) -> Iterator[SearchableItem]:
         SourceError: a document has no text, an empty id, or metadata that is not JSON.
     """
     for number, document in enumerate(documents, 1):
-        place = f"document {number}"
+        label = f"document {number}"
         if document.content is None:
-            raise SourceError(f"{place}: {document.id!r:.80} has no content; convert files to text first")
-        yield make_item(place, as_id(place, "id", document.id), document.content, document.meta)
+            raise SourceError(f"{label}: {document.id!r:.80} has no content; convert files to text first")
+        yield make_item(label, as_id(label, "id", document.id), document.content, document.meta)

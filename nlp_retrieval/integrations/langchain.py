@@ -71,5 +71,5 @@ def to_items(documents: Iterable[Document]) -> Iterator[SearchableItem]:
         SourceError: a document has no id, or metadata that is not JSON.
     """
     for number, document in enumerate(documents, 1):
-        place = f"document {number}"
-        yield make_item(place, as_id(place, "id", document.id), document.page_content, document.metadata)
+        label = f"document {number}"
+        yield make_item(label, as_id(label, "id", document.id), document.page_content, document.metadata)

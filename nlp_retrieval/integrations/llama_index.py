@@ -75,5 +75,5 @@ def to_items(nodes: Iterable[BaseNode]) -> Iterator[SearchableItem]:
         SourceError: a node has an empty id, or metadata that is not JSON.
     """
     for number, node in enumerate(nodes, 1):
-        place = f"node {number}"
-        yield make_item(place, as_id(place, "id_", node.node_id), node.get_content(MetadataMode.NONE), node.metadata)
+        label = f"node {number}"
+        yield make_item(label, as_id(label, "id_", node.node_id), node.get_content(MetadataMode.NONE), node.metadata)

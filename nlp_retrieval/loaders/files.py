@@ -29,6 +29,7 @@ from nlp_retrieval.core.files.opening import READ_ERRORS, open_bytes, read_error
 from nlp_retrieval.errors import SourceError
 
 JsonObject = dict[str, JsonValue]
+"""A JSON object."""
 
 MAX_ENTRY = 64 * 2**20
 """The longest line, row or list entry allowed, in bytes or characters: a file without line ends must not fill the memory."""
@@ -105,7 +106,7 @@ def read_json_lines(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
         yield location, row
 
 
-_ENDS_WITH_CR = "a carriage return stands within the line; end lines with a line feed (tr '\\r' '\\n' < old > new)"
+_ENDS_WITH_CR = "a carriage return within the line; end lines with a line feed (tr '\\r' '\\n' < old > new)"
 
 _IS_A_LIST = "{location}: the file is one JSON list; write one object per line (jq -c '.[]' old.json > new.jsonl)"
 

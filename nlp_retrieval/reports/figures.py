@@ -217,7 +217,7 @@ def summary_columns(report: BenchmarkReport) -> list[Column]:
 
 ALPHA = 0.05
 UNTESTED = "Differences are not tested for significance; any of them may be chance."
-NOTHING_TO_FIND = "no difference could have been borne out"
+NOTHING_TO_FIND = "no difference could have been significant"
 NO_VERDICT = "Bold is the best value measured, significant or not."
 
 
@@ -272,7 +272,7 @@ def legend(report: BenchmarkReport, marks: Marks) -> str:
     each = "each measure and group" if len(report.comparisons) > 1 else "each measure"
     corrected = f", Holm's correction for {many} comparisons in {each}" if many > 1 else ""
     test = f"paired randomisation test over {unit(first)}{corrected}"
-    return f"{meaning} at level {ALPHA:g}: {test}. What is not marked may be chance."
+    return f"{meaning} at level {ALPHA:g}: {test}. Unmarked differences may be chance."
 
 
 def by_chance(report: BenchmarkReport) -> str:
@@ -290,7 +290,7 @@ def by_chance(report: BenchmarkReport) -> str:
     stand = sum(p <= ALPHA and mark for p, mark in zip(holm([comparison.p for _, comparison in compared]), marked, strict=True))
     note = (
         f"In all there are {len(compared):,} comparisons with the baseline, in {len(together):,} pairs of a measure and a "
-        f"group, each corrected for itself: if nothing differed, chance alone would still mark something in up to "
+        f"group, each corrected separately: if nothing differed, expect false positives in up to "
         f"{ALPHA * len(together):.3g} of these."
     )
     if not any(marked):
@@ -299,9 +299,10 @@ def by_chance(report: BenchmarkReport) -> str:
         return (
             f"{note} {max(comparison.resamples for _, comparison in compared):,} resamples are too few to correct for all "
             f"{len(compared):,} together: draw at least {math.ceil(len(compared) / ALPHA):,} to see which of the "
-            f"{sum(marked):,} marked differences stand."
+            f"{sum(marked):,} marked differences remain significant."
         )
-    return f"{note} Corrected for all {len(compared):,} together, {stand:,} of the {sum(marked):,} marked differences stand."
+    remaining = f"{stand:,} of the {sum(marked):,} marked differences remain significant"
+    return f"{note} Corrected for all {len(compared):,} together, {remaining}."
 
 
 def out_of_reach(report: BenchmarkReport) -> dict[str, list[str]]:
@@ -417,7 +418,7 @@ def front_legend(report: BenchmarkReport, mark: str) -> str:
         f"{mark} on the Pareto front of {measure} and this cost: no other configuration is at least as good in both and "
         "better in one. The front is of the values measured; neighbours on it may differ by chance."
     ) + (
-        f" {tie} tied with one on it: latency intervals overlap, and the test does not tell their quality apart."
+        f" {tie} tied with one on it: latency intervals overlap, and the test does not distinguish their quality."
         if ties
         else ""
     )

@@ -88,7 +88,7 @@ def _summary(plan: Plan) -> list[str]:
         lines.append(f"filters: {counted(plan.filters, 'different one')}; queries of one filter are searched together")
     if plan.combinations is not None:
         drawn = f", {plan.drawn:,} of them drawn" if plan.drawn < plan.combinations else ""
-        equal = f", {plan.equal:,} left out because equal to others" if plan.equal else ""
+        equal = f", {plan.equal:,} duplicates removed" if plan.equal else ""
         lines.append(f"grid: {counted(plan.combinations, 'combination')}{drawn}{equal}")
     if plan.rungs:
         rungs = [f"{configurations:,} on {queries:,}" for configurations, queries in plan.rungs]
@@ -99,7 +99,7 @@ def _summary(plan: Plan) -> list[str]:
     lines.append(f"indexes in {plan.index_path}: {', '.join(counts) or 'none'}")
     if plan.calls:
         known = sum(calls.calls for calls in plan.calls if calls.calls is not None)
-        more = "" if plan.language_model_calls is not None else ", and some that cannot be told"
+        more = "" if plan.language_model_calls is not None else ", and an unknown number more"
         lines.append(f"language models: at most {known:,} calls{more}; answers on disk make it fewer, retries more")
     missing = [model.name for model in plan.models if model.source is None]
     if missing:
@@ -279,7 +279,7 @@ def _texts(difference: QueryDifference, passages: Mapping[str, str], common: Col
     every: list[HitDifference | MissedGold] = [*difference.hits, *difference.missed]
     shown = [hit for hit in every if passages.get(hit.item_id)]
     if shown:
-        yield Text("\nWhat they say:" if whole else "\nWhat they say of it:", "bold")
+        yield Text("\nWhat they say:" if whole else "\nWhat they say about it:", "bold")
     for hit in shown:
         text = printable(" ".join(passages[hit.item_id].split()))
         spans = shared_spans(text, difference.text, common)

@@ -123,7 +123,7 @@ class TensorboardLogger(RunLogger):
                 _write_events(run, metrics, run_folder)
             except OSError as error:
                 raise OutputError(
-                    f"{run_folder} cannot be written ({error.strerror}); the results are whole in {folder}"
+                    f"{run_folder} cannot be written ({error.strerror}); the results are complete in {folder}"
                 ) from error
         return [f"TensorBoard runs: {folder / FOLDER}", f"  look at them in a browser: tensorboard --logdir {folder / FOLDER}"]
 
@@ -308,7 +308,9 @@ def _as_mlflow_error(mlflow: Any, folder: Path) -> Iterator[None]:
     try:
         yield
     except (mlflow.exceptions.MlflowException, SQLAlchemyError, OSError) as error:
-        raise OutputError(f"MLflow did not take the runs ({_mlflow_line(error)}); the results are whole in {folder}") from error
+        raise OutputError(
+            f"MLflow did not accept the runs ({_mlflow_line(error)}); the results are complete in {folder}"
+        ) from error
 
 
 def _mlflow_line(error: Exception) -> str:
@@ -457,7 +459,7 @@ def mode_of(settings: WandbSettings) -> tuple[WandbMode, str]:
     except (wandb.errors.UsageError, ValueError) as error:
         raise ConfigurationError(f"wandb: {first_line(error)}; choose another name") from None
     if settings.mode == "offline":
-        return "offline", "offline, as asked for"
+        return "offline", "offline, as requested"
     with _wandb_quiet():
         has_key = bool(wandb.api.api_key)
     if not has_key:
@@ -520,7 +522,7 @@ class WandbLogger(RunLogger):
         lines = [f"Weights & Biases runs: {runs[0].parent}"]
         if runs[0].name.startswith("offline-"):
             lines.append(f"  look at them in a terminal: wandb leet {runs[0].parent}")
-            lines.append(f"  put them online: wandb sync {runs[0].parent}/offline-run-*")
+            lines.append(f"  upload them: wandb sync {runs[0].parent}/offline-run-*")
         return lines
 
 
@@ -585,8 +587,8 @@ def _as_wandb_error(wandb: Any, folder: Path) -> Iterator[None]:
         yield
     except wandb.errors.Error as error:
         raise OutputError(
-            f"Weights & Biases did not take the runs ({first_line(error)}); the results are whole in {folder}. Run it again to "
-            "log what is missing, or with mode: offline"
+            f"Weights & Biases did not accept the runs ({first_line(error)}); the results are complete in {folder}. Run it "
+            "again to log what is missing, or with mode: offline"
         ) from error
 
 

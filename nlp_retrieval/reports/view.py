@@ -50,7 +50,7 @@ _FEW = 50
 _BUSY = 0.1
 """Share of the cores."""
 
-CALLS_AND_TOKENS = "Calls and tokens are what this run sent; tokens per query count answers from disk too."
+CALLS_AND_TOKENS = "Calls and tokens are those of this run; tokens per query include answers from disk."
 
 
 def degraded_note(report: BenchmarkReport, result: ConfigurationResult) -> str:
@@ -83,7 +83,7 @@ def price_note(report: BenchmarkReport, result: ConfigurationResult) -> str:
     if report.prices is None or result.cost is None:
         return ""
     reasons = unpriced(result.cost, report.prices)
-    return f"its price is not known: {'; '.join(reasons)}." if reasons else ""
+    return f"its price is unknown: {'; '.join(reasons)}." if reasons else ""
 
 
 def prices_legend(report: BenchmarkReport) -> str:
@@ -97,7 +97,7 @@ def prices_legend(report: BenchmarkReport) -> str:
         if model in asked
     )
     return (
-        "A price is of the tokens of language models alone; that of 1,000 queries counts answers from disk too. "
+        "Prices cover only the tokens of language models; the price of 1,000 queries includes answers from disk. "
         f"{report.prices.currency} per million tokens, as given: {table}."
     )
 
@@ -125,7 +125,7 @@ def counting_note(report: BenchmarkReport) -> str:
     if counts.missing_documents and counts.gold_missing != "drop":
         of = counted(counts.missing_queries, "query", "queries")
         documents = counted(counts.missing_documents, "relevant document")
-        parts.append(f"as not found {documents} of {of} that the corpus lacks{_first(report, 'missing_documents')}")
+        parts.append(f"{documents} of {of} that the corpus lacks, as not found{_first(report, 'missing_documents')}")
     if counts.own_gold:
         parts.append(
             f"the hit that is the query itself, of {counted(counts.own_gold, 'query', 'queries')} that have it as gold"
@@ -144,12 +144,12 @@ def counting_note(report: BenchmarkReport) -> str:
         left_out.append(f"{documents} that the corpus lacks{_first(report, 'missing_documents')}")
     if counts.dropped:
         whose = counted(counts.dropped, "query", "queries")
-        left_out.append(f"{whose} of whose relevant documents the corpus has none{_first(report, 'dropped')}")
+        left_out.append(f"{whose} without any relevant document in the corpus{_first(report, 'dropped')}")
     if counts.own_ids:
         left_out.append(f"the hit that is the query itself, of {counted(counts.own_ids, 'query', 'queries')} (same id)")
     if counts.ungrouped:
         whose = counted(counts.ungrouped, "query", "queries")
-        left_out.append(f"in any group {whose} without {counts.group_by!r}{_first(report, 'ungrouped')}")
+        left_out.append(f"{whose} without {counts.group_by!r} in any group{_first(report, 'ungrouped')}")
     counted_line = "; ".join(parts) + "."
     return printable(f"{counted_line} Not counted: {'; '.join(left_out)}." if left_out else counted_line)
 
@@ -212,7 +212,7 @@ def _filters_note(manifest: Config) -> str:
     pairs = manifest.get("where_from") or {}
     parts = [f"{key} as the query's {source}" for key, source in pairs.items()]
     parts += [json.dumps(where, ensure_ascii=False)] if (where := manifest.get("where")) else []
-    return f"Queries find only what meets a filter ({printable('; '.join(parts))}); configurations named unfiltered find all."
+    return f"Queries are filtered ({printable('; '.join(parts))}), except in configurations named unfiltered."
 
 
 def failure_notes(report: BenchmarkReport) -> list[str]:
@@ -220,7 +220,9 @@ def failure_notes(report: BenchmarkReport) -> list[str]:
     notes = [f"{printable(failed.name)} failed: {printable(failed.reason)}" for failed in report.failed]
     if any(failed.name == report.manifest.get("baseline") for failed in report.failed):
         wanted = printable(str(report.manifest["baseline"]))
-        notes.append(f"{wanted} was to be the baseline; the others are compared with {printable(report.baseline)} instead.")
+        notes.append(
+            f"{wanted} was meant to be the baseline; the others are compared with {printable(report.baseline)} instead."
+        )
     return notes
 
 

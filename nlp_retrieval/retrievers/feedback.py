@@ -30,10 +30,8 @@ from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import ConfigurationError, EngineError
 from nlp_retrieval.retrievers.faiss.exact import products_of
-from nlp_retrieval.retrievers.link_graph.store.added_links import live_of
-from nlp_retrieval.retrievers.link_graph.store.hashed_rows import hash_of
-from nlp_retrieval.retrievers.link_graph.store.passage_terms import PassageTerms
-from nlp_retrieval.retrievers.link_graph.store.term_files import Terms
+from nlp_retrieval.retrievers.link_graph.graph import live_of
+from nlp_retrieval.retrievers.link_graph.tables import PassageTerms, Terms, hash_of
 from nlp_retrieval.retrievers.vectors import VectorRetriever
 from nlp_retrieval.text.surfaces import MOST_WORDS, spans_of, words_of
 

@@ -24,11 +24,16 @@ from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, ModelError, ServerError
 from nlp_retrieval.retrievers.postgres.engine import PostgresRetriever
-from nlp_retrieval.retrievers.postgres.filters import FEW, condition_of
-from nlp_retrieval.retrievers.postgres.joining import filled_by_joining
-from nlp_retrieval.retrievers.postgres.record import TableRecord
-from nlp_retrieval.retrievers.postgres.tables import Fill, extension_of, table_of
-from nlp_retrieval.retrievers.servers.checksums import row_sum, stored_id
+from nlp_retrieval.retrievers.postgres.tables import (
+    FEW,
+    Fill,
+    TableRecord,
+    condition_of,
+    extension_of,
+    filled_by_joining,
+    table_of,
+)
+from nlp_retrieval.retrievers.servers.retriever import row_sum, stored_id
 from nlp_retrieval.retrievers.vectors import VectorRetriever, encoded_queries, write_vectors
 
 if TYPE_CHECKING:

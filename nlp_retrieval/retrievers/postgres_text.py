@@ -18,11 +18,8 @@ from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.errors import ConfigurationError, nearest
 from nlp_retrieval.retrievers.postgres.engine import PostgresRetriever
-from nlp_retrieval.retrievers.postgres.filters import condition_of
-from nlp_retrieval.retrievers.postgres.joining import filled_by_joining
-from nlp_retrieval.retrievers.postgres.record import TableRecord
-from nlp_retrieval.retrievers.postgres.tables import table_of
-from nlp_retrieval.retrievers.servers.checksums import row_sum, stored_id
+from nlp_retrieval.retrievers.postgres.tables import TableRecord, condition_of, filled_by_joining, table_of
+from nlp_retrieval.retrievers.servers.retriever import row_sum, stored_id
 
 if TYPE_CHECKING:
     from psycopg.sql import Composed

@@ -165,11 +165,11 @@ class ComponentRules:
             )
 
     def test_equal_settings_make_equal_components(self) -> None:
-        one, other = self.make(), self.make()
-        if one != other or hash(one) != hash(other):
-            broken("two components of equal settings are equal", one, f"{one.config} and {other.config}")
-        if canonical_json(one.identity) != canonical_json(other.identity):
-            broken("components of equal settings have one identity", one, f"{one.identity}, {other.identity}")
+        first, other = self.make(), self.make()
+        if first != other or hash(first) != hash(other):
+            broken("two components of equal settings are equal", first, f"{first.config} and {other.config}")
+        if canonical_json(first.identity) != canonical_json(other.identity):
+            broken("components of equal settings have one identity", first, f"{first.identity}, {other.identity}")
 
     def test_the_config_is_json_and_builds_an_equal_component(self) -> None:
         made = self.make()

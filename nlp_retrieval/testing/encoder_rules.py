@@ -9,9 +9,15 @@ from typing import ClassVar, Generic, TypeVar, cast
 
 import numpy as np
 
-from nlp_retrieval.encoders.base import BaseEncoder, Vectors
-from nlp_retrieval.encoders.sparse_base import BaseSparseEncoder, TermWeights, checked_terms
-from nlp_retrieval.encoders.token_base import BaseTokenEncoder, checked_tokens
+from nlp_retrieval.encoders.base import (
+    BaseEncoder,
+    BaseSparseEncoder,
+    BaseTokenEncoder,
+    TermWeights,
+    Vectors,
+    checked_terms,
+    checked_tokens,
+)
 from nlp_retrieval.errors import ModelError
 from nlp_retrieval.testing.component_rules import ComponentRules
 from nlp_retrieval.testing.verdict import ITEMS, QUERIES, broken, in_threads, without_warnings
@@ -74,15 +80,15 @@ class AnyEncoderRules(ComponentRules, Generic[Encoder]):
         parts = [self.texts[:4], self.texts[-4:], *([text] for text in self.texts[:2])]
         calls = [partial(self.arrays, part) for part in parts]
         wanted = [call() for call in calls]
-        for number, found in in_threads(calls):
-            for how, arrays in found.items():
+        for number, actual in in_threads(calls):
+            for how, arrays in actual.items():
                 rule = "an encoder is safe in several threads at once"
                 self._compare(rule, how, parts[number], wanted[number][how], arrays, self.tolerance)
 
     def test_the_fingerprint_tells_the_model(self) -> None:
         _ = self.whole  # the model named before opening must be the one opened
         prints = {encoder.model_fingerprint() for encoder in (self.make(), self.encoder)}
-        if len(prints) != 1 or not all(isinstance(one, str) and one for one in prints):
+        if len(prints) != 1 or not all(isinstance(first, str) and first for first in prints):
             broken("model_fingerprint is a text, the same for the same model, open or not", self.encoder, f"{sorted(prints)}")
         if prints.pop() not in str(self.encoder.identity):
             broken("the identity of an index holds the fingerprint of the model", self.encoder, f"{self.encoder.identity}")
@@ -98,10 +104,10 @@ class AnyEncoderRules(ComponentRules, Generic[Encoder]):
     def _compare(
         self, rule: str, how: str, texts: list[str], some: Sequence[Vectors], others: Sequence[Vectors], tolerance: float
     ) -> None:
-        for text, one, other in zip(texts, some, others, strict=True):
-            if one.shape != other.shape:
-                broken(rule, self.encoder, f"{how} of {text[:80]!r}: {one.shape} and {other.shape}")
-            apart = float(np.abs(one - other).max(initial=0.0))
+        for text, first, other in zip(texts, some, others, strict=True):
+            if first.shape != other.shape:
+                broken(rule, self.encoder, f"{how} of {text[:80]!r}: {first.shape} and {other.shape}")
+            apart = float(np.abs(first - other).max(initial=0.0))
             if not apart <= tolerance:
                 broken(rule, self.encoder, f"{how} of {text[:80]!r}: up to {apart:g} apart (tolerance {tolerance:g})")
 
@@ -126,8 +132,8 @@ class EncoderRules(AnyEncoderRules[BaseEncoder]):
         for n in (1, 2, len(self.texts)):
             for how, vectors in self.encoded(self.texts[:n]).items():
                 if not isinstance(vectors, np.ndarray) or vectors.dtype != np.float32 or vectors.ndim != 2 or len(vectors) != n:
-                    told = f"{vectors.dtype} {vectors.shape}" if isinstance(vectors, np.ndarray) else type(vectors).__name__
-                    broken("an encoder returns float32 [texts, dimension]", self.encoder, f"{how} of {n} texts: {told}")
+                    message = f"{vectors.dtype} {vectors.shape}" if isinstance(vectors, np.ndarray) else type(vectors).__name__
+                    broken("an encoder returns float32 [texts, dimension]", self.encoder, f"{how} of {n} texts: {message}")
                 if not np.isfinite(vectors).all():
                     row = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
                     broken("vectors are finite", self.encoder, f"{how} of {self.texts[row][:80]!r}")
@@ -143,13 +149,13 @@ class EncoderRules(AnyEncoderRules[BaseEncoder]):
     def test_different_texts_have_different_vectors(self) -> None:
         texts = ["glacier", "harpsichord", "東京 🦊", "Łódź"]
         for how, vectors in self.encoded(texts).items():
-            for one in range(len(texts)):
-                for other in range(one):
-                    if np.abs(vectors[one] - vectors[other]).max() < _UNLIKE:
+            for first in range(len(texts)):
+                for other in range(first):
+                    if np.abs(vectors[first] - vectors[other]).max() < _UNLIKE:
                         broken(
                             "texts that have nothing in common have different vectors, in any script",
                             self.encoder,
-                            f"{how}: {texts[one]!r} and {texts[other]!r} have one vector",
+                            f"{how}: {texts[first]!r} and {texts[other]!r} have one vector",
                         )
 
 

@@ -100,8 +100,8 @@ class LoaderRules(ComponentRules):
     def test_threads_get_the_items_of_one(self) -> None:
         loader = self.make()
         wanted = list(loader.stream())
-        for _, found in in_threads([loader.load] * 2):
-            _compare("a loader is safe in several threads at once", loader, wanted, found)
+        for _, actual in in_threads([loader.load] * 2):
+            _compare("a loader is safe in several threads at once", loader, wanted, actual)
 
     def test_an_abandoned_stream_leaves_nothing_open(self) -> None:
         gc.collect()
@@ -109,9 +109,9 @@ class LoaderRules(ComponentRules):
             warnings.simplefilter("always")
             next(self.make().stream())
             gc.collect()
-        told = [str(one.message) for one in caught if issubclass(one.category, ResourceWarning)]
-        if told:
-            broken("a stream that is not read to its end leaves no file or connection open", self.make(), "; ".join(told))
+        message = [str(first.message) for first in caught if issubclass(first.category, ResourceWarning)]
+        if message:
+            broken("a stream that is not read to its end leaves no file or connection open", self.make(), "; ".join(message))
 
     def test_streaming_holds_a_part_of_a_large_source(self) -> None:
         items = [
@@ -153,7 +153,7 @@ class QueryLoaderRules(ComponentRules):
         if not queries or len(ids) != len(queries):
             broken("queries() returns Query objects, at least one", loader, shown(queries))
         if len(set(ids)) != len(ids):
-            broken("query ids are unique", loader, shown(sorted(one for one in set(ids) if ids.count(one) > 1)))
+            broken("query ids are unique", loader, shown(sorted(first for first in set(ids) if ids.count(first) > 1)))
 
     def test_gold_lines_up_with_the_queries(self) -> None:
         loader = self._loader()
@@ -177,10 +177,10 @@ class QueryLoaderRules(ComponentRules):
             broken("a loader gives the same queries and gold every time", loader, "two calls differ")
 
 
-def _compare(rule: str, loader: BaseLoader, wanted: Sequence[SearchableItem], found: Sequence[SearchableItem | None]) -> None:
-    for position, (one, other) in enumerate(zip_longest(wanted, found)):
-        if one != other:
-            broken(rule, loader, f"item {position + 1} is {shown(one)}, then {shown(other)}")
+def _compare(rule: str, loader: BaseLoader, wanted: Sequence[SearchableItem], actual: Sequence[SearchableItem | None]) -> None:
+    for position, (first, other) in enumerate(zip_longest(wanted, actual)):
+        if first != other:
+            broken(rule, loader, f"item {position + 1} is {shown(first)}, then {shown(other)}")
 
 
 # The rules of processors: one list of sub-queries per query, independent of the other queries in the batch.
@@ -211,18 +211,18 @@ class ProcessorRules(ComponentRules):
     def test_the_lists_line_up_with_the_queries(self) -> None:
         processor, queries = self.make(), self.queries
         for asked in ([], queries[:1], queries, [*SILENT, *queries], list(SILENT)):
-            found = self.process(processor, list(asked))
-            if not isinstance(found, list) or len(found) != len(asked):
-                broken("process returns one list per query", processor, f"{shown(found)} for {len(asked)} queries")
+            actual = self.process(processor, list(asked))
+            if not isinstance(actual, list) or len(actual) != len(asked):
+                broken("process returns one list per query", processor, f"{shown(actual)} for {len(asked)} queries")
         turned = self.process(processor, queries[::-1])[::-1]
-        for query, one, other in zip(queries, self.process(processor, queries), turned, strict=True):
-            if one != other:
-                broken("each list stands where its query stands", processor, f"{query!r}: {one}, in reverse {other}")
+        for query, first, other in zip(queries, self.process(processor, queries), turned, strict=True):
+            if first != other:
+                broken("each list stands where its query stands", processor, f"{query!r}: {first}, in reverse {other}")
 
     def test_sub_queries_are_text(self) -> None:
         processor = self.make()
         for query, subqueries in zip(self.queries, self.process(processor, self.queries), strict=True):
-            if not isinstance(subqueries, list) or not all(isinstance(one, str) for one in subqueries):
+            if not isinstance(subqueries, list) or not all(isinstance(first, str) for first in subqueries):
                 broken("the sub-queries of a query are a list of strings", processor, f"{query!r}: {shown(subqueries)}")
             try:
                 "".join(subqueries).encode()
@@ -254,17 +254,17 @@ class ProcessorRules(ComponentRules):
     def test_the_same_call_twice_gives_the_same_answer(self) -> None:
         processor, queries = self.make(), self.queries
         for made in (processor, self.make()):
-            if (one := self.process(processor, queries)) != (other := self.process(made, queries)):
-                broken("the same call twice gives the same sub-queries", processor, f"{shown(one)}, then {shown(other)}")
+            if (first := self.process(processor, queries)) != (other := self.process(made, queries)):
+                broken("the same call twice gives the same sub-queries", processor, f"{shown(first)}, then {shown(other)}")
 
     def test_an_answer_does_not_depend_on_the_rest_of_the_batch(self) -> None:
         processor, queries = self.make(), self.queries
         together = self.process(processor, [*queries, "", *queries])
-        for query, *found in zip(queries, together, together[len(queries) + 1 :], strict=False):
+        for query, *actual in zip(queries, together, together[len(queries) + 1 :], strict=False):
             (alone,) = self.process(processor, [query])
-            if any(one != alone for one in found):
+            if any(first != alone for first in actual):
                 broken(
-                    "a query gets the same sub-queries alone and within a batch", processor, f"{query!r}: {alone} and {found}"
+                    "a query gets the same sub-queries alone and within a batch", processor, f"{query!r}: {alone} and {actual}"
                 )
 
     def test_the_queries_are_left_as_they_are(self) -> None:
@@ -278,10 +278,10 @@ class ProcessorRules(ComponentRules):
         batches = [queries, queries[3:], *([query] for query in queries[:3])]
         calls = [partial(self.process, processor, batch) for batch in batches]
         wanted = [call() for call in calls]
-        for number, found in in_threads(calls):
-            if found != wanted[number]:
-                told = f"{shown(found)}, not {shown(wanted[number])}"
-                broken("a processor is safe in several threads at once", processor, told)
+        for number, actual in in_threads(calls):
+            if actual != wanted[number]:
+                message = f"{shown(actual)}, not {shown(wanted[number])}"
+                broken("a processor is safe in several threads at once", processor, message)
 
 
 # The rules of answerers: one answer per question, from that question alone, citing only the passages given.
@@ -311,7 +311,7 @@ class AnswererRules(ComponentRules):
     @property
     def questions(self) -> list[Asked]:
         """The kit's questions, each with other passages, and the author's."""
-        asked = [(question, list(ITEMS[place : place + 3])) for place, question in enumerate(QUERIES)]
+        asked = [(question, list(ITEMS[position : position + 3])) for position, question in enumerate(QUERIES)]
         silent = [(question, list(ITEMS[:2])) for question in SILENT]
         return [*asked, *silent, ("What is owned?", [_HOSTILE]), ("Is there anything?", []), *self.extra_questions()]
 
@@ -323,32 +323,36 @@ class AnswererRules(ComponentRules):
     def test_there_is_an_answer_for_each_question(self) -> None:
         answerer = self.make()
         for asked in (self.questions, self.questions[:1]):
-            found = self.answer(answerer, asked)
-            if not isinstance(found, list) or len(found) != len(asked) or not all(isinstance(one, Answer) for one in found):
-                broken("answer_batch returns one Answer per question", answerer, f"{shown(found)} for {len(asked)} questions")
+            actual = self.answer(answerer, asked)
+            if (
+                not isinstance(actual, list)
+                or len(actual) != len(asked)
+                or not all(isinstance(first, Answer) for first in actual)
+            ):
+                broken("answer_batch returns one Answer per question", answerer, f"{shown(actual)} for {len(asked)} questions")
 
     def test_citations_are_of_passages_that_were_given(self) -> None:
         answerer = self.make()
-        for (question, passages), found in zip(self.questions, self.answer(answerer, self.questions), strict=True):
-            if not set(found.passages) <= {item.item_id for item in passages}:
-                broken("an answer cites passages that it was given", answerer, f"{question!r}: {found.passages}")
+        for (question, passages), actual in zip(self.questions, self.answer(answerer, self.questions), strict=True):
+            if not set(actual.passages) <= {item.item_id for item in passages}:
+                broken("an answer cites passages that it was given", answerer, f"{question!r}: {actual.passages}")
             counts = {title_of(item): len(item_sentence_spans(item)) for item in passages}
-            if not all(0 <= number < counts.get(title, 0) for title, number in found.facts):
-                broken("an answer cites sentences of passages that it was given", answerer, f"{question!r}: {found.facts}")
+            if not all(0 <= number < counts.get(title, 0) for title, number in actual.facts):
+                broken("an answer cites sentences of passages that it was given", answerer, f"{question!r}: {actual.facts}")
 
     def test_no_answer_cites_nothing(self) -> None:
         answerer = self.make()
-        for (question, _), found in zip(self.questions, self.answer(answerer, self.questions), strict=True):
-            if (not found.text and (found.passages or found.facts)) or (found.failed and found.text):
-                broken("no answer is the empty text, and cites nothing", answerer, f"{question!r}: {shown(found)}")
+        for (question, _), actual in zip(self.questions, self.answer(answerer, self.questions), strict=True):
+            if (not actual.text and (actual.passages or actual.facts)) or (actual.failed and actual.text):
+                broken("no answer is the empty text, and cites nothing", answerer, f"{question!r}: {shown(actual)}")
 
     def test_an_answer_does_not_depend_on_the_rest_of_the_batch(self) -> None:
         answerer = self.make()
         together = self.answer(answerer, self.questions)
         *others, first = self.answer(answerer, [*self.questions[1:], self.questions[0]])
-        for (question, _), one, other in zip(self.questions, together, [first, *others], strict=True):
-            if one != other:
-                broken("a question is answered alike whatever stands beside it", answerer, f"{question!r}: {one}, {other}")
+        for (question, _), left, other in zip(self.questions, together, [first, *others], strict=True):
+            if left != other:
+                broken("a question is answered alike whatever stands beside it", answerer, f"{question!r}: {left}, {other}")
 
     def test_the_same_call_twice_gives_the_same_answer(self) -> None:
         answerer = self.make()
@@ -361,6 +365,6 @@ class AnswererRules(ComponentRules):
         answerer = self.make()
         calls = [partial(self.answer, answerer, asked) for asked in (self.questions, self.questions[3:], self.questions[:2])]
         wanted = [call() for call in calls]
-        for number, found in in_threads(calls):
-            if found != wanted[number]:
-                broken("an answerer is safe in several threads at once", answerer, f"{shown(found)}, not {wanted[number]}")
+        for number, actual in in_threads(calls):
+            if actual != wanted[number]:
+                broken("an answerer is safe in several threads at once", answerer, f"{shown(actual)}, not {wanted[number]}")

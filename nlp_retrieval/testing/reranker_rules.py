@@ -73,53 +73,61 @@ class ListRerankerRules(ComponentRules):
             return self.reranker.rerank(queries, results, k or 1000)
 
     def test_the_lists_line_up_with_the_queries(self) -> None:
-        queries, given = self.queries, self.candidates
+        queries, candidates = self.queries, self.candidates
         for n in (0, 1, len(queries)):
-            found = self.rerank(queries[:n], given[:n])
-            if len(found) != n:
-                broken("one list comes back per query", self.reranker, f"{len(found)} lists for {n} queries")
-        turned = self.rerank(queries[::-1], given[::-1])[::-1]
-        self._compare("each list stands where its query stands", self.rerank(queries, given), turned, self.tolerance)
+            actual = self.rerank(queries[:n], candidates[:n])
+            if len(actual) != n:
+                broken("one list comes back per query", self.reranker, f"{len(actual)} lists for {n} queries")
+        turned = self.rerank(queries[::-1], candidates[::-1])[::-1]
+        self._compare("each list stands where its query stands", self.rerank(queries, candidates), turned, self.tolerance)
 
     def test_candidates_are_reordered_and_none_is_added_or_lost(self) -> None:
-        for query, given, found in zip(self.queries, self.candidates, self.rerank(self.queries, self.candidates), strict=True):
-            if sorted(ids_of(found)) != sorted(ids_of(given)):
-                lost, added = set(ids_of(given)) - set(ids_of(found)), set(ids_of(found)) - set(ids_of(given))
+        for query, candidates, actual in zip(
+            self.queries, self.candidates, self.rerank(self.queries, self.candidates), strict=True
+        ):
+            if sorted(ids_of(actual)) != sorted(ids_of(candidates)):
+                lost, added = set(ids_of(candidates)) - set(ids_of(actual)), set(ids_of(actual)) - set(ids_of(candidates))
                 broken(
                     "a reranker reorders and cuts: what comes in goes out, once",
                     self.reranker,
-                    f"{query!r}: {len(given)} candidates in, {len(found)} out; lost {sorted(lost)}, added {sorted(added)}",
+                    f"{query!r}: {len(candidates)} candidates, {len(actual)} out; lost {sorted(lost)}, added {sorted(added)}",
                 )
 
     def test_a_shorter_list_is_the_beginning_of_a_longer_one(self) -> None:
         whole = self.rerank(self.queries, self.candidates)
         for k in (1, 2, 5):
-            for query, longer, found in zip(self.queries, whole, self.rerank(self.queries, self.candidates, k), strict=True):
-                if ids_of(found) != ids_of(longer)[:k]:
-                    broken("the k best come back", self.reranker, f"{query!r}, k={k}: {pairs_of(found)}; of {pairs_of(longer)}")
+            for query, longer, actual in zip(self.queries, whole, self.rerank(self.queries, self.candidates, k), strict=True):
+                if ids_of(actual) != ids_of(longer)[:k]:
+                    broken(
+                        "the k best come back", self.reranker, f"{query!r}, k={k}: {pairs_of(actual)}; of {pairs_of(longer)}"
+                    )
 
     def test_the_best_comes_first_and_scores_are_finite(self) -> None:
-        for query, found in zip(self.queries, self.rerank(self.queries, self.candidates), strict=True):
-            scores = [result.score for result in found]
+        for query, actual in zip(self.queries, self.rerank(self.queries, self.candidates), strict=True):
+            scores = [result.score for result in actual]
             if not all(map(math.isfinite, scores)) or scores != sorted(scores, reverse=True):
-                broken("finite scores, best first", self.reranker, f"{query!r}: {pairs_of(found)}")
+                broken("finite scores, best first", self.reranker, f"{query!r}: {pairs_of(actual)}")
 
     def test_ties_keep_the_incoming_order(self) -> None:
-        for query, given, found in zip(self.queries, self.candidates, self.rerank(self.queries, self.candidates), strict=True):
-            places = {item_id: place for place, item_id in enumerate(ids_of(given))}
-            keys = [(-result.score, places[result.item.item_id]) for result in found]
+        for query, candidates, actual in zip(
+            self.queries, self.candidates, self.rerank(self.queries, self.candidates), strict=True
+        ):
+            places = {item_id: position for position, item_id in enumerate(ids_of(candidates))}
+            keys = [(-result.score, places[result.item.item_id]) for result in actual]
             if keys != sorted(keys):
                 broken(
                     "of equal scores, what came in first comes first",
                     self.reranker,
-                    f"{query!r}: {pairs_of(found)}; in: {ids_of(given)}",
+                    f"{query!r}: {pairs_of(actual)}; in: {ids_of(candidates)}",
                 )
 
     def test_signals_are_kept_and_the_own_score_joins_them(self) -> None:
         name = f"{self.reranker.name}.score"
-        for query, given, found in zip(self.queries, self.candidates, self.rerank(self.queries, self.candidates), strict=True):
-            before = {result.item.item_id: result for result in given}
-            for result in found:
+        for query, candidates, actual in zip(
+            self.queries, self.candidates, self.rerank(self.queries, self.candidates), strict=True
+        ):
+            before = {result.item.item_id: result for result in candidates}
+            for result in actual:
                 was = before[result.item.item_id]
                 if result.item != was.item or not was.signals.items() <= result.signals.items():
                     broken(
@@ -131,50 +139,52 @@ class ListRerankerRules(ComponentRules):
                     broken(f"the reranker's own score is the signal {name!r}, and finite", self.reranker, shown(result.signals))
 
     def test_empty_lists_stay_empty(self) -> None:
-        queries, given = self.queries[:3], [self.candidates[0], [], self.candidates[2]]
-        found = self.rerank(queries, given)
-        if found[1] or len(found[0]) != len(given[0]) or len(found[2]) != len(given[2]):
-            broken("an empty list stays empty, and the others their length", self.reranker, f"{[len(one) for one in found]}")
+        queries, candidates = self.queries[:3], [self.candidates[0], [], self.candidates[2]]
+        actual = self.rerank(queries, candidates)
+        if actual[1] or len(actual[0]) != len(candidates[0]) or len(actual[2]) != len(candidates[2]):
+            broken(
+                "an empty list stays empty, and the others their length", self.reranker, f"{[len(first) for first in actual]}"
+            )
         if any(self.rerank(queries, [[], [], []])):
             broken("lists without candidates stay empty", self.reranker, "results where there were none")
 
     def test_queries_that_say_nothing_are_survived(self) -> None:
-        given = [self.candidates[0] for _ in SILENT]
-        for query, found in zip(SILENT, self.rerank(list(SILENT), given), strict=True):
-            if sorted(ids_of(found)) != sorted(ids_of(given[0])):
+        candidates = [self.candidates[0] for _ in SILENT]
+        for query, actual in zip(SILENT, self.rerank(list(SILENT), candidates), strict=True):
+            if sorted(ids_of(actual)) != sorted(ids_of(candidates[0])):
                 broken(
                     "a query without a word loses no candidate",
                     self.reranker,
-                    f"{query!r}: {ids_of(found)}",
+                    f"{query!r}: {ids_of(actual)}",
                 )
 
     def test_the_same_call_twice_gives_the_same_answer(self) -> None:
-        one, other = self.rerank(self.queries, self.candidates), self.rerank(self.queries, self.candidates)
-        self._compare("the same call twice gives the same answer, scores too", one, other, 0.0)
+        first, other = self.rerank(self.queries, self.candidates), self.rerank(self.queries, self.candidates)
+        self._compare("the same call twice gives the same answer, scores too", first, other, 0.0)
 
     def test_an_answer_does_not_depend_on_the_rest_of_the_batch(self) -> None:
         together = self.rerank(self.queries, self.candidates)
-        alone = [self.rerank([query], [given])[0] for query, given in zip(self.queries, self.candidates, strict=True)]
+        alone = [self.rerank([query], [candidates])[0] for query, candidates in zip(self.queries, self.candidates, strict=True)]
         self._compare("a query gets the same answer alone and within a batch", alone, together, self.tolerance)
 
     def test_what_comes_in_is_left_as_it_is(self) -> None:
-        given = self.candidates
-        self.rerank(self.queries, given)
-        if given != self.candidates:
+        candidates = self.candidates
+        self.rerank(self.queries, candidates)
+        if candidates != self.candidates:
             broken("the incoming lists are not changed", self.reranker, "they differ after the call")
 
     def test_threads_get_the_answers_of_one(self) -> None:
-        queries, given = self.queries, self.candidates
+        queries, candidates = self.queries, self.candidates
         parts = [slice(0, 5), slice(3, 6), slice(0, 1), slice(4, 5), slice(5, 6)]
-        calls = [partial(self.rerank, queries[part], given[part]) for part in parts]
+        calls = [partial(self.rerank, queries[part], candidates[part]) for part in parts]
         wanted = [call() for call in calls]
-        for number, found in in_threads(calls):
-            self._compare("a reranker is safe in several threads at once", wanted[number], found, self.tolerance)
+        for number, actual in in_threads(calls):
+            self._compare("a reranker is safe in several threads at once", wanted[number], actual, self.tolerance)
 
-    def _compare(self, rule: str, wanted: Lists, found: Lists, tolerance: float) -> None:
-        for number, (one, other) in enumerate(zip(wanted, found, strict=True)):
-            if told := difference(one, other, tolerance):
-                broken(rule, self.reranker, f"list {number + 1} of {len(wanted)}: {told}")
+    def _compare(self, rule: str, wanted: Lists, actual: Lists, tolerance: float) -> None:
+        for number, (first, other) in enumerate(zip(wanted, actual, strict=True)):
+            if message := difference(first, other, tolerance):
+                broken(rule, self.reranker, f"list {number + 1} of {len(wanted)}: {message}")
 
 
 class RerankerRules(ListRerankerRules):
@@ -182,8 +192,8 @@ class RerankerRules(ListRerankerRules):
 
     def test_items_that_are_alike_score_alike(self) -> None:
         name = f"{self.reranker.name}.score"
-        for query, found in zip(self.queries, self.rerank(self.queries, self.candidates), strict=True):
-            scores = [result.signals[name] for result in found if result.item.item_id in TWINS]
+        for query, actual in zip(self.queries, self.rerank(self.queries, self.candidates), strict=True):
+            scores = [result.signals[name] for result in actual if result.item.item_id in TWINS]
             if not all(close(scores[0], score, self.tolerance) for score in scores):
                 broken(
                     "items that differ in nothing but their ids score alike", self.reranker, f"{query!r}: {scores} for {TWINS}"
@@ -191,9 +201,11 @@ class RerankerRules(ListRerankerRules):
 
     def test_a_score_does_not_depend_on_the_other_candidates(self) -> None:
         name = f"{self.reranker.name}.score"
-        for query, given, found in zip(self.queries, self.candidates, self.rerank(self.queries, self.candidates), strict=True):
-            (fewer,) = self.rerank([query], [given[::-3]])
-            scores = {result.item.item_id: result.signals[name] for result in found}
+        for query, candidates, actual in zip(
+            self.queries, self.candidates, self.rerank(self.queries, self.candidates), strict=True
+        ):
+            (fewer,) = self.rerank([query], [candidates[::-3]])
+            scores = {result.item.item_id: result.signals[name] for result in actual}
             for result in fewer:
                 wanted = scores[result.item.item_id]
                 if not close(result.signals[name], wanted, self.tolerance):
@@ -209,10 +221,10 @@ def _ranked(items: list[SearchableItem]) -> list[RetrievalResult]:
     return [
         RetrievalResult(
             item=item,
-            score=float(len(items) - place + (place % 3 == 2)),
-            signals={"retriever.score": float(len(items) - place), "retriever.rank": place + 1.0},
+            score=float(len(items) - position + (position % 3 == 2)),
+            signals={"retriever.score": float(len(items) - position), "retriever.rank": position + 1.0},
         )
-        for place, item in enumerate(items)
+        for position, item in enumerate(items)
     ]
 
 
@@ -248,25 +260,25 @@ class FusionRules(ComponentRules):
         return _lists_of(self.make().fuse(_batches(names)))
 
     def test_every_candidate_comes_once(self) -> None:
-        for name, found in zip(LISTS, self.fused(list(LISTS)), strict=True):
+        for name, actual in zip(LISTS, self.fused(list(LISTS)), strict=True):
             wanted = {row for ranked in LISTS[name].values() for row, _ in ranked}
-            if sorted(row for row, _ in found) != sorted(wanted):
+            if sorted(row for row, _ in actual) != sorted(wanted):
                 broken(
-                    "every candidate of every retriever is fused, once", self.make(), f"{name}: {found}, not {sorted(wanted)}"
+                    "every candidate of every retriever is fused, once", self.make(), f"{name}: {actual}, not {sorted(wanted)}"
                 )
 
     def test_the_best_comes_first_and_ties_are_broken_by_row(self) -> None:
-        for name, found in zip(LISTS, self.fused(list(LISTS)), strict=True):
-            if not np.isfinite([score for _, score in found]).all():
-                broken("fused scores are finite", self.make(), f"{name}: {found}")
-            if found != sorted(found, key=lambda pair: (-pair[1], pair[0])):
-                broken("fused lists are best first, ties by row", self.make(), f"{name}: {found}")
+        for name, actual in zip(LISTS, self.fused(list(LISTS)), strict=True):
+            if not np.isfinite([score for _, score in actual]).all():
+                broken("fused scores are finite", self.make(), f"{name}: {actual}")
+            if actual != sorted(actual, key=lambda pair: (-pair[1], pair[0])):
+                broken("fused lists are best first, ties by row", self.make(), f"{name}: {actual}")
 
     def test_what_all_rank_first_comes_first(self) -> None:
         for name in ("the same list twice", "a list of one"):
-            (found,) = self.fused([name])
-            if found[0][0] != LISTS[name]["one"][0][0]:
-                broken("an item that every retriever ranks first comes first", self.make(), f"{name}: {found}")
+            (actual,) = self.fused([name])
+            if actual[0][0] != LISTS[name]["one"][0][0]:
+                broken("an item that every retriever ranks first comes first", self.make(), f"{name}: {actual}")
 
     def test_a_list_does_not_depend_on_the_rest_of_the_batch(self) -> None:
         for name, within in zip(LISTS, self.fused(list(LISTS)), strict=True):
@@ -276,8 +288,8 @@ class FusionRules(ComponentRules):
                 broken("a query gets the same list alone and within a batch", self.make(), f"{name}: {alone} and {within}")
 
     def test_the_same_call_twice_gives_the_same_answer(self) -> None:
-        if (one := self.fused(list(LISTS))) != (other := self.fused(list(LISTS))):
-            broken("the same call twice gives the same answer", self.make(), f"{one}, then {other}")
+        if (first := self.fused(list(LISTS))) != (other := self.fused(list(LISTS))):
+            broken("the same call twice gives the same answer", self.make(), f"{first}, then {other}")
 
     def test_signals_are_kept_and_the_fused_score_joins_them(self) -> None:
         fused = self.make().fuse(_batches(list(LISTS)))
@@ -285,14 +297,14 @@ class FusionRules(ComponentRules):
             broken("the signal fusion.score holds the fused score", self.make(), f"signals: {sorted(fused.signals)}")
         owner, names = fused.owner, list(LISTS)
         for label in ("one", "other"):
-            told = fused.signals.get(f"{label}.score", np.full(len(fused.rows), np.nan))
+            message = fused.signals.get(f"{label}.score", np.full(len(fused.rows), np.nan))
             for at, row in enumerate(fused.rows.tolist()):
                 wanted = dict(LISTS[names[owner[at]]][label]).get(row, np.nan)
-                if not (told[at] == wanted or (np.isnan(told[at]) and np.isnan(wanted))):
+                if not (message[at] == wanted or (np.isnan(message[at]) and np.isnan(wanted))):
                     broken(
                         "the signals of every retriever are kept",
                         self.make(),
-                        f"{names[owner[at]]}, row {row}: {label}.score is {told[at]}, and was {wanted}",
+                        f"{names[owner[at]]}, row {row}: {label}.score is {message[at]}, and was {wanted}",
                     )
 
     def test_what_comes_in_is_left_as_it_is(self) -> None:
@@ -308,10 +320,13 @@ def _batches(names: list[str]) -> dict[str, CandidateBatch]:
     for label in ("one", "other"):
         lists = [LISTS[name][label] for name in names]
         hits = Hits.from_lists(
-            [(np.array([row for row, _ in one], np.int64), np.array([score for _, score in one], np.float64)) for one in lists]
+            [
+                (np.array([row for row, _ in first], np.int64), np.array([score for _, score in first], np.float64))
+                for first in lists
+            ]
         )
         batch = CandidateBatch(
-            offsets_of([len(one) for one in lists]), hits.rows, hits.scores, np.zeros(len(hits.rows), np.int32)
+            offsets_of([len(first) for first in lists]), hits.rows, hits.scores, np.zeros(len(hits.rows), np.int32)
         )
         signals = {f"{label}.score": batch.scores.copy(), f"{label}.rank": batch.ranks.astype(np.float64)}
         batches[label] = CandidateBatch(batch.offsets, batch.rows, batch.scores, batch.subquery, signals)

@@ -129,8 +129,8 @@ class RetrieverChecks(ComponentRules):
         self.ask([])  # opening may warn too
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            found = self.opened.retrieve(processed, path, len(self.items))
-        return found, [str(one.message) for one in caught if issubclass(one.category, RetrievalWarning)]
+            actual = self.opened.retrieve(processed, path, len(self.items))
+        return actual, [str(first.message) for first in caught if issubclass(first.category, RetrievalWarning)]
 
     def searching(self) -> BaseRetriever:
         """A copy of the retriever with the index open: the object for :meth:`search_batch`."""
@@ -191,23 +191,23 @@ class UpdateRules(RetrieverChecks):
 
     def test_what_was_deleted_is_not_found(self) -> None:
         for where in (None, *(where for where, _ in FILTERS)):
-            for query, found in self._search(self.updated(), where).items():
-                if gone := set(ids_of(found)) & {*_DELETED}:
+            for query, actual in self._search(self.updated(), where).items():
+                if gone := set(ids_of(actual)) & {*_DELETED}:
                     broken("a deleted item is never found", self.opened, f"{query!r}, where={where}: {sorted(gone)}")
 
     def test_what_was_added_is_found(self) -> None:
         there = {item.item_id for item in self.left}
         asked = {query: wanted for query, wanted in self.queries.items() if wanted in there - {_UPDATED.item_id}}
-        found = self._search(self.updated())
+        actual = self._search(self.updated())
         for query, wanted in {**asked, _ASKED: _UPDATED.item_id}.items():
-            if wanted not in ids_of(found[query]):
-                told = f"{query!r}: {ids_of(found[query])}, no {wanted!r}"
-                broken("an item is found from when it was added", self.opened, told)
+            if wanted not in ids_of(actual[query]):
+                message = f"{query!r}: {ids_of(actual[query])}, no {wanted!r}"
+                broken("an item is found from when it was added", self.opened, message)
 
     def test_an_updated_item_is_the_new_one(self) -> None:
         left = {item.item_id: item for item in self.left}
-        for query, found in self._search(self.updated()).items():
-            for result in found:
+        for query, actual in self._search(self.updated()).items():
+            for result in actual:
                 if result.item != left[result.item.item_id]:
                     broken("an updated item comes back as it is now", self.opened, f"{query!r}: {result.item!r}")
                 if not self.may_match(query, result.item):
@@ -216,23 +216,23 @@ class UpdateRules(RetrieverChecks):
     def test_no_item_comes_twice_and_none_fails_a_filter(self) -> None:
         whole = self._search(self.updated())
         for where, passes in FILTERS:
-            for query, found in self._search(self.updated(), where).items():
+            for query, actual in self._search(self.updated(), where).items():
                 wanted = {result.item.item_id for result in whole[query] if passes(result.item.metadata)}
-                if len(set(ids_of(found))) != len(found) or set(ids_of(found)) != wanted:
+                if len(set(ids_of(actual))) != len(actual) or set(ids_of(actual)) != wanted:
                     broken(
                         "filters hold over all segments, and an item stands once in a list",
                         self.opened,
-                        f"{query!r}, where={where}: {ids_of(found)}, not {sorted(wanted)}",
+                        f"{query!r}, where={where}: {ids_of(actual)}, not {sorted(wanted)}",
                     )
 
     def test_items_that_are_alike_score_alike_in_every_segment(self) -> None:
         rows = {item.item_id: row for row, item in enumerate(self.left)}
-        for query, found in self._search(self.updated()).items():
-            keys = [(-result.score, rows[result.item.item_id]) for result in found]
+        for query, actual in self._search(self.updated()).items():
+            keys = [(-result.score, rows[result.item.item_id]) for result in actual]
             if keys != sorted(keys):
-                broken("results of all segments come best first, ties by row", self.opened, f"{query!r}: {pairs_of(found)}")
-            twins = [pair for pair in pairs_of(found) if pair[0] in TWINS]
-            if twins and (len(twins) < len(TWINS) or not all(close(twins[0][1], one, self._apart) for _, one in twins)):
+                broken("results of all segments come best first, ties by row", self.opened, f"{query!r}: {pairs_of(actual)}")
+            twins = [pair for pair in pairs_of(actual) if pair[0] in TWINS]
+            if twins and (len(twins) < len(TWINS) or not all(close(twins[0][1], first, self._apart) for _, first in twins)):
                 broken(
                     "items that differ in nothing but their ids score alike, in whatever segments they are",
                     self.opened,
@@ -242,18 +242,18 @@ class UpdateRules(RetrieverChecks):
     def test_a_shorter_list_is_the_beginning_of_a_longer_one_over_segments(self) -> None:
         whole = self._search(self.updated())
         for k in (1, 2, 3):
-            for query, found in self._search(self.updated(), k=k).items():
-                if ids_of(found) != ids_of(whole[query])[:k]:
+            for query, actual in self._search(self.updated(), k=k).items():
+                if ids_of(actual) != ids_of(whole[query])[:k]:
                     broken(
                         "the k best of all segments come back",
                         self.opened,
-                        f"{query!r}, k={k}: {pairs_of(found)}, of {pairs_of(whole[query])}",
+                        f"{query!r}, k={k}: {pairs_of(actual)}, of {pairs_of(whole[query])}",
                     )
 
     def test_a_new_object_finds_the_updated_index(self) -> None:
         wanted = self._search(self.updated())
-        found = self._search(Searcher([self.make()]).open(self.updated().opened.path))
-        self._compare_all("a new object that opens an updated index answers as the one before", wanted, found, self.tolerance)
+        actual = self._search(Searcher([self.make()]).open(self.updated().opened.path))
+        self._compare_all("a new object that opens an updated index answers as the one before", wanted, actual, self.tolerance)
 
     def test_after_compacting_the_index_is_as_if_built_at_once(self) -> None:
         compacted = self.copy_of_updated("compacted")
@@ -261,17 +261,17 @@ class UpdateRules(RetrieverChecks):
         with without_warnings():
             compacted.compact()
             at_once.index(self.left, self.folder / "indexes" / "at once")
-        wanted, found = self._search(at_once), self._search(compacted)
-        self._compare_all("after compact() an index answers as one built at once", wanted, found, self._apart)
+        wanted, actual = self._search(at_once), self._search(compacted)
+        self._compare_all("after compact() an index answers as one built at once", wanted, actual, self._apart)
 
     def test_what_was_deleted_can_be_added_again(self) -> None:
         searcher = self.copy_of_updated("added again")
         again = [item for item in self.items if item.item_id in _DELETED]
         with without_warnings():
             searcher.add(again, auto_compact=False)
-        (found,) = self._search(searcher, queries=["Velda Marsh painted"]).values()
-        if "velda" not in ids_of(found):
-            broken("an item that was deleted can be added again, and is found", self.opened, f"{ids_of(found)}")
+        (actual,) = self._search(searcher, queries=["Velda Marsh painted"]).values()
+        if "velda" not in ids_of(actual):
+            broken("an item that was deleted can be added again, and is found", self.opened, f"{ids_of(actual)}")
 
     def _search(
         self, searcher: Searcher, where: Mapping[str, Any] | None = None, k: int | None = None, queries: list[str] | None = None
@@ -287,17 +287,17 @@ class UpdateRules(RetrieverChecks):
         self,
         rule: str,
         wanted: dict[str, list[RetrievalResult]],
-        found: dict[str, list[RetrievalResult]],
+        actual: dict[str, list[RetrievalResult]],
         tolerance: float,
     ) -> None:
         """The same items with the same scores; the order may differ only within the tolerance."""
-        for query, one in wanted.items():
-            mine, its = dict(pairs_of(one)), dict(pairs_of(found[query]))
+        for query, first in wanted.items():
+            mine, its = dict(pairs_of(first)), dict(pairs_of(actual[query]))
             if mine.keys() != its.keys() or not all(close(mine[key], its[key], tolerance) for key in mine):
                 broken(
                     rule,
                     self.opened,
-                    f"{query!r}: {pairs_of(one)} wanted, {pairs_of(found[query])} found (tolerance {tolerance:g})",
+                    f"{query!r}: {pairs_of(first)} wanted, {pairs_of(actual[query])} found (tolerance {tolerance:g})",
                 )
 
 
@@ -310,67 +310,71 @@ class AnswerRules(RetrieverChecks):
     def test_the_lists_line_up_with_the_queries(self) -> None:
         queries = list(self.queries)
         for asked in ([], queries[:1], queries, [UNKNOWN, *queries], [*queries[::-1], "", queries[0]]):
-            found = self.ask([[query] for query in asked])
-            if len(found) != len(asked):
-                broken("one list comes back per query", self.opened, f"{len(found)} lists for {len(asked)} queries")
+            actual = self.ask([[query] for query in asked])
+            if len(actual) != len(asked):
+                broken("one list comes back per query", self.opened, f"{len(actual)} lists for {len(asked)} queries")
         turned = self.ask([[query] for query in reversed(queries)])[::-1]
-        for query, one, other in zip(queries, self.ask_each().values(), turned, strict=True):
-            if told := difference(one, other, self.tolerance):
+        for query, first, other in zip(queries, self.ask_each().values(), turned, strict=True):
+            if message := difference(first, other, self.tolerance):
                 broken(
-                    "each list stands where its query stands", self.opened, f"{query!r}, asked in order and in reverse: {told}"
+                    "each list stands where its query stands",
+                    self.opened,
+                    f"{query!r}, asked in order and in reverse: {message}",
                 )
 
     def test_no_more_than_k_results(self) -> None:
         for k in (1, 2, 3, len(self.items)):
-            for query, found in self.ask_each(k).items():
-                if len(found) > k:
-                    broken("at most k results come back", self.opened, f"{len(found)} for {query!r}, k={k}: {pairs_of(found)}")
+            for query, actual in self.ask_each(k).items():
+                if len(actual) > k:
+                    broken(
+                        "at most k results come back", self.opened, f"{len(actual)} for {query!r}, k={k}: {pairs_of(actual)}"
+                    )
 
     def test_no_item_comes_twice(self) -> None:
-        for query, found in self.ask_each().items():
-            if len(set(ids_of(found))) != len(found):
-                broken("an item stands once in a list", self.opened, f"{query!r}: {ids_of(found)}")
+        for query, actual in self.ask_each().items():
+            if len(set(ids_of(actual))) != len(actual):
+                broken("an item stands once in a list", self.opened, f"{query!r}: {ids_of(actual)}")
 
     def test_the_best_comes_first(self) -> None:
-        for query, found in self.ask_each().items():
-            scores = [result.score for result in found]
+        for query, actual in self.ask_each().items():
+            scores = [result.score for result in actual]
             if scores != sorted(scores, reverse=True):
-                broken("results come best first", self.opened, f"{query!r}: {pairs_of(found)}")
+                broken("results come best first", self.opened, f"{query!r}: {pairs_of(actual)}")
 
     def test_ties_are_broken_by_row(self) -> None:
         rows = self.rows
-        for query, found in self.ask_each().items():
-            keys = [(-result.score, rows[result.item.item_id]) for result in found]
+        for query, actual in self.ask_each().items():
+            keys = [(-result.score, rows[result.item.item_id]) for result in actual]
             if keys != sorted(keys):
-                broken("of equal scores the lower row comes first", self.opened, f"{query!r}: {pairs_of(found)}; rows {rows}")
+                broken("of equal scores the lower row comes first", self.opened, f"{query!r}: {pairs_of(actual)}; rows {rows}")
 
     def test_items_that_are_alike_come_together_and_by_row(self) -> None:
-        for query, found in self.ask_each().items():
-            twins = [item_id for item_id in ids_of(found) if item_id in TWINS]
-            scores = {result.score for result in found if result.item.item_id in TWINS}
+        for query, actual in self.ask_each().items():
+            twins = [item_id for item_id in ids_of(actual) if item_id in TWINS]
+            scores = {result.score for result in actual if result.item.item_id in TWINS}
             if twins and (twins != list(TWINS) or len(scores) > 1):
                 broken(
                     "items that differ in nothing but their ids have one score, and come in the order of their rows",
                     self.opened,
-                    f"{query!r}: {[pair for pair in pairs_of(found) if pair[0] in TWINS]}; indexed as {list(TWINS)}",
+                    f"{query!r}: {[pair for pair in pairs_of(actual) if pair[0] in TWINS]}; indexed as {list(TWINS)}",
                 )
 
     def test_a_shorter_list_is_the_beginning_of_a_longer_one(self) -> None:
         whole = self.ask_each()
         for k in range(1, 7):
-            for query, found in self.ask_each(k).items():
-                if ids_of(found) != ids_of(whole[query])[:k]:
+            for query, actual in self.ask_each(k).items():
+                if ids_of(actual) != ids_of(whole[query])[:k]:
                     broken(
                         "the k best come back, ties broken by row at the cut too",
                         self.opened,
-                        f"{query!r}, k={k}: {pairs_of(found)}; the whole list begins {pairs_of(whole[query][: k + 3])}",
+                        f"{query!r}, k={k}: {pairs_of(actual)}; the whole list begins {pairs_of(whole[query][: k + 3])}",
                     )
 
     def test_nothing_is_found_that_does_not_match(self) -> None:
         by_id = {item.item_id: item for item in self.items}
         for query in (*self.queries, UNKNOWN):
-            (found,) = self.ask([[query]])
-            padding = [pair for pair in pairs_of(found) if not self.may_match(query, by_id[pair[0]])]
+            (actual,) = self.ask([[query]])
+            padding = [pair for pair in pairs_of(actual) if not self.may_match(query, by_id[pair[0]])]
             if padding:
                 broken(
                     "a list is not padded with items that do not match (may_match says which may)",
@@ -380,77 +384,79 @@ class AnswerRules(RetrieverChecks):
 
     def test_what_matches_is_found(self) -> None:
         for query, wanted in self.queries.items():
-            if wanted is not None and wanted not in ids_of(found := self.ask_each()[query]):
+            if wanted is not None and wanted not in ids_of(actual := self.ask_each()[query]):
                 broken(
                     "an item that holds the words of a query is found",
                     self.opened,
-                    f"{query!r}: {ids_of(found)}, no {wanted!r}",
+                    f"{query!r}: {ids_of(actual)}, no {wanted!r}",
                 )
 
     def test_k_may_be_larger_than_the_corpus(self) -> None:
         whole, more = self.ask_each(), self.ask_each(len(self.items) * 3 + 7)
-        for query, found in more.items():
-            if told := difference(whole[query], found, self.tolerance):
-                broken("a k above the size of the corpus gives what there is", self.opened, f"{query!r}: {told}")
+        for query, actual in more.items():
+            if message := difference(whole[query], actual, self.tolerance):
+                broken("a k above the size of the corpus gives what there is", self.opened, f"{query!r}: {message}")
 
     def test_queries_that_say_nothing_get_empty_lists_and_one_warning(self) -> None:
         speaking = list(self.queries)[:2]
         processed = [[speaking[0]], *([query] for query in SILENT), [], [speaking[1]]]
-        found, told = self.ask_warned(processed)
-        for subqueries, results in zip(processed, found, strict=True):
+        actual, message = self.ask_warned(processed)
+        for subqueries, results in zip(processed, actual, strict=True):
             if results and subqueries and subqueries[0] in SILENT:
                 broken(
                     "an empty query gets an empty list",
                     self.opened,
                     f"{subqueries}: {pairs_of(results)}",
                 )
-        n_empty = sum(not results for results in found)
-        if len(told) != 1 or f"{n_empty} of {len(processed)}" not in told[0]:
+        n_empty = sum(not results for results in actual)
+        if len(message) != 1 or f"{n_empty} of {len(processed)}" not in message[0]:
             broken(
                 "empty lists are counted in one warning per call",
                 self.opened,
-                f"{n_empty} of {len(processed)} lists are empty; warned of: {told}",
+                f"{n_empty} of {len(processed)} lists are empty; warned of: {message}",
             )
-        if ids_of(found[0]) != ids_of(self.ask([[speaking[0]]])[0]):
-            broken("queries that say nothing change no other list", self.opened, f"{speaking[0]!r}: {ids_of(found[0])}")
+        if ids_of(actual[0]) != ids_of(self.ask([[speaking[0]]])[0]):
+            broken("queries that say nothing change no other list", self.opened, f"{speaking[0]!r}: {ids_of(actual[0])}")
 
     def test_a_query_of_stop_words_alone_is_searched_or_the_setting_that_keeps_them_named(self) -> None:
         for query in STOP_WORDS_ALONE:
-            (found,), told = self.ask_warned([[query]])
+            (actual,), message = self.ask_warned([[query]])
             note = self.searching().ignored(query)
-            if not found and (note is None or len(told) != 1 or note not in told[0]):
+            if not actual and (note is None or len(message) != 1 or note not in message[0]):
                 broken(
                     "a query of stop words alone is searched, or the warning says by ignored() which setting keeps them",
                     self.opened,
-                    f"{query!r}: nothing; ignored() says {note!r}; warned of: {told}",
+                    f"{query!r}: nothing; ignored() says {note!r}; warned of: {message}",
                 )
 
     def test_items_without_text_are_never_found(self) -> None:
         for where in (None, {"country": {"exists": True}}):
-            for query, found in self.ask_each(where=where).items():
-                if silent := [item_id for item_id in ids_of(found) if item_id in WITHOUT_TEXT]:
+            for query, actual in self.ask_each(where=where).items():
+                if silent := [item_id for item_id in ids_of(actual) if item_id in WITHOUT_TEXT]:
                     broken("an item without a letter or digit is never found", self.opened, f"{query!r}, {where}: {silent}")
 
     def test_text_survives_in_any_script(self) -> None:
         by_id = {item.item_id: item for item in self.items}
-        for query, found in self.ask_each().items():
-            for result in found:
+        for query, actual in self.ask_each().items():
+            for result in actual:
                 if result.item != by_id[result.item.item_id]:
                     broken("an item comes back as it was indexed", self.opened, f"{query!r}: {shown(result.item)}")
 
     def test_the_same_call_twice_gives_the_same_answer(self) -> None:
-        one, other = self.ask_each(), self.ask_each()
-        for query in one:
-            if told := difference(one[query], other[query], 0.0):
-                broken("the same call twice gives the same answer, scores too", self.opened, f"{query!r}: {told}")
+        first, other = self.ask_each(), self.ask_each()
+        for query in first:
+            if message := difference(first[query], other[query], 0.0):
+                broken("the same call twice gives the same answer, scores too", self.opened, f"{query!r}: {message}")
 
     def test_an_answer_does_not_depend_on_the_rest_of_the_batch(self) -> None:
         together = self.ask_each()
-        for query, found in together.items():
+        for query, actual in together.items():
             (alone,) = self.ask([[query]])
-            if told := difference(alone, found, self.tolerance):
+            if message := difference(alone, actual, self.tolerance):
                 broken(
-                    "a query gets the same answer alone and within a batch", self.opened, f"{query!r}, alone and within: {told}"
+                    "a query gets the same answer alone and within a batch",
+                    self.opened,
+                    f"{query!r}, alone and within: {message}",
                 )
 
     def test_threads_get_the_answers_of_one(self) -> None:
@@ -458,36 +464,36 @@ class AnswerRules(RetrieverChecks):
         batches = [queries, queries[:3], *([query] for query in queries[:4])]
         calls = [partial(self.ask, [[query] for query in batch]) for batch in batches]
         wanted = [call() for call in calls]
-        for number, found in in_threads(calls):
-            for query, one, other in zip(batches[number], wanted[number], found, strict=True):
-                if told := difference(one, other, self.tolerance):
-                    broken("searching is safe from several threads at once", self.opened, f"{query!r}: {told}")
+        for number, actual in in_threads(calls):
+            for query, first, other in zip(batches[number], wanted[number], actual, strict=True):
+                if message := difference(first, other, self.tolerance):
+                    broken("searching is safe from several threads at once", self.opened, f"{query!r}: {message}")
 
     def test_a_sub_query_that_stands_twice_counts_once(self) -> None:
         first, second, *_ = self.queries
         for once, twice in (([first], [first, first]), ([first, second], [first, first, second]), ([first], [first, ""])):
-            (one,), (other,) = self.ask([once]), self.ask([twice])
-            if ids_of(one) != ids_of(other):
+            (left,), (other,) = self.ask([once]), self.ask([twice])
+            if ids_of(left) != ids_of(other):
                 broken(
                     "a sub-query that is repeated, or says nothing, changes no answer",
                     self.opened,
-                    f"{once}: {ids_of(one)}; {twice}: {ids_of(other)}",
+                    f"{once}: {ids_of(left)}; {twice}: {ids_of(other)}",
                 )
 
     def test_the_lists_of_sub_queries_are_merged(self) -> None:
         first, second, *_ = self.queries
-        (one,), (other,), (both,) = self.ask([[first]]), self.ask([[second]]), self.ask([[first, second]])
-        if set(ids_of(both)) != set(ids_of(one)) | set(ids_of(other)) or len(set(ids_of(both))) != len(both):
+        (left,), (other,), (both,) = self.ask([[first]]), self.ask([[second]]), self.ask([[first, second]])
+        if set(ids_of(both)) != set(ids_of(left)) | set(ids_of(other)) or len(set(ids_of(both))) != len(both):
             broken(
                 "a query finds what its sub-queries find, each item once",
                 self.opened,
-                f"{first!r}: {ids_of(one)}; {second!r}: {ids_of(other)}; both: {ids_of(both)}",
+                f"{first!r}: {ids_of(left)}; {second!r}: {ids_of(other)}; both: {ids_of(both)}",
             )
 
     def test_signals_tell_score_and_rank(self) -> None:
         name = self.opened.name
-        for query, found in self.ask_each().items():
-            for rank, result in enumerate(found, 1):
+        for query, actual in self.ask_each().items():
+            for rank, result in enumerate(actual, 1):
                 if result.signals.get(f"{name}.score") != result.score or result.signals.get(f"{name}.rank") != rank:
                     broken(
                         f"the signals {name}.score and {name}.rank say where a result stands",
@@ -507,8 +513,8 @@ class IndexRules(RetrieverChecks):
 
     def test_an_index_is_found_again_by_a_new_object(self) -> None:
         fresh = self.make()
-        found = self.ask([[query] for query in self.queries], retriever=fresh)
-        self._compare("a new object that opens the index answers as the one before", self.ask_each(), found)
+        actual = self.ask([[query] for query in self.queries], retriever=fresh)
+        self._compare("a new object that opens the index answers as the one before", self.ask_each(), actual)
 
     def test_indexing_twice_is_free(self) -> None:
         path = self.index_into("main")
@@ -530,8 +536,8 @@ class IndexRules(RetrieverChecks):
     def test_two_builds_of_the_same_items_answer_alike(self) -> None:
         path = self.index_into("second build")
         with without_warnings():
-            found = self.make().retrieve([[query] for query in self.queries], path, len(self.items))
-        self._compare("two indexes of the same items give the same answers", self.ask_each(), found)
+            actual = self.make().retrieve([[query] for query in self.queries], path, len(self.items))
+        self._compare("two indexes of the same items give the same answers", self.ask_each(), actual)
 
     def test_search_parameters_change_no_index_and_the_others_do(self) -> None:
         made, path = self.make(), self.index_into("main")
@@ -564,15 +570,15 @@ class IndexRules(RetrieverChecks):
                 broken("a parameter that search_only names builds no index", other, f"another {parameter!r} built one")
             other.index(self.items, own)
             try:
-                found = [other.retrieve(asked, folder, len(self.items)) for folder in (path, own)]
+                actual = [other.retrieve(asked, folder, len(self.items)) for folder in (path, own)]
             except RetrievalError as error:
                 broken("an index can be searched with any search_only parameter", other, f"{type(error).__name__}: {error}")
-        for query, one, its in zip(self.queries, *found, strict=True):
-            if told := difference(its, one, self.tolerance):
+        for query, first, its in zip(self.queries, *actual, strict=True):
+            if message := difference(its, first, self.tolerance):
                 broken(
                     "a parameter that search_only names is none of what the index is made of",
                     other,
-                    f"with another {parameter!r}, {query!r} gets from an index of its own, and from this one: {told}",
+                    f"with another {parameter!r}, {query!r} gets from an index of its own, and from this one: {message}",
                 )
 
     def test_the_index_is_a_flat_folder_of_files_that_run_no_code(self) -> None:
@@ -599,22 +605,22 @@ class IndexRules(RetrieverChecks):
         path = self.index_into("one item", self.items[:1])
         query, wanted = next(iter(self.queries.items()))
         with without_warnings():
-            (found,) = self.make().retrieve([[query]], path, 5)
-        if ids_of(found) != [wanted]:
-            broken("a corpus of one item is indexed and searched", self.opened, f"{query!r}: {ids_of(found)}, not {[wanted]}")
+            (actual,) = self.make().retrieve([[query]], path, 5)
+        if ids_of(actual) != [wanted]:
+            broken("a corpus of one item is indexed and searched", self.opened, f"{query!r}: {ids_of(actual)}, not {[wanted]}")
 
     def test_items_without_text_can_be_indexed(self) -> None:
         silent = [SearchableItem(item_id=f"silent {number}", content=text) for number, text in enumerate(("", " \n", "?!"))]
         path = self.index_into("silent items", silent)
         with without_warnings():
-            (found,) = self.make().retrieve([["glacier"]], path, 5)
-        if found:
-            broken("a corpus without any text is indexed, and nothing is found in it", self.opened, f"{ids_of(found)}")
+            (actual,) = self.make().retrieve([["glacier"]], path, 5)
+        if actual:
+            broken("a corpus without any text is indexed, and nothing is found in it", self.opened, f"{ids_of(actual)}")
 
-    def _compare(self, rule: str, wanted: Mapping[str, list[RetrievalResult]], found: list[list[RetrievalResult]]) -> None:
-        for (query, one), other in zip(wanted.items(), found, strict=True):
-            if told := difference(one, other, self.tolerance):
-                broken(rule, self.opened, f"{query!r}: {told}")
+    def _compare(self, rule: str, wanted: Mapping[str, list[RetrievalResult]], actual: list[list[RetrievalResult]]) -> None:
+        for (query, first), other in zip(wanted.items(), actual, strict=True):
+            if message := difference(first, other, self.tolerance):
+                broken(rule, self.opened, f"{query!r}: {message}")
 
     def _unchanged(self, rule: str, before: Mapping[str, object], after: Mapping[str, object]) -> None:
         changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
@@ -625,7 +631,7 @@ class IndexRules(RetrieverChecks):
 def _state(path: Path) -> dict[str, tuple[int, int, int]]:
     """Return a state that shows whether a file was rewritten; the store's own lock may change."""
     files = ((file, file.stat()) for file in path.rglob("*") if file.is_file() and not file.name.startswith(".lock"))
-    return {str(file.relative_to(path)): (found.st_ino, found.st_size, found.st_mtime_ns) for file, found in files}
+    return {str(file.relative_to(path)): (actual.st_ino, actual.st_size, actual.st_mtime_ns) for file, actual in files}
 
 
 def _runs_code(name: str, content: bytes) -> str | None:
@@ -665,8 +671,8 @@ class FilterRules(RetrieverChecks):
     def test_no_result_fails_the_filter(self) -> None:
         for where, passes in FILTERS:
             for k in (1, 3, len(self.items)):
-                for query, found in self.ask_each(k, where).items():
-                    failing = [result.item.item_id for result in found if not passes(result.item.metadata)]
+                for query, actual in self.ask_each(k, where).items():
+                    failing = [result.item.item_id for result in actual if not passes(result.item.metadata)]
                     if failing:
                         broken("no result fails the filter", self.opened, f"{query!r}, k={k}, where={dict(where)}: {failing}")
 
@@ -674,13 +680,13 @@ class FilterRules(RetrieverChecks):
         whole = self.ask_each()
         for where, passes in FILTERS:
             for k in (1, 2, 3, len(self.items)):
-                for query, found in self.ask_each(k, where).items():
+                for query, actual in self.ask_each(k, where).items():
                     wanted = [result.item.item_id for result in whole[query] if passes(result.item.metadata)]
-                    told = f"{query!r}, k={k}, where={dict(where)}: {pairs_of(found)}; without a filter, {wanted} pass it"
-                    if len(found) != min(k, len(wanted)) or not set(ids_of(found)) <= set(wanted):
-                        broken("k results come back wherever k items match query and filter", self.opened, told)
-                    if not self.order_depends_on_filter and ids_of(found) != wanted[:k]:
-                        broken("a filter changes nothing in the order of what passes it", self.opened, told)
+                    message = f"{query!r}, k={k}, where={dict(where)}: {pairs_of(actual)}; without a filter, {wanted} pass it"
+                    if len(actual) != min(k, len(wanted)) or not set(ids_of(actual)) <= set(wanted):
+                        broken("k results come back wherever k items match query and filter", self.opened, message)
+                    if not self.order_depends_on_filter and ids_of(actual) != wanted[:k]:
+                        broken("a filter changes nothing in the order of what passes it", self.opened, message)
 
     def test_the_engine_returns_only_rows_that_the_mask_allows(self) -> None:
         n, queries = len(self.items), list(self.queries)

@@ -183,9 +183,15 @@ def test_a_package_that_nobody_asked_for_is_not_imported(
 def test_a_run_is_repeated_where_it_is_trusted_and_says_what_it_does(tmp_path: Path) -> None:
     config = read_benchmark_config(configuration(tmp_path, collection(tmp_path / "data")))
     write_run_files(run_searchers(config.settings()), tmp_path / "run")
-    refused(run("rerun", str(tmp_path / "run")), 2, "corpus.loader.path: read", "index: use, or write, the index at", "--trust")
+    refused(
+        run("benchmark", "--from", str(tmp_path / "run")),
+        2,
+        "corpus.loader.path: read",
+        "index: use, or write, the index at",
+        "--trust",
+    )
     assert not (tmp_path / "run-rerun").exists()
-    done = run("rerun", str(tmp_path / "run"), "--trust")
+    done = run("benchmark", "--from", str(tmp_path / "run"), "--trust")
     assert done.returncode == 0, done.stderr
     assert "is trusted: query_loader.path: read" in done.stderr
 

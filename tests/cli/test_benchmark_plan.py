@@ -67,7 +67,7 @@ def test_a_dry_run_prints_the_plan_and_leaves_nothing(tmp_path: Path) -> None:
     config = written(tmp_path)
     before = files(tmp_path)
     done = run("benchmark", config, "--dry-run", folder=tmp_path, COLUMNS="80")
-    told = "Weights & Biases: offline, as asked for; runs go to run/wandb, for wandb sync\n"
+    told = "Weights & Biases: offline, as requested; runs go to run/wandb, for wandb sync\n"
     assert (done.returncode, done.stderr) == (0, told)
     assert files(tmp_path) == before
     assert max(map(len, done.stdout.splitlines())) <= 80

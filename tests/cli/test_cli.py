@@ -284,7 +284,7 @@ def test_a_benchmark_logs_to_wandb_where_its_file_says_so(folder: Path) -> None:
     done = run("benchmark", str(folder / "sweep.yaml"), "--output", str(folder / "logged"), **clean)
     assert done.returncode == 0, done.stderr
     assert len(list((folder / "logged" / "wandb").glob("offline-run-*"))) == 3
-    assert "Weights & Biases: offline, as asked for; runs go to" in done.stderr.partition("searching")[0]
+    assert "Weights & Biases: offline, as requested; runs go to" in done.stderr.partition("searching")[0]
     assert "wandb leet" in done.stderr
     assert "wandb" not in done.stdout.casefold()
 

@@ -123,7 +123,7 @@ def test_a_report_is_written_again_without_searching(folder: Path, tmp_path: Pat
 
 
 def test_a_run_is_repeated_and_found_equal_or_not(folder: Path, tmp_path: Path) -> None:
-    done = run("rerun", str(folder / "run"), "--output", str(tmp_path / "again"), "--trust", folder=folder)
+    done = run("benchmark", "--from", str(folder / "run"), "--output", str(tmp_path / "again"), "--trust", folder=folder)
     assert done.returncode == 0, done.stderr
     assert "the same, to the last bit" in done.stderr
     assert (tmp_path / "again" / "results.json").read_bytes() == (folder / "run" / "results.json").read_bytes()
@@ -132,12 +132,14 @@ def test_a_run_is_repeated_and_found_equal_or_not(folder: Path, tmp_path: Path) 
     results = json.loads((other / "results.json").read_text())
     results["configurations"]["bm25"]["measures"]["recall@3"] += 0.5
     (other / "results.json").write_text(json.dumps(results))
-    done = run("rerun", str(other / "manifest.json"), "--trust", folder=folder)
+    done = run("benchmark", "--from", str(other / "manifest.json"), "--trust", folder=folder)
     assert done.returncode == 1
     assert "results: bm25: recall@3" in done.stderr
     assert "the results are not those of before" in done.stderr
     assert (tmp_path / "other-rerun" / "report.html").exists()
-    refused(run("rerun", str(other), "--output", str(other)), 2, "choose another folder")
+    refused(
+        run("rerun", str(other), "--output", str(other)), 2, "is now `nlp-retrieval benchmark --from`", "choose another folder"
+    )
 
 
 def test_a_sweep_finishes_without_the_configuration_that_fails_and_ends_with_1(folder: Path, tmp_path: Path) -> None:
@@ -175,6 +177,6 @@ def test_other_groups_are_other_results(folder: Path, tmp_path: Path) -> None:
     queries.write_text(queries.read_text().replace('"hops": 4', '"hops": 5'))
     shutil.copytree(folder / "run", tmp_path / "run")
     (tmp_path / "run" / "manifest.json").write_text(json.dumps(manifest))
-    done = run("rerun", "run", "--trust", folder=tmp_path)
+    done = run("benchmark", "--from", "run", "--trust", folder=tmp_path)
     assert done.returncode == 1, done.stderr
     assert "the means over all queries are the same, and these are not: query_groups" in done.stderr

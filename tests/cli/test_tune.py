@@ -13,7 +13,7 @@ from linked_pages import questions, wiki
 from nlp_retrieval import Bm25Retriever, LinkGraphRetriever, tune
 from nlp_retrieval.benchmarks.settings import read_benchmark_config
 from nlp_retrieval.cli.tune import advice
-from nlp_retrieval.retrievers.link_graph.walk.evidence import DEFAULT_WEIGHTS
+from nlp_retrieval.retrievers.link_graph.walk import DEFAULT_WEIGHTS
 
 from .commands import refused, run
 

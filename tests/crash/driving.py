@@ -23,7 +23,7 @@ from readable import is_readable
 
 from crash.operation import Operation, State
 from crash.worker import Result
-from nlp_retrieval.retrievers.postgres.registry import create_registry
+from nlp_retrieval.retrievers.postgres.tables import create_registry
 
 _TESTS = Path(__file__).parent.parent
 _SECONDS = 150

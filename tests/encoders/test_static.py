@@ -18,7 +18,7 @@ from static_models import save_static
 from nlp_retrieval import Bm25Retriever, FaissRetriever, SentenceTransformerEncoder, StaticEncoder
 from nlp_retrieval.cli.app import app
 from nlp_retrieval.encoders import distill_static
-from nlp_retrieval.encoders.token_base import BaseTokenEncoder
+from nlp_retrieval.encoders.base import BaseTokenEncoder
 from nlp_retrieval.errors import (
     ConfigurationError,
     DependencyError,
@@ -260,7 +260,7 @@ def test_a_tokenizer_with_a_number_beyond_the_table_is_refused(folder: Path, tmp
 
 def test_a_folder_of_another_kind_says_what_is_expected(tmp_path: Path) -> None:
     save_bert(tmp_path / "bert", head=False)
-    with pytest.raises(ModelError, match=r"does not load as static embeddings.*nlp-retrieval distill"):
+    with pytest.raises(ModelError, match=r"does not load as static embeddings.*nlp-retrieval index --distill"):
         StaticEncoder(tmp_path / "bert").encode_queries(["fox"])
 
 
@@ -328,7 +328,7 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     words = sorted({word.lower() for text in TEXTS for word in text.split()})
     write_word_vectors(tmp_path / "words", words, np.eye(len(words), dtype=np.float32), [1.0] * len(words))
     run = CliRunner().invoke
-    made = run(app, ["distill", str(corpus), str(tmp_path / "static"), "-e", f"word_vectors:model={tmp_path / 'words'}"])
+    made = run(app, ["index", str(corpus), str(tmp_path / "static"), "--distill", f"word_vectors:model={tmp_path / 'words'}"])
     assert made.exit_code == 0, made.output
     encoder = f"{{name: static, model: {tmp_path / 'static'}}}"
     indexed = run(app, ["index", str(corpus), str(tmp_path / "index"), "-r", f"faiss:encoder={encoder}"])

@@ -117,7 +117,7 @@ def test_the_page_tells_who_finds_what_and_what_nobody_finds() -> None:
     source = pool_tables({"configuration": pool_report(lists, ranks, [1, 2])}, {"q0": "first?", "q1": "second?"})
     text = " ".join(re.sub(r"<[^>]+>", " ", source).split())
     assert "all 2 together 0.750 0.750" in text
-    assert "1 gold document (25.0%) that nobody finds in the first 2" in text
+    assert "1 gold document (25.0%) not found in the first 2" in text
     assert "second? q1 : nowhere" in text
     assert "2 gold documents that only one configuration finds in the first 2 only one : 2 gold documents first?" in text
     assert "only other" not in text

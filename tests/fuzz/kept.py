@@ -45,8 +45,7 @@ from nlp_retrieval.evaluation.ranking_files import GOLD, HITS, PASSAGES, QUERIES
 from nlp_retrieval.lm.answers import AnswerStore
 from nlp_retrieval.reports.trackers import Ledger
 from nlp_retrieval.retrievers.colbert.files import open_files as open_colbert
-from nlp_retrieval.retrievers.link_graph.store.added_links import open_added_links
-from nlp_retrieval.retrievers.link_graph.store.link_graph import LinkGraph
+from nlp_retrieval.retrievers.link_graph.graph import LinkGraph, open_added_links
 from nlp_retrieval.retrievers.splade import SpladeRetriever
 
 from .inputs import a_file, a_folder, parts, scratch

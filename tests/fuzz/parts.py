@@ -7,8 +7,8 @@ import numpy as np
 from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.retrievers.feedback import PassagePlaces
-from nlp_retrieval.retrievers.milvus.record import CollectionRecord, orphans
-from nlp_retrieval.retrievers.postgres.record import TableRecord
+from nlp_retrieval.retrievers.milvus.collections import CollectionRecord, orphans
+from nlp_retrieval.retrievers.postgres.tables import TableRecord
 
 from .inputs import a_folder, parts
 

@@ -25,9 +25,7 @@ from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.index.manifest import MANIFEST_FILE
 from nlp_retrieval.encoders.endpoint import KeptVectors
 from nlp_retrieval.evaluation.ranking_files import GOLD, HITS, PASSAGES, QUERIES
-from nlp_retrieval.retrievers.link_graph.store.added_links import write_added_links
-from nlp_retrieval.retrievers.link_graph.store.link_graph import write_link_graph
-from nlp_retrieval.retrievers.link_graph.store.links import Links
+from nlp_retrieval.retrievers.link_graph.graph import Links, write_added_links, write_link_graph
 from nlp_retrieval.retrievers.splade import SpladeRetriever
 
 from .further_seeds import FURTHER

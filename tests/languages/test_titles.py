@@ -10,7 +10,7 @@ from hashed_words import items_of
 from languages.passages import SAMPLES
 from nlp_retrieval import Bm25Retriever, LinkGraphRetriever, Searcher
 from nlp_retrieval.core.index.items import ItemTable, write_items
-from nlp_retrieval.retrievers.link_graph.links.title_mentions import TitleMentions
+from nlp_retrieval.retrievers.link_graph.mentions import TitleMentions
 from nlp_retrieval.text.mentions import entities_by_rules, normalize
 from nlp_retrieval.text.sentences import sentences_of
 from nlp_retrieval.text.surfaces import SurfaceMatcher, surface_of

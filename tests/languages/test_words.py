@@ -16,7 +16,7 @@ from languages.passages import SAMPLES
 from nlp_retrieval import Bm25Retriever, PyseriniRetriever, RetrievalWarning
 from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError
-from nlp_retrieval.retrievers.pyserini.analysis import LANGUAGES as ANSERINI
+from nlp_retrieval.retrievers.pyserini.index import LANGUAGES as ANSERINI
 from nlp_retrieval.text.words import LANGUAGES, Words, stop_words
 
 LUCENE_FINDS_LESS = {

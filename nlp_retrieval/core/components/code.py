@@ -146,7 +146,7 @@ def _ancestors(module: str) -> Iterator[str]:
 def _files(root: Path, module: str) -> Iterator[Path]:
     stem = root.joinpath(*module.split("."))
     candidates = [stem.with_name(stem.name + suffix) for suffix in (".py", *EXTENSION_SUFFIXES)]
-    yield from (place for place in (stem / "__init__.py", *candidates) if place.is_file())
+    yield from (file for file in (stem / "__init__.py", *candidates) if file.is_file())
 
 
 def _imported(file: Path, package: str) -> tuple[str, ...]:

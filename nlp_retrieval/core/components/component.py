@@ -23,7 +23,7 @@ from nlp_retrieval.core.components.code import code_of, remember_source
 from nlp_retrieval.core.components.trust_rules import Rule
 from nlp_retrieval.core.models import Gold, Query, SearchableItem
 from nlp_retrieval.core.secrets import HIDDEN, without_secrets
-from nlp_retrieval.core.unicode import find_lone_surrogate, lone_surrogate_message
+from nlp_retrieval.core.unicode import refuse_lone_surrogates
 from nlp_retrieval.errors import ConfigurationError
 
 # The message about an argument that does not match the declared type or range of a parameter.
@@ -53,14 +53,14 @@ def wrong_parameter(parameter: str, value: object, adapter: TypeAdapter[Any], er
         return f"{parameter}=[{shown}]: one value is expected, not a list; write {parameter}={shown}"
     # a union reports each of its branches; the branches that got furthest into the value were meant
     places = [(_place(value, problem["loc"]), problem) for problem in error.errors(include_url=False)]
-    furthest = max(len(place) for place, _ in places)
-    meant = [(place, problem) for place, problem in places if len(place) == furthest]
-    place, problem = meant[0]
+    furthest = max(len(path) for path, _ in places)
+    meant = [(path, problem) for path, problem in places if len(path) == furthest]
+    path, problem = meant[0]
     first, *others = dict.fromkeys(
-        _MEANT.get(same["type"], _MEANT.get(same["msg"], same["msg"])) for at, same in meant if at == place
+        _MEANT.get(same["type"], _MEANT.get(same["msg"], same["msg"])) for at, same in meant if at == path
     )
     wanted = " or ".join([first, *(other.removeprefix("Input should be ") for other in others)])
-    return f"{parameter}{''.join(f'[{part!r}]' for part in place)}={_shown(parameter, problem['input'], place)}: {wanted}"
+    return f"{parameter}{''.join(f'[{part!r}]' for part in path)}={_shown(parameter, problem['input'], path)}: {wanted}"
 
 
 def _place(value: object, location: Sequence[int | str]) -> list[int | str]:
@@ -93,6 +93,7 @@ def _shown(parameter: str, value: object, place: Sequence[int | str] = ()) -> st
 
 
 Config = dict[str, Any]
+"""Settings of a component as plain values: its registry name under ``name``, and its parameters."""
 
 _ALLOW_COMPONENTS = ConfigDict(arbitrary_types_allowed=True, strict=True)
 
@@ -362,8 +363,7 @@ def check_parameter(cls: type[Component], parameter: str, value: Any) -> Any:
         checked = adapter.validate_python(value)
     except ValidationError as error:
         raise ConfigurationError(f"{cls.__name__}: {wrong_parameter(parameter, value, adapter, error)}") from None
-    if (half := find_lone_surrogate(value)) is not None:
-        raise ConfigurationError(lone_surrogate_message(f"{cls.__name__}: {parameter}", half))
+    refuse_lone_surrogates(value, f"{cls.__name__}: {parameter}", ConfigurationError)
     return _as_declared(value, checked)
 
 

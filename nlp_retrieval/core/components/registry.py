@@ -175,21 +175,21 @@ class PlannedComponent:
         Raises:
             ConfigurationError: a parameter is missing, or a value of the wrong type or out of range.
         """
-        place = f"{self.where}: " if self.where else ""
+        prefix = f"{self.where}: " if self.where else ""
         cls = self.cls or component_class(self.kind, self.name)
         fields = {key: _made(value) for key, value in self.fields.items()}
         try:
             for key, value in fields.items():
                 check_parameter(cls, key, value)
         except ConfigurationError as error:
-            raise ConfigurationError(f"{place}{error}") from None
+            raise ConfigurationError(f"{prefix}{error}") from None
         missing = [key for key, p in parameters_of(cls).items() if p.default is p.empty and key not in fields]
         if missing:
-            raise ConfigurationError(f"{place}{self.name} needs {', '.join(map(repr, missing))}")
+            raise ConfigurationError(f"{prefix}{self.name} needs {', '.join(map(repr, missing))}")
         try:
             return cls(**fields)
         except ConfigurationError as error:
-            raise ConfigurationError(f"{place}{error}") from None
+            raise ConfigurationError(f"{prefix}{error}") from None
 
     def make_as(self, cls: type[ComponentT]) -> ComponentT:
         """Create a component that must be of a given class.
@@ -241,13 +241,13 @@ def plan(
     Raises:
         ConfigurationError: an unknown name or parameter.
     """
-    place = f"{where}: " if where else ""
+    prefix = f"{where}: " if where else ""
     if isinstance(settings, str):
         settings = {"name": settings}
     if not isinstance(settings, Mapping):
-        raise ConfigurationError(f"{place}expected a name or a mapping with 'name', found {without_secrets(settings)!r}")
+        raise ConfigurationError(f"{prefix}expected a name or a mapping with 'name', found {without_secrets(settings)!r}")
     fields = dict(settings)
-    name = _taken_name(kind, fields, place, wanted)
+    name = _taken_name(kind, fields, prefix, wanted)
     try:
         entry = _entry(kind, name)
         package = entry.dist.name if entry.dist is not None else entry.module
@@ -255,27 +255,27 @@ def plan(
             return PlannedComponent(kind, name, package, None, fields, where)
         cls = component_class(kind, name)
     except ConfigurationError as error:
-        raise ConfigurationError(f"{place}{error}") from None
+        raise ConfigurationError(f"{prefix}{error}") from None
     parameters = parameters_of(cls)
     hints = get_type_hints(cls.__init__, include_extras=True)
     for key, value in fields.items():
         if key not in parameters:
-            raise ConfigurationError(f"{place}{name} has no parameter {key!r}; {nearest(str(key), parameters)}")
+            raise ConfigurationError(f"{prefix}{name} has no parameter {key!r}; {nearest(str(key), parameters)}")
         fields[key] = _planned(hints.get(key), value, f"{where}.{key}" if where else key, only_own=only_own)
     return PlannedComponent(kind, name, package, cls, fields, where)
 
 
-def _taken_name(kind: str, fields: dict[str, Any], place: str, wanted: type[Component]) -> str:
+def _taken_name(kind: str, fields: dict[str, Any], prefix: str, wanted: type[Component]) -> str:
     """Take the registry name out of the settings of a component; if it names a model instead, make that a parameter."""
     other = "loader" if kind == "loaders" else "model" if kind in _NAMED_BY_MODEL else ""
     if "name" not in fields and other in fields:
         fields["name"] = fields.pop(other)
     if "name" not in fields:
         given = ", ".join(map(repr, fields)) or "nothing"
-        raise ConfigurationError(f"{place}no 'name' (found: {given}); {nearest('', names(kind))}")
+        raise ConfigurationError(f"{prefix}no 'name' (found: {given}); {nearest('', names(kind))}")
     name = fields.pop("name")
     if not isinstance(name, str):
-        raise ConfigurationError(f"{place}name: {name!r} is not a string")
+        raise ConfigurationError(f"{prefix}name: {name!r} is not a string")
     if kind in _NAMED_BY_MODEL and name not in registered(kind):
         fields["model"], name = name, _builder_of_models(kind, wanted)
     return name

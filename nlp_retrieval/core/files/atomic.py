@@ -61,8 +61,8 @@ def explained_writes(path: Path) -> Iterator[None]:
         raise IndexWriteError(f"cannot write to {place}: {reason}. What was there before is unchanged.") from error
 
 
-def _one_above_the_other(one: Path, other: Path) -> bool:
-    return one.is_relative_to(other) or other.is_relative_to(one)
+def _one_above_the_other(path: Path, other: Path) -> bool:
+    return path.is_relative_to(other) or other.is_relative_to(path)
 
 
 def sync_folder(folder: Path) -> None:
@@ -183,15 +183,15 @@ def check_folder_for_output(folder: Path) -> None:
     """
     try:
         whole = folder.absolute()
-        place = next(path for path in (whole, *whole.parents) if os.path.lexists(path))
-        if not place.exists():
-            reason = f"{place} is a link that leads nowhere"
-        elif not place.is_dir():
-            reason = f"{place} is a file"
+        existing = next(path for path in (whole, *whole.parents) if os.path.lexists(path))
+        if not existing.exists():
+            reason = f"{existing} is a link that leads nowhere"
+        elif not existing.is_dir():
+            reason = f"{existing} is a file"
         else:
             with suppress(FileNotFoundError):  # a name that no folder can have is another error
                 os.lstat(whole / "file")
-            with TemporaryFile(dir=place):  # permissions say nothing about a read-only disk, or about /proc
+            with TemporaryFile(dir=existing):  # permissions say nothing about a read-only disk, or about /proc
                 return
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
@@ -249,7 +249,7 @@ def file_names(names: Iterable[str]) -> list[str]:
 
     Names that become equal get a number, also if they differ only in case.
     """
-    taken: set[str] = set()
+    used: set[str] = set()
     made = []
     for name in names:
         stem = candidate = re.sub(r"[^\w.-]", "_", name).lstrip(".") or "_"
@@ -257,9 +257,9 @@ def file_names(names: Iterable[str]) -> list[str]:
         if _RESERVED.fullmatch(stem):
             stem = candidate = f"_{stem}"
         number = 1
-        while candidate.casefold() in taken:
+        while candidate.casefold() in used:
             number += 1
             candidate = f"{stem}-{number}"
-        taken.add(candidate.casefold())
+        used.add(candidate.casefold())
         made.append(candidate)
     return made

@@ -290,8 +290,8 @@ def _listed(folder: Path) -> dict[str, Path]:
 
 def _list(folder: Path, prefix: str, within: frozenset[tuple[int, int]], files: dict[str, Path]) -> None:
     own = folder.stat()
-    place = (own.st_dev, own.st_ino)
-    if place in within:
+    identity = (own.st_dev, own.st_ino)
+    if identity in within:
         return  # a link back to a folder above it, whose files are listed already
     with os.scandir(folder) as entries:
         inside = sorted(entries, key=lambda entry: entry.name)
@@ -299,7 +299,7 @@ def _list(folder: Path, prefix: str, within: frozenset[tuple[int, int]], files: 
         name = prefix + entry.name
         if entry.is_dir():
             if entry.name not in PASSED_OVER:
-                _list(Path(entry.path), f"{name}/", within | {place}, files)
+                _list(Path(entry.path), f"{name}/", within | {identity}, files)
         elif entry.is_file():
             files[name] = Path(entry.path)
         elif not entry.is_symlink():

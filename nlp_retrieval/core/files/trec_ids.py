@@ -22,7 +22,7 @@ def encode_id(name: str) -> str:
     if not name.startswith(ENCODED) and not _UNSAFE.search(name):
         return name
     escaped = name.replace("%", "%25")
-    return ENCODED + _UNSAFE.sub(lambda found: quote(found.group(), safe="", errors="surrogatepass"), escaped)
+    return ENCODED + _UNSAFE.sub(lambda match: quote(match.group(), safe="", errors="surrogatepass"), escaped)
 
 
 def decode_id(column: str) -> str:

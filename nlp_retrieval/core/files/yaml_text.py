@@ -147,10 +147,10 @@ def parse_yaml(text: str, where: str) -> Any:
     except RecursionError:
         raise ConfigurationError(f"{where}: more than {_DEEPEST} levels inside each other") from None
     except yaml.YAMLError as error:
-        place, reason = "", str(error).splitlines()[0]
+        line, reason = "", str(error).splitlines()[0]
         if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
-            place, reason = f", line {error.problem_mark.line + 1}", error.problem or reason
-        raise ConfigurationError(f"{where}{place}: {reason}") from None
+            line, reason = f", line {error.problem_mark.line + 1}", error.problem or reason
+        raise ConfigurationError(f"{where}{line}: {reason}") from None
 
 
 def read_yaml(path: str | Path) -> Config:

@@ -211,10 +211,12 @@ def checked_items(items: BaseLoader | Iterable[SearchableItem]) -> Iterator[Sear
     """
     if isinstance(items, SearchableItem):
         raise ItemError(f"one item ({items.item_id!r}) is given and a list is expected; write [item]")
-    given = items.stream() if isinstance(items, BaseLoader) else items
-    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
-        raise ItemError(f"items come as a list or from a loader, not as {type(given).__name__}; pass a loader, or [item, ...]")
-    source = iter(given)
+    source_items = items.stream() if isinstance(items, BaseLoader) else items
+    if isinstance(source_items, str | bytes | Mapping) or not isinstance(source_items, Iterable):
+        raise ItemError(
+            f"items come as a list or from a loader, not as {type(source_items).__name__}; pass a loader, or [item, ...]"
+        )
+    source = iter(source_items)
     while True:
         try:
             item = next(source)
@@ -407,18 +409,18 @@ def build_index(
         kept = old.retrievers if old is not None and same else []
         kept = [record for record in kept if all(_usable(directory, s, replace) for s in record.segments)]
         built: list[str] = []
-        found: list[str] = []
+        reused: list[str] = []
         table = ItemTable(directory / corpus.segments[0].folder / ITEMS_FILE)
         keep_checkpoints(directory, corpus.fingerprint)
         resumed = shared = 0
         for builder in builders:
-            wanted = fingerprint_of(corpus.fingerprint, builder.identity, kept)
-            there = [record for record in kept if record.fingerprint == wanted]
-            if there and _is_whole(builder, directory, there[0], replace):
-                found.append(builder.name)
+            fingerprint_wanted = fingerprint_of(corpus.fingerprint, builder.identity, kept)
+            indexed = [record for record in kept if record.fingerprint == fingerprint_wanted]
+            if indexed and _is_whole(builder, directory, indexed[0], replace):
+                reused.append(builder.name)
                 continue
-            kept = [record for record in kept if record.fingerprint != wanted]
-            record, written = _build_one(contexts, builder, wanted, table, corpus, directory)
+            kept = [record for record in kept if record.fingerprint != fingerprint_wanted]
+            record, written = _build_one(contexts, builder, fingerprint_wanted, table, corpus, directory)
             kept.append(record)
             resumed, shared = resumed + written.resumed, shared + written.shared
             built.append(builder.name)
@@ -429,7 +431,7 @@ def build_index(
         remove_unused(directory)
         drop_orphans(directory, builders)
     fingerprints = frozenset(record.fingerprint for record in kept[len(kept) - len(built) :])
-    return IndexReport(directory, n_items, built, found, time.perf_counter() - begin, fingerprints, resumed, shared)
+    return IndexReport(directory, n_items, built, reused, time.perf_counter() - begin, fingerprints, resumed, shared)
 
 
 def _found_whole(

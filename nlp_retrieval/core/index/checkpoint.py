@@ -242,13 +242,13 @@ class _Checkpoint:
         chain = chained(self._chain, (head, counts, rows))
         if file.read(_DIGEST) != chain:
             raise ValueError("a checksum does not match")
-        found = EncodedBatch(
+        batch = EncodedBatch(
             np.frombuffer(rows, self._dtype).reshape(n_rows, dimension), np.frombuffer(counts, "<u4").astype(np.uint32), n_cut
         )
-        if int(found.counts.sum(dtype=np.uint64)) != n_rows or not np.isfinite(found.rows).all():
+        if int(batch.counts.sum(dtype=np.uint64)) != n_rows or not np.isfinite(batch.rows).all():
             raise ValueError("its rows are not those of its texts, or not finite")
         self._chain, self._end, self._dimension = chain, file.tell(), dimension
-        return found, nanoseconds
+        return batch, nanoseconds
 
     def _dropped(self, reason: str) -> None:
         warnings.warn(

@@ -350,10 +350,10 @@ def note_of(wanted: Filter, columns: Columns, mask: Mask) -> str | None:
         for condition in conditions_of(wanted)
         if condition.operator != "exists" and (columns[condition.key][0] == "json" or not is_met)
     ]
-    left_out = [note for one in compared if (note := one.left_out()) is not None]
+    left_out = [note for comparison in compared if (note := comparison.left_out()) is not None]
     if is_met:
         return f"where: {'; '.join(left_out)}" if left_out else None
-    reasons = [one.unmet() for one in compared if not mask_of(one.condition, columns, len(mask)).any()]
+    reasons = [comparison.unmet() for comparison in compared if not mask_of(comparison.condition, columns, len(mask)).any()]
     reasons = reasons or ["some items meet each condition, and no item meets them together"]
     return f"no item of this index fulfils the filter; nothing is found: {'; '.join([*reasons[:_MOST_REASONS], *left_out])}"
 
@@ -669,7 +669,7 @@ class ItemTable:
 
     def find(self, item_ids: Sequence[str]) -> Rows:
         """Return the rows of items by their ids, -1 for an id that no item has."""
-        places = {item_id: place for place, item_id in enumerate(dict.fromkeys(item_ids))}
+        places = {item_id: position for position, item_id in enumerate(dict.fromkeys(item_ids))}
         # as bytes: an id from a command line or JSON may be invalid Unicode, and then no item has it
         wanted = pa.array([item_id.encode("utf-8", "surrogatepass") for item_id in places], pa.binary())
         rows = np.full(len(places), -1, np.int64)

@@ -256,8 +256,8 @@ def add_items(
             ids = ItemTable(scratch / ITEMS_FILE).ids()
             gone = update.items.find(ids)
             if not replace and (gone >= 0).any():
-                taken = ids[int(np.flatnonzero(gone >= 0)[0])]
-                raise ItemError(f"item {taken!r} is in {update.directory} already; update it, or leave it out")
+                existing_id = ids[int(np.flatnonzero(gone >= 0)[0])]
+                raise ItemError(f"item {existing_id!r} is in {update.directory} already; update it, or leave it out")
             update.change(np.sort(gone[gone >= 0]), NewItems(scratch, fingerprint, ids))
             update.replaced = int((gone >= 0).sum())
             update.added = len(ids) - update.replaced
@@ -283,10 +283,10 @@ def delete_items(path: str | Path, item_ids: Iterable[str], resolve: Resolve, *,
     with _updating(path, resolve, auto_compact) as update:
         if isinstance(item_ids, str) or not isinstance(item_ids, Iterable):
             raise ItemError(f"item ids come as a list, not as {item_ids!r}; write [{item_ids!r}]")
-        given = list(item_ids)
-        if wrong := [item_id for item_id in given if not isinstance(item_id, str)]:
+        listed = list(item_ids)
+        if wrong := [item_id for item_id in listed if not isinstance(item_id, str)]:
             raise ItemError(f"an item id is a string; found {wrong[0]!r}")
-        ids = list(dict.fromkeys(given))
+        ids = list(dict.fromkeys(listed))
         if ids:
             rows = update.items.find(ids)
             if (rows < 0).any():

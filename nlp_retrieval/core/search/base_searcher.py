@@ -107,8 +107,8 @@ def resolver(retrievers: Iterable[BaseRetriever] = (), *, trust: bool = False) -
 
     def resolve(directory: Path, manifest: Manifest) -> list[Builder]:
         corpus = manifest.corpus.fingerprint
-        found = {fingerprint_of(corpus, retriever.identity, manifest.retrievers): retriever for retriever in at_hand}
-        others = [record for record in manifest.retrievers if record.fingerprint not in found]
+        by_fingerprint = {fingerprint_of(corpus, retriever.identity, manifest.retrievers): retriever for retriever in at_hand}
+        others = [record for record in manifest.retrievers if record.fingerprint not in by_fingerprint]
         plans = []
         for record in others:
             with _cannot_be_kept_up(record):
@@ -122,8 +122,8 @@ def resolver(retrievers: Iterable[BaseRetriever] = (), *, trust: bool = False) -
                         f"made from {record.config}, it is not the one that was indexed (another model, or a setting that is "
                         "a secret)"
                     )
-            found[record.fingerprint] = retriever
-        return [found[record.fingerprint].builder() for record in manifest.retrievers]
+            by_fingerprint[record.fingerprint] = retriever
+        return [by_fingerprint[record.fingerprint].builder() for record in manifest.retrievers]
 
     return resolve
 
@@ -142,8 +142,8 @@ def retrievers_of(index: str | Path, *, trust: bool = False) -> list[BaseRetriev
     plans = [_plan_of(record, trust=trust) for record in open_generation(index).manifest.retrievers]
     _require_trust(plans, Path(index), _NAME_THEM, trust=trust)
     retrievers = [build_from_manifest(BaseRetriever, described, trust=trust) for described in plans]
-    needed = [part.identity for one in retrievers for part in with_parts(one.parts())]
-    return [one for one in retrievers if one.identity not in needed]
+    needed = [part.identity for retriever in retrievers for part in with_parts(retriever.parts())]
+    return [retriever for retriever in retrievers if retriever.identity not in needed]
 
 
 def _plan_of(record: RetrieverRecord, *, trust: bool) -> PlannedComponent:
@@ -218,8 +218,8 @@ class FromSettings(Component):
             UntrustedError: a retriever asks for more than a manifest is allowed.
             ConfigurationError: a setting cannot be used, or a retriever cannot be created from the manifest.
         """
-        found: Iterable[BaseRetriever | str] = retrievers_of(path, trust=trust) if retrievers is None else retrievers
-        return cls(retrievers=found, **settings)._open(path)  # type: ignore[call-arg]  # all searchers have retrievers
+        chosen: Iterable[BaseRetriever | str] = retrievers_of(path, trust=trust) if retrievers is None else retrievers
+        return cls(retrievers=chosen, **settings)._open(path)  # type: ignore[call-arg]  # all searchers have retrievers
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any] | str | PathLike[str], searcher: str | None = None) -> Self:
@@ -301,15 +301,15 @@ class OpenedIndex:
         content = canonical_json({"corpus": generation.manifest.corpus.fingerprint, "files": files})
         return cls(generation.path, hashlib.sha256(content.encode()).hexdigest(), generation.manifest.generation)
 
-    def check_is(self, found: OpenedIndex) -> None:
+    def check_is(self, current: OpenedIndex) -> None:
         """Compare with the current index.
 
         Raises:
             IndexConflictError: it is another index.
         """
-        if found.fingerprint != self.fingerprint:
+        if current.fingerprint != self.fingerprint:
             raise IndexConflictError(
-                f"{self.path} holds another index now (generation {found.generation}) than the one that this searcher had "
+                f"{self.path} holds another index now (generation {current.generation}) than the one that this searcher had "
                 f"opened when it was copied (generation {self.generation}); call open() to search what is there now"
             )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,7 +65,7 @@ def _take_in_turn(rows: list[int], lists: list[range], k: int, share: int, *, fi
     owner: list[int] = []
     seen: set[int] = set()
     cursor = [positions.start for positions in lists]
-    given = [0] * len(lists)
+    counts = [0] * len(lists)
     limits = [share, len(rows)] if fill else [share]
     for limit in limits:
         moved = True
@@ -74,12 +74,12 @@ def _take_in_turn(rows: list[int], lists: list[range], k: int, share: int, *, fi
             for number, positions in enumerate(lists):
                 while cursor[number] < positions.stop and rows[cursor[number]] in seen:
                     cursor[number] += 1
-                if cursor[number] == positions.stop or given[number] >= limit or len(taken) == k:
+                if cursor[number] == positions.stop or counts[number] >= limit or len(taken) == k:
                     continue
                 seen.add(rows[cursor[number]])
                 taken.append(cursor[number])
                 owner.append(number)
-                given[number] += 1
+                counts[number] += 1
                 moved = True
     return taken, owner
 
@@ -92,9 +92,16 @@ def _take_in_turn(rows: list[int], lists: list[range], k: int, share: int, *, fi
 # itself finds. ``rrf`` adds reciprocal ranks (Cormack et al., SIGIR 2009).
 
 MergeRule = Literal["alternate", "max", "rrf", "round_robin"]
+"""How the lists of a query's sub-queries are merged."""
 
 RRF_K = 60
 """The constant of reciprocal rank fusion, from Cormack et al., SIGIR 2009."""
+
+
+def reciprocal_ranks(ranks: NDArray[np.number[Any]], k: float = RRF_K, weights: float | Scores = 1.0) -> Scores:
+    """Return what each rank adds in reciprocal rank fusion: ``weights / (k + ranks)``, with ranks from 1."""
+    shares: Scores = weights / (k + np.asarray(ranks, np.float64))
+    return shares
 
 
 def merge_candidates(
@@ -119,7 +126,7 @@ def merge_candidates(
     """
     unrepeated = [list(dict.fromkeys(subqueries)) for subqueries in processed]  # a repeated sub-query counts once
     flat = [subquery for subqueries in unrepeated for subquery in subqueries]
-    distinct = {query: place for place, query in enumerate(dict.fromkeys(q for q in flat if not has_no_words(q)))}
+    distinct = {query: position for position, query in enumerate(dict.fromkeys(q for q in flat if not has_no_words(q)))}
     hits = find(list(distinct)) if distinct else Hits.from_lists([])
     # sub-queries without words share one empty list after those that were searched
     hits = Hits(np.append(hits.offsets, hits.offsets[-1]), hits.rows, hits.scores, hits.signals)
@@ -201,7 +208,7 @@ def _values(
     if rule == "max":
         return scores
     if rule == "rrf":
-        value = np.reciprocal(RRF_K + 1.0 + within.astype(np.float64))
+        value = reciprocal_ranks(1 + within)
     else:
         turn = within * n_subqueries + subquery
         if rule == "alternate":
@@ -339,7 +346,7 @@ class ReciprocalRankFusion(BaseFusion):
         self.weights = _checked_weights(weights)
 
     def combine(self, pool: FusionPool) -> Scores:
-        parts = _weights_for(self.weights, pool.labels) / (self.k + pool.ranks)
+        parts = reciprocal_ranks(pool.ranks, self.k, _weights_for(self.weights, pool.labels))
         summed: Scores = np.nansum(np.sort(parts, axis=1), axis=1)  # sorted: equal ranks in another order tie exactly
         return summed
 
@@ -396,8 +403,8 @@ class CombMNZ(BaseFusion):
         self.normalization: Literal["minmax", "rank"] = normalization
 
     def combine(self, pool: FusionPool) -> Scores:
-        found = np.isfinite(pool.scores).sum(axis=1)
-        product: Scores = normalized(pool, self.normalization).sum(axis=1) * found
+        n_found = np.isfinite(pool.scores).sum(axis=1)
+        product: Scores = normalized(pool, self.normalization).sum(axis=1) * n_found
         return product
 
 

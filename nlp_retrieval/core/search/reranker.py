@@ -96,10 +96,10 @@ class BaseReranker(Component, ABC):
         made = [
             RetrievalResult(
                 item=flat[row].item,
-                score=float(ranked.scores[place]),
-                signals={key: float(col[place]) for key, col in ranked.signals.items() if np.isfinite(col[place])},
+                score=float(ranked.scores[position]),
+                signals={key: float(col[position]) for key, col in ranked.signals.items() if np.isfinite(col[position])},
             )
-            for place, row in enumerate(ranked.rows.tolist())
+            for position, row in enumerate(ranked.rows.tolist())
         ]
         bounds = ranked.offsets.tolist()
         return [made[begin:end] for begin, end in pairwise(bounds)]
@@ -162,7 +162,7 @@ class BaseReranker(Component, ABC):
         numbers = []
         for at, (query, item) in enumerate(zip(queries, items, strict=True)):
             alike = known.setdefault((query, item.item_id), [])
-            number = next((one for one in alike if items[first[one]] == item), None)
+            number = next((earlier for earlier in alike if items[first[earlier]] == item), None)
             if number is None:
                 number = len(first)
                 first.append(at)
@@ -228,10 +228,10 @@ class BaseReranker(Component, ABC):
 
     def warn_of_cut(self, cut: Mapping[str, tuple[int, int]]) -> None:
         """Warn if texts exceed the model's limit; takes the result of :meth:`cut_off`."""
-        told = [f"{n_cut:,} of {n_all:,} {what}" for what, (n_cut, n_all) in cut.items() if n_cut]
-        if told:
+        parts = [f"{n_cut:,} of {n_all:,} {what}" for what, (n_cut, n_all) in cut.items() if n_cut]
+        if parts:
             warnings.warn(
-                f"{self.name}: {' and '.join(told)} are longer than the model reads; the rest of each is left out (where the "
+                f"{self.name}: {' and '.join(parts)} are longer than the model reads; the rest of each is left out (where the "
                 "model can read more, raise its lengths; or index smaller chunks)",
                 RetrievalWarning,
                 stacklevel=2,

@@ -56,8 +56,8 @@ class RankedList(list[RetrievalResult], AsTable):
     @overload
     def __getitem__(self, key: slice) -> RankedList: ...
     def __getitem__(self, key: Any) -> Any:
-        found = super().__getitem__(key)
-        return RankedList(found, self.query) if isinstance(key, slice) else found
+        results = super().__getitem__(key)
+        return RankedList(results, self.query) if isinstance(key, slice) else results
 
     def to_arrow(self) -> pa.Table:
         return _table([self]).drop_columns("query_number")
@@ -81,18 +81,18 @@ class RankedLists(list[list[RetrievalResult]], AsTable):
     """
 
     def __init__(self, queries: Sequence[str] = (), lists: Iterable[list[RetrievalResult]] = ()) -> None:
-        super().__init__(RankedList(found, query) for query, found in zip(queries, lists, strict=True))
+        super().__init__(RankedList(results, query) for query, results in zip(queries, lists, strict=True))
 
     @overload
     def __getitem__(self, key: SupportsIndex) -> RankedList: ...
     @overload
     def __getitem__(self, key: slice) -> RankedLists: ...
     def __getitem__(self, key: Any) -> Any:
-        found = super().__getitem__(key)
+        results = super().__getitem__(key)
         if not isinstance(key, slice):
-            return found
+            return results
         part = RankedLists()
-        part.extend(found)
+        part.extend(results)
         return part
 
     def __iter__(self) -> Iterator[RankedList]:
@@ -102,13 +102,13 @@ class RankedLists(list[list[RetrievalResult]], AsTable):
         return _table([*self])
 
     def __repr__(self) -> str:
-        counts = [str(len(one)) for one in self[:10]]
+        counts = [str(len(results)) for results in self[:10]]
         return f"<{len(self)} queries: {', '.join([*counts, '…'][: len(self)])} results>"
 
     def _repr_html_(self) -> str:
         parts = [
-            f"<p><b>{html_text(excerpt(one.query))}</b></p>{_shown(one, _MOST_RESULTS if len(self) == 1 else 3)}"
-            for one in self[:_MOST_QUERIES]
+            f"<p><b>{html_text(excerpt(results.query))}</b></p>{_shown(results, _MOST_RESULTS if len(self) == 1 else 3)}"
+            for results in self[:_MOST_QUERIES]
         ]
         if len(self) > _MOST_QUERIES:
             parts.append(f"<p>{dim(f'and {len(self) - _MOST_QUERIES:,} more queries')}</p>")
@@ -119,17 +119,17 @@ def _table(lists: Sequence[RankedList]) -> pa.Table:
     rows: list[dict[str, object]] = [
         {
             "query_number": number,
-            "query": one.query,
+            "query": results.query,
             "rank": rank,
             "item_id": hit.item.item_id,
             "title": hit.item.title,
             "score": hit.score,
             "content": hit.item.content,
         }
-        for number, one in enumerate(lists)
-        for rank, hit in enumerate(one, start=1)
+        for number, results in enumerate(lists)
+        for rank, hit in enumerate(results, start=1)
     ]
-    hits = [hit for one in lists for hit in one]
+    hits = [hit for results in lists for hit in results]
     fixed = {name: pa.array([row[name] for row in rows], kind) for name, kind in _FIXED.items()}
     metadata = [{f"metadata.{key}": value for key, value in hit.item.metadata.items() if key != "title"} for hit in hits]
     return pa.table(fixed | columns_of([hit.signals for hit in hits]) | columns_of(metadata))
@@ -160,8 +160,8 @@ _NESTED = (dict, list)
 def to_results(batch: CandidateBatch, items: ItemTable) -> list[list[RetrievalResult]]:
     """Return one list of results per list of candidates."""
     with no_collection():
-        found = _own(items.items(batch.rows))
-        made = list(map(RetrievalResult.trusted, found, batch.scores.tolist(), _signals(batch)))
+        items_found = _own(items.items(batch.rows))
+        made = list(map(RetrievalResult.trusted, items_found, batch.scores.tolist(), _signals(batch)))
     return [made[begin:end] for begin, end in pairwise(batch.offsets.tolist())]
 
 
@@ -180,13 +180,13 @@ def no_collection() -> Iterator[None]:
 def _own(items: list[SearchableItem]) -> list[SearchableItem]:
     """The same items, with a copy for each repetition."""
     met: set[int] = set()
-    for place, item in enumerate(items):
+    for position, item in enumerate(items):
         if id(item) in met:
             metadata = item.metadata.copy()
             for key, value in metadata.items():
                 if isinstance(value, _NESTED):
                     metadata[key] = _copied(value)
-            items[place] = SearchableItem.trusted(item.item_id, item.content, metadata)
+            items[position] = SearchableItem.trusted(item.item_id, item.content, metadata)
         else:
             met.add(id(item))
     return items

@@ -54,15 +54,15 @@ def no_such_index(generation: Generation, name: str, wanted: Config) -> IndexMis
     )
 
 
-def _differences(found: Config, wanted: Config, prefix: str = "") -> list[tuple[str, object, object]]:
+def _differences(indexed: Config, given_config: Config, prefix: str = "") -> list[tuple[str, object, object]]:
     differences: list[tuple[str, object, object]] = []
-    for key in sorted(found.keys() | wanted.keys()):
-        one, other = found.get(key), wanted.get(key)
+    for key in sorted(indexed.keys() | given_config.keys()):
+        one, other = indexed.get(key), given_config.get(key)
         if isinstance(one, dict) and isinstance(other, dict):
             differences += _differences(one, other, f"{prefix}{key}.")
         elif pairs := _paired(one, other):
-            for place, (mine, its) in enumerate(pairs):
-                differences += _differences(mine, its, f"{prefix}{key}[{place}].")
+            for position, (mine, its) in enumerate(pairs):
+                differences += _differences(mine, its, f"{prefix}{key}[{position}].")
         elif one != other:
             differences.append((f"{prefix}{key}", one, other))
     return differences
@@ -350,8 +350,8 @@ class BaseRetriever(Component, ABC):
 
 def with_parts(retrievers: Iterable[BaseRetriever]) -> list[BaseRetriever]:
     """These retrievers and all their parts, parts first, each index once."""
-    found: dict[str, BaseRetriever] = {}
+    by_identity: dict[str, BaseRetriever] = {}
     for retriever in retrievers:
         for needed in [*with_parts(retriever.parts()), retriever]:
-            found.setdefault(canonical_json(needed.identity), needed)
-    return list(found.values())
+            by_identity.setdefault(canonical_json(needed.identity), needed)
+    return list(by_identity.values())

@@ -32,41 +32,39 @@ from nlp_retrieval.core.processes import usable_cores
 from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
-from nlp_retrieval.encoders.base import Vectors
+from nlp_retrieval.encoders.base import BaseTokenEncoder, Vectors, checked_tokens
 from nlp_retrieval.encoders.colbert import ColbertEncoder
 from nlp_retrieval.encoders.passages import encoded_tokens
-from nlp_retrieval.encoders.token_base import BaseTokenEncoder, checked_tokens
 from nlp_retrieval.errors import ConfigurationError, ModelError
 from nlp_retrieval.retrievers.colbert import steps as colbert_steps
-from nlp_retrieval.retrievers.colbert.blocks import blocks_of
-from nlp_retrieval.retrievers.colbert.build import (
-    TOKENS,
-    TOKENS_AT_ONCE,
-    sample_tokens,
-    write_codec,
-    write_compressed,
-    write_lists,
-)
 from nlp_retrieval.retrievers.colbert.codec import (
     Bits,
     Codec,
     Codes,
     Compressor,
+    blocks_of,
     code_type,
     compressor_of,
     in_units,
     packed_size,
     train_compressor,
 )
-from nlp_retrieval.retrievers.colbert.divided import DividedSteps, Steps
 from nlp_retrieval.retrievers.colbert.files import (
+    TOKENS,
+    TOKENS_AT_ONCE,
     ColbertFiles,
     Compressed,
+    DividedSteps,
     Sizes,
+    Steps,
     codec_of,
     open_files,
     open_segments,
+    sample_tokens,
     start_of,
+    write_codec,
+    write_compressed,
+    write_lists,
     write_projection,
     write_settings,
 )

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Mask, Rows, Scores, entries_of, offsets_of, top_k_mask
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.retrievers.colbert.blocks import blocks_of
-from nlp_retrieval.retrievers.colbert.codec import Codes
+from nlp_retrieval.retrievers.colbert.codec import Codes, blocks_of
 from nlp_retrieval.retrievers.exact_kmeans import units_of
 
 _CODES_AT_ONCE = 2**17

@@ -3,13 +3,14 @@
 A walk over the links between passages restarts at the seeds' hits and at the titles that a query names; Personalized PageRank
 finds the passages near them (as in HippoRAG, Gutierrez et al., 2024, https://arxiv.org/abs/2405.14831, with titles and entities
 instead of triples that a language model extracted). The passages with the highest ranks are then scored by a weighted sum of
-evidence (:mod:`nlp_retrieval.retrievers.link_graph.walk.evidence`).
+evidence (:mod:`nlp_retrieval.retrievers.link_graph.walk`).
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import Annotated, Literal
@@ -27,24 +28,247 @@ from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.base_searcher import labelled
-from nlp_retrieval.core.search.joining import MergeRule
+from nlp_retrieval.core.search.joining import RRF_K, MergeRule, reciprocal_ranks
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
+from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.retrievers.faiss.retriever import FaissRetriever
-from nlp_retrieval.retrievers.link_graph.candidates import GraphCandidates, Seeded, by_row, fused_ranks, looked_up
-from nlp_retrieval.retrievers.link_graph.files import build_files, extend_files, join_files, open_files
-from nlp_retrieval.retrievers.link_graph.links.base import BaseLinkExtractor
-from nlp_retrieval.retrievers.link_graph.links.named_rows import of_bearers
-from nlp_retrieval.retrievers.link_graph.links.shared_entities import SharedEntities
-from nlp_retrieval.retrievers.link_graph.links.title_mentions import TitleMentions
-from nlp_retrieval.retrievers.link_graph.store.added_links import live_of
-from nlp_retrieval.retrievers.link_graph.store.link_graph import LinkGraph, WeightedGraph
-from nlp_retrieval.retrievers.link_graph.store.passage_terms import PassageTerms
-from nlp_retrieval.retrievers.link_graph.store.title_table import TitleTable
-from nlp_retrieval.retrievers.link_graph.walk.chains import LinkChain, strongest_chains
-from nlp_retrieval.retrievers.link_graph.walk.evidence import FLOOR, checked_weights, coverage_evidence, links_among
-from nlp_retrieval.retrievers.link_graph.walk.pagerank import Restarts, local_pagerank, pagerank
+from nlp_retrieval.retrievers.link_graph.extractors import (
+    BaseLinkExtractor,
+    Extracted,
+    JoiningItems,
+    SharedEntities,
+    kept_tables,
+)
+from nlp_retrieval.retrievers.link_graph.graph import (
+    LinkGraph,
+    WeightedGraph,
+    join_added_links,
+    live_of,
+    open_graph,
+    write_added_links,
+    write_link_graph,
+)
+from nlp_retrieval.retrievers.link_graph.mentions import TitleMentions, of_bearers
+from nlp_retrieval.retrievers.link_graph.tables import HashedRows, PassageTerms, TitleTable
+from nlp_retrieval.retrievers.link_graph.walk import (
+    DEFAULT_WEIGHTS,
+    FLOOR,
+    LinkChain,
+    Restarts,
+    checked_weights,
+    coverage_evidence,
+    links_among,
+    local_pagerank,
+    pagerank,
+    strongest_chains,
+)
+
+# The files of a link graph: written for each segment, joined, and opened as one.
+#
+# The first segment holds a graph, every later one the links that touch its items; each holds its titles, its terms, and the
+# extractors' tables. Deleted items are left out when segments are opened.
+
+
+Kinds = Mapping[str, BaseLinkExtractor]
+"""Extractors by the names of their links."""
+
+
+def build_files(items: ItemTable, folder: Path, kinds: Kinds, titles: TitleMentions) -> None:
+    """Write the first segment of an index.
+
+    Args:
+        items: all items.
+        folder: an empty folder.
+        kinds: the extractors.
+        titles: decides which titles count in queries.
+    """
+    # titles and terms first, so that their memory is free again when the links need the most
+    TitleTable.of(titles.surfaces(items)).write(folder)
+    PassageTerms.write(folder, items)
+    terms = PassageTerms.open_all([SegmentFolder(folder, 0, len(items))])
+    by_kind = {kind: extractor.extracted(items, terms) for kind, extractor in kinds.items()}
+    if not any(len(extracted.links.sources) for extracted in by_kind.values()):
+        warnings.warn(
+            f"link_graph found no links by {', '.join(by_kind) or 'anything'}: its results will be those of its seeds. Give "
+            "passages titles (metadata 'title') or aliases, explicit links (hyperlinks), parents (same_parent), or use "
+            "shared_entities",
+            RetrievalWarning,
+            stacklevel=3,
+        )
+    write_link_graph(folder, len(items), {kind: extracted.links for kind, extracted in by_kind.items()})
+    _write_tables(folder, by_kind)
+
+
+def extend_files(
+    items: ItemTable,
+    folder: Path,
+    segments: Sequence[SegmentFolder],
+    everything: ItemTable,
+    kinds: Kinds,
+    titles: TitleMentions,
+) -> None:
+    """Write a segment of items that join an index.
+
+    Args:
+        items: the joining items.
+        folder: an empty folder.
+        segments: the segments before it.
+        everything: the items of all segments and the joining ones.
+        kinds: the extractors.
+        titles: decides which titles count in queries.
+    """
+    new_titles = TitleTable.of(titles.surfaces(items))
+    first_row = len(everything) - len(items)
+    all_titles = TitleTable.joined([(TitleTable.open_all(segments), 0, None), (new_titles, first_row, None)])
+    PassageTerms.write(folder, items)  # extractors read them
+    by_kind: dict[str, Extracted] = {}
+    for number, (kind, extractor) in enumerate(kinds.items()):
+        known = all_titles if extractor is titles else None
+        by_kind[kind] = extractor.extend(JoiningItems(items, everything, segments, kind, _prefix(number), known, folder))
+    write_added_links(folder, {kind: extracted.links for kind, extracted in by_kind.items()}, len(everything))
+    _write_tables(folder, by_kind)
+    new_titles.write(folder)
+
+
+def join_files(segments: Sequence[SegmentFolder], folder: Path, kinds: Kinds) -> None:
+    """Join several segments into one, without looking for links again; the first of the index is not among them.
+
+    Args:
+        segments: adjacent segments.
+        folder: an empty folder.
+        kinds: the extractors.
+    """
+    first_row, live = segments[0].first_row, live_of(segments)
+    new_rows = np.cumsum(live) - 1
+    write_added_links(folder, join_added_links(segments), first_row + int(live.sum()))
+    titles = [(TitleTable.open(part.folder, len(part)), part.first_row - first_row, part.live) for part in segments]
+    TitleTable.joined(titles).renumbered(new_rows).write(folder)
+    PassageTerms.open_all(segments).write_joined(folder)
+    for number, extractor in enumerate(kinds.values()):
+        for name in extractor.tables:
+            kept = kept_tables(segments, _prefix(number) + name)
+            placed = [table._replace(first_row=table.first_row - first_row) for table in kept]
+            HashedRows.joined(placed).renumbered(new_rows).write(folder, _prefix(number) + name)
+
+
+def open_files(segments: Sequence[SegmentFolder]) -> tuple[LinkGraph, TitleTable, PassageTerms]:
+    """Open all segments as one, with the rows of the index and without deleted items.
+
+    Raises:
+        IndexDamagedError: a file is missing or cannot be read, or the files contradict one another.
+    """
+    return open_graph(segments), TitleTable.open_all(segments), PassageTerms.open_all(segments)
+
+
+def _write_tables(folder: Path, by_kind: Mapping[str, Extracted]) -> None:
+    for number, extracted in enumerate(by_kind.values()):
+        for name, table in extracted.tables.items():
+            table.write(folder, _prefix(number) + name)
+
+
+def _prefix(number: int) -> str:
+    """Return the prefix of the names of an extractor's tables, by its number."""
+    return f"links_{number}_"
+
+
+# The computations of the link graph retriever for one query.
+#
+# These are the restarts of its walk, and the candidates that the walk reaches, with the evidence for each.
+
+
+@dataclass(frozen=True)
+class Seeded:
+    """Restarts of a query's walk.
+
+    Args:
+        rows: item rows, ascending.
+        shares: share of the restarts at each; they sum to 1, or are all 0 if nothing was found.
+        scores: hits of each seed: rows, best first, and their scores.
+        titled_rows: rows whose titles the query names, ascending.
+        titled: certainty that it names each, 0 to 1.
+    """
+
+    rows: Rows
+    shares: Scores
+    scores: dict[str, tuple[Rows, Scores]]
+    titled_rows: Rows
+    titled: Scores
+
+
+@dataclass(frozen=True)
+class GraphCandidates:
+    """The candidates of a query, by falling share of the walk.
+
+    Args:
+        rows: item rows.
+        ranks: share of the walk.
+        shares: share of its restarts.
+        evidence: by kind, for the first candidates; see
+            :data:`~nlp_retrieval.retrievers.link_graph.walk.DEFAULT_WEIGHTS`.
+        seeds: scores of each seed; NaN for items that it did not find.
+    """
+
+    rows: Rows
+    ranks: Scores
+    shares: Scores
+    evidence: dict[str, Scores]
+    seeds: dict[str, Scores]
+
+    def ranked(self, weights: Mapping[str, float], k: int) -> tuple[Rows, Scores, dict[str, Scores]]:
+        """Return the best k rows by weighted evidence, their scores and their signals.
+
+        Candidates without evidence follow those that have it, in the order of the walk.
+        """
+        n_pooled = len(self.evidence["pagerank"])
+        scores = np.zeros(len(self.rows))
+        scores[:n_pooled] = sum(weights[kind] * column for kind, column in self.evidence.items())
+        if len(self.rows) > n_pooled:
+            scores[n_pooled:] = scores_below(float(scores[:n_pooled].min()), len(self.rows) - n_pooled)
+        order = np.lexsort((self.rows, -scores))[:k]
+        signals = {"pagerank": self.ranks[order]}
+        for kind in DEFAULT_WEIGHTS.keys() - signals.keys():
+            column = np.full(len(self.rows), np.nan)
+            column[:n_pooled] = self.evidence[kind]
+            signals[kind] = column[order]
+        signals = {"seeds": self.shares[order]} | {kind: signals[kind] for kind in DEFAULT_WEIGHTS}
+        signals |= {f"seed.{label}": column[order] for label, column in self.seeds.items()}
+        return self.rows[order], scores[order], signals
+
+
+def scores_below(lowest: float, count: int) -> Scores:
+    """Return strictly falling scores below a score, within a narrow range, by position only: the same for every ``count``."""
+    return lowest - max(1.0, abs(lowest)) * (2.0 - 1.0 / np.arange(1, count + 1))
+
+
+def fused_ranks(wanted: Rows, seeded: Seeded) -> Scores:
+    """Return the reciprocal rank fusion of the seeds' hits: 1 for the first place with all seeds, 0 for rows that none found.
+
+    Hits of one score share the first of their places.
+    """
+    fused = np.zeros(len(wanted))
+    for rows, scores in seeded.scores.values():
+        shares = reciprocal_ranks(1 + np.searchsorted(-scores, -scores), weights=RRF_K + 1)
+        fused += looked_up(wanted, *by_row(rows, shares), 0.0)
+    return fused / max(len(seeded.scores), 1)
+
+
+def looked_up(wanted: Rows, rows: Rows, values: Scores, otherwise: float) -> Scores:
+    """Return the values of wanted rows, ``otherwise`` for rows without one; ``rows`` is ascending."""
+    wanted_values = np.full(len(wanted), otherwise)
+    if len(rows):
+        places = np.minimum(np.searchsorted(rows, wanted), len(rows) - 1)
+        has_value = rows[places] == wanted
+        wanted_values[has_value] = values[places[has_value]]
+    return wanted_values
+
+
+def by_row(rows: Rows, values: Scores) -> tuple[Rows, Scores]:
+    """Sort rows and their values by row."""
+    order = np.argsort(rows)
+    return rows[order], values[order]
+
 
 # Explaining chains of links in words, with the sentences that show them.
 
@@ -156,7 +380,7 @@ class LinkGraphRetriever(BaseRetriever):
         epsilon: local: greatest share of the walk per link that is left unfollowed; smaller is closer and slower.
         pool: number of passages, the first by the walk, that are scored by all evidence; the others follow in the order of the
             walk.
-        weights: weights of kinds of evidence (:data:`~nlp_retrieval.retrievers.link_graph.walk.evidence.DEFAULT_WEIGHTS` lists
+        weights: weights of kinds of evidence (:data:`~nlp_retrieval.retrievers.link_graph.walk.DEFAULT_WEIGHTS` lists
             them) that differ from the defaults; ``nlp-retrieval tune`` fits them.
         merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
     """

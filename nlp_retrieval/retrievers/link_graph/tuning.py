@@ -23,9 +23,8 @@ from nlp_retrieval.errors import DependencyError, GoldError
 from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator
 from nlp_retrieval.evaluation.gold import gold_of, relevant_documents, rows_of
 from nlp_retrieval.evaluation.resampling import bootstrap_interval, family_numbers
-from nlp_retrieval.retrievers.link_graph.candidates import GraphCandidates
-from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever
-from nlp_retrieval.retrievers.link_graph.walk.evidence import DEFAULT_WEIGHTS
+from nlp_retrieval.retrievers.link_graph.retriever import GraphCandidates, LinkGraphRetriever
+from nlp_retrieval.retrievers.link_graph.walk import DEFAULT_WEIGHTS
 
 __all__ = ["TuningReport", "fit_weights", "tune"]
 

@@ -6,13 +6,19 @@ vector, or the text that Milvus's own BM25 needs, or both. Ids, titles and metad
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import hashlib
+import re
+import secrets
+import socket
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain, repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
 from nlp_retrieval.core.candidates import Rows
 from nlp_retrieval.core.context import warn_of_cut
@@ -20,13 +26,186 @@ from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import ConfigurationError, EngineError, IndexDamagedError
-from nlp_retrieval.retrievers.milvus.client import MilvusConnections, is_not_loaded, let_go
-from nlp_retrieval.retrievers.milvus.making import MOST_BYTES, VECTORS, WORDS, Making, index_params_of, schema_of
-from nlp_retrieval.retrievers.milvus.record import CollectionRecord, new_name
-from nlp_retrieval.retrievers.servers.checksums import row_sum, stored_id
+from nlp_retrieval.retrievers.milvus.client import EMBEDDED, MilvusConnections, MilvusLiteServer, is_not_loaded, let_go
+from nlp_retrieval.retrievers.servers.retriever import ServerRecord, inode_of, place_of, row_sum, stored_id
 
 if TYPE_CHECKING:
     from pymilvus import MilvusClient
+
+
+# ``milvus.json``, the only file in the folder of a segment of an index whose data lives in Milvus; and names of collections.
+#
+# A collection is never renamed, and its name is used only once. The name contains the index directory, so that the writer of
+# a directory finds its own collections that no folder names any more, and no others:
+#
+# ``nlpr_<token>_<directory>_<path>_<random>``
+#     the token is random and stays with the directory; the directory is its inode, which a move keeps and a copy does not.
+#
+# A collection belongs to a directory if it was created in this same directory, and at this path or for this token. So a
+# copied directory never drops what the original uses, and a moved one keeps its own.
+
+
+IndexType = Literal["flat", "hnsw", "ivf", "diskann", "rabitq"]
+
+_COLLECTION = r"nlpr_([0-9a-f]{12})_([0-9a-f]{12})_([0-9a-f]{12})_[0-9a-f]{16}"
+
+
+class CollectionRecord(ServerRecord):
+    """A collection of a segment.
+
+    Args:
+        format: of this record.
+        server: the version of the server that it was built on.
+        database: its name there; empty for the default one.
+        collection: its name, never used again.
+        dimension: of the vectors; 0 without.
+        words: whether it holds texts for BM25.
+        index_type: of the vectors.
+        sample: checksum of the ids of rows evenly spread over a large collection, or of all rows of a small one.
+        content: checksum of vectors and texts.
+    """
+
+    file: ClassVar[str] = "milvus.json"
+
+    format: Literal[1] = 1
+    server: str = Field(max_length=100)
+    database: str = Field(max_length=255)
+    collection: str = Field(pattern=f"^{_COLLECTION}$")
+    dimension: int = Field(ge=0, le=32_768)
+    words: bool
+    index_type: IndexType
+    sample: str = Field(pattern=r"^-?\d{1,30}$")
+    content: str = Field(pattern=r"^-?\d{1,30}$")
+
+    @property
+    def shown(self) -> str:
+        """Return its name in messages."""
+        return f"collection {self.collection!r}"
+
+
+def new_name(directory: Path, token: str) -> str:
+    """A name for a collection of an index directory."""
+    return f"nlpr_{token[:12]}_{_inode(directory)}_{_digest(place_of(directory))}_{secrets.token_hex(8)}"
+
+
+def orphans(directory: Path, names: list[str], *, embedded: bool) -> list[str]:
+    """The collections of a server that are an index directory's own, and that none of its folders names.
+
+    Args:
+        directory: of the index.
+        names: of all collections.
+        embedded: whether the server, with all its collections, belongs to the directory.
+    """
+    records = CollectionRecord.named(directory)
+    named, tokens = {record.collection for record in records}, {record.token[:12] for record in records}
+    inode, place = _inode(directory), _digest(place_of(directory))
+    found = []
+    for name in names:
+        match = re.fullmatch(_COLLECTION, name)
+        if match and name not in named and (embedded or (match[2] == inode and (match[3] == place or match[1] in tokens))):
+            found.append(name)
+    return found
+
+
+def _inode(directory: Path) -> str:
+    return _digest(f"{socket.gethostname()}:{inode_of(directory)}")
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+# Creating collections: their fields and indexes, and the requirements on a server.
+
+
+VECTORS, WORDS = "embedding", "words"
+"""The fields that are searched."""
+
+MOST_BYTES = 65_535
+"""Most bytes of a text in Milvus."""
+
+_ON_LITE = ("flat", "hnsw", "ivf")
+_OLDEST, _RABITQ_SINCE = ((2, 5), ""), ((2, 6), "index_type='rabitq'")
+
+
+@dataclass(frozen=True)
+class Making:
+    """Settings for creating collections.
+
+    Args:
+        index_type: of the vectors.
+        params: for building that index.
+        analyzer: for the texts; None if there are none.
+        bm25: ``bm25_k1`` and ``bm25_b``.
+        consistency: default consistency of other clients' reads.
+    """
+
+    index_type: IndexType
+    params: dict[str, int]
+    analyzer: str | None
+    bm25: dict[str, float]
+    consistency: str
+
+
+def require_abilities(connections: MilvusConnections, making: Making) -> None:
+    """Raise an error if a server cannot create such a collection, before anything is encoded.
+
+    Raises:
+        ServerError: it is too old, or cannot be reached.
+        ConfigurationError: Milvus Lite lacks a feature of servers.
+    """
+    connections.require(*(_RABITQ_SINCE if making.index_type == "rabitq" else _OLDEST))
+    if connections.lite and making.index_type not in _ON_LITE:
+        raise ConfigurationError(
+            f"Milvus Lite has no index_type={making.index_type!r}; use {', '.join(_ON_LITE)}, or pass url=... of a server"
+        )
+    if connections.lite and making.analyzer not in (None, "standard"):
+        raise ConfigurationError(
+            f"Milvus Lite has no analyzer={making.analyzer!r}; use 'standard', or pass url=... of a server"
+        )
+
+
+def schema_of(directory: Path, dimension: int, analyzer: str | None) -> Any:
+    """The fields of a collection.
+
+    Args:
+        directory: of the index, for its description.
+        dimension: of the vectors; 0 without.
+        analyzer: of the texts; None without.
+    """
+    from pymilvus import DataType, Function, FunctionType, MilvusClient
+
+    schema = MilvusClient.create_schema(auto_id=False, description=f"nlp_retrieval: {directory}"[:1000])
+    schema.add_field("row", DataType.INT64, is_primary=True)
+    schema.add_field("id_sum", DataType.INT64)
+    if dimension:
+        schema.add_field(VECTORS, DataType.FLOAT_VECTOR, dim=dimension)
+    if analyzer is not None:
+        schema.add_field(
+            "text", DataType.VARCHAR, max_length=MOST_BYTES, enable_analyzer=True, analyzer_params={"type": analyzer}
+        )
+        schema.add_field(WORDS, DataType.SPARSE_FLOAT_VECTOR)
+        made = Function(name="bm25", function_type=FunctionType.BM25, input_field_names=["text"], output_field_names=[WORDS])
+        schema.add_function(made)
+    return schema
+
+
+def index_params_of(dimension: int, making: Making, *, lite: bool) -> Any:
+    """Return the indexes of the searched fields; ``lite`` for Milvus Lite."""
+    from pymilvus import MilvusClient
+
+    kinds = {"flat": "FLAT", "hnsw": "HNSW", "ivf": "IVF_FLAT", "diskann": "DISKANN", "rabitq": "IVF_RABITQ"}
+    params = MilvusClient.prepare_index_params()
+
+    def given(settings: Mapping[str, float]) -> Mapping[str, Any]:
+        return {"params": settings} if lite else settings  # Milvus Lite reads no other settings
+
+    if dimension:
+        params.add_index(VECTORS, index_type=kinds[making.index_type], metric_type="IP", params=given(making.params))
+    if making.analyzer is not None:
+        params.add_index(WORDS, index_type="SPARSE_INVERTED_INDEX", metric_type="BM25", params=given(making.bm25))
+    return params
+
 
 CHECKED_WHOLE = 10_000
 """Largest collection whose rows are all read when it is opened; in larger ones the ids of some rows are checked."""
@@ -280,3 +459,51 @@ def cut_to_bytes(text: str) -> str:
     """A text as Milvus can hold it: at most 65,535 bytes."""
     body = text.encode("utf-8", "replace")
     return text if len(body) <= MOST_BYTES else body[:MOST_BYTES].decode("utf-8", "ignore")
+
+
+# Reading whole collections of an index, and comparing them with its records.
+
+
+_MOST_SECONDS = 3600.0
+"""Time limit of one request."""
+
+
+def verify_collections(directory: Path, url: str | None = None, token: str | None = None) -> list[str]:
+    """Compare every row of every collection that the manifest of an index names with the checksums in the records.
+
+    Args:
+        directory: of the index.
+        url: of the server; None for the embedded one.
+        token: ``env:NAME``, for the server.
+
+    Returns:
+        One message per damaged collection; empty if there is none, or no collection at all.
+
+    Raises:
+        IndexDamagedError: the manifest, or the record of a collection, is damaged.
+        ConfigurationError: the collections are on another server, and no URL is given.
+        ServerError: the server cannot be asked.
+    """
+    records = CollectionRecord.of_index(directory)
+    if not records:
+        return []
+    place = directory.absolute() / EMBEDDED
+    if url is None and not place.is_dir():
+        raise ConfigurationError(
+            f"{directory}: {len(records)} collections of this index are on a server (database "
+            f"{records[0].database or 'default'!r}), which was not asked; pass its URL with --url env:NAME"
+        )
+    server = MilvusLiteServer(place) if url is None else None
+    connections = MilvusConnections(url, token, server, timeout=_MOST_SECONDS, retries=1)
+    damaged = []
+    try:
+        for record in records:
+            try:
+                check_collection(connections, record, whole=True)
+            except IndexDamagedError as error:
+                damaged.append(str(error))
+    finally:
+        connections.close()
+        if server is not None:
+            server.close()
+    return damaged

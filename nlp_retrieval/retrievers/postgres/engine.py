@@ -2,7 +2,7 @@
 
 A table is committed before the folder that names it is published, and never changes
 (:mod:`nlp_retrieval.retrievers.servers.retriever`); the next write to the directory drops those that no folder names
-(:mod:`nlp_retrieval.retrievers.postgres.registry`).
+(:mod:`nlp_retrieval.retrievers.postgres.tables`).
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ from nlp_retrieval.errors import ConfigurationError, IndexDamagedError
 from nlp_retrieval.loaders.database import hide_secrets
 from nlp_retrieval.retrievers.postgres.connections import Connections
 from nlp_retrieval.retrievers.postgres.embedded import EmbeddedServer
-from nlp_retrieval.retrievers.postgres.record import TableRecord
-from nlp_retrieval.retrievers.postgres.registry import settle
-from nlp_retrieval.retrievers.postgres.tables import check_table, make_table
+from nlp_retrieval.retrievers.postgres.tables import TableRecord, check_table, extension_of, make_table, settle
 from nlp_retrieval.retrievers.servers.retriever import ServerRetriever
 
 if TYPE_CHECKING:
     from nlp_retrieval.retrievers.postgres.connections import PostgresConnection
+
 
 T = TypeVar("T")
 
@@ -108,3 +107,57 @@ class PostgresRetriever(ServerRetriever[TableRecord, Connections]):
         directory = folder.parent.absolute()
         record = make_table(connections, directory, items, engine=self.name, schema=self.schema, column=column, **more)
         record.write(folder)
+
+
+# Reading whole tables of an index, and comparing them with its records.
+
+
+_MOST_SECONDS = 3600.0
+"""Time limit for reading one table."""
+
+
+def verify_tables(directory: Path, url: str | None = None) -> list[str]:
+    """Compare every row of every table that the manifest of an index names with the checksums in the records.
+
+    Args:
+        directory: of the index.
+        url: of the server; None for the embedded one.
+
+    Returns:
+        One message per damaged table; empty if there is none, or no table at all.
+
+    Raises:
+        IndexDamagedError: the manifest, or the record of a table, is damaged.
+        ConfigurationError: the tables are on another server, and no URL is given.
+        ServerError: the server cannot be asked.
+    """
+    records = TableRecord.of_index(directory)
+    if not records:
+        return []
+    place = directory.absolute() / EMBEDDED
+    if url is None and not place.is_dir():
+        raise ConfigurationError(
+            f"{directory}: {len(records)} tables of this index are on a server (database {records[0].database!r}), which was "
+            "not asked; pass its URL with --url env:NAME"
+        )
+    server = EmbeddedServer(place) if url is None else None
+    connections = Connections(url, server, statement_timeout=_MOST_SECONDS)
+    damaged = []
+    try:
+        for record in records:
+            try:
+                connections.read(partial(_checked, record=record, shown=connections.shown))
+            except IndexDamagedError as error:
+                damaged.append(str(error))
+    finally:
+        connections.close()
+        if server is not None:
+            server.close()
+    return damaged
+
+
+def _checked(connection: PostgresConnection, record: TableRecord, shown: str) -> None:
+    if record.column == "embedding":
+        schema, _ = extension_of(connection, "vector")
+        connection.execute("SELECT set_config('search_path', quote_ident(%s), false)", [schema])
+    check_table(connection, record, shown, whole=True)

@@ -3,22 +3,194 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, LiteralString
+from typing import TYPE_CHECKING, Any, Literal, LiteralString
 
+import numpy as np
+from pydantic import Field
+
+from nlp_retrieval.core.candidates import Mask
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.errors import EngineError, IndexDamagedError, ServerError
-from nlp_retrieval.retrievers.postgres.checksums import quick_check, whole_check
 from nlp_retrieval.retrievers.postgres.connections import Connections
-from nlp_retrieval.retrievers.postgres.record import TableRecord
-from nlp_retrieval.retrievers.postgres.registry import create_registry, register
-from nlp_retrieval.retrievers.servers.checksums import ids_sum
+from nlp_retrieval.retrievers.servers.retriever import ServerRecord, ids_sum, inode_of, place_of
 
 if TYPE_CHECKING:
-    from psycopg.sql import Composed
+    from psycopg.sql import SQL, Composed
 
+    from nlp_retrieval.core.index.generation import SegmentFolder
     from nlp_retrieval.retrievers.postgres.connections import PostgresConnection
+
+
+# ``server.json``, the only file in the folder of a segment of an index whose data lives in PostgreSQL.
+
+
+TABLE_NAME = r"^nlpr_[a-z_]{1,30}_[0-9a-f]{16}$"
+
+
+class TableRecord(ServerRecord):
+    """A table of a segment.
+
+    Args:
+        format: of this record.
+        server: the system identifier of the server that it was built on; a replica has the same, a restored copy may not.
+        database: its name there.
+        schema_name: of the table.
+        table: its name, never used again.
+        column: name of the column that is searched.
+        type: of that column, with the dimension.
+        content: checksum of the searched column and its rows.
+        approximate: whether the column has an index that finds nearest neighbours approximately.
+    """
+
+    format: Literal[1] = 1
+    server: str = Field(pattern=r"^\d{1,20}$")
+    database: str = Field(max_length=63)
+    schema_name: str = Field(min_length=1, max_length=63, pattern=r"^[^\x00%]+$")
+    table: str = Field(pattern=TABLE_NAME)
+    column: Literal["embedding", "words"]
+    type: str = Field(max_length=40, pattern=r"^(tsvector|vector\(\d{1,5}\)|halfvec\(\d{1,5}\))$")
+    content: str = Field(pattern=r"^-?\d{1,30}$")
+    approximate: bool = False
+
+    @property
+    def dimension(self) -> int:
+        """Dimension of the vectors; 0 without."""
+        return int("".join(char for char in self.type if char.isdigit()) or 0)
+
+    @property
+    def shown(self) -> str:
+        """Return its name in messages."""
+        return f'table "{self.schema_name}"."{self.table}"'
+
+
+# The checksums of rows, as PostgreSQL computes them from its tables.
+
+
+CONTENT = {
+    "tsvector": "convert_to(words::text, 'UTF8')",
+    "vector": "vector_send(embedding)",
+    "halfvec": "halfvec_send(embedding)",
+}
+"""SQL for the bytes of the searched column, by its type."""
+
+
+_ROW_SUM = "('x' || left(md5(row || ':' || md5({})), 16))::bit(64)::bigint"
+_ID_BYTES = "convert_to(item_id, 'UTF8')"
+ID_SUM = _ROW_SUM.format(_ID_BYTES)
+"""SQL for a row's part of the checksum of the ids, from its columns ``row`` and ``item_id``."""
+
+
+def _sum_of(value: str) -> str:
+    return f"coalesce(sum({_ROW_SUM.format(value)}), 0)::text"
+
+
+def whole_check(kind: str) -> SQL:
+    """The columns of a SELECT from a table: its rows, the lowest and highest, and the checksums of ids and content.
+
+    Args:
+        kind: the type of the searched column, without a dimension.
+    """
+    from psycopg.sql import SQL
+
+    return SQL(f"count(*), min(row), max(row), {_sum_of(_ID_BYTES)}, {_sum_of(CONTENT[kind])}")
+
+
+def quick_check(table: Composed) -> Composed:
+    """A SELECT that reads the index of the rows alone: their number, the lowest and highest, and the checksum of the ids."""
+    from psycopg.sql import SQL
+
+    return SQL("SELECT count(*), min(row), max(row), coalesce(sum(id_sum), 0)::text FROM {}").format(table)
+
+
+# The registry of tables by index directory, so that tables which no folder names are dropped.
+#
+# A table is registered as not published in the transaction that creates it. After every write to an index directory, its only
+# writer marks the tables that its folders name as published, and drops others of this directory:
+#
+# * not published, and created for this path on this host: a build was killed, or failed; * published, and of this same folder
+# (its inode) with this path or this token: the folder that named it is gone.
+#
+# A copied folder has another inode, so it never drops what the original uses; a moved one keeps its own.
+
+
+REGISTRY = "nlp_retrieval_tables"
+_WAITED = "5s"
+
+
+def registry_of(schema: str) -> Composed:
+    """The quoted name of the registry."""
+    from psycopg.sql import SQL, Identifier
+
+    return SQL("{}").format(Identifier(schema, REGISTRY))
+
+
+def create_registry(connection: PostgresConnection, schema: str) -> None:
+    """Create the schema and its registry if they do not exist."""
+    from psycopg.sql import SQL, Identifier
+
+    connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"{REGISTRY} {schema}"])
+    # without the right to create schemas, IF NOT EXISTS is refused even where there is one
+    if connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", [schema]).fetchone() is None:
+        connection.execute(SQL("CREATE SCHEMA IF NOT EXISTS {}").format(Identifier(schema)))
+    if connection.execute("SELECT to_regclass(%s)", [registry_of(schema).as_string(connection)]).fetchone() == (None,):
+        connection.execute(
+            SQL(
+                "CREATE TABLE {} (table_name text PRIMARY KEY, token text NOT NULL, place text NOT NULL, inode text NOT NULL, "
+                "published boolean NOT NULL DEFAULT false, created timestamptz NOT NULL DEFAULT now())"
+            ).format(registry_of(schema))
+        )
+
+
+def register(connection: PostgresConnection, record: TableRecord, directory: Path) -> None:
+    """Note, in the transaction that creates a table, the index directory that it is for."""
+    from psycopg.sql import SQL
+
+    connection.execute(
+        SQL("INSERT INTO {} (table_name, token, place, inode) VALUES (%s, %s, %s, %s)").format(registry_of(record.schema_name)),
+        [record.table, record.token, place_of(directory), inode_of(directory)],
+    )
+
+
+def settle(connection: PostgresConnection, schema: str, directory: Path) -> list[str]:
+    """Mark the tables that the folders of a directory name, and drop its others; called by its only writer.
+
+    Returns:
+        The dropped tables.
+    """
+    from psycopg.sql import SQL, Identifier
+
+    registry = registry_of(schema)
+    if connection.execute("SELECT to_regclass(%s)", [registry.as_string(connection)]).fetchone() == (None,):
+        return []
+    connection.execute(SQL("SET LOCAL lock_timeout = {}").format(_WAITED))
+    records = [record for record in TableRecord.named(directory) if record.schema_name == schema]
+    values = {
+        "named": [record.table for record in records],
+        "tokens": [record.token for record in records],
+        "place": place_of(directory),
+        "inode": inode_of(directory),
+    }
+    own = SQL("published AND inode = %(inode)s AND (place = %(place)s OR token = ANY(%(tokens)s))")
+    new = SQL("NOT published AND place = %(place)s")
+    connection.execute(
+        SQL("UPDATE {} SET published = true, place = %(place)s, inode = %(inode)s WHERE table_name = ANY(%(named)s) ").format(
+            registry
+        )
+        + SQL("AND (({}) OR ({})) AND NOT (published AND place = %(place)s)").format(own, new),
+        values,
+    )
+    orphans = connection.execute(
+        SQL("DELETE FROM {} WHERE table_name <> ALL(%(named)s) AND (({}) OR ({})) RETURNING table_name").format(
+            registry, own, new
+        ),
+        values,
+    ).fetchall()
+    for (table,) in orphans:
+        connection.execute(SQL("DROP TABLE IF EXISTS {}").format(Identifier(schema, table)))
+    return [table for (table,) in orphans]
+
 
 CHECKED_WHOLE = 10_000
 """Largest table that is read whole when it is opened; of larger ones, only the index of the rows is read."""
@@ -212,3 +384,57 @@ def extension_of(connection: PostgresConnection, name: str) -> tuple[str, tuple[
     if found is None:
         raise ServerError(f"the database has no extension {name!r}")
     return found[0], tuple(int(part) for part in found[1].split(".") if part.isdigit())
+
+
+# Filters pushed down to the server: the rows of a table that a search may find, as a list of few rows or one bit per row.
+#
+# Both are exact: the server never cuts a list before the filter is applied.
+
+
+FEW = 20_000
+"""Most rows that are listed, and fetched by the index of the rows."""
+
+
+def condition_of(allowed: Mask | None) -> tuple[SQL, dict[str, Any]]:
+    """A condition on the column ``row``, and its parameters.
+
+    Args:
+        allowed: ``[rows of the table]``; None for all.
+    """
+    from psycopg.sql import SQL
+
+    if allowed is None:
+        return SQL("true"), {}
+    rows = np.flatnonzero(allowed)
+    if len(rows) <= FEW:
+        return SQL("row = ANY(%(rows)s::integer[])"), {"rows": "{" + ",".join(map(str, rows.tolist())) + "}"}
+    return SQL("get_bit(%(mask)s::bytea, row) = 1"), {"mask": np.packbits(allowed, bitorder="little").tobytes()}
+
+
+# Tables of segments that are joined into one, on the server: nothing is encoded or sent again.
+
+
+def filled_by_joining(segments: Sequence[tuple[SegmentFolder, TableRecord]], columns: LiteralString) -> Fill:
+    """Fill a table from others, without the rows of deleted items, and number the rows anew.
+
+    Args:
+        segments: and their tables.
+        columns: to copy, separated by commas.
+    """
+
+    def fill(connection: PostgresConnection, table: Composed) -> None:
+        from psycopg.sql import SQL
+
+        first = 0
+        for segment, record in segments:
+            live = np.ones(len(segment), np.bool_) if segment.live is None else segment.live
+            condition, values = condition_of(live)
+            statement = SQL(
+                "INSERT INTO {} (row, item_id, id_sum, {columns}) SELECT row, item_id, {id_sum}, {columns} FROM ("
+                "SELECT (%(first)s + row_number() OVER (ORDER BY old.row) - 1)::integer AS row, item_id, {columns} "
+                "FROM {} AS old WHERE {} ORDER BY old.row) AS kept"
+            ).format(table, table_of(record), condition, columns=SQL(columns), id_sum=SQL(ID_SUM))
+            connection.execute(statement, values | {"first": first})
+            first += int(np.count_nonzero(live))
+
+    return fill

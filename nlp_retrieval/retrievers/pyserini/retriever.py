@@ -23,8 +23,7 @@ from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import EngineError, IndexDamagedError
-from nlp_retrieval.retrievers.pyserini.analysis import check_analysis
-from nlp_retrieval.retrievers.pyserini.index import LuceneIndex, Rm3, build_index
+from nlp_retrieval.retrievers.pyserini.index import LuceneIndex, Rm3, build_index, check_analysis
 
 __all__ = ["PyseriniRetriever"]
 

@@ -123,10 +123,10 @@ def audit_json(rows: Sequence[AuditRow], report: CitedReport) -> str:
         "report": {"title": report.title},
         "summary": asdict(summary_of(rows)),
         "citations": [_row(row) for row in rows],
-        "uncited": [asdict(one) for one in report.uncited],
-        "missing": [{"mark": one.mark, "sentence": one.sentence, "line": one.line} for one in report.missing],
-        "unused": [asdict(one) for one in report.unused],
-        "duplicates": [asdict(one) for one in report.duplicates],
+        "uncited": [asdict(entry) for entry in report.uncited],
+        "missing": [{"mark": entry.mark, "sentence": entry.sentence, "line": entry.line} for entry in report.missing],
+        "unused": [asdict(entry) for entry in report.unused],
+        "duplicates": [asdict(entry) for entry in report.duplicates],
     }
     text = json.dumps(audit, indent=1, ensure_ascii=False, allow_nan=False).translate(_ESCAPED)
     # UTF-8 cannot encode a lone surrogate
@@ -233,8 +233,9 @@ class CitationAuditor:
     def rule(self) -> str:
         """Return the rule for passing, as a sentence for people."""
         return (
-            f"Judged by {self.verifier.name}: a citation passes from a support of {self.threshold:.2f} on, if its numbers, "
-            "dates and quotations stand in the source and no negation, opposite word or other name parts the two."
+            f"Judged by {self.verifier.name}: a citation passes with a support of at least {self.threshold:.2f} if its "
+            "numbers, dates and quotations are in the source and no negation, opposite word or other name separates claim and "
+            "source."
         )
 
     def audit(self, report: str | CitedReport, progress: Callable[[int, int], None] | None = None) -> CitationAudit:
@@ -268,8 +269,8 @@ class CitationAuditor:
         if source is None:
             return self._not_indexed(citation)
         if len(citation.sentence) > _LONGEST_SENTENCE:
-            told = f"the sentence has {len(citation.sentence):,} characters, and at most {_LONGEST_SENTENCE:,} are judged"
-            return _unread(citation, "REVIEW", "too long", f"{told}; split it up")
+            problem = f"the sentence has {len(citation.sentence):,} characters, and at most {_LONGEST_SENTENCE:,} are judged"
+            return _unread(citation, "REVIEW", "too long", f"{problem}; split it up")
         try:
             return self._judged(citation, source)
         except QueryError:
@@ -278,12 +279,12 @@ class CitationAuditor:
             return self._not_indexed(citation)  # another process deleted it since it was looked up
 
     def _judged(self, citation: Citation, source: SourceVersion) -> AuditRow:
-        found = self._reading(citation, source)
-        passage, span = _passage_at(found.read, found.judgement.sentence)
-        support = found.judgement.support
-        if self._passes(found):
+        reading = self._reading(citation, source)
+        passage, span = _passage_at(reading.read, reading.judgement.sentence)
+        support = reading.judgement.support
+        if self._passes(reading):
             return AuditRow(citation, "PASS", "", support, passage, span, "", "")
-        reason, other, detail = self._reason(citation.sentence, source, found)
+        reason, other, detail = self._reason(citation.sentence, source, reading)
         since = self._supporting_version(citation)
         if since:
             reason, other, detail = "changed source", "", f"{since} supports this, the newest does not: {detail}"
@@ -291,8 +292,8 @@ class CitationAuditor:
             reason, other, detail = "hidden text", "", "readers of the page may not see the text that supports this"
         return AuditRow(citation, "REVIEW", reason, support, passage, span, other, detail)
 
-    def _passes(self, found: _ReadCitation) -> bool:
-        return found.judgement.support >= self.threshold and not found.there.contradicts_source
+    def _passes(self, reading: _ReadCitation) -> bool:
+        return reading.judgement.support >= self.threshold and not reading.there.contradicts_source
 
     def _reading(
         self, citation: Citation, source: SourceVersion, *, newest: bool = True, seen_alone: bool = True
@@ -343,14 +344,14 @@ class CitationAuditor:
             length += len(one.content) + 2
         return _Text("\n\n".join(parts), begins)
 
-    def _reason(self, claim: str, source: SourceVersion, found: _ReadCitation) -> tuple[AuditReason, str, str]:
+    def _reason(self, claim: str, source: SourceVersion, reading: _ReadCitation) -> tuple[AuditReason, str, str]:
         """Return why a citation did not pass: what contradicts it, else which source has it, else what is missing."""
-        there, judgement = found.there, found.judgement
+        there, judgement = reading.there, reading.judgement
         unclear = there.checks.unclear_numbers
         if unclear and len(unclear) == len(there.checks.missing_numbers) and judgement.support >= self.threshold:
             number, other = unclear[0]
             return "unclear number", "", f"{number} and the source's {other} may be the same or not: compare them"
-        if number := self._other_number(found):
+        if number := self._other_number(reading):
             return "other number", "", number
         if there.checks.contradiction and not there.checks.missing_names:
             return "contradicted", "", f"the source says this {there.checks.contradiction}"
@@ -358,12 +359,12 @@ class CitationAuditor:
         other = self._other_source(claim, source) if elsewhere else ""
         if other:
             return "another source", other, "another indexed source supports this"
-        reason, detail = self._lack(found)
+        reason, detail = self._lack(reading)
         return reason, "", detail
 
-    def _lack(self, found: _ReadCitation) -> tuple[AuditReason, str]:
+    def _lack(self, reading: _ReadCitation) -> tuple[AuditReason, str]:
         """Return what a source lacks of a citation, or what the verifier says."""
-        there, judgement = found.there, found.judgement
+        there, judgement = reading.there, reading.judgement
         if there.quotations:
             return "quote not found", f"the source does not have these words: \u201c{there.quotations[0]}\u201d"
         if there.checks.missing_names:
@@ -375,21 +376,24 @@ class CitationAuditor:
             return "contradicted", "the source says otherwise"
         return "not found", "no passage of the source supports this"
 
-    def _other_number(self, found: _ReadCitation) -> str:
+    def _other_number(self, reading: _ReadCitation) -> str:
         """Return what is wrong with the numbers of a claim, in words; empty if nothing is."""
-        checks = found.there.checks
-        if checks.missing_numbers and (not checks.missing_names or found.judgement.support >= self.threshold):
+        checks = reading.there.checks
+        if checks.missing_numbers and (not checks.missing_names or reading.judgement.support >= self.threshold):
             return f"the source does not have {_listed(checks.missing_numbers)}"
-        if found.there.miscounted and not checks.missing_names:
-            return " and ".join(f"where this says {number}, the source has {other}" for number, other in found.there.miscounted)
+        if reading.there.miscounted and not checks.missing_names:
+            return " and ".join(
+                f"where this says {number}, the source has {other}" for number, other in reading.there.miscounted
+            )
         return ""
 
     def _other_source(self, claim: str, source: SourceVersion) -> str:
         """Return the address of another source with a passage that would let the claim pass; empty if none is found."""
-        found = [one for one in self.index.search(claim, _OTHER_SOURCES) if one.key != source.key]
-        judged = [one for one in judge_passages(self.verifier, claim, found) if one.judgement.support >= self.threshold]
-        judged.sort(key=lambda one: -one.judgement.support)
-        return next((one.passage.url for one in judged if not self._parted(claim, one.passage)), "")
+        others = [candidate for candidate in self.index.search(claim, _OTHER_SOURCES) if candidate.key != source.key]
+        judged = judge_passages(self.verifier, claim, others)
+        judged = [candidate for candidate in judged if candidate.judgement.support >= self.threshold]
+        judged.sort(key=lambda candidate: -candidate.judgement.support)
+        return next((candidate.passage.url for candidate in judged if not self._parted(claim, candidate.passage)), "")
 
     def _parted(self, claim: str, passage: EvidencePassage) -> bool:
         try:

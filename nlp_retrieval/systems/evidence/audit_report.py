@@ -55,7 +55,7 @@ def render_audit(rows: Sequence[AuditRow], report: CitedReport, rule: str = "") 
         statuses={status: counts[status] for status in STATUSES if counts[status]},
         words=STATUSES,
         reasons=summary.reasons,
-        missing={one.number for one in report.missing},
+        missing={citation.number for citation in report.missing},
         style=asset("report.css") + asset("passages.css") + asset("audit.css", _FILES),
         script=asset("audit.js", _FILES),
     )
@@ -95,15 +95,15 @@ class AuditTable:
             yield self._table(options)
         yield Text(summary_sentence(summary_of(self.rows)), style="bold" if console.is_terminal else "")
         report = self.report
-        found: dict[str, Sequence[object]] = {
+        lists: dict[str, Sequence[object]] = {
             "facts without a citation": report.uncited,
             "marks without a reference": report.missing,
             "references never cited": report.unused,
             "references with the number of an earlier one": report.duplicates,
         }
-        told = [f"{what}: {len(ones):,}" for what, ones in found.items() if ones]
-        if told:
-            yield Text("; ".join(told).capitalize() + ".", style=dim)
+        parts = [f"{what}: {len(entries):,}" for what, entries in lists.items() if entries]
+        if parts:
+            yield Text("; ".join(parts).capitalize() + ".", style=dim)
 
     def _table(self, options: ConsoleOptions) -> Table:
         narrow, wide = options.max_width < _NARROW, options.max_width >= _WIDE
@@ -251,13 +251,13 @@ def _recommendations(rows: Sequence[AuditRow]) -> list[str]:
 
 def _doubt(row: AuditRow) -> str:
     mark = f" {_text(f'[{row.citation.mark}]')}" if row.citation.mark else ""
-    told = [
+    parts = [
         f"- Line {row.citation.line}{mark}: {_text(row.citation.sentence) or 'no sentence'}",
         row.reason,
         _text(row.detail),
     ]
     other = f"See {_address(row.other_source)}" if row.other_source else ""
-    return " — ".join(filter(None, [*told, other]))
+    return " — ".join(filter(None, [*parts, other]))
 
 
 def _line(cells: Iterable[str]) -> str:

@@ -208,23 +208,23 @@ def miscounted(claim: str, passage: str) -> list[Miscounted]:
     """
     of_claim = numbers_of(claim)
     there = [(number, _Around.in_passage(passage, number)) for number in numbers_of(passage)] if of_claim else []
-    found = []
+    results = []
     for number in of_claim:
         around = _Around.in_claim(claim, number)
-        agreed = [one for other, one in there if agreeing(number, other)]
-        others = [(other, one) for other, one in there if not agreeing(number, other) and _kind(other) == _kind(number)]
+        agreed = [context for other, context in there if agreeing(number, other)]
+        others = [(other, context) for other, context in there if not agreeing(number, other) and _kind(other) == _kind(number)]
         year = _is_year(number)
         counted = around.counted(by_year=year)[:1]
-        if not agreed or not counted or any(counted[0] in one.counted(by_year=year)[:_BESIDE] for one in agreed):
+        if not agreed or not counted or any(counted[0] in context.counted(by_year=year)[:_BESIDE] for context in agreed):
             continue
-        beside = [(other, one) for other, one in others if counted[0] in one.counted(by_year=year)[:_BESIDE]]
+        beside = [(other, context) for other, context in others if counted[0] in context.counted(by_year=year)[:_BESIDE]]
         if not beside:
             continue
         words = around.words
-        nearest, best = max(((other, _likeness(words, one)) for other, one in beside), key=lambda pair: pair[1])
-        if best - max(_likeness(words, one) for one in agreed) >= _APART:
-            found.append(Miscounted(number.written, nearest.written))
-    return found
+        nearest, best = max(((other, _likeness(words, context)) for other, context in beside), key=lambda pair: pair[1])
+        if best - max(_likeness(words, context) for context in agreed) >= _APART:
+            results.append(Miscounted(number.written, nearest.written))
+    return results
 
 
 def _beside(text: str, number: Number) -> tuple[str, str]:
@@ -365,7 +365,7 @@ def check(claim: str, passage: str) -> Checks:
     """Check a claim against a passage."""
     wanted = _content(claim)
     sentences = [_Sentence.of(passage, span) for span in sentences_of(passage)]
-    shares = [_share(wanted, one.content) for one in sentences]
+    shares = [_share(wanted, candidate.content) for candidate in sentences]
     nearest = _nearest(wanted, sentences)
     missing = missing_figures(claim, passage)
     spans = names_of(claim)
@@ -375,7 +375,7 @@ def check(claim: str, passage: str) -> Checks:
     negated = negations(claim) > 0
     denial = _denial(negated, sentences, shares)
     opposite = _opposite(claim, wanted, sentences, shares)
-    contradicting = next((one for one in (denial, opposite) if one.says), None)
+    contradicting = next((candidate for candidate in (denial, opposite) if candidate.says), None)
     deciding = nearest if contradicting is None else contradicting.sentence
     signals = {
         "overlap": _share(wanted, _content(passage)),
@@ -418,8 +418,8 @@ class _Sentence(NamedTuple):
 
 def _nearest(wanted: frozenset[str], sentences: Sequence[_Sentence]) -> int:
     """Return the sentence with the largest share of the claim's words, rarer ones counting more; 0 if there is none."""
-    weight = {word: 1 / (1 + math.log1p(sum(word in one.content for one in sentences))) for word in wanted}
-    shares = [sum(weight[word] for word in wanted & one.content) for one in sentences]
+    weight = {word: 1 / (1 + math.log1p(sum(word in sentence.content for sentence in sentences))) for word in wanted}
+    shares = [sum(weight[word] for word in wanted & sentence.content) for sentence in sentences]
     return max(range(len(sentences)), key=lambda number: (shares[number], -number), default=0)
 
 
@@ -433,8 +433,8 @@ class _Contradiction(NamedTuple):
 
 def _denial(negated: bool, sentences: Sequence[_Sentence], shares: Sequence[float]) -> _Contradiction:
     """Return by how much a sentence that differs from the claim in negation exceeds those that do not."""
-    alike = [share for share, one in zip(shares, sentences, strict=True) if one.is_negated == negated]
-    others = [number for number, one in enumerate(sentences) if one.is_negated != negated]
+    alike = [share for share, sentence in zip(shares, sentences, strict=True) if sentence.is_negated == negated]
+    others = [number for number, sentence in enumerate(sentences) if sentence.is_negated != negated]
     if not others:
         return _Contradiction()
     nearest = max(others, key=shares.__getitem__)
@@ -446,11 +446,11 @@ def _denial(negated: bool, sentences: Sequence[_Sentence], shares: Sequence[floa
 def _opposite(claim: str, wanted: frozenset[str], sentences: Sequence[_Sentence], shares: Sequence[float]) -> _Contradiction:
     """Return how many of the claim's other words are in a sentence with the opposite of a word."""
     best, opposites = _Contradiction(), Opposites.of(claim)
-    for number, one in enumerate(sentences):
-        met = opposites.met(one.text) if shares[number] else []
+    for number, sentence in enumerate(sentences):
+        met = opposites.met(sentence.text) if shares[number] else []
         if not met:
             continue
-        around = min(1.0, len(wanted & one.content) / max(1, len(wanted) - len({word for word, _ in met})))
+        around = min(1.0, len(wanted & sentence.content) / max(1, len(wanted) - len({word for word, _ in met})))
         if around > best.strength:
             word, other = met[0]
             best = _Contradiction(around, number, f"with '{other}' in place of '{word}'" if around >= _AROUND_OPPOSITE else "")
@@ -460,19 +460,19 @@ def _opposite(claim: str, wanted: frozenset[str], sentences: Sequence[_Sentence]
 def _together(wanted: frozenset[str], sentences: Sequence[_Sentence]) -> float:
     """Return the largest share of some words in neighbouring sentences."""
     groups = [sentences[first : first + _NEIGHBOURS] for first in range(max(1, len(sentences) - _NEIGHBOURS + 1))]
-    return max(_share(wanted, frozenset[str]().union(*(one.content for one in group))) for group in groups)
+    return max(_share(wanted, frozenset[str]().union(*(sentence.content for sentence in group))) for group in groups)
 
 
 def _longest_run(claim: tuple[str, ...], sentence: tuple[str, ...]) -> float:
     """Return the longest run of words that both have, as a share of the claim's."""
     if not claim:
         return 0.0
-    places: dict[str, list[int]] = {}
-    for place, word in enumerate(sentence[:_MOST_WORDS]):
-        places.setdefault(word, []).append(place)
+    positions: dict[str, list[int]] = {}
+    for position, word in enumerate(sentence[:_MOST_WORDS]):
+        positions.setdefault(word, []).append(position)
     best, before = 0, dict[int, int]()
     for word in claim[:_MOST_WORDS]:
-        runs = {place: before.get(place - 1, 0) + 1 for place in places.get(word, ())}
+        runs = {position: before.get(position - 1, 0) + 1 for position in positions.get(word, ())}
         best, before = max([best, *runs.values()]), runs
     return best / len(claim)
 
@@ -589,11 +589,11 @@ def missing_quotations(sentence: str, source: str, *, all_quoted: bool = False) 
     quotations = list(dict.fromkeys(islice(_quotations(sentence), _MOST_QUOTATIONS)))
     if all_quoted and not quotations:
         quotations = [_ATTRIBUTION.split(sentence)[0].strip()]
-    wanted = [one for one in quotations if _is_quotation(one)]
+    wanted = [quotation for quotation in quotations if _is_quotation(quotation)]
     if not wanted:
         return ()
     folded = fold(source)
-    return tuple(one for one in wanted if not _is_quoted(one, folded))
+    return tuple(quotation for quotation in wanted if not _is_quoted(quotation, folded))
 
 
 @dataclass
@@ -617,34 +617,34 @@ def _quotations(sentence: str) -> Iterator[str]:
     opened: list[_OpenQuotation] = []
 
     def inside(begin: int, end: int) -> Iterator[str]:
-        if 0 < end - begin <= _LONGEST and (said := sentence[begin:end].strip()):
-            titled = sentence[begin - 1 : begin] in _TITLES and is_unspaced(said[0]) and not _SENTENCE_MARKS.search(said)
-            yield from () if titled else (said,)
+        if 0 < end - begin <= _LONGEST and (words := sentence[begin:end].strip()):
+            titled = sentence[begin - 1 : begin] in _TITLES and is_unspaced(words[0]) and not _SENTENCE_MARKS.search(words)
+            yield from () if titled else (words,)
 
     for match in _MARK.finditer(sentence):
-        mark, place = match[0], match.start()
-        before, after = sentence[place - 1 : place], sentence[place + 1 : place + 2]
-        can_open = _can_open(mark, before, after, sentence, place)
+        mark, position = match[0], match.start()
+        before, after = sentence[position - 1 : position], sentence[position + 1 : position + 2]
+        can_open = _can_open(mark, before, after, sentence, position)
         number = next((n for n in range(len(opened) - 1, -1, -1) if opened[n].closes(mark)), None)
         if number is not None and _can_close(mark, before, after, can_open=can_open):
-            one = opened[number]
-            if mark in _SINGLE and before in "sS" and mark not in "\u2018" and _LOWER_CASE.match(sentence, place + 1):
-                one.perhaps = place if one.perhaps < 0 else one.perhaps
+            quotation = opened[number]
+            if mark in _SINGLE and before in "sS" and mark not in "\u2018" and _LOWER_CASE.match(sentence, position + 1):
+                quotation.perhaps = position if quotation.perhaps < 0 else quotation.perhaps
                 continue
-            yield from inside(one.place + 1, place)
+            yield from inside(quotation.place + 1, position)
             del opened[number:]
         elif can_open:
             if number is not None and opened[number].perhaps >= 0:
                 yield from inside(opened[number].place + 1, opened[number].perhaps)
                 del opened[number:]
-            opened = [*opened[-_DEEPEST:], _OpenQuotation(mark, place)]
+            opened = [*opened[-_DEEPEST:], _OpenQuotation(mark, position)]
         elif number is None and mark not in _SINGLE and not before.isdigit():
-            yield from inside(0, place)  # it began in an earlier sentence
-    for one in opened:
-        if one.perhaps >= 0:
-            yield from inside(one.place + 1, one.perhaps)
-        elif one.mark not in _SINGLE and (one.mark in _BEGINS or one.mark in _DOUBLE):
-            yield from inside(one.place + 1, len(sentence))  # it ends in a later sentence
+            yield from inside(0, position)  # it began in an earlier sentence
+    for quotation in opened:
+        if quotation.perhaps >= 0:
+            yield from inside(quotation.place + 1, quotation.perhaps)
+        elif quotation.mark not in _SINGLE and (quotation.mark in _BEGINS or quotation.mark in _DOUBLE):
+            yield from inside(quotation.place + 1, len(sentence))  # it ends in a later sentence
 
 
 def _is_letter(char: str) -> bool:
@@ -701,21 +701,21 @@ def _is_quoted(quotation: str, source: FoldedText) -> bool:
     return False
 
 
-def _follow(parts: list[str], source: FoldedText, place: int) -> bool:
+def _follow(parts: list[str], source: FoldedText, position: int) -> bool:
     for part in parts:
-        span = next(_part_spans(part, source, place, place + _NEAR + len(part)), None)
+        span = next(_part_spans(part, source, position, position + _NEAR + len(part)), None)
         if span is None:
             return False
-        place = span[1]
+        position = span[1]
     return True
 
 
-def _precede(parts: list[str], source: FoldedText, place: int) -> bool:
+def _precede(parts: list[str], source: FoldedText, position: int) -> bool:
     for part in reversed(parts):
-        spans = list(_part_spans(part, source, max(0, place - _NEAR - len(part)), place))
+        spans = list(_part_spans(part, source, max(0, position - _NEAR - len(part)), position))
         if not spans:
             return False
-        place = spans[-1][0]
+        position = spans[-1][0]
     return True
 
 

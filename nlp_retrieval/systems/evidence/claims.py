@@ -250,13 +250,13 @@ class ClaimVerdict:
             "claim": self.claim,
             "claim_type": self.claim_type,
             "min_quality": self.min_quality,
-            "supporting_evidence": [_plain(one) for one in self.supporting_evidence],
-            "contradicting_evidence": [_plain(one) for one in self.contradicting_evidence],
-            "neutral_evidence": [_plain(one) for one in self.neutral_evidence],
+            "supporting_evidence": [_plain(item) for item in self.supporting_evidence],
+            "contradicting_evidence": [_plain(item) for item in self.contradicting_evidence],
+            "neutral_evidence": [_plain(item) for item in self.neutral_evidence],
             "independence_count": self.independence_count,
             "contradicting_independence_count": len(self.contradicting_origins),
-            "supporting_origins": [asdict(one) for one in self.supporting_origins],
-            "contradicting_origins": [asdict(one) for one in self.contradicting_origins],
+            "supporting_origins": [asdict(item) for item in self.supporting_origins],
+            "contradicting_origins": [asdict(item) for item in self.contradicting_origins],
             "verification_status": self.verification_status,
             "rule": self.rule,
             "not_judged": self.not_judged,
@@ -302,25 +302,26 @@ class ClaimVerifier:
             raise ConfigurationError(f"claim_type={claim_type!r}; {nearest(str(claim_type), _QUALITY)}")
         passages = self.index.search(claim, self.k, min_quality=_QUALITY[claim_type])
         judged = judge_passages(self.verifier, claim, passages)
-        texts = {key: self._text(key) for key in {one.passage.key for one in judged}}
-        judged = [one for one in judged if _stands(one, texts[one.passage.key])]
-        doubtful = [one for one in judged if self._is_doubtful(one)]
-        sure = [one for one in judged if one not in doubtful]
-        likely = [one for one in sure if one.judgement.support >= self.threshold]
+        texts = {key: self._text(key) for key in {item.passage.key for item in judged}}
+        judged = [item for item in judged if _stands(item, texts[item.passage.key])]
+        doubtful = [item for item in judged if self._is_doubtful(item)]
+        sure = [item for item in judged if item not in doubtful]
+        likely = [item for item in sure if item.judgement.support >= self.threshold]
         lacking = [
-            lacking_figures(claim, one.passage.content, f"{one.passage.title}\n\n{texts[one.passage.key]}") for one in likely
+            lacking_figures(claim, item.passage.content, f"{item.passage.title}\n\n{texts[item.passage.key]}")
+            for item in likely
         ]
-        supporting = [one for one, lacks in zip(likely, lacking, strict=True) if not lacks]
-        contradicting = [one for one in sure if one.judgement.contradict >= self.threshold]
-        neutral = [one for one in judged if one not in supporting and one not in contradicting]
-        neutral.sort(key=lambda one: one.judgement.neutral)
-        supporting.sort(key=lambda one: -one.judgement.support)
-        contradicting.sort(key=lambda one: -one.judgement.contradict)
-        for_it, against_it = (_passage_origins(self.index, found, texts) for found in (supporting, contradicting))
+        supporting = [item for item, lacks in zip(likely, lacking, strict=True) if not lacks]
+        contradicting = [item for item in sure if item.judgement.contradict >= self.threshold]
+        neutral = [item for item in judged if item not in supporting and item not in contradicting]
+        neutral.sort(key=lambda item: item.judgement.neutral)
+        supporting.sort(key=lambda item: -item.judgement.support)
+        contradicting.sort(key=lambda item: -item.judgement.contradict)
+        for_it, against_it = (_passage_origins(self.index, items, texts) for items in (supporting, contradicting))
         status, rule = status_of(len(for_it), len(against_it))
         if doubtful:
             rule += f"; {len(doubtful)} of {len(judged)} passages do not count, since readers of their page may not see them"
-        silent = [one.judgement for one in judged if not one.judgement.was_judged]
+        silent = [item.judgement for item in judged if not item.judgement.was_judged]
         if silent:
             why = "the claim is longer than it reads" if silent[0].unread else "there was no usable answer"
             rule += f"; {len(silent)} of {len(judged)} passages were not judged by {self.verifier.name}: {why}"
@@ -364,7 +365,7 @@ def _stands(judged: JudgedPassage, text: str) -> bool:
 
 
 def _passage_origins(index: EvidenceIndex, judged: Sequence[JudgedPassage], texts: Mapping[str, str]) -> list[Origin]:
-    passages = [one.passage for one in judged]
+    passages = [item.passage for item in judged]
     domains = [set(map(registrable_domain, [passage.url, *index.urls(passage.key)])) for passage in passages]
     return origins_of(domains, [texts[passage.key] for passage in passages], [passage.content for passage in passages])
 

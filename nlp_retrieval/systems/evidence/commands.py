@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from nlp_retrieval import HyDE
     from nlp_retrieval.core import BaseRetriever, Config
-    from nlp_retrieval.errors import SourceError
     from nlp_retrieval.systems.evidence.audit import CitationAudit
     from nlp_retrieval.systems.evidence.audit_report import RetrievalStatistics
     from nlp_retrieval.systems.evidence.claims import ClaimVerdict
@@ -33,13 +32,13 @@ if TYPE_CHECKING:
     from nlp_retrieval.systems.evidence.web_research.research import ResearchReport
 
 
-Project = Annotated[Path, typer.Argument(help="Folder of a project; its sources are kept in 10_graph below it.")]
+Project = Annotated[Path, typer.Argument(help="Folder of a project; its sources are in its subfolder 10_graph.")]
 Retrievers = Annotated[
     list[str] | None,
     typer.Option(
         "--retriever",
         "-r",
-        help="What finds passages: name or name:key=value. Repeatable. By default what the project's index holds; for a "
+        help="Retriever of passages: name or name:key=value. Repeatable. By default those of the project's index; for a "
         "new one bm25 and faiss.",
     ),
 ]
@@ -47,11 +46,11 @@ VerifierOption = Annotated[
     str,
     typer.Option(
         "--verifier",
-        help="What judges: lexical (no model), pair_model:model=FOLDER_OR_HUB_NAME,calibration=FILE or "
+        help="Verifier: lexical (no model), pair_model:model=FOLDER_OR_HUB_NAME,calibration=FILE or "
         "language_model:lm=PROVIDER/MODEL, ...",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Plain values instead of a text for people.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 _FOLDERS = ("index", "colbert_index")
 
@@ -79,34 +78,18 @@ def open_project(project: Path, retrievers: Sequence[str | BaseRetriever] | None
     return EvidenceIndex(project)
 
 
-def existing_project(project: Path, retrievers: list[str] | None) -> EvidenceIndex:
-    """Return the index of a project that has sources.
+def existing_project(project: Path, retrievers: list[str] | None, *, may_be_emptied: bool = False) -> EvidenceIndex:
+    """Return the index of a project that has sources, or also of one whose sources were all deleted.
 
     Raises:
         SourceError: it has none.
     """
-    index = open_project(project, retrievers)
-    if not index.sources():
-        raise _without_sources(project)
-    return index
-
-
-def emptied_or_existing_project(project: Path, retrievers: list[str] | None) -> EvidenceIndex:
-    """Return the index of a project that has sources, or had some and they were deleted.
-
-    Raises:
-        SourceError: it never had any.
-    """
-    index = open_project(project, retrievers)
-    if not index.sources() and not index.has_deleted:
-        raise _without_sources(project)
-    return index
-
-
-def _without_sources(project: Path) -> SourceError:
     from nlp_retrieval.errors import SourceError
 
-    return SourceError(f"{project} holds no sources; add some with: nlp-retrieval evidence add {project} FILE_OR_FOLDER")
+    index = open_project(project, retrievers)
+    if not index.sources() and not (may_be_emptied and index.has_deleted):
+        raise SourceError(f"{project} holds no sources; add some with: nlp-retrieval evidence add {project} FILE_OR_FOLDER")
+    return index
 
 
 def chosen_verifier(chosen: str | Config) -> BaseVerifier:
@@ -140,27 +123,26 @@ def print_passage(to: Console, before: str, passage: EvidencePassage, text: str)
     to.print(Padding(content, (0, 0, 1, 5)) if to.is_terminal else Text("     ") + content)
 
 
-Quality = Annotated[str | None, typer.Option("--quality", help="Grade of these sources, A (best) to E; by default by rules.")]
+Quality = Annotated[
+    str | None, typer.Option("--quality", help="Grade of these sources, A (best) to E; by default by the rules.")
+]
 MinQuality = Annotated[str | None, typer.Option("--min-quality", help="Only sources of this grade or a better one.")]
 
 
 def add(
     project: Project,
     sources: Annotated[list[Path], typer.Argument(help="Files and folders: text, Markdown, HTML, PDF, JSON lines.")],
-    url: Annotated[
-        str | None, typer.Option("--url", help="Where a single file was read; by default its file:// address.")
-    ] = None,
+    url: Annotated[str | None, typer.Option("--url", help="URL of a single file; by default its file:// URL.")] = None,
     quality: Quality = None,
     rules: Annotated[
         Path | None, typer.Option("--rules", help="YAML file of grades by URL, instead of the built-in one.")
     ] = None,
-    fetch_date: Annotated[
-        str, typer.Option("--date", help="When they were fetched, ISO 8601; without it they count as fetched now.")
-    ] = "",
+    fetch_date: Annotated[str, typer.Option("--date", help="Date of fetching, ISO 8601; by default now.")] = "",
     list_left_out: Annotated[
-        bool, typer.Option("--left-out", help="List all that is left out: files, and texts of pages that readers do not see.")
+        bool,
+        typer.Option("--left-out", help="List everything that was skipped: files, and text of pages that readers do not see."),
     ] = False,
-    build: Annotated[bool, typer.Option(help="Make them searchable now.")] = True,
+    build: Annotated[bool, typer.Option(help="Build the index now.")] = True,
     retriever: Retrievers = None,
 ) -> None:
     """Add sources to a project.
@@ -176,7 +158,7 @@ def add(
 
     if url is not None and (len(sources) > 1 or sources[0].is_dir() or is_json_lines(sources[0])):
         raise ConfigurationError(
-            "--url is for a single file; leave it out for folders, several files, and JSON lines, which name their own"
+            "--url is for a single file; omit it for folders, for several files, and for JSON lines, which have their own URLs"
         )
     index = open_project(project, retriever)
     new = known = 0
@@ -184,19 +166,19 @@ def add(
     url_of = None if url is None else lambda _: url
     try:
         with progress("reading", None) as advance:
-            for one in read_sources(sources, quality, rules, fetch_date, url_of, left_out):
+            for document in read_sources(sources, quality, rules, fetch_date, url_of, left_out):
                 try:
-                    added = index.add_source(one)
+                    added = index.add_source(document)
                 except InputError as error:
                     if not any(path.is_dir() for path in sources):
                         raise
-                    left_out.add("files left out, since they cannot be kept", f"{visible(one.url)[:200]}: {error}")
+                    left_out.add("files skipped because they cannot be stored", f"{visible(document.url)[:200]}: {error}")
                     continue
                 new, known = new + added, known + (not added)
                 advance(1)
     except RetrievalError:
         if new:
-            say(f"note: {counted(new, 'source')} added before this error; what is added next makes them searchable too")
+            say(f"note: {counted(new, 'source')} added before this error; the next add makes them searchable")
         raise
     if list_left_out:
         for line in left_out.lines():
@@ -237,11 +219,11 @@ def search(
     retriever: Retrievers = None,
 ) -> None:
     """Search the sources of a project."""
-    found = existing_project(project, retriever).search(query, k, min_quality)
+    passages = existing_project(project, retriever).search(query, k, min_quality)
     if as_json:
-        typer.echo(json.dumps([asdict(passage) for passage in found], indent=1))
+        typer.echo(json.dumps([asdict(passage) for passage in passages], indent=1))
         return
-    print_passages(found)
+    print_passages(passages)
 
 
 def stats(project: Project, as_json: Json = False) -> None:
@@ -261,10 +243,10 @@ def export(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the collection, in BEIR's layout.")],
     judged: Annotated[
         Path | None,
-        typer.Option("--judged", help="JSON lines with claim, url, and quote where it is known: queries and gold."),
+        typer.Option("--judged", help="JSON lines with claim, url and optionally quote: the queries and their gold."),
     ] = None,
 ) -> None:
-    """Write a project's passages as a collection that nlp-retrieval benchmark reads, with claims that were judged."""
+    """Write a project's passages as a collection for nlp-retrieval benchmark, optionally with judged claims."""
     from nlp_retrieval.reports import counted
     from nlp_retrieval.systems.evidence.index.collection import export_collection
 
@@ -304,7 +286,9 @@ def verify(
         ClaimType, typer.Option("--type", help="C1 needs sources of grade B or better, C2 of C or better.")
     ] = ClaimType.C2,
     verifier: VerifierOption = "lexical",
-    threshold: Annotated[float, typer.Option(help="Least probability to count as for or against the claim.")] = 0.6,
+    threshold: Annotated[
+        float, typer.Option(help="Lowest probability at which a passage counts as for or against the claim.")
+    ] = 0.6,
     as_json: Json = False,
     retriever: Retrievers = None,
 ) -> None:
@@ -332,15 +316,13 @@ def audit(
     verifier: VerifierOption = "lexical",
     threshold: Annotated[
         float | None,
-        typer.Option(help="Least probability of support to pass; by default what the verifier's calibration says."),
+        typer.Option(help="Lowest probability of support that passes; by default that of the verifier's calibration."),
     ] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write a page with each claim beside its source.")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write all rows as JSON.")] = None,
     fail_on: Annotated[
         FailOn,
-        typer.Option(
-            "--fail-on", help="End with exit code 1 if a citation is to be reviewed, or not indexed, or if none could be read."
-        ),
+        typer.Option("--fail-on", help="Exit with code 1 if citations need review, are not indexed, or if none could be read."),
     ] = FailOn.never,
     retriever: Retrievers = None,
 ) -> None:
@@ -355,7 +337,7 @@ def audit(
     from nlp_retrieval.systems.evidence.audit_report import write_retrieval_audit
     from nlp_retrieval.systems.evidence.citations.report import read_report
 
-    index = emptied_or_existing_project(project, retriever)
+    index = existing_project(project, retriever, may_be_emptied=True)
     for path in filter(None, (html, json_file)):
         check_folder_for_output(path.parent)
     auditor = CitationAuditor(index, chosen_verifier(verifier), threshold)
@@ -363,12 +345,12 @@ def audit(
     with progress("auditing", len(read.citations)) as advance:
         done = auditor.audit(read, lambda *_: advance(1))
     if not done.rows:
-        say(f"note: {report} has no citations that can be read: [1] with a list of references, footnotes, or links")
+        say(f"note: {report} has no readable citations: [1] with a list of references, footnotes, or links")
     written = []
     try:
         written.append(write_retrieval_audit(project, done.rows, _statistics(index), ", ".join(index.engines), auditor.rule))
     except OutputError as error:  # a read-only project can be audited
-        say(f"note: the audit is not written in the project: {error}")
+        say(f"note: the audit was not written to the project: {error}")
     if html is not None:
         from nlp_retrieval.systems.evidence.audit_report import write_audit_page
 
@@ -414,7 +396,7 @@ def _statistics(index: EvidenceIndex) -> RetrievalStatistics:
         queries,
         stats["average_relevance"] if queries else None,
         stats["zero_result_queries"],
-        "Relevance is ten times the share of a query's words that stand in the best passage found.",
+        "Relevance is ten times the share of a query's words that are in the best passage.",
     )
 
 
@@ -427,19 +409,19 @@ def _print_verdict(verdict: ClaimVerdict) -> None:
     to = console()
     read = counted(len(verdict.neutral_evidence), "passage")
     to.print(Text.assemble((verdict.verification_status, "bold"), f"  {verdict.rule}"))
-    for one in verdict.supporting_evidence:
-        print_passage(to, f"  supports ({one.judgement.support:.2f})  ", one.passage, one.quote)
-    for one in verdict.contradicting_evidence:
-        print_passage(to, f"  contradicts ({one.judgement.contradict:.2f})  ", one.passage, one.quote)
+    for item in verdict.supporting_evidence:
+        print_passage(to, f"  supports ({item.judgement.support:.2f})  ", item.passage, item.quote)
+    for item in verdict.contradicting_evidence:
+        print_passage(to, f"  contradicts ({item.judgement.contradict:.2f})  ", item.passage, item.quote)
     if not verdict.supporting_evidence and not verdict.contradicting_evidence:
-        for one in verdict.neutral_evidence[:1]:
-            said = f"support {one.judgement.support:.2f}, contradict {one.judgement.contradict:.2f}"
-            print_passage(to, f"  not clear enough, the nearest of {read} ({said})  ", one.passage, one.quote)
+        for item in verdict.neutral_evidence[:1]:
+            scores = f"support {item.judgement.support:.2f}, contradict {item.judgement.contradict:.2f}"
+            print_passage(to, f"  inconclusive, the nearest of {read} ({scores})  ", item.passage, item.quote)
     for evidence, origins in (
         (verdict.supporting_evidence, verdict.supporting_origins),
         (verdict.contradicting_evidence, verdict.contradicting_origins),
     ):
-        for origin in (one for one in origins if one.reasons):
+        for origin in (item for item in origins if item.reasons):
             urls = dict.fromkeys(evidence[member].passage.url for member in origin.members)
             to.print(Text(visible(f"  one origin: {', '.join(urls)} ({'; '.join(origin.reasons)})")))
 
@@ -456,23 +438,23 @@ def research(
     project: Project,
     subquestion: Annotated[str, typer.Argument(help="One question.")],
     search_engine: Annotated[
-        str, typer.Option("--search", help="What finds pages: searxng:url=http://localhost:8888, or folder:folder=FOLDER.")
+        str, typer.Option("--search", help="Search engine: searxng:url=http://localhost:8888, or folder:folder=FOLDER.")
     ],
-    fetcher: Annotated[str, typer.Option("--fetch", help="What fetches them: http, or folder:folder=FOLDER.")],
+    fetcher: Annotated[str, typer.Option("--fetch", help="Fetcher of pages: http, or folder:folder=FOLDER.")],
     hyde: Annotated[
         str | None,
         typer.Option(
-            help="Language model that writes a hypothetical answer, which is searched for too: openai/gpt-4o-mini, or "
+            help="Language model that writes a hypothetical answer to search for as well: openai/gpt-4o-mini, or "
             "dspy:model=openai/MODEL,base_url=URL."
         ),
     ] = None,
     pages: Annotated[int, typer.Option(min=1, help="Fetch at most this many pages.")] = 10,
-    results: Annotated[int, typer.Option(min=1, help="Ask each search for this many results.")] = 10,
+    results: Annotated[int, typer.Option(min=1, help="Number of results of each search.")] = 10,
     k: Annotated[int, typer.Option("-k", help="Show at most this many passages.")] = 10,
     rules: Annotated[
         Path | None, typer.Option("--rules", help="YAML file of grades by URL, instead of the built-in one.")
     ] = None,
-    refetch: Annotated[bool, typer.Option("--refetch", help="Fetch pages again that the project has.")] = False,
+    refetch: Annotated[bool, typer.Option("--refetch", help="Fetch pages again even if the project has them.")] = False,
     as_json: Json = False,
     retriever: Retrievers = None,
 ) -> None:
@@ -519,7 +501,7 @@ def _say_what_happened(report: ResearchReport) -> None:
         why = page.quality or page.reason
         say(visible(f"{page.status:<7} {page.url}{moved}  {why}"))
     counts = report.counts()
-    say(", ".join(f"{count} {status}" for status, count in counts.items()) + f"; {report.unread} more were found")
+    say(", ".join(f"{count} {status}" for status, count in counts.items()) + f"; {report.unread} more found")
 
 
 Data = Annotated[
@@ -541,7 +523,7 @@ def calibrate(
         ),
     ] = 0.25,
     limit: Annotated[int | None, typer.Option(min=50, help="At most this many pairs of each collection.")] = None,
-    seed: Annotated[int, typer.Option(help="Of the made-up claims, of the folds and of the pairs taken.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed for generated claims, folds and sampled pairs.")] = 0,
 ) -> None:
     """Fit the probabilities of a verifier on judged pairs.
 
@@ -559,18 +541,14 @@ def calibrate(
 
 def train_verifier(
     data: Data,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the model; a run that was stopped goes on there.")],
-    base: Annotated[
-        str, typer.Option(help="Model to begin with: hub name or folder.")
-    ] = "sentence-transformers/all-MiniLM-L6-v2",
-    epochs: Annotated[int, typer.Option(min=1, help="Passes over the pairs at most.")] = 1,
-    short_epochs: Annotated[int, typer.Option(min=0, help="Passes before these over the short pairs alone.")] = 2,
-    learning_rate: Annotated[float, typer.Option(min=0, help="At its highest.")] = 1.2e-4,
-    precision: Annotated[
-        str, typer.Option(help="float32, or bfloat16 where the processor, or the GPU, computes in it.")
-    ] = "float32",
-    device: Annotated[str | None, typer.Option(help="cpu, cuda, ...; by default a GPU where there is one.")] = None,
-    seed: Annotated[int, typer.Option(help="Of everything that is drawn.")] = 0,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the model; a stopped run continues there.")],
+    base: Annotated[str, typer.Option(help="Base model: hub name or folder.")] = "sentence-transformers/all-MiniLM-L6-v2",
+    epochs: Annotated[int, typer.Option(min=1, help="Maximum number of passes over the pairs.")] = 1,
+    short_epochs: Annotated[int, typer.Option(min=0, help="Earlier passes over only the short pairs.")] = 2,
+    learning_rate: Annotated[float, typer.Option(min=0, help="Highest learning rate.")] = 1.2e-4,
+    precision: Annotated[str, typer.Option(help="float32, or bfloat16 if the hardware supports it.")] = "float32",
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, ...; by default a GPU if there is one.")] = None,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
 ) -> None:
     """Fine-tune a small model to judge claims, on judged pairs.
 
@@ -634,28 +612,28 @@ def demonstrate(folder: Path) -> None:
         ["audit", project, report, "--html", page, "--json", rows],
         lambda: audit(project, report, html=page, json_file=rows),
     )
-    told = json.loads(rows.read_text("utf-8"))["citations"]
-    for line in outcome(told, json.loads((folder / "wrong.json").read_text("utf-8"))):
+    citations = json.loads(rows.read_text("utf-8"))["citations"]
+    for line in outcome(citations, json.loads((folder / "wrong.json").read_text("utf-8"))):
         say(line)
     say(f"open {page} in a browser")
 
 
 def outcome(citations: Sequence[dict[str, Any]], wrong: Sequence[dict[str, Any]]) -> list[str]:
     """Return how many wrong citations an audit found, in sentences."""
-    ways = {one["number"]: one["way"] for one in wrong}
-    missed = [one for one in citations if one["number"] in ways and one["status"] == "PASS"]
-    flagged = [one for one in citations if one["number"] not in ways and one["status"] != "PASS"]
+    ways = {row["number"]: row["way"] for row in wrong}
+    missed = [row for row in citations if row["number"] in ways and row["status"] == "PASS"]
+    flagged = [row for row in citations if row["number"] not in ways and row["status"] != "PASS"]
     right = len(citations) - len(ways)
     lines = [
         f"the audit found {len(ways) - len(missed)} of the {len(ways)} citations that are wrong, and flagged {len(flagged)} of "
         f"the {right} that are right"
     ]
-    lines += [f"  missed, {ways[one['number']]}, line {one['line']}: {one['sentence']}" for one in missed]
-    lines += [f"  flagged though right ({one['reason']}), line {one['line']}: {one['sentence']}" for one in flagged]
+    lines += [f"  missed, {ways[row['number']]}, line {row['line']}: {row['sentence']}" for row in missed]
+    lines += [f"  flagged though right ({row['reason']}), line {row['line']}: {row['sentence']}" for row in flagged]
     if missed or flagged:
         lines.append(
-            "the lexical verifier compares words, numbers, names and negations, and is blind to what is said in other words; "
-            "a model that reads both together is made for that: --verifier pair_model:model=FOLDER_OR_HUB_NAME"
+            "the lexical verifier compares words, numbers, names and negations, and misses paraphrases; "
+            "use a model for these: --verifier pair_model:model=FOLDER_OR_HUB_NAME"
         )
     return lines
 

@@ -148,53 +148,53 @@ def _split(url: str) -> SplitResult:
     return parts
 
 
-def _rule(rule: object, place: str) -> QualityRule:
+def _rule(rule: object, where: str) -> QualityRule:
     if not isinstance(rule, Mapping):
-        raise ConfigurationError(f"{place}: not a mapping; write grade: and one of {', '.join(_CONDITIONS)}")
+        raise ConfigurationError(f"{where}: not a mapping; write grade: and one of {', '.join(_CONDITIONS)}")
     given: dict[str, Any] = dict(rule)
-    check_keys(given, ("grade", *_CONDITIONS, "why"), ("grade",), place)
-    conditions = {name: _patterns(given[name], name, f"{place}, {name}") for name in _CONDITIONS if name in given}
+    check_keys(given, ("grade", *_CONDITIONS, "why"), ("grade",), where)
+    conditions = {name: _patterns(given[name], name, f"{where}, {name}") for name in _CONDITIONS if name in given}
     if not conditions:
-        raise ConfigurationError(f"{place}: no condition, so that it would fit every URL; use default: for that")
+        raise ConfigurationError(f"{where}: no condition, so it would match every URL; use default: instead")
     why = given.get("why", "")
     if not isinstance(why, str):
-        raise ConfigurationError(f"{place}, why: not text")
-    return QualityRule(_grade(given["grade"], f"{place}, grade"), why=why, **conditions)
+        raise ConfigurationError(f"{where}, why: not text")
+    return QualityRule(_grade(given["grade"], f"{where}, grade"), why=why, **conditions)
 
 
-def _grade(value: object, place: str) -> Grade:
+def _grade(value: object, where: str) -> Grade:
     for grade in GRADES:
         if value == grade:
             return grade
-    raise ConfigurationError(f"{place}: {str(value)[:40]!r} is not a grade; grades are A, B, C, D and E")
+    raise ConfigurationError(f"{where}: {str(value)[:40]!r} is not a grade; grades are A, B, C, D and E")
 
 
-def _patterns(value: object, name: str, place: str) -> tuple[str, ...]:
+def _patterns(value: object, name: str, where: str) -> tuple[str, ...]:
     values: Sequence[object] = value if isinstance(value, list) else [value]
     if not values:
-        raise ConfigurationError(f"{place}: an empty list fits nothing; leave the rule out")
-    return tuple(_pattern(one, name, place) for one in values)
+        raise ConfigurationError(f"{where}: an empty list matches nothing; remove the rule")
+    return tuple(_pattern(pattern, name, where) for pattern in values)
 
 
-def _pattern(value: object, name: str, place: str) -> str:
+def _pattern(value: object, name: str, where: str) -> str:
     if not isinstance(value, str) or not value or len(value) > _LONGEST_PATTERN:
-        raise ConfigurationError(f"{place}: {str(value)[:40]!r} is not text of 1 to {_LONGEST_PATTERN} characters")
+        raise ConfigurationError(f"{where}: {str(value)[:40]!r} is not text of 1 to {_LONGEST_PATTERN} characters")
     if "[" in value or "]" in value:
-        raise ConfigurationError(f"{place}: {value!r}: only * and ? have a meaning in a pattern; leave brackets out")
+        raise ConfigurationError(f"{where}: {value!r}: only * and ? are wildcards in a pattern; remove the brackets")
     if name == "path":
         if not value.startswith(("/", "*")):
-            raise ConfigurationError(f"{place}: {value!r} fits no path, since paths begin with a slash; write /{value}")
+            raise ConfigurationError(f"{where}: {value!r} fits no path, since paths begin with a slash; write /{value}")
         return value
     value = value.lower()
     if name == "host":
         if "/" in value or ":" in value:
-            raise ConfigurationError(f"{place}: {value!r} is more than a host; write what follows its slash as path:")
+            raise ConfigurationError(f"{where}: {value!r} is more than a host; write what follows its slash as path:")
         return value
     if not _NAME.fullmatch(value.lstrip(".")):
-        raise ConfigurationError(f"{place}: {value!r} is not the name of a {name}; patterns go under host: or path:")
+        raise ConfigurationError(f"{where}: {value!r} is not the name of a {name}; patterns go under host: or path:")
     value = value.strip(".")
     if name == "domain" and registered_name(value) != value:
-        raise ConfigurationError(f"{place}: {value!r} is not a registered name, so no URL has it; write it as suffix: or host:")
+        raise ConfigurationError(f"{where}: {value!r} is not a registered name, so no URL has it; write it as suffix: or host:")
     return value
 
 

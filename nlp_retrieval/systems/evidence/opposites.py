@@ -55,12 +55,12 @@ _PAIRS = (
 
 
 def _antonyms() -> dict[str, frozenset[str]]:
-    found: dict[str, set[str]] = {}
+    antonyms: dict[str, set[str]] = {}
     for pair in _PAIRS:
-        one, other = pair.split()
-        found.setdefault(one, set()).add(other)
-        found.setdefault(other, set()).add(one)
-    return {word: frozenset(others) for word, others in found.items()}
+        first, second = pair.split()
+        antonyms.setdefault(first, set()).add(second)
+        antonyms.setdefault(second, set()).add(first)
+    return {word: frozenset(others) for word, others in antonyms.items()}
 
 
 ANTONYMS = _antonyms()
@@ -71,10 +71,10 @@ ANTONYMS = _antonyms()
 def _opposite_stems() -> dict[str, frozenset[str]]:
     """Return the stems of antonyms by the stems of words, so that every form of a word matches every form of its antonyms."""
     stem = stems_of_language("english").stem
-    found: dict[str, set[str]] = {}
+    opposites: dict[str, set[str]] = {}
     for word, others in ANTONYMS.items():
-        found.setdefault(stem(word), set()).update(map(stem, others))
-    return {word: frozenset(others - {word}) for word, others in found.items()}
+        opposites.setdefault(stem(word), set()).update(map(stem, others))
+    return {word: frozenset(others - {word}) for word, others in opposites.items()}
 
 
 def negations(text: str) -> int:

@@ -40,19 +40,17 @@ Statement = Annotated[str, StringConstraints(max_length=10_000)]
 class SourceToAdd(RequestBody):
     """A source to be added."""
 
-    content: str = Field(min_length=1, description="Its text; characters that no reader sees are left out of it.")
+    content: str = Field(min_length=1, description="Its text; invisible characters are removed.")
     url: str = Field(min_length=1, max_length=8_192, description="Where it was read: http, https or file.")
     title: str = Field(default="", max_length=10_000, description="Of the page.")
     quality: Grade | None = Field(
-        default=None, description="Its grade, A (best) to E; without it the one given before, else by the rules of grades."
+        default=None, description="Its grade, A (best) to E; by default the one given before, else by the rules."
     )
-    fetch_date: str = Field(
-        default="", max_length=100, description="When it was fetched, ISO 8601; without it, it counts as fetched now."
-    )
+    fetch_date: str = Field(default="", max_length=100, description="Date of fetching, ISO 8601; by default now.")
 
 
 class IndexBody(RequestBody):
-    """Sources to be added, all of them or, where one cannot be used, none."""
+    """Sources to be added: all of them, or none if one cannot be used."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -74,11 +72,11 @@ class IndexBody(RequestBody):
     )
 
     documents: list[SourceToAdd] = Field(max_length=1000, description="In the order in which they are added.")
-    build: bool = Field(default=True, description="Whether to make them searchable now, with whatever was added before.")
+    build: bool = Field(default=True, description="Whether to build the index now, with all sources added before.")
 
 
 class IndexAnswer(BaseModel):
-    """What became of the sources.
+    """Result for the sources.
 
     Args:
         added: for each document, whether something can be cited now that could not before; false for a duplicate.
@@ -103,26 +101,26 @@ class PassageSearchBody(RequestBody):
     query: Statement = Field(description="A claim, a question, or keywords.")
     k: ResultCount = Field(default=5, description="At most this many passages.")
     min_quality: Grade | None = Field(default=None, description="Only sources of this grade or a better one.")
-    where: MetadataFilter | None = Field(default=None, description="Only passages whose metadata meet this.")
+    where: MetadataFilter | None = Field(default=None, description="Only passages whose metadata match this.")
 
 
 class PassagesAnswer(BaseModel):
     """Passages, best first, or in the order of their source."""
 
     passages: list[EvidencePassage]
-    notes: list[str] = Field(default=[], description="What was left out or found nothing, and what to do.")
+    notes: list[str] = Field(default=[], description="What was omitted or matched nothing, and what to do.")
 
 
 _FIGURES: Any = {name: (kind, ...) for name, kind in get_type_hints(IndexStatistics).items()}
 ProjectFigures: type[BaseModel] = create_model(
     "ProjectFigures",
-    __doc__="What the project holds, and what was asked of it: those of ``EvidenceIndex.stats``.",
+    __doc__="Figures of the project and of its searches: those of ``EvidenceIndex.stats``.",
     **_FIGURES,
 )
 
 
 class VerifyBody(RequestBody):
-    """A claim to be looked up."""
+    """A claim to be verified."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"claim": "The Danube flows through Vienna.", "claim_type": "C2"}]}
@@ -152,7 +150,7 @@ class EvidenceFound(BaseModel):
 
 
 class VerifyAnswer(BaseModel):
-    """What the sources say to the claim, and by which rule that gives its status."""
+    """What the sources say about the claim, its status, and the rule that gave it."""
 
     claim: str
     claim_type: str
@@ -196,7 +194,7 @@ class ReportTitle(BaseModel):
 
 
 class DecidingPassage(BaseModel):
-    """The passage of the cited source that comes nearest, and the span of its deciding sentence."""
+    """The nearest passage of the cited source, and the span of its deciding sentence."""
 
     content: str
     url: str
@@ -235,7 +233,7 @@ class MissingReference(BaseModel):
 
 
 class AuditAnswer(BaseModel):
-    """What an audit found: the same as ``nlp-retrieval evidence audit --json`` writes."""
+    """Result of an audit: the same as ``nlp-retrieval evidence audit --json`` writes."""
 
     format: int
     report: ReportTitle
@@ -250,8 +248,8 @@ class AuditAnswer(BaseModel):
 class PassageArguments(RequestBody):
     """A part of a source to be read."""
 
-    key: str = Field(min_length=1, max_length=64, description="Of the source, as search gave it.")
-    start: int = Field(default=0, ge=0, description="Where to begin in the source, in characters, as search gave it.")
+    key: str = Field(min_length=1, max_length=64, description="Of the source, from a search result.")
+    start: int = Field(default=0, ge=0, description="Where to begin in the source, in characters, from a search result.")
     count: int = Field(default=5, ge=1, le=100, description="At most this many passages, in the order of the source.")
 
 
@@ -269,7 +267,7 @@ class ProjectService(BaseService):
     """
 
     kind: ClassVar[str] = "project"
-    describes: ClassVar[str] = "Sources of a project, and what they say to claims and reports."
+    describes: ClassVar[str] = "Sources of a project, and what they say about claims and reports."
 
     opens: ClassVar[str] = GRAPH_FOLDER
 
@@ -302,28 +300,28 @@ class ProjectService(BaseService):
         return [
             Endpoint("/index", "Add sources, and make them searchable.", self._add, IndexAnswer, IndexBody, writes=True),
             Endpoint("/search", "Search all sources.", self._search, PassagesAnswer, PassageSearchBody),
-            Endpoint("/verify", "Look up what the sources say to a claim.", self._verify, VerifyAnswer, VerifyBody),
+            Endpoint("/verify", "Verify a claim against the sources.", self._verify, VerifyAnswer, VerifyBody),
             Endpoint("/audit", "Audit every citation of a report.", self._audit, AuditAnswer, AuditBody),
             Endpoint("/passages/{key}", "All passages of a source, in order.", self._passages, PassagesAnswer),
-            Endpoint("/stats", "What the project holds, and what was asked of it.", self._stats, ProjectFigures),
+            Endpoint("/stats", "Figures of the project and of its searches.", self._stats, ProjectFigures),
         ]
 
     @property
     def tools(self) -> list[McpTool]:
         """Return the tools for searching, reading on, verifying, auditing, and adding."""
 
-        def add(given: SourceToAdd) -> bytes:
-            return self._add(IndexBody(documents=[given]))
+        def add(arguments: SourceToAdd) -> bytes:
+            return self._add(IndexBody(documents=[arguments]))
 
-        def read(given: PassageArguments) -> bytes:
-            found = json.loads(self._passages(given.key))["passages"]
-            following = [passage for passage in found if passage["end"] > given.start]
-            return json.dumps({"passages": following[: given.count]}).encode()
+        def read(arguments: PassageArguments) -> bytes:
+            passages = json.loads(self._passages(arguments.key))["passages"]
+            following = [passage for passage in passages if passage["end"] > arguments.start]
+            return json.dumps({"passages": following[: arguments.count]}).encode()
 
         return [
             McpTool(
                 "search",
-                "Search all sources of the project. Passages come best first, with the URL, grade and date of their source.",
+                "Search all sources of the project. Returns passages, best first, with URL, grade and date of their source.",
                 PassageSearchBody,
                 PassagesAnswer,
                 self._search,
@@ -337,7 +335,7 @@ class ProjectService(BaseService):
             ),
             McpTool(
                 "verify_claim",
-                "Look up what the sources of the project say to a claim: passages for and against it with quotes that stand in "
+                "Verify a claim against the sources of the project: passages for and against it, with quotes from "
                 "the sources, the number of independent origins, and the status that follows from it by a rule.",
                 VerifyBody,
                 VerifyAnswer,
@@ -372,13 +370,13 @@ class ProjectService(BaseService):
     def _add(self, body: IndexBody) -> bytes:
         documents = [
             {
-                "content": clean_text(one.content)[0].strip(),
-                "url": one.url,
-                "title": clean_title(one.title)[0],
-                "source_quality": one.quality,
-                "fetch_date": one.fetch_date,
+                "content": clean_text(source.content)[0].strip(),
+                "url": source.url,
+                "title": clean_title(source.title)[0],
+                "source_quality": source.quality,
+                "fetch_date": source.fetch_date,
             }
-            for one in body.documents
+            for source in body.documents
         ]
         for number, document in enumerate(documents, start=1):  # before any of them is added
             try:
@@ -399,8 +397,8 @@ class ProjectService(BaseService):
 
     def _search(self, body: PassageSearchBody) -> bytes:
         with collected_notes() as notes:
-            found = self._index.search(body.query, body.k, body.min_quality, body.where)
-        return PassagesAnswer.model_construct(passages=found, notes=notes).model_dump_json().encode()
+            passages = self._index.search(body.query, body.k, body.min_quality, body.where)
+        return PassagesAnswer.model_construct(passages=passages, notes=notes).model_dump_json().encode()
 
     def _verify(self, body: VerifyBody) -> bytes:
         verdict = self._claims.verify(body.claim, body.claim_type)
@@ -411,17 +409,17 @@ class ProjectService(BaseService):
         if len(read.citations) > _MOST_CITATIONS:
             raise InputError(
                 f"the report has {len(read.citations):,} citations, and at most {_MOST_CITATIONS:,} are audited at a time; "
-                "send it in parts"
+                "split it up"
             )
         done = self._citations.audit(read, lambda *_: stop_where_nobody_waits())
         return audit_json(done.rows, done.report).encode()
 
     def _passages(self, key: str) -> bytes:
         try:
-            found = self._index.passages(key)
+            passages = self._index.passages(key)
         except QueryError as error:
             raise RefusedError(404, "not_found", str(error)) from None
-        return PassagesAnswer.model_construct(passages=found).model_dump_json().encode()
+        return PassagesAnswer.model_construct(passages=passages).model_dump_json().encode()
 
     def _stats(self, _: None) -> bytes:
         return ProjectFigures.model_validate(self._index.stats()).model_dump_json().encode()

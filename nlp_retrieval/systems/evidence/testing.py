@@ -72,7 +72,7 @@ class VerifierRules(ComponentRules):
         for (claim, passage), found in zip(self.pairs, self.judge(verifier, self.pairs), strict=True):
             begin, end = found.sentence
             if not (0 <= begin <= end <= len(passage)) or (passage.strip() and not passage[begin:end].strip()):
-                broken("the sentence is a span of the passage, with text in it", verifier, f"{claim!r}: {found.sentence}")
+                broken("the sentence is a span of the passage, with text", verifier, f"{claim!r}: {found.sentence}")
 
     def test_signals_are_finite_numbers_of_the_same_names(self) -> None:
         verifier = self.make()
@@ -89,7 +89,7 @@ class VerifierRules(ComponentRules):
         turned = [first, *others]
         for pair, one, other in zip(self.pairs, together, turned, strict=True):
             if _apart(one, other):
-                broken("a pair is judged alike whatever stands beside it", verifier, f"{shown(pair)}: {one} and {other}")
+                broken("a pair is judged the same in any batch", verifier, f"{shown(pair)}: {one} and {other}")
 
     def test_the_same_call_twice_gives_the_same_answer(self) -> None:
         verifier = self.make()

@@ -34,10 +34,10 @@ from nlp_retrieval.errors import (
 )
 from nlp_retrieval.evaluation import gold_answers
 from nlp_retrieval.lm import AnsweredQuestion, LanguageModelAnswerer
-from nlp_retrieval.systems.hipporag.engine.retriever import HippoRagRetriever
-from nlp_retrieval.systems.hipporag.knowledge.extraction import ExtractionSummary, KnowledgeExtractor, extract_knowledge
-from nlp_retrieval.systems.hipporag.knowledge.store.knowledge_store import KnowledgeStore
+from nlp_retrieval.systems.hipporag.extraction import ExtractionSummary, KnowledgeExtractor, extract_knowledge
+from nlp_retrieval.systems.hipporag.retriever import HippoRagRetriever
 from nlp_retrieval.systems.hipporag.settings import DEFAULT_FOLDER, EmbeddingSection, HippoRagSettings, key_variable
+from nlp_retrieval.systems.hipporag.store import KnowledgeStore
 from nlp_retrieval.text import printable
 
 __all__ = ["HippoRagPipeline", "PipelineMetrics"]
@@ -71,10 +71,6 @@ def _folder(path: str, key: str) -> Path:
 
 def language_model(settings: HippoRagSettings, *, extracting: bool = False) -> LanguageModel:
     """Build the language model.
-
-    Args:
-        settings: of the pipeline.
-        extracting: whether it is for extraction: longer answers, and more retries.
 
     Raises:
         ConfigurationError: the key's variable is not set.
@@ -120,7 +116,7 @@ def checked_encoder(settings: HippoRagSettings) -> BaseEncoder:
         if found != wanted:
             raise ConfigurationError(
                 f"embedding.dimension is {wanted}, and the vectors of {settings.embedding.model_name} have {found}; "
-                f"write {found}, or null to take what the model has"
+                f"write {found}, or null for the model's own"
             )
     return encoder
 
@@ -139,7 +135,7 @@ def check_encoder(settings: HippoRagSettings) -> None:
         if "trust_remote_code" not in str(error) or settings.embedding.trust_remote_code:
             raise
         raise ModelError(
-            f"{settings.embedding.model_name} needs Python code that comes with the model: if you trust who made it, write "
+            f"{settings.embedding.model_name} needs Python code that comes with the model: if you trust its authors, write "
             f"embedding.trust_remote_code: true ({error})"
         ) from error
 
@@ -232,7 +228,7 @@ class HippoRagPipeline:
         if done.failed and not (done.kept or done.extracted or done.copied):
             raise ModelError(
                 f"{extractor.lm.model} gave no usable answer about any passage ({done.reasons_told}), so there is nothing to "
-                "index; mend that, and index again"
+                "index; fix this, and index again"
             )
         return done
 
@@ -271,8 +267,8 @@ class HippoRagPipeline:
         if indexed:
             raise IndexConflictError(
                 f"{folder} holds an index of {n_indexed:,} passages, {len(indexed):,} of which this corpus does not have (the "
-                f'first: "{printable(min(indexed))}"); choose another folder (storage.save_dir, or storage.index_dir), or give '
-                "that index up with --replace (in Python: replace=True)"
+                f'first: "{printable(min(indexed))}"); choose another folder (storage.save_dir, or storage.index_dir), or '
+                "overwrite that index with --replace (in Python: replace=True)"
             )
         return True
 
@@ -301,7 +297,7 @@ class HippoRagPipeline:
         """
         gold = gold_answers(queries)
         if not gold:
-            raise GoldError("no question has an answer in its metadata, so nothing can be judged")
+            raise GoldError("no question has an answer in its metadata, so there is nothing to evaluate")
         answers = [one.answer for one in self.ask([query.text for query in queries])]
         return AnswerEvaluator(gold).evaluate(answers)
 
@@ -329,8 +325,8 @@ class HippoRagPipeline:
             with suppress(IndexMismatchError):
                 searcher.open(folder)
                 warnings.warn(
-                    f"{folder}: more was extracted since this index was built; it is answered from as it is. Index the corpus "
-                    "again to use all of it",
+                    f"{folder}: more was extracted since this index was built; answers come from the old index. Index "
+                    "the corpus again to use all of it",
                     RetrievalWarning,
                     stacklevel=4,
                 )
@@ -341,7 +337,9 @@ class HippoRagPipeline:
         """Return the store and the extraction in it for these settings."""
         place = knowledge_place(self.settings)
         if not self.settings.storage.is_database and not Path(place).is_file():
-            raise IndexMissingError(f"{Path(place).parent}: nothing is extracted or indexed there yet; index a corpus first")
+            raise IndexMissingError(
+                f"{Path(place).parent}: nothing has been extracted or indexed there yet; index a corpus first"
+            )
         extractor = KnowledgeExtractor(language_model(self.settings, extracting=True))
         return f"{place}#{extractor.extraction.extraction_id}"
 
@@ -358,4 +356,4 @@ def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputError(f"{folder}: the folder cannot be made: {error.strerror or error}") from None
+        raise OutputError(f"{folder}: cannot create the folder: {error.strerror or error}") from None

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails
 
-from nlp_retrieval.core import Config, check_keys, read_yaml
-from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.core import Config, read_yaml
+from nlp_retrieval.errors import ConfigurationError, nearest
 from nlp_retrieval.loaders import hide_secrets
-
-__all__ = ["HippoRagSettings", "key_variable"]
 
 DEFAULT_FOLDER = "./outputs/hipporag2"
 
@@ -41,7 +40,7 @@ def key_variable(key: str | None) -> str | None:
         return None
     named = _VARIABLE.fullmatch(key)
     if named is None:
-        raise ValueError("write api_key as ${NAME}, the environment variable that holds it (what is there is not shown)")
+        raise ValueError("write api_key as ${NAME}, the environment variable that holds it (its value is not shown)")
     return named[1]
 
 
@@ -125,7 +124,7 @@ class StorageSection(_Section):
             raise ValueError("save_dir is a folder, without a question mark in its name, or a database URL")
         if hide_secrets(self.save_dir) != self.save_dir and self.is_database:
             raise ValueError(
-                "save_dir is a URL with a password; write ${NAME}, the environment variable that holds the URL (what is there "
+                "save_dir is a URL with a password; write ${NAME}, the environment variable that holds the URL (the value "
                 "is not shown)"
             )
         if self.index_dir is not None and (_is_url(self.index_dir) or "\0" in self.index_dir):
@@ -216,49 +215,46 @@ class HippoRagSettings(_Section):
         Raises:
             ConfigurationError: a key is unknown or missing, or a value is invalid.
         """
-        check_keys(settings, _SECTIONS, ["llm"], where)
-        for name, known in _SECTIONS.items():
-            section = settings.get(name, {})
-            if not isinstance(section, dict):
-                raise ConfigurationError(f"{where}: {name} is {type(section).__name__}; write its settings below it")
-            check_keys(section, known.model_fields, [], f"{where}: {name}")
         try:
             return cls.model_validate(settings)
         except ValidationError as error:
-            raise ConfigurationError("; ".join(_told(where, one) for one in error.errors()[:5])) from None
+            errors = error.errors(include_url=False)
+            unknown = [found for found in errors if found["type"] == "extra_forbidden"]
+            raise ConfigurationError("; ".join(_in_words(where, found) for found in (unknown or errors)[:5])) from None
 
     def unused(self) -> list[str]:
         """Return the given settings without effect, a sentence each."""
         given = {
-            "storage.iris_namespace is not used: save_dir is no URL of InterSystems IRIS, such as iris://user@host:1972": (
+            "storage.iris_namespace is not used: save_dir is not a URL of InterSystems IRIS, such as iris://user@host:1972": (
                 self.storage.iris_namespace is not None and not self.storage.is_iris
             ),
             "embedding.trust_remote_code has no effect: a server runs the model": (
                 self.embedding.trust_remote_code and self.embedding.provider != "sentence_transformers"
             ),
-            "indexing.enable_checkpointing: false has no effect: what was extracted is always committed": (
+            "indexing.enable_checkpointing: false has no effect: results are always committed": (
                 not self.indexing.enable_checkpointing
             ),
-            "retrieval.graph_expansion_hops counts with linking: entities; the walk from triples or nodes is not cut off": (
+            "retrieval.graph_expansion_hops has an effect only with linking: entities; other walks have no limit": (
                 "graph_expansion_hops" in self.retrieval.model_fields_set and self.retrieval.linking != "entities"
             ),
         }
         return [message for message, holds in given.items() if holds]
 
 
-_SECTIONS: dict[str, type[_Section]] = {
-    "pipeline": NameSection,
-    "llm": LanguageModelSection,
-    "embedding": EmbeddingSection,
-    "retrieval": RetrievalSection,
-    "indexing": IndexingSection,
-    "storage": StorageSection,
-    "evaluation": EvaluationSection,
-}
-
-
-def _told(where: str, error: Any) -> str:
+def _in_words(where: str, error: ErrorDetails) -> str:
     """Return one of pydantic's errors in words, with the valid values and without the given one."""
-    place = ".".join(map(str, error["loc"]))
+    *section, key = map(str, error["loc"]) if error["loc"] else [""]
+    fields = HippoRagSettings.model_fields
+    place = f"{where}: {section[0]}" if section else where
+    if section:
+        kind = fields[section[0]].annotation
+        fields = kind.model_fields if isinstance(kind, type) and issubclass(kind, BaseModel) else {}
+    if error["type"] == "extra_forbidden":
+        return f"{place}: unknown key {key!r}; {nearest(key, fields)}"
+    if error["type"] == "missing":
+        return f"{place}: {key!r} missing; valid keys: {', '.join(fields)}"
+    if error["type"] == "model_type":
+        return f"{place}: {key} is {type(error['input']).__name__}; write its settings below it"
+    path = ".".join(map(str, error["loc"]))
     message = str(error["msg"]).removeprefix("Value error, ")
-    return f"{where}: {place}: {message}" if place else f"{where}: {message}"
+    return f"{where}: {path}: {message}" if path else f"{where}: {message}"

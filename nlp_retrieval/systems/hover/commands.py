@@ -51,19 +51,21 @@ def command(
     output: Annotated[Path, typer.Option("--output", "-o", help="JSON file for the compiled program.")],
     searcher: Annotated[
         str | None,
-        typer.Option("--searcher", "-s", help="The searcher to optimise; by default the first that asks a language model."),
+        typer.Option("--searcher", "-s", help="The searcher to optimise; default: the first that uses a language model."),
     ] = None,
     train: Annotated[
-        Path | None, typer.Option(help="A HoVer release file to train on; by default the claims of the configuration.")
+        Path | None, typer.Option(help="A HoVer release file to train on; default: the claims of the configuration.")
     ] = None,
     hops: Annotated[list[int] | None, typer.Option(help="Keep claims of --train with this many hops. Repeatable.")] = None,
-    optimizer: Annotated[OptimizerName, typer.Option(help="Of DSPy's.")] = OptimizerName.miprov2,
-    effort: Annotated[EffortName, typer.Option(help="How much it does.")] = EffortName.light,
-    budget: Annotated[int | None, typer.Option(min=1, help="About how many runs instead, one per claim and trial.")] = None,
-    metric: Annotated[MetricName, typer.Option(help="What a run is judged by.")] = MetricName.perfect_recall,
-    k: Annotated[int, typer.Option("-k", min=1, help="Documents that a claim_decomposition searcher finds in a run.")] = 21,
-    limit: Annotated[int | None, typer.Option(min=2, help="At most this many claims.")] = None,
-    seed: Annotated[int, typer.Option(help="Of the split by family, and of the search.")] = 0,
+    optimizer: Annotated[OptimizerName, typer.Option(help="Optimiser of DSPy.")] = OptimizerName.miprov2,
+    effort: Annotated[EffortName, typer.Option(help="Effort of the optimiser.")] = EffortName.light,
+    budget: Annotated[
+        int | None, typer.Option(min=1, help="Approximate number of runs, one per claim and trial, instead of --effort.")
+    ] = None,
+    metric: Annotated[MetricName, typer.Option(help="Metric of a run.")] = MetricName.perfect_recall,
+    k: Annotated[int, typer.Option("-k", min=1, help="Documents per run, for a claim_decomposition searcher.")] = 21,
+    limit: Annotated[int | None, typer.Option(min=2, help="Maximum number of claims.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the split by family and of the search.")] = 0,
 ) -> None:
     """Optimise the prompts of a searcher's language model.
 
@@ -71,9 +73,7 @@ def command(
     ``program``.
     """
     from nlp_retrieval.benchmarks import read_benchmark_config
-    from nlp_retrieval.systems.hover.evaluation import discrete_retrieval_eval, recall
-    from nlp_retrieval.systems.hover.examples import examples_of, hover_examples
-    from nlp_retrieval.systems.hover.optimize import optimize
+    from nlp_retrieval.systems.hover.optimize import discrete_retrieval_eval, examples_of, hover_examples, optimize, recall
 
     settings = read_benchmark_config(config)
     name, program = _chosen(settings, searcher, str(config), k)
@@ -81,7 +81,7 @@ def command(
         examples = hover_examples(train, hops or None)
     else:
         examples = examples_of(settings.loaded().queries, settings.loaded().gold)
-        say("note: these are the claims of the benchmark; a program trained on them is to be judged on others")
+        say("note: these are the claims of the benchmark; judge the trained program on other claims")
     program.index(settings.loader, settings.index_path)
     with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):  # DSPy draws its progress bars on standard output
         report = optimize(
@@ -106,7 +106,7 @@ def _chosen(settings: BenchmarkConfig, name: str | None, where: str, k: int) -> 
     """Return the searcher to optimise, as a program."""
     from nlp_retrieval import ClaimDecomposition
     from nlp_retrieval.errors import ConfigurationError, nearest
-    from nlp_retrieval.systems.hover.decomposing import HoverMultiHopPipeline
+    from nlp_retrieval.systems.hover.programs import HoverMultiHopPipeline
     from nlp_retrieval.systems.hover.searcher import MultiHopSearcher
 
     if name is not None and name not in settings.searchers:
@@ -119,8 +119,8 @@ def _chosen(settings: BenchmarkConfig, name: str | None, where: str, k: int) -> 
             return one, part.as_program()
         if isinstance(part.processor, ClaimDecomposition):
             return one, HoverMultiHopPipeline.of_searcher(part, k)
-    place = "no searcher" if name is None else f"searcher {name!r} is none that"
-    raise ConfigurationError(f"{where}: {place} asks a language model (claim_decomposition or multi_hop) to be optimised")
+    place = "no searcher uses" if name is None else f"searcher {name!r} does not use"
+    raise ConfigurationError(f"{where}: {place} a language model (claim_decomposition or multi_hop) to optimise")
 
 
 optimize = renamed(command, "optimize", "hover optimize")

@@ -1,26 +1,136 @@
 """Compiling a program: better instructions and demonstrations for the language model, found on judged claims.
 
 MIPROv2 (Opsahl-Ong et al., EMNLP 2024) searches over proposed instructions and demonstrations that led to full marks; GEPA
-(Agrawal et al., 2025, https://arxiv.org/abs/2507.19457) rewrites instructions after reading what went wrong. Retrieval is
-run for every trial: a program is judged by the documents that it finds, not by its model's texts.
+(Agrawal et al., 2025, https://arxiv.org/abs/2507.19457) rewrites instructions after reading what went wrong. Retrieval is run
+for every trial: a program is judged by whether it found every document that a claim needs, not by its model's texts.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
-from nlp_retrieval import LanguageModel
+from nlp_retrieval import Gold, HoverLoader, LanguageModel, Query, RetrievalResult
 from nlp_retrieval.core import Lock
-from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, install
+from nlp_retrieval.errors import ConfigurationError, DependencyError, GoldError, ModelError, install
 from nlp_retrieval.lm import CallCounts, dspy, save_program
-from nlp_retrieval.systems.hover.evaluation import discrete_retrieval_eval, missing_titles
-from nlp_retrieval.systems.hover.examples import split_by_family
+from nlp_retrieval.systems.hover.programs import SEPARATOR
+from nlp_retrieval.text import normalize_title
+
+
+def discrete_retrieval_eval(example: Any, prediction: Any, trace: object = None) -> bool:
+    """Return whether all gold titles of an example are among the retrieved titles, in normalised form.
+
+    Args:
+        example: with ``gold_titles``, or with ``supporting_facts`` as in HoVer's release and DSPy's data set.
+        prediction: with ``retrieved_docs``, each ``title | text``.
+        trace: unused; DSPy's optimisers pass it.
+
+    Raises:
+        GoldError: the example has no gold.
+    """
+    del trace
+    return not missing_titles(example, prediction)
+
+
+def recall(example: Any, prediction: Any, trace: object = None) -> float:
+    """Return the share of an example's gold titles that were retrieved; the arguments are as above."""
+    del trace
+    return 1.0 - len(missing_titles(example, prediction)) / len(_gold_titles(example))
+
+
+def missing_titles(example: Any, prediction: Any) -> list[str]:
+    """Return the gold titles that are not among the retrieved documents."""
+    found = {normalize_title(title) for title in _retrieved_titles(prediction)}
+    return [title for title in _gold_titles(example) if normalize_title(title) not in found]
+
+
+def _retrieved_titles(prediction: Any) -> list[str]:
+    results = getattr(prediction, "results", None)
+    if isinstance(results, list) and results and all(isinstance(one, RetrievalResult) for one in results):
+        return [result.item.title for result in results]  # a title may hold the separator itself
+    return [str(document).partition(SEPARATOR)[0] for document in getattr(prediction, "retrieved_docs", None) or []]
+
+
+def _gold_titles(example: Any) -> list[str]:
+    titles = getattr(example, "gold_titles", None)
+    if titles is None:
+        facts = getattr(example, "supporting_facts", None) or []
+        titles = [fact.get("key", "") if isinstance(fact, Mapping) else fact[0] for fact in facts]
+    distinct = list(dict.fromkeys(map(str, titles)))
+    if not distinct:
+        raise GoldError(f"an example has neither gold_titles nor supporting_facts: {example!r:.200}")
+    return distinct
+
+
+def hover_examples(path: str | Path, hops: Sequence[int] | None = (3,)) -> list[Any]:
+    """Read claims from a HoVer release file.
+
+    Args:
+        path: as :class:`~nlp_retrieval.loaders.datasets.HoverLoader` takes it.
+        hops: keep only claims with these numbers of hops; None for all.
+
+    Returns:
+        ``dspy.Example`` objects with the input ``claim`` and with ``gold_titles``, ``query_id`` and ``family``.
+
+    Raises:
+        SourceError: the file is missing or malformed, or no claim is kept.
+    """
+    loader = HoverLoader(path, hops=list(hops) if hops is not None else None)
+    return examples_of(loader.queries(), loader.gold())
+
+
+def examples_of(queries: Sequence[Query], gold: Sequence[Gold]) -> list[Any]:
+    """Make examples of judged queries whose gold names titles.
+
+    Raises:
+        GoldError: a query has no gold, or gold that is keyed by item id.
+    """
+    by_id = {one.query_id: one for one in gold}
+    examples = []
+    for query in queries:
+        one = by_id.get(query.query_id)
+        titles = [key for key, grade in one.relevance.items() if grade > 0] if one is not None else []
+        if one is None or one.by != "title" or not titles:
+            raise GoldError(f"query {query.query_id!r} has no gold by title; programs are judged by titles")
+        example = dspy.Example(claim=query.text, gold_titles=titles, query_id=query.query_id, family=query.family)
+        examples.append(example.with_inputs("claim"))
+    return examples
+
+
+def split_by_family(examples: Sequence[Any], share: float = 0.5, seed: int = 0) -> tuple[list[Any], list[Any]]:
+    """Split examples so that those of one ``family`` (HoVer's ``hpqa_id``) are never on both sides.
+
+    Args:
+        examples: one without a family is a family by itself.
+        share: of the families on the first side, between 0 and 1.
+        seed: of the assignment.
+
+    Returns:
+        The two sides, each in the order of ``examples``, neither empty.
+
+    Raises:
+        ConfigurationError: ``share`` is out of range, or there are fewer than two families.
+    """
+    if not 0 < share < 1:
+        raise ConfigurationError(f"share={share}; it must be between 0 and 1")
+    families = [number if example.get("family") is None else example.family for number, example in enumerate(examples)]
+    distinct = sorted(set(families), key=repr)
+    if len(distinct) < 2:
+        raise ConfigurationError(f"{len(distinct)} families of examples cannot be split; give more examples")
+    random.Random(seed).shuffle(distinct)  # noqa: S311 -- a split, no secret
+    first = set(distinct[: min(max(1, round(share * len(distinct))), len(distinct) - 1)])
+    sides: tuple[list[Any], list[Any]] = ([], [])
+    for family, example in zip(families, examples, strict=True):
+        sides[family not in first].append(example)
+    return sides
+
 
 Metric = Callable[..., float]
 Optimizer = Literal["miprov2", "gepa"]
@@ -106,7 +216,7 @@ def optimize(
         run.say("before")
         if run.counts.tokens_out == run.counts.cache_hits == 0 and run.counts.degraded:
             raise ModelError(
-                f"{lm.model} gave no usable answer to any of {run.counts.degraded} questions; nothing to optimise by"
+                f"{lm.model} gave no usable answer to any of {run.counts.degraded} questions; there is nothing to optimise"
             )
         length = max(_PROPOSAL_TOKENS, lm.sampling[1] or 0)
         proposer = prompt_lm.dspy_lm() if prompt_lm else lm.dspy_lm().copy(temperature=1.0, max_tokens=length)
@@ -223,7 +333,7 @@ def _model_of(program: Any, lm: LanguageModel | None) -> LanguageModel:
     if found is None:
         raise ConfigurationError("the program has no language model of its own; pass lm=LanguageModel(...)")
     if lm is not None and lm is not found:
-        raise ConfigurationError("the program asks a language model of its own; leave lm out, so that its calls are counted")
+        raise ConfigurationError("the program has a language model of its own; omit lm, so that its calls are counted")
     return found
 
 

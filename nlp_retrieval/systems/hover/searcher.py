@@ -1,6 +1,6 @@
 """The multi-hop program as a searcher, for benchmarks.
 
-It gives the same results as :class:`~nlp_retrieval.systems.hover.multi_hop.HoverMultiHop`, for a batch of claims at a time,
+It gives the same results as :class:`~nlp_retrieval.systems.hover.programs.HoverMultiHop`, for a batch of claims at a time,
 and adds its hops to the signals. One call uses one generation of the index throughout.
 """
 
@@ -38,7 +38,7 @@ from nlp_retrieval.core import (
 from nlp_retrieval.lm import read_program
 
 if TYPE_CHECKING:
-    from nlp_retrieval.systems.hover.hops import Walk
+    from nlp_retrieval.systems.hover.programs import Walk
 
 Step = Literal["predict", "chain_of_thought"]
 
@@ -102,7 +102,7 @@ class MultiHopSearcher(BaseSearcher):
     @property
     def stages(self) -> list[str]:
         """Return the names of the stages, in order."""
-        from nlp_retrieval.systems.hover.hops import stages_of
+        from nlp_retrieval.systems.hover.programs import stages_of
 
         return stages_of(self.hops)
 
@@ -175,7 +175,7 @@ class MultiHopSearcher(BaseSearcher):
     def _walked(self, nlqs: list[str], searcher: Searcher, where: Where | None = None) -> list[Walk]:
         if not nlqs:
             return []
-        from nlp_retrieval.systems.hover.hops import walk
+        from nlp_retrieval.systems.hover.programs import walk
 
         program = self._program()
         return walk(
@@ -200,7 +200,7 @@ class MultiHopSearcher(BaseSearcher):
         Raises:
             DependencyError: DSPy is not installed.
         """
-        from nlp_retrieval.systems.hover.multi_hop import HoverMultiHop, HoverMultiHopReasoning
+        from nlp_retrieval.systems.hover.programs import HoverMultiHop, HoverMultiHopReasoning
 
         searcher = copy.copy(self._searcher) if self._opened is None else self._searching()
         made = HoverMultiHop if self.step == "predict" else HoverMultiHopReasoning

@@ -98,11 +98,7 @@ class QuestionAnswer(BaseModel):
     hop: AnswerList | None = None
 
     def lists(self, retrieval_method: str) -> dict[str, list[AnswerChunk]]:
-        """Return the passages by method.
-
-        Args:
-            retrieval_method: of the file, which names the method where there is one.
-        """
+        """Return the passages by method."""
         if self.top_k_chunks is not None:
             return {retrieval_method: self.top_k_chunks}
         named = {"vector_similarity": self.vector, "graph_hop": self.hop}
@@ -196,11 +192,7 @@ def chunk_of(
 
 
 def read_answers(path: Path) -> Answers | None:
-    """Return the content of a file of answers; None if there is none, or it has another form.
-
-    Args:
-        path: of the file.
-    """
+    """Return the content of a file of answers; None if there is none, or it has another form."""
     try:
         answers = read_json_file(path, max_bytes=_MOST_BYTES)
     except (OSError, ValueError):
@@ -263,5 +255,5 @@ class StudyReport:
         for path in files.values():
             answers = read_answers(path)
             if answers is None:
-                raise SourceError(f"{path} holds no answers any more; run the study again")
+                raise SourceError(f"{path} no longer holds answers; run the study again")
             yield AnswerFile.model_validate(answers)

@@ -88,7 +88,7 @@ class StudySettings:
             check_k(self.n_per_document, "n_per_document")
         least = self.min_similarity
         if least is not None and (isinstance(least, bool) or not math.isfinite(least) or not 0 <= least <= 1):
-            raise ConfigurationError(f"min_similarity is {least!r}; it is compared with scores, so give a number from 0 to 1")
+            raise ConfigurationError(f"min_similarity is {least!r}; give a number from 0 to 1, like the scores")
         if self.where is not None:
             parse_filter(self.where)
 
@@ -100,24 +100,16 @@ class StudySettings:
     def filter_for(self, field: str, subject: str) -> dict[str, Any]:
         """Return the filter that finds the passages of a subject, and no others.
 
-        Args:
-            field: metadata that names the subject.
-            subject: its name.
-
         Raises:
             QueryError: the subject has no name.
         """
         if not subject.strip():
-            raise QueryError(f"the {field} to ask about has no name; leave it out to ask about all")
+            raise QueryError(f"the {field} to ask about has no name; omit it to ask about all")
         alone = {f"metadata.{field}": subject}
         return alone if self.where is None else {"and": [alone, dict(self.where)]}
 
     def fingerprint(self, *parts: object) -> str:
-        """Return a fingerprint that is the same for the same answers.
-
-        Args:
-            parts: further inputs, as JSON values: index, profile, searchers.
-        """
+        """Return a fingerprint that is the same for the same answers."""
         whole = {
             "format": FORMAT,
             "method": self.method,
@@ -140,10 +132,6 @@ def subjects_of(items: ItemTable, field: str) -> dict[str, int]:
     A passage with a list as its value belongs to each of them. Passages without a value are counted in a warning: no question
     finds them.
 
-    Args:
-        items: of the index.
-        field: metadata that names the subject.
-
     Raises:
         QueryError: no passage has a string there.
     """
@@ -160,7 +148,7 @@ def subjects_of(items: ItemTable, field: str) -> dict[str, int]:
             keys |= item.metadata.keys()
     if not counts:
         raise QueryError(
-            f"no passage of this index has a text as its metadata {field!r}, which the profile asks by; "
+            f"no passage of this index has text in its metadata {field!r}, which the profile asks by; "
             f"{nearest(field, map(printable, keys))}"
         )
     if without:
@@ -186,10 +174,10 @@ def chosen_subjects(wanted: str | Sequence[str] | None, known: Iterable[str], fi
         return names
     asked = [wanted] if isinstance(wanted, str) else list(wanted)
     if not asked:
-        raise QueryError(f"no {field} is named; leave the list out to ask about all {len(names)}")
+        raise QueryError(f"the list names no {field}; omit it to ask about all {len(names)}")
     for name in asked:
         if not isinstance(name, str) or not name.strip():
-            raise QueryError(f"the {field} to ask about has no name; leave it out to ask about all {len(names)}")
+            raise QueryError(f"the {field} to ask about has no name; omit it to ask about all {len(names)}")
         if name not in names:
             raise QueryError(f"there is no {field} {printable(name[:80])!r} in this index; {_nearest(name, names)}")
     return [name for name in names if name in set(asked)]
@@ -218,13 +206,7 @@ class Matches(Protocol):
 
 @dataclass(frozen=True)
 class Asked:
-    """The answer to one question.
-
-    Args:
-        results: the passages, best first.
-        matches: for each, those of patterns and keywords in its content.
-        explained: for each, the chains of relations that led to it.
-    """
+    """The answer to one question."""
 
     results: list[RetrievalResult]
     matches: list[list[dict[str, Any]]]
@@ -332,10 +314,6 @@ def cut(hits: Iterable[RetrievalResult], settings: StudySettings) -> list[Retrie
     """Return the hits that are good enough, in their order.
 
     ``min_similarity`` is compared with the combined score of all signals; hits without one are kept.
-
-    Args:
-        hits: best first.
-        settings: limits of number, number per document, and score.
     """
     kept: list[RetrievalResult] = []
     of_document: Counter[str] = Counter()
@@ -371,7 +349,7 @@ def warn_of_limits(searcher: BaseSearcher, least: float, given: float | None) ->
     own = getattr(reranker, "min_similarity", None)
     if isinstance(own, float) and own > least:
         warnings.warn(
-            f"the reranker leaves out what scores below {own:g}, and min_similarity is {least:g}; give the reranker "
+            f"the reranker drops passages that score below {own:g}, and min_similarity is {least:g}; give the reranker "
             "min_similarity=0 to have the study decide",
             RetrievalWarning,
             stacklevel=4,

@@ -83,16 +83,13 @@ def changes_of(items: Iterable[SearchableItem]) -> list[EditionChanges]:
 
     Editions of more than 2,000 passages are not compared, because every passage is compared with every other one; a warning
     names them.
-
-    Args:
-        items: the passages of one subject, in the order of the index.
     """
     compared = []
     for (earlier, before), (later, after) in pairwise(editions_of(items)):
         if max(len(before), len(after)) > _MOST:
             warnings.warn(
-                f"what changed from {printable(earlier)!r} to {printable(later)!r} is not told: they have {len(before):,} and "
-                f"{len(after):,} passages, and editions of at most {_MOST:,} are compared; index larger chunks",
+                f"what changed from {printable(earlier)!r} to {printable(later)!r} is not computed: they have "
+                f"{len(before):,} and {len(after):,} passages, and at most {_MOST:,} are compared; index larger chunks",
                 RetrievalWarning,
                 stacklevel=2,
             )
@@ -102,11 +99,7 @@ def changes_of(items: Iterable[SearchableItem]) -> list[EditionChanges]:
 
 
 def editions_of(items: Iterable[SearchableItem]) -> list[tuple[str, list[SearchableItem]]]:
-    """Return the documents of a subject with their passages, the earliest first; empty if they have no order.
-
-    Args:
-        items: the passages of one subject.
-    """
+    """Return the documents of a subject with their passages, the earliest first; empty if they have no order."""
     documents: dict[str, list[SearchableItem]] = {}
     for item in items:
         documents.setdefault(document_of(item), []).append(item)
@@ -118,12 +111,7 @@ def editions_of(items: Iterable[SearchableItem]) -> list[tuple[str, list[Searcha
 
 
 def changes_between(earlier: Sequence[SearchableItem], later: Sequence[SearchableItem]) -> list[PassageChange]:
-    """Return the change of each passage.
-
-    Args:
-        earlier: passages of one edition.
-        later: passages of the next.
-    """
+    """Return the change of each passage."""
     bags = [[Counter(_WORD.findall(item.content.lower())) for item in side] for side in (earlier, later)]
     pairs = sorted(
         (-share, abs(old / len(earlier) - new / len(later)), old, new)
@@ -147,12 +135,7 @@ def changes_between(earlier: Sequence[SearchableItem], later: Sequence[Searchabl
 
 
 def word_runs(before: str, after: str) -> list[tuple[str, str]]:
-    """Return the readable difference of two texts, as runs of words: ``("same" | "gone" | "new", text)``.
-
-    Args:
-        before: the earlier text.
-        after: the later one.
-    """
+    """Return the readable difference of two texts, as runs of words: ``("same" | "gone" | "new", text)``."""
     old, new = _TOKEN.findall(before), _TOKEN.findall(after)
     if max(len(old), len(new)) > _LONGEST:  # comparing takes quadratic time, or worse
         return [("gone", before), ("new", after)] if before != after else [("same", after)]

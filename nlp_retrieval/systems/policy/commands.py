@@ -24,9 +24,9 @@ def tell(report: StudyReport, study: PolicyStudy) -> None:
     field = study.profile.subject
     n_questions = len(report.questions)
     asked = f"{len(report.answered):,} of {len(report.files):,} ({field}), {n_questions:,} question{'s' * (n_questions != 1)}"
-    say(f"asked {asked} ({report.seconds:.1f} s); {len(report.kept):,} were answered already")
+    say(f"asked {asked} ({report.seconds:.1f} s); {len(report.kept):,} were already answered")
     if report.replaced:
-        say(f"note: {_listed(report.replaced)}: answers of another index, profile or setting were replaced")
+        say(f"note: {_listed(report.replaced)}: replaced answers of another index, profile or setting")
     say(f"answers: {next(iter(report.files.values())).parent}")
 
 
@@ -45,51 +45,50 @@ def _listed(names: Sequence[str], most: int = 5) -> str:
 
 def ask_command(
     config: Annotated[
-        Path | None, typer.Argument(help="A study's configuration (YAML): profile, index, searcher, hop. Or name --index.")
+        Path | None, typer.Argument(help="A study's configuration (YAML): profile, index, searcher, hop. Or use --index.")
     ] = None,
     profile: Annotated[
         str | None,
-        typer.Option("--profile", "-p", help="With --index: one of the package (climate), or a file of yours."),
+        typer.Option("--profile", "-p", help="With --index: a profile of the package (climate), or your own file."),
     ] = None,
-    index: Annotated[Path | None, typer.Option("--index", help="An index directory; searched by what it holds.")] = None,
+    index: Annotated[Path | None, typer.Option("--index", help="An index directory; its own retrievers are used.")] = None,
     question: Annotated[
-        list[int] | None, typer.Option("--question", "-q", help="Its number in the profile. Repeatable. By default all.")
+        list[int] | None,
+        typer.Option("--question", "-q", help="Number of a question in the profile. Repeatable. Default: all."),
     ] = None,
     country: Annotated[
         list[str] | None,
-        typer.Option("--country", "--subject", help="Whom to ask about, as the index has it. Repeatable. By default all."),
+        typer.Option(
+            "--country",
+            "--subject",
+            help="Countries (or other subjects) to ask about, as named in the index. Repeatable. Default: all.",
+        ),
     ] = None,
     method: Annotated[
         str | None,
-        typer.Option("--method", "-m", help="vector (signals), hop (along relations), or both. By default vector."),
+        typer.Option("--method", "-m", help="vector (signals), hop (along relations), or both. Default: vector."),
     ] = None,
-    hop: Annotated[
-        bool, typer.Option("--hop", help="The same as --method both: the vectors, and the hops beside them.")
-    ] = False,
-    top_k: Annotated[int | None, typer.Option(help="At most this many passages; by default the profile's.")] = None,
-    min_similarity: Annotated[
-        float | None, typer.Option(help="Leave out what scores less, 0 to 1; by default the profile's.")
-    ] = None,
+    hop: Annotated[bool, typer.Option("--hop", help="Same as --method both.")] = False,
+    top_k: Annotated[int | None, typer.Option(help="Maximum number of passages; default: the profile's.")] = None,
+    min_similarity: Annotated[float | None, typer.Option(help="Minimum score, 0 to 1; default: the profile's.")] = None,
     n_per_document: Annotated[
-        int | None, typer.Option(help="At most this many passages of one document; by default the profile's.")
+        int | None, typer.Option(help="Maximum number of passages of one document; default: the profile's.")
     ] = None,
     where: Annotated[
         str | None,
-        typer.Option(
-            "--where", help='A further filter, beside the country and that of the configuration: {"year": {"gte": 2020}}.'
-        ),
+        typer.Option("--where", help='An additional filter: {"year": {"gte": 2020}}.'),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", help="Folder for answers and page; by default the configuration's, or answers.")
+        Path | None, typer.Option("--output", help="Folder for answers and page; default: the configuration's, or answers.")
     ] = None,
-    page: Annotated[bool, typer.Option("--page/--no-page", help="Write report.html beside the answers.")] = True,
-    log_file: Annotated[Path | None, typer.Option("--log-file", help="Write a log here, with rotation.")] = None,
+    page: Annotated[bool, typer.Option("--page/--no-page", help="Write report.html next to the answers.")] = True,
+    log_file: Annotated[Path | None, typer.Option("--log-file", help="File for a log, with rotation.")] = None,
     log_level: Annotated[str, typer.Option("--log-level", help="DEBUG (filters, counts), INFO, WARNING or ERROR.")] = "INFO",
     trust: Trust = False,
 ) -> None:
-    """Ask every question of every country.
+    """Ask every question about every country.
 
-    Writes one JSON file for each country, and a page. After an interruption, repeat the ask_command: existing answers are kept.
+    Writes one JSON file for each country, and a page. After an interruption, repeat the command: existing answers are kept.
     """
     from nlp_retrieval.systems.policy.log import log_to
 
@@ -110,7 +109,7 @@ def _method(method: str | None, *, hop: bool) -> Method:
     from nlp_retrieval.systems.policy.asking import check_method
 
     if hop and method not in (None, "both"):
-        raise ConfigurationError(f"--hop means --method both, and --method {method} is given too; leave one of them out")
+        raise ConfigurationError(f"--hop means --method both, which contradicts --method {method}; use one of them")
     return check_method("both" if hop else method or "vector")
 
 
@@ -122,13 +121,12 @@ def _study(config: Path | None, profile: str | None, index: Path | None, *, trus
 
     if config is not None:
         if profile is not None or index is not None:
-            raise ConfigurationError(f"{config} names profile and index; leave out --profile and --index, or the file")
+            raise ConfigurationError(f"{config} already names profile and index; omit --profile and --index, or the file")
         settings = StudyConfig.read(config)
         return settings.study(), settings.output
     if index is None:
         raise ConfigurationError(
-            "there is nothing to ask: name a configuration (study.yaml), or --index DIR --profile climate; or try: "
-            "nlp-retrieval policy demo"
+            "give a configuration (study.yaml), or --index DIR --profile climate; or try: nlp-retrieval policy demo"
         )
     name = profile or "climate"
     asked_by = load_profile(name)
@@ -141,8 +139,8 @@ _SHOWN = ("recall@5", "recall@10", "ndcg@10")
 
 
 def demo_command(
-    output: Annotated[Path, typer.Option("--output", help="Folder for everything that the demo writes.")] = Path("policy-demo"),
-    log_file: Annotated[Path | None, typer.Option("--log-file", help="Write a log here, with rotation.")] = None,
+    output: Annotated[Path, typer.Option("--output", help="Folder for all files of the demo.")] = Path("policy-demo"),
+    log_file: Annotated[Path | None, typer.Option("--log-file", help="File for a log, with rotation.")] = None,
     log_level: Annotated[str, typer.Option("--log-level", help="DEBUG (filters, counts), INFO, WARNING or ERROR.")] = "INFO",
 ) -> None:
     """Index, ask and judge the plans of twelve invented countries that come with the package."""
@@ -210,11 +208,11 @@ def _tell_changes(study: PolicyStudy, folder: Path) -> None:
         for edition in study.changes(subject)
         for change in edition.changes
     }
-    say(f"changes between the plans: {len(known & found)} of {len(known)} found, {len(found - known)} found that are none")
+    say(f"changes between the plans: {len(known & found)} of {len(known)} found, {len(found - known)} found by mistake")
 
 
 app = typer.Typer(
-    help="Ask the questions of a profile of every country of an index.", no_args_is_help=True, rich_markup_mode=None
+    help="Ask the questions of a profile about every country of an index.", no_args_is_help=True, rich_markup_mode=None
 )
 app.command("ask")(ask_command)
 app.command("demo")(demo_command)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo
 
 from nlp_retrieval import MultiSignalReranker, Searcher
 from nlp_retrieval.core import (
@@ -14,25 +15,51 @@ from nlp_retrieval.core import (
     BaseSearcher,
     build,
     build_as,
-    check_keys,
     read_yaml,
     retrievers_of,
     said_in_yaml,
 )
-from nlp_retrieval.errors import ConfigurationError, IndexMissingError
+from nlp_retrieval.errors import ConfigurationError, IndexMissingError, InputError, nearest
 from nlp_retrieval.rerankers import Profile, load_profile
 from nlp_retrieval.systems.policy.study import PolicyStudy
 
-_KEYS = ("profile", "index", "corpus", "searcher", "hop", "keywords", "where", "output")
-_REQUIRED = ("profile", "index", "searcher")
+_A_SEARCHER = "the settings of a searcher, such as {retrievers: [faiss], reranker: multi_signal}"
+_HOP = "hop"
+"""Registry name of the retriever that follows relations."""
 
 
-@dataclass(frozen=True)
-class StudyConfig:
+def _profile(value: object) -> object:
+    return load_profile(value) if isinstance(value, str) and value else value
+
+
+def _path(value: object) -> object:
+    if isinstance(value, str):
+        return Path(value).expanduser() if value else None
+    return value
+
+
+def _loader(value: Any) -> object:
+    return value if value is None or isinstance(value, BaseLoader) else build_as(BaseLoader, "loaders", value, "corpus")
+
+
+def _searcher(value: object, info: ValidationInfo) -> object:
+    if not isinstance(value, Mapping):
+        return value
+    made = build("searchers", {"name": Searcher.name} | dict(value), str(info.field_name))
+    if not isinstance(made, BaseSearcher):
+        raise ConfigurationError(f"{info.field_name}: {made.name!r} is not a searcher over an index; a study needs one")
+    return made
+
+
+_Path = Annotated[Path, BeforeValidator(_path), Field(description="a path")]
+_Searcher = Annotated[BaseSearcher, BeforeValidator(_searcher)]
+
+
+class StudyConfig(BaseModel):
     """Content of a study's configuration file.
 
     Args:
-        profile: the questions.
+        profile: the questions; a profile, its name, or its file.
         index: the index directory.
         searcher: for the method ``vector``.
         hop: for the method ``hop``; None: the study has none.
@@ -42,14 +69,16 @@ class StudyConfig:
         output: the folder of the answers.
     """
 
-    profile: Profile
-    index: Path
-    searcher: BaseSearcher
-    hop: BaseSearcher | None = None
-    corpus: BaseLoader | None = None
-    keywords: bool = True
-    where: Mapping[str, Any] | None = None
-    output: Path = Path("answers")
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, arbitrary_types_allowed=True)
+
+    profile: Annotated[Profile, BeforeValidator(_profile), Field(description="the name of a profile, or its file")]
+    index: _Path
+    searcher: Annotated[_Searcher, Field(description=_A_SEARCHER)]
+    hop: Annotated[_Searcher | None, Field(description=_A_SEARCHER)] = None
+    corpus: Annotated[BaseLoader | None, BeforeValidator(_loader), Field(description="a loader")] = None
+    keywords: Annotated[bool, Field(description="true or false")] = True
+    where: Annotated[dict[str, Any] | None, Field(description="a filter such as {version: 2024}")] = None
+    output: _Path = Path("answers")
 
     @classmethod
     def read(cls, path: str | Path) -> StudyConfig:
@@ -61,32 +90,14 @@ class StudyConfig:
             SourceError: the file does not exist.
             ConfigurationError: an unknown key, name or parameter; a value of the wrong type or out of range.
         """
-        settings = read_yaml(path)
-        where = str(path)
-        check_keys(settings, _KEYS, _REQUIRED, where)
-        keywords, extra = settings.get("keywords", True), settings.get("where")
-        if not isinstance(keywords, bool):
-            raise ConfigurationError(f"{where}: keywords: expected true or false, found {keywords!r}")
-        if extra is not None and not isinstance(extra, dict):
-            raise ConfigurationError(f"{where}: where: expected a filter such as {{version: 2024}}, found {extra!r}")
-        corpus = settings.get("corpus")
-        return cls(
-            profile=load_profile(_text(settings["profile"], f"{where}: profile", "the name of a profile, or its file")),
-            index=Path(_text(settings["index"], f"{where}: index", "a path")).expanduser(),
-            searcher=_searcher(settings["searcher"], "searcher"),
-            hop=_searcher(settings["hop"], "hop") if settings.get("hop") is not None else None,
-            corpus=build_as(BaseLoader, "loaders", corpus, "corpus") if corpus is not None else None,
-            keywords=keywords,
-            where=extra,
-            output=Path(_text(settings.get("output", "answers"), f"{where}: output", "a path")).expanduser(),
-        )
+        try:
+            return cls.model_validate(read_yaml(path))
+        except ValidationError as error:
+            raise _in_words(error, str(path)) from None
 
     @said_in_yaml()
     def study(self, *, replace: bool = False) -> PolicyStudy:
         """Open the index, or build it from the corpus, and return the study.
-
-        Args:
-            replace: whether to replace an index of other items.
 
         Raises:
             IndexMissingError: there is no index, and no corpus to build it from.
@@ -102,26 +113,18 @@ class StudyConfig:
         return PolicyStudy(self.profile, self.searcher, self.hop, keywords=self.keywords, where=self.where)
 
 
-def _text(value: Any, where: str, wanted: str) -> str:
-    if not isinstance(value, str) or not value:
-        raise ConfigurationError(f"{where}: expected {wanted}, found {value!r}")
-    return value
-
-
-def _searcher(fields: Any, where: str) -> BaseSearcher:
-    if not isinstance(fields, Mapping):
-        raise ConfigurationError(
-            f"{where}: expected the settings of a searcher, such as {{retrievers: [faiss], reranker: multi_signal}}, "
-            f"found {fields!r}"
-        )
-    made = build("searchers", {"name": Searcher.name} | dict(fields), where)
-    if not isinstance(made, BaseSearcher):
-        raise ConfigurationError(f"{where}: {made.name!r} searches in a way of its own; a study needs a searcher")
-    return made
-
-
-_HOP = "hop"
-"""Registry name of the retriever that follows relations."""
+def _in_words(error: ValidationError, file: str) -> InputError:
+    """Return the first error of a file: the one that a component raised, or what is expected at the key."""
+    first = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")
+    key, fields = str(first["loc"][0]), StudyConfig.model_fields
+    raised = first.get("ctx", {}).get("error")
+    if isinstance(raised, InputError):
+        return raised
+    if key not in fields:
+        return ConfigurationError(f"{file}: unknown key {key!r}; {nearest(key, fields)}")
+    if first["type"] == "missing":
+        return ConfigurationError(f"{file}: {key!r} missing; valid keys: {', '.join(fields)}")
+    return ConfigurationError(f"{file}: {key}: expected {fields[key].description}, found {first['input']!r}")
 
 
 def searchers_of(index: str | Path, profile: str, *, trust: bool = False) -> tuple[Searcher, Searcher | None]:
@@ -139,11 +142,11 @@ def searchers_of(index: str | Path, profile: str, *, trust: bool = False) -> tup
         IndexMissingError: there is no index, or it has no retriever that finds passages by itself.
         UntrustedError: the index asks for more than it may decide.
     """
-    found = retrievers_of(index, trust=trust)
-    along = [_limited(one, profile) for one in found if one.name == _HOP]
-    plain = [one for one in found if one.name != _HOP] or [part for one in along for part in one.parts()]
+    retrievers = retrievers_of(index, trust=trust)
+    along = [_limited(retriever, profile) for retriever in retrievers if retriever.name == _HOP]
+    plain = [retriever for retriever in retrievers if retriever.name != _HOP] or [part for hop in along for part in hop.parts()]
     if not plain:
-        raise IndexMissingError(f"{index} has no retriever that finds passages by itself; index with --retriever faiss")
+        raise IndexMissingError(f"{index} has no retriever that starts from a query; index with --retriever faiss")
     reranker = MultiSignalReranker(profile, word_vectors_weight=0.0, min_similarity=0.0)
     return Searcher(plain, reranker=reranker), Searcher(along) if along else None
 

@@ -1,13 +1,13 @@
 """Single calls for scripts, on one opened study: ask, find, score, embed.
 
-``open_study("study.yaml")`` opens a study for later calls of the other functions; each also accepts ``study=``. Models are
+``open_study("study.yaml")`` opens a study for the later calls of a process; each function also accepts ``study=``. Models are
 loaded once, by the study's searchers, not by each call.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,16 +22,6 @@ from nlp_retrieval.systems.policy.asking import AskedText, Method, StudySettings
 from nlp_retrieval.systems.policy.config import StudyConfig
 from nlp_retrieval.systems.policy.study import PolicyStudy
 
-__all__ = [
-    "EmbeddedPrompt",
-    "embed_prompt",
-    "evaluate_chunks",
-    "open_study",
-    "retrieve_chunks",
-    "retrieve_chunks_with_hop",
-    "run_script",
-]
-
 
 class EmbeddedPrompt(NamedTuple):
     """A prompt as vectors.
@@ -45,11 +35,19 @@ class EmbeddedPrompt(NamedTuple):
     word2vec: Vectors | None
 
 
-_opened: ContextVar[tuple[PolicyStudy, Path] | None] = ContextVar("opened_study", default=None)
+@dataclass
+class _OpenStudy:
+    """The study that :func:`open_study` opened last, and its folder."""
+
+    study: PolicyStudy | None = None
+    output: Path = Path("answers")
+
+
+_opened = _OpenStudy()
 
 
 def open_study(study: PolicyStudy | str | Path, output: str | Path = "answers") -> PolicyStudy:
-    """Open a study for the functions of this module, in this thread and threads or tasks that it starts.
+    """Open a study for the functions of this module, in all threads of this process; it replaces one opened before.
 
     Args:
         study: an open one, or its configuration file.
@@ -60,11 +58,10 @@ def open_study(study: PolicyStudy | str | Path, output: str | Path = "answers") 
         ConfigurationError: it cannot be used.
         IndexMissingError: there is no index.
     """
-    folder = Path(output)
     if not isinstance(study, PolicyStudy):
         config = StudyConfig.read(study)
-        study, folder = config.study(), config.output
-    _opened.set((study, folder))
+        study, output = config.study(), config.output
+    _opened.study, _opened.output = study, Path(output)
     return study
 
 
@@ -83,10 +80,10 @@ def run_script(
         country: or other subject of the profile; None for all.
         method: ``vector``, ``hop`` or ``both``.
         study: by default the opened one.
-        output: the folder; by default that of the opened study.
+        output: the folder; by default that of the opened study, or ``answers`` with ``study``.
     """
-    chosen, folder = _study(study)
-    return chosen.run(folder if output is None else output, country, question_number, method)
+    folder = Path("answers") if study is not None else _opened.output
+    return _study(study).run(folder if output is None else output, country, question_number, method)
 
 
 def embed_prompt(prompt: str, *, study: PolicyStudy | None = None) -> EmbeddedPrompt:
@@ -96,7 +93,7 @@ def embed_prompt(prompt: str, *, study: PolicyStudy | None = None) -> EmbeddedPr
         prompt: a question.
         study: by default the opened one.
     """
-    chosen, _ = _study(study)
+    chosen = _study(study)
     transformer = next((part.encoder for part in _parts(chosen.searcher) if _encodes(part, "encoder")), None)
     words = next((part.word_vectors for part in _parts(chosen.searcher) if _encodes(part, "word_vectors")), None)
     return EmbeddedPrompt(_vector(transformer, prompt), _vector(words, prompt))
@@ -125,7 +122,7 @@ def retrieve_chunks(
     Raises:
         QueryError: there is no such country; or the vectors are of another dimension than the study's.
     """
-    chosen, _ = _study(study)
+    chosen = _study(study)
     if embedded_prompts is not None:
         _check_dimensions(embedded_prompts, embed_prompt(prompt, study=chosen))
     return _found(chosen, chosen.searcher, None, prompt, top_k, country, min_similarity)
@@ -146,7 +143,7 @@ def retrieve_chunks_with_hop(
         QueryError: there is no such country.
         ConfigurationError: the study has no retriever that follows relations.
     """
-    chosen, _ = _study(study)
+    chosen = _study(study)
     return _found(chosen, chosen.opened_hop(), chosen.searcher, prompt, top_k, country, None)
 
 
@@ -169,23 +166,21 @@ def evaluate_chunks(
         ConfigurationError: the study's searcher has no reranker.
         QueryError: the vectors are of another dimension than the study's.
     """
-    chosen, _ = _study(study)
+    chosen = _study(study)
     reranker = getattr(chosen.searcher, "reranker", None)
     if not isinstance(reranker, BaseReranker):
         raise ConfigurationError("the study's searcher has no reranker that scores passages; give it MultiSignalReranker()")
     if embeddings is not None:
         _check_dimensions(embeddings, embed_prompt(prompt, study=chosen))
-    results = [one if isinstance(one, RetrievalResult) else RetrievalResult(item=one, score=0.0) for one in chunks]
+    results = [chunk if isinstance(chunk, RetrievalResult) else RetrievalResult(item=chunk, score=0.0) for chunk in chunks]
     return reranker.rerank([prompt], [results], len(results))[0] if results else []
 
 
-def _study(study: PolicyStudy | None) -> tuple[PolicyStudy, Path]:
-    if study is not None:
-        return study, Path("answers")
-    opened = _opened.get()
-    if opened is None:
+def _study(study: PolicyStudy | None) -> PolicyStudy:
+    chosen = _opened.study if study is None else study
+    if chosen is None:
         raise ConfigurationError('no study is open; call open_study("study.yaml") first, or pass study=')
-    return opened
+    return chosen
 
 
 def _found(
@@ -207,8 +202,8 @@ def _found(
     asked_for = [AskedText(prompt, prompt)]
     hits = all_hits(searcher, asked_for, n_passages, where, settings, method)
     describing = None if scorer is None else (scorer, all_hits(scorer, asked_for, n_passages, where, settings, "vector"))
-    (one,) = asked(searcher, asked_for, hits, settings, method, country or "all", describing)
-    return one.results
+    (answer,) = asked(searcher, asked_for, hits, settings, method, country or "all", describing)
+    return answer.results
 
 
 def _parts(searcher: BaseSearcher) -> list[Any]:
@@ -229,8 +224,9 @@ def _vector(encoder: BaseEncoder | None, prompt: str) -> Vectors | None:
 
 def _check_dimensions(given: EmbeddedPrompt, own: EmbeddedPrompt) -> None:
     for name in EmbeddedPrompt._fields:
-        one, other = getattr(given, name), getattr(own, name)
-        if one is not None and other is not None and np.shape(one) != other.shape:
+        vector, expected = getattr(given, name), getattr(own, name)
+        if vector is not None and expected is not None and np.shape(vector) != expected.shape:
             raise QueryError(
-                f"the {name} vector has shape {list(np.shape(one))}, and the study's {list(other.shape)}; take embed_prompt's"
+                f"the {name} vector has shape {list(np.shape(vector))}, and the study's {list(expected.shape)}; use that of "
+                "embed_prompt()"
             )

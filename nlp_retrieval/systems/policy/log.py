@@ -29,13 +29,7 @@ _KEPT = 3
 
 
 def note(level: int, mark: str, message: str) -> None:
-    """Write a line to the log, if it has a handler.
-
-    Args:
-        level: of :mod:`logging`.
-        mark: a key of :data:`MARKS`.
-        message: to write.
-    """
+    """Write a line to the log, if it has a handler."""
     if LOGGER.isEnabledFor(level):
         LOGGER.log(level, "%s %s", MARKS[mark], printable(str(without_secrets(message))))
 
@@ -62,7 +56,7 @@ def log_to(path: Path | None, level: str = "INFO") -> Iterator[None]:
         path.parent.mkdir(parents=True, exist_ok=True)
         handler = RotatingFileHandler(path, maxBytes=_LARGEST, backupCount=_KEPT, encoding="utf-8", errors="replace")
     except OSError as error:
-        raise OutputError(f"{path}: the log cannot be written ({error.strerror or error}); choose another path") from None
+        raise OutputError(f"{path}: cannot write the log ({error.strerror or error}); choose another path") from None
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     before = LOGGER.level
     LOGGER.addHandler(handler)

@@ -44,13 +44,7 @@ from nlp_retrieval.systems.policy.log import note
 
 
 def belonging(there: Answers | None, subject: str, fingerprint: str) -> Answers | None:
-    """Return the questions of a file of answers, if they are of this subject and study; else None.
-
-    Args:
-        there: the content of the file.
-        subject: of the study.
-        fingerprint: of the study.
-    """
+    """Return the questions of a file of answers, if they are of this subject and study; else None."""
     if there is None or there["metadata"]["fingerprint"] != fingerprint or there["metadata"]["subject"] != subject:
         return None
     questions: Answers = there["questions"]
@@ -63,13 +57,7 @@ def question_key(number: int) -> str:
 
 
 def entry_of(question: ProfileQuestion, subject: str, answer: Mapping[str, Asked]) -> Answers:
-    """Return a question for a file: its passages, by method if there are two.
-
-    Args:
-        question: of the profile.
-        subject: of the question.
-        answer: by method.
-    """
+    """Return a question for a file: its passages, by method if there are two."""
     entry: Answers = {"question_number": question.number, "question": question.asked_of(subject)}
     if len(answer) == 1:
         (only,) = answer.values()
@@ -109,7 +97,7 @@ def file_of(
     return {"metadata": metadata, "questions": dict(sorted(entries.items(), key=lambda pair: pair[1]["question_number"]))}
 
 
-_NO_HOP = "nothing here goes along relations; give the study hop=HopRetriever(...), or an index that holds `hop`"
+_NO_HOP = "this study has no retriever that follows relations; pass hop=HopRetriever(...), or an index with `hop`"
 
 ANSWERS = "answers"
 """Folder of the files, inside the output folder."""
@@ -278,7 +266,7 @@ class PolicyStudy:
         note(
             logging.INFO,
             "run",
-            f"All results completed: {len(report.answered)} asked, {len(report.kept)} there already, {report.seconds:.1f} s",
+            f"All results completed: {len(report.answered)} asked, {len(report.kept)} already answered, {report.seconds:.1f} s",
         )
         return report
 
@@ -369,7 +357,7 @@ class PolicyStudy:
             opened = self.hop.open(generation.path).opened
         if opened.manifest.corpus.fingerprint != generation.manifest.corpus.fingerprint:
             raise IndexMismatchError(
-                f"searcher and hop hold other passages ({generation.path} and {opened.path}); open both on one index"
+                f"searcher and hop are open on different passages ({generation.path} and {opened.path}); open both on one index"
             )
         return self.hop
 
@@ -387,7 +375,7 @@ def _refuse_losses(folder: Path, files: dict[str, Path], chosen: list[str], numb
     if lost:
         named = ", ".join(lost[:5]) + (f" and {len(lost) - 5} more" if len(lost) > 5 else "")
         raise OutputError(
-            f"{folder} holds answers of another index, profile or setting ({named}) that this run does not ask again; "
+            f"{folder} holds answers of another index, profile or setting ({named}) that this run would lose; "
             "ask all questions of all of these, or choose another output folder"
         )
 

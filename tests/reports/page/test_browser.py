@@ -222,7 +222,7 @@ def test_the_grid_is_drawn_with_the_values_of_the_table(
         measured[settings["k1"], settings["b"]] = result.measures["recall@5"]
     assert shown == measured
     assert set(shown) == set(product(K1, B))
-    assert "1 configuration beside the grid is not shown" in page.locator("section[aria-labelledby=grid]").inner_text()
+    assert "1 configuration outside the grid is not shown" in page.locator("section[aria-labelledby=grid]").inner_text()
 
 
 def test_the_table_is_kept_as_csv_as_it_is_shown(

@@ -68,7 +68,7 @@ def test_what_does_not_fit_is_left_out_and_counted_and_what_was_not_run_is_empty
     cells = [cell for _, rows in heat.maps for _, row in rows for cell in row]
     assert [cell.value for cell in cells if cell.position == -1] == [None]
     source = render_page(report(dense, *sweep(None)[1:]))
-    assert "1 configuration beside the grid is not shown" in source
+    assert "1 configuration outside the grid is not shown" in source
     assert not Page(source).open
 
 

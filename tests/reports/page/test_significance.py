@@ -106,7 +106,7 @@ def test_the_terminal_marks_what_the_test_bears_out_and_names_the_test() -> None
     assert not re.search("[▲▼]", rest)
     said = one_line(text)
     assert "paired randomisation test over 60 queries, Holm's correction for 3 comparisons in each measure and group" in said
-    assert "hops=4 (5): no difference could have been borne out: 5 queries are too few" in said
+    assert "hops=4 (5): no difference could have been significant: 5 queries are too few" in said
 
 
 @pytest.mark.parametrize("shown", [printed, render_page, markdown_table, latex_table])
@@ -122,8 +122,8 @@ def test_every_form_says_how_much_chance_may_mark_among_all_comparisons_and_what
     marked = sum(one.p_holm <= 0.05 for one in compared)
     said = one_line(shown(report))
     assert f"there are {len(compared)} comparisons with the baseline, in {len(pairs)} pairs of a measure and a group" in said
-    assert f"chance alone would still mark something in up to {0.05 * len(pairs):.3g} of these" in said
-    assert f"together, {marked - 1} of the {marked} marked differences stand" in said
+    assert f"expect false positives in up to {0.05 * len(pairs):.3g} of these" in said
+    assert f"together, {marked - 1} of the {marked} marked differences remain significant" in said
 
 
 def test_marks_are_not_said_to_fall_where_the_resamples_are_too_few_to_correct_for_all_comparisons() -> None:
@@ -135,7 +135,7 @@ def test_marks_are_not_said_to_fall_where_the_resamples_are_too_few_to_correct_f
     too_few = by_chance(replace(report, comparisons=compared))
     n = len(by_figure(report))
     assert f"{20 * n - 2:,} resamples are too few to correct for all {n:,} together: draw at least {20 * n:,}" in too_few
-    assert "stand." in too_few
+    assert "remain significant." in too_few
     assert "Corrected for all" not in too_few
     enough = {group: [replace(one, resamples=20 * n - 1) for one in comparisons] for group, comparisons in compared.items()}
     assert "are too few" not in by_chance(replace(report, comparisons=enough))

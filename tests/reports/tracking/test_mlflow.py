@@ -147,7 +147,7 @@ def test_a_store_that_refuses_is_an_output_error_and_a_deleted_experiment_says_s
     report: BenchmarkReport, folder: Path
 ) -> None:
     (folder / "broken.db").write_text("no database")
-    with pytest.raises(OutputError, match="MLflow did not take the runs"):
+    with pytest.raises(OutputError, match="MLflow did not accept the runs"):
         MlflowLogger(MlflowSettings(uri=f"sqlite:///{folder / 'broken.db'}")).log(report, folder)
     _, client = runs(folder)
     client.delete_experiment(client.get_experiment_by_name("nlp_retrieval").experiment_id)

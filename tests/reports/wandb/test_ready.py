@@ -51,7 +51,7 @@ def closed() -> str:
 def test_without_a_key_runs_stay_here(tmp_path: Path) -> None:
     place = "runs go to runs/wandb, for wandb sync"
     assert said(None, tmp_path) == f"Weights & Biases: no API key is configured; {place}"
-    assert said("offline", tmp_path, WANDB_API_KEY=LOGIN) == f"Weights & Biases: offline, as asked for; {place}"
+    assert said("offline", tmp_path, WANDB_API_KEY=LOGIN) == f"Weights & Biases: offline, as requested; {place}"
 
 
 def test_with_a_key_and_a_server_runs_go_online(tmp_path: Path, port: int) -> None:

@@ -15,8 +15,8 @@ from token_passages import ASKED, ENCODER, TEXTS
 
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import ConfigurationError, ModelError, RetrievalWarning
-from nlp_retrieval.retrievers.colbert import build as colbert_build
 from nlp_retrieval.retrievers.colbert import codec as colbert_centroids
+from nlp_retrieval.retrievers.colbert import files as colbert_build
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
 
 BITS: tuple[Literal[2, 4] | None, ...] = (None, 2, 4)

@@ -11,7 +11,7 @@ import numpy as np
 
 from nlp_retrieval.core.index.generation import SegmentFolder, open_generation
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.retrievers.link_graph.links.base import BaseLinkExtractor
+from nlp_retrieval.retrievers.link_graph.extractors import BaseLinkExtractor
 
 from .corpora import passage, table_of
 

@@ -10,8 +10,8 @@ import pytest
 
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.retrievers.link_graph.links.base import BaseLinkExtractor
-from nlp_retrieval.retrievers.link_graph.store.link_graph import LinkGraph
+from nlp_retrieval.retrievers.link_graph.extractors import BaseLinkExtractor
+from nlp_retrieval.retrievers.link_graph.graph import LinkGraph
 
 
 def passage(title: object, content: str = "", item_id: str = "", **metadata: object) -> SearchableItem:

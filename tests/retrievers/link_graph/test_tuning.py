@@ -14,9 +14,9 @@ from linked_pages import page, questions, wiki
 from nlp_retrieval import Bm25Retriever, Gold, LinkGraphRetriever, Query, RetrievalEvaluator, tune
 from nlp_retrieval.errors import ConfigurationError, DependencyError, GoldError, IndexMissingError, QueryError
 from nlp_retrieval.retrievers import TuningReport
-from nlp_retrieval.retrievers.link_graph.candidates import GraphCandidates
+from nlp_retrieval.retrievers.link_graph.retriever import GraphCandidates
 from nlp_retrieval.retrievers.link_graph.tuning import fit_weights, listwise_loss
-from nlp_retrieval.retrievers.link_graph.walk.evidence import DEFAULT_WEIGHTS
+from nlp_retrieval.retrievers.link_graph.walk import DEFAULT_WEIGHTS
 
 KINDS = list(DEFAULT_WEIGHTS)
 ITEMS = wiki(70, seed=2)

@@ -12,7 +12,7 @@ from milvus_server import milvus_url, shared_milvus
 from pymilvus import MilvusClient
 
 from nlp_retrieval import MilvusRetriever, SearchableItem, Searcher
-from nlp_retrieval.retrievers.milvus.record import CollectionRecord
+from nlp_retrieval.retrievers.milvus.collections import CollectionRecord
 
 WORDS = "fox whale tree river bridge castle novel film director painter island queen album singer orbit harbour".split()
 

@@ -9,7 +9,7 @@ from crash.operation import Operation
 from hashed_words import HashedWords
 
 from nlp_retrieval import FaissRetriever
-from nlp_retrieval.systems.hipporag.engine.retriever import HippoRagRetriever
+from nlp_retrieval.systems.hipporag.retriever import HippoRagRetriever
 from nlp_retrieval.systems.policy.hop.retriever import HopRetriever
 from systems.evidence.operations import evidence_operations
 from systems.policy.operations import study_operations

@@ -11,7 +11,7 @@ from fuzz.inputs import a_file, scratch
 from hashed_words import HashedWords
 
 from nlp_retrieval import FaissRetriever, SearchableItem, Searcher
-from nlp_retrieval.systems.hipporag.engine.retriever import HippoRagRetriever
+from nlp_retrieval.systems.hipporag.retriever import HippoRagRetriever
 from nlp_retrieval.systems.policy.hop.retriever import HopRetriever
 from systems.hipporag.fuzzed import KNOWLEDGE
 from systems.policy.fuzzed import RELATIONS

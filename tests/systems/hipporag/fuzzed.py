@@ -8,12 +8,11 @@ from fuzz.settings import REFUSED, SECRET
 
 from nlp_retrieval.errors import IndexDamagedError, SourceError
 from nlp_retrieval.lm import UnusableAnswerError
-from nlp_retrieval.systems.hipporag.engine.knowledge_graph import open_knowledge
-from nlp_retrieval.systems.hipporag.knowledge.extraction import read_or_explain
-from nlp_retrieval.systems.hipporag.knowledge.from_json import ENTITY_TYPES, MAX_CHARACTERS, MAX_STATEMENTS
-from nlp_retrieval.systems.hipporag.knowledge.openie_file import OpenIeFile
-from nlp_retrieval.systems.hipporag.knowledge.statements import PassageKnowledge
+from nlp_retrieval.systems.hipporag.extraction import read_or_explain
+from nlp_retrieval.systems.hipporag.graph import open_knowledge
+from nlp_retrieval.systems.hipporag.knowledge import ENTITY_TYPES, MAX_CHARACTERS, MAX_STATEMENTS, PassageKnowledge
 from nlp_retrieval.systems.hipporag.settings import HippoRagSettings
+from nlp_retrieval.systems.hipporag.sources import OpenIeFile
 from nlp_retrieval.text.printing import printable
 
 COLUMNS = ("known", "entities", "triples", "triple_ends", "texts", "text_offsets", "statement_rows", "statement_triples")

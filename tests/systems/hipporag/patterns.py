@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 HIPPORAG = {
-    "systems/hipporag/engine/retriever.py": """
-from nlp_retrieval.systems.hipporag.engine.retriever import _read
+    "systems/hipporag/retriever.py": """
+from nlp_retrieval.systems.hipporag.retriever import _read
 for text in ("[" * N, "[1" * N, "[" + "1" * N, "[" + " " * N, "[ ," * N, "[1," * N + "x", "]" * N):
     _read({}, text)
 """,
-    "systems/hipporag/knowledge/source.py": """
-from nlp_retrieval.systems.hipporag.knowledge.source import _is_held, _stored
+    "systems/hipporag/sources.py": """
+from nlp_retrieval.systems.hipporag.sources import _is_held, _stored
 for text in ("sha256:" * N, "sha256:" + "a" * N, "#" * N, "#a" * N + "x", "#" + "a" * N + "x", ("#" + "a" * 32) * N + "x"):
     _is_held(text)
     _stored(text)
 """,
-    "systems/hipporag/knowledge/extraction.py": """
-from nlp_retrieval.systems.hipporag.knowledge.extraction import read_or_explain
+    "systems/hipporag/extraction.py": """
+from nlp_retrieval.systems.hipporag.extraction import read_or_explain
 from nlp_retrieval.lm import UnusableAnswerError
 from contextlib import suppress
 for text in ("[" * N, "{" * N, '{"passage' + " " * N, '{"' + "1" * N + '": {}}', '{"a": ' * N, '["a", ' * N, "(" * N, "->" * N):

@@ -9,7 +9,7 @@ import pytest
 from chat_server import server
 from fuzz.command_lines import ended
 
-from nlp_retrieval.systems.hipporag.knowledge.store.knowledge_store import KnowledgeStore
+from nlp_retrieval.systems.hipporag.store import KnowledgeStore
 from systems.hipporag.knowledge.reading_model import by_the_rule, corpus, knowledge_of
 
 __all__ = ["server"]
@@ -34,8 +34,8 @@ def extract(server, tmp_path, monkeypatch):
 def test_a_corpus_is_extracted_once_and_the_counts_are_told(server, extract):
     done = extract("--price", "10,100")
     assert done.code in (0, None), done.err
-    assert "12 passages: 12 extracted, 0 there already, 0 without a usable answer" in done.err
-    assert "24 entities and 12 triples (0 left out as none)" in done.err
+    assert "12 passages: 12 extracted, 0 already stored, 0 without a usable answer" in done.err
+    assert "24 entities and 12 triples (0 unusable, dropped)" in done.err
     assert "12 calls (0 failed)" in done.err
     assert "price 0.0240" in done.err
     with KnowledgeStore("known.db") as store:
@@ -55,7 +55,7 @@ def test_what_is_left_is_told_by_the_exit_code(server, extract):
     server.answer = lambda body: "I would rather not." if "Name3 " in str(body) else by_the_rule(body)
     done = extract()
     assert done.code == 1
-    assert "11 extracted, 0 there already, 1 without a usable answer" in done.err
+    assert "11 extracted, 0 already stored, 1 without a usable answer" in done.err
     assert "run the same command again" in done.err
     server.answer = by_the_rule
     assert extract().code in (0, None)
@@ -68,7 +68,7 @@ def test_a_key_that_is_refused_is_told_and_not_shown(server, extract, monkeypatc
     done = extract("--lm-option", "api_key_env=SOME_KEY", "--calls-at-once", "1")
     assert done.code == 1
     assert "stopped early: not asked any more" in done.err
-    assert "11 not asked about" in done.err
+    assert "11 not requested" in done.err
     assert "this-is-a-secret" not in done.err
 
 
@@ -88,7 +88,7 @@ def test_another_prompt_or_model_is_kept_beside_the_first(extract):
         (["--passages-per-call", "21"], "known.db", 2, "less than or equal to 20"),
         (["--lm-option", "nothing=1"], "known.db", 2, "nothing"),
         ([], "no/such/folder/known.db", 2, "cannot be read"),
-        ([], "sqlite://", 2, "in memory is lost"),
+        ([], "sqlite://", 2, "in memory is not kept"),
         ([], "a?b.db", 2, "without a question mark"),
         ([], "corpus.jsonl", 2, "file is not a database"),
         ([], "postgresql+psycopg://me:s3cret-word@127.0.0.1:1/x", 2, "cannot be read"),

@@ -87,7 +87,7 @@ def test_a_sweep_compares_them_with_a_plain_searcher(sweep: Path, tmp_path: Path
 
 def test_a_searcher_that_asks_no_model_or_is_not_there_is_refused(sweep: Path, tmp_path: Path) -> None:
     output = ["--output", str(tmp_path / "best.json")]
-    refused(run("optimize", str(sweep), "-s", "plain", *output), 2, "'plain' is none that asks a language model")
+    refused(run("optimize", str(sweep), "-s", "plain", *output), 2, "'plain' does not use a language model")
     refused(run("optimize", str(sweep), "-s", "phrasse", *output), 2, "did you mean 'phrases'")
 
 

@@ -10,8 +10,15 @@ from hypothesis import strategies as st
 from nlp_retrieval.core.models import Gold, Query, RetrievalResult, SearchableItem
 from nlp_retrieval.errors import ConfigurationError, GoldError, SourceError
 from nlp_retrieval.loaders.datasets import HoverLoader
-from nlp_retrieval.systems.hover.evaluation import as_document, discrete_retrieval_eval, missing_titles, recall
-from nlp_retrieval.systems.hover.examples import examples_of, hover_examples, split_by_family
+from nlp_retrieval.systems.hover.optimize import (
+    discrete_retrieval_eval,
+    examples_of,
+    hover_examples,
+    missing_titles,
+    recall,
+    split_by_family,
+)
+from nlp_retrieval.systems.hover.programs import as_document
 
 from .conftest import DEMO
 

@@ -10,7 +10,7 @@ from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import IndexMissingError, QueryError, RetrievalWarning
 from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
 from nlp_retrieval.retrievers.link_graph.retriever import LinkGraphRetriever
-from nlp_retrieval.systems.hover.multi_hop import HoverMultiHop
+from nlp_retrieval.systems.hover.programs import HoverMultiHop
 from nlp_retrieval.systems.hover.searcher import MultiHopSearcher
 
 from .conftest import plays

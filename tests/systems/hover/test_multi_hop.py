@@ -18,7 +18,7 @@ from nlp_retrieval.lm.programs import save_program
 from nlp_retrieval.loaders.datasets import BeirLoader, HoverLoader
 from nlp_retrieval.rerankers.overlap import OverlapReranker
 from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
-from nlp_retrieval.systems.hover.multi_hop import HoverMultiHop, HoverMultiHopReasoning
+from nlp_retrieval.systems.hover.programs import HoverMultiHop, HoverMultiHopReasoning
 from nlp_retrieval.systems.hover.searcher import MultiHopSearcher, fields_of
 
 from .conftest import DEMO, plays

@@ -14,11 +14,8 @@ from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError
 from nlp_retrieval.lm.programs import fingerprint_of_program
 from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
 from nlp_retrieval.systems.hover import optimize as module
-from nlp_retrieval.systems.hover.decomposing import HoverMultiHopPipeline
-from nlp_retrieval.systems.hover.evaluation import recall
-from nlp_retrieval.systems.hover.examples import hover_examples
-from nlp_retrieval.systems.hover.multi_hop import HoverMultiHop
-from nlp_retrieval.systems.hover.optimize import optimize
+from nlp_retrieval.systems.hover.optimize import hover_examples, optimize, recall
+from nlp_retrieval.systems.hover.programs import HoverMultiHop, HoverMultiHopPipeline
 
 from .conftest import DEMO, plays
 
@@ -133,7 +130,7 @@ def test_nothing_to_optimise_on_is_refused(program, wrong):
 
 
 def test_the_model_is_the_programs_own_or_has_to_be_given(program, model):
-    with pytest.raises(ConfigurationError, match="leave lm out"):
+    with pytest.raises(ConfigurationError, match="omit lm"):
         optimize(program, EXAMPLES, model())
     with pytest.raises(ConfigurationError, match="pass lm"):
         optimize(HoverMultiHop([Bm25Retriever()]), EXAMPLES)

@@ -53,7 +53,7 @@ def test_an_index_and_a_profile_are_enough(made: Path, tmp_path: Path) -> None:
     assert "Ostland" in (tmp_path / "out" / "report.html").read_text("utf-8")
     again = run("policy", "ask", "--index", "index", "--profile", "./energy.yaml", "--output", out, "--no-page", folder=made)
     assert "asked 0 of 3 (country), 2 questions" in again.stderr
-    assert "3 were answered already" in again.stderr
+    assert "3 were already answered" in again.stderr
 
 
 def test_one_question_of_one_country_with_a_filter(made: Path, tmp_path: Path) -> None:
@@ -104,16 +104,16 @@ def test_the_filter_of_a_configuration_holds_for_every_question_beside_that_of_t
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        ([], 2, "name a configuration"),
+        ([], 2, "give a configuration"),
         (["--index", "index", "-p", "./energy.yaml", "--country", "Ostlnd"], 2, "did you mean 'Ostland'"),
         (["--index", "index", "-p", "./energy.yaml", "--country", ""], 2, "has no name"),
         (["--index", "index", "-p", "./energy.yaml", "-q", "9"], 2, "numbered 1 to 2"),
         (["--index", "index", "-p", "climat"], 2, "did you mean 'climate'"),
         (["--index", "index", "-p", "./energy.yaml", "--method", "vectors"], 2, "did you mean 'vector'"),
-        (["--index", "index", "-p", "./energy.yaml", "--hop"], 2, "goes along relations"),
+        (["--index", "index", "-p", "./energy.yaml", "--hop"], 2, "follows relations"),
         (["--index", "index", "-p", "./energy.yaml", "--hop", "--method", "hop"], 2, "--hop means --method both"),
         (["--index", "nowhere", "-p", "./energy.yaml"], 3, "nowhere"),
-        (["study.yaml", "--index", "index"], 2, "leave out --profile and --index"),
+        (["study.yaml", "--index", "index"], 2, "omit --profile and --index"),
         (["nothing.yaml"], 2, "no configuration file at nothing.yaml"),
         (["--index", "index", "-p", "./energy.yaml", "--log-level", "loud"], 2, "no log level"),
         (["--index", "index", "-p", "./energy.yaml", "--min-similarity", "7"], 2, "from 0 to 1"),
@@ -165,4 +165,4 @@ def test_the_demo_asks_both_ways_judges_and_finds_the_changes(tmp_path: Path) ->
     assert "Windale" in page
     assert 'class="relations"' in page
     again = run("policy", "ask", "demo/study.yaml", "--hop", folder=tmp_path)
-    assert "12 were answered already" in again.stderr, again.stderr
+    assert "12 were already answered" in again.stderr, again.stderr

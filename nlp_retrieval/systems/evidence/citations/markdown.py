@@ -83,7 +83,7 @@ def _fence(state: StateBlock, begin: int, end: int, silent: bool) -> bool:
 
 def _open_fences(text: str) -> set[int]:
     """Return the lines of unclosed code fences: no fence as long follows, or only one that opens a block of its own."""
-    found = set()
+    unclosed = set()
     later: dict[str, list[tuple[int, bool]]] = {"`": [], "~": []}
     lines = text.count("\n")
     end = len(text)
@@ -94,9 +94,9 @@ def _open_fences(text: str) -> set[int]:
         while following and following[-1][0] < length:
             following.pop()
         if not following or following[-1][1]:
-            found.add(lines)
+            unclosed.add(lines)
         following.append((length, opens))
-    return found
+    return unclosed
 
 
 def _html_block(state: StateBlock, begin: int, end: int, silent: bool) -> bool:
@@ -125,8 +125,8 @@ def _parts(content: str) -> Iterator[str]:
     begin = 0
     while len(content) - begin > _LONGEST_INLINE:
         limit = begin + _LONGEST_INLINE
-        places = (content.rfind(gap, begin + 1, limit) + len(gap) for gap in ("\n", ". ", " "))
-        end = next((place for place in places if place > begin + 1), limit)
+        cuts = (content.rfind(gap, begin + 1, limit) + len(gap) for gap in ("\n", ". ", " "))
+        end = next((cut for cut in cuts if cut > begin + 1), limit)
         yield content[begin:end]
         begin = end
     yield content[begin:]
@@ -134,12 +134,12 @@ def _parts(content: str) -> Iterator[str]:
 
 def _note(state: StateInline, silent: bool) -> bool:
     """Parse a mark of a footnote, whether there is such a footnote or not."""
-    found = _NOTE.match(state.src, state.pos, state.posMax)
-    if found is None:
+    match = _NOTE.match(state.src, state.pos, state.posMax)
+    if match is None:
         return False
     if not silent:
-        state.push("footnote_ref", "", 0).meta = {"label": found[1]}
-    state.pos = found.end()
+        state.push("footnote_ref", "", 0).meta = {"label": match[1]}
+    state.pos = match.end()
     return True
 
 
@@ -148,10 +148,10 @@ def _bare_link(state: StateInline, silent: bool) -> bool:
     if not state.src.startswith("://", state.pos) or state.linkLevel:
         return False
     scheme = _SCHEME.search(state.src[max(0, state.pos - 6) : state.pos])
-    found = _BARE.match(state.src, state.pos, state.posMax)
-    if scheme is None or found is None or len(found[0]) < 4:
+    match = _BARE.match(state.src, state.pos, state.posMax)
+    if scheme is None or match is None or len(match[0]) < 4:
         return False
-    rest = trimmed(found[0])
+    rest = trimmed(match[0])
     if not silent:
         if not state.pending.endswith(scheme[0]):
             return False
@@ -269,16 +269,16 @@ def web_address(url: str) -> str:
     """Return a text as the address of a page on the web, or of a file; empty if it is none."""
     if _WEB.match(url):
         return url
-    found = _UNMARKED.match(url.strip())
-    return _named_page(found) if found is not None else ""
+    match = _UNMARKED.match(url.strip())
+    return _named_page(match) if match is not None else ""
 
 
-def _named_page(found: re.Match[str]) -> str:
-    if doi := found["doi"] or found["path"]:
+def _named_page(match: re.Match[str]) -> str:
+    if doi := match["doi"] or match["path"]:
         return "https://doi.org/" + trimmed(doi)
-    if found["arxiv"]:
-        return "https://arxiv.org/abs/" + found["arxiv"]
-    return "https://" + trimmed(found["site"]) if found["site"] else f"https://pubmed.ncbi.nlm.nih.gov/{found['pubmed']}"
+    if match["arxiv"]:
+        return "https://arxiv.org/abs/" + match["arxiv"]
+    return "https://" + trimmed(match["site"]) if match["site"] else f"https://pubmed.ncbi.nlm.nih.gov/{match['pubmed']}"
 
 
 def blocks_of(text: str) -> MarkdownText:
@@ -449,8 +449,8 @@ class _Pieces:
                 self._within.append(mark)
             else:
                 self._pieces.append(Piece("text", mark, self._line))
-        elif found := _HIDDEN.match(tag):
-            self._hidden = found[1].lower()
+        elif hidden := _HIDDEN.match(tag):
+            self._hidden = hidden[1].lower()
 
     def _end_link(self) -> None:
         if self._link is not None:
@@ -483,11 +483,11 @@ def _joined(pieces: Sequence[Piece]) -> Iterator[Piece]:
 def _linked(piece: Piece) -> Iterator[Piece]:
     """Yield a text with the names of pages in it as links."""
     begin = 0
-    for found in _UNMARKED.finditer(piece.text):
-        url = _named_page(found)
-        kept = found.end() if found["arxiv"] or found["pubmed"] else found.end() - len(found[0]) + len(trimmed(found[0]))
-        if found.start() > begin:
-            yield replace(piece, text=piece.text[begin : found.start()])
+    for match in _UNMARKED.finditer(piece.text):
+        url = _named_page(match)
+        kept = match.end() if match["arxiv"] or match["pubmed"] else match.end() - len(match[0]) + len(trimmed(match[0]))
+        if match.start() > begin:
+            yield replace(piece, text=piece.text[begin : match.start()])
         yield Piece("link", "", piece.line, url)
         begin = kept
     if begin < len(piece.text):

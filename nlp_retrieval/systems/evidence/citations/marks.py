@@ -127,17 +127,17 @@ def key_of(name: str) -> str:
 
 def numbers_of(text: str) -> str:
     """Return the number of a text such as ``"[3]"`` or ``"3"``; empty if it is anything else."""
-    found = re.fullmatch(rf"\[?\^?({_NUMBER})\^?\]?", text.strip())
-    return found[1] if found else ""
+    match = re.fullmatch(rf"\[?\^?({_NUMBER})\^?\]?", text.strip())
+    return match[1] if match else ""
 
 
 def author_and_year(name: str) -> tuple[str, str] | None:
     """Return the first surname, in lower case, and the year of a mark such as ``"Frisch et al., 1965"``; else None."""
-    found = _AUTHOR_YEAR.fullmatch(name)
-    if found is None:
+    match = _AUTHOR_YEAR.fullmatch(name)
+    if match is None:
         return None
-    surname = re.match(_SURNAME, found["authors"])
-    return (surname[0].casefold(), found["year"]) if surname and surname[0].casefold() not in _NO_SURNAMES else None
+    surname = re.match(_SURNAME, match["authors"])
+    return (surname[0].casefold(), match["year"]) if surname and surname[0].casefold() not in _NO_SURNAMES else None
 
 
 class MarkReader:
@@ -157,8 +157,8 @@ class MarkReader:
     def find(self, text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
         """Yield the begin and end of each mark in a text with single spaces, and the names in it."""
         text = text.translate(_NARROW)
-        place, refused = 0, -1
-        while (match := _CANDIDATE.search(text, place)) is not None:
+        position, refused = 0, -1
+        while (match := _CANDIDATE.search(text, position)) is not None:
             before = text[max(0, match.start() - 60) : match.start()]
             names: tuple[str, ...] = ()
             if match["square"] and (match.start() == refused or _INDEXED.search(before)):
@@ -166,7 +166,7 @@ class MarkReader:
             else:
                 names = self._names(match, before, text[match.end() : match.end() + 300])
             # brackets that are not a mark may contain one
-            place = match.end() if names else match.start() + 1
+            position = match.end() if names else match.start() + 1
             if names:
                 yield match.start(), match.end(), tuple(dict.fromkeys(names))
 
@@ -227,18 +227,18 @@ class MarkReader:
         names: list[str] = []
         surely = sure
         for part in _SEPARATOR.split(content):
-            found = _ITEM.fullmatch(part)
-            if found is None:
+            item = _ITEM.fullmatch(part)
+            if item is None:
                 if names and _NOTHING_BUT_PLACE.fullmatch(part):
                     continue
                 return ()
-            prefix = found["prefix"] or ""
-            surely = surely or bool(found["word"]) or prefix.rstrip("-_:. ").casefold() in _SOURCE_PREFIXES
-            if found["again"] not in (None, prefix):
+            prefix = item["prefix"] or ""
+            surely = surely or bool(item["word"]) or prefix.rstrip("-_:. ").casefold() in _SOURCE_PREFIXES
+            if item["again"] not in (None, prefix):
                 return ()
-            spread = self._spread(found["first"], found["last"], prefix)
-            if prefix and surely and not any(map(self._known, spread)) and self._known(found["first"]):
-                spread = self._spread(found["first"], found["last"], "")  # [S1], and a list that counts 1, 2, 3
+            spread = self._spread(item["first"], item["last"], prefix)
+            if prefix and surely and not any(map(self._known, spread)) and self._known(item["first"]):
+                spread = self._spread(item["first"], item["last"], "")  # [S1], and a list that counts 1, 2, 3
             names += spread
             if prefix and not surely and not all(map(self._known, spread)):
                 return ()

@@ -132,10 +132,10 @@ class References:
     def find(self, name: str, note: bool = False) -> Reference | None:
         """Return the entry that a mark names, preferably of its own kind, and with a URL."""
         kinds = (self.notes, self.listed, self.defined) if note else (self.listed, self.defined, self.notes)
-        found = [kind[key] for kind in kinds if (key := key_of(name)) in kind]
-        if not found and (work := author_and_year(name)) is not None:
-            found = self._works_of(*work)
-        return next((entry for entry in found if entry.url), found[0] if found else None)
+        entries = [kind[key] for kind in kinds if (key := key_of(name)) in kind]
+        if not entries and (work := author_and_year(name)) is not None:
+            entries = self._works_of(*work)
+        return next((entry for entry in entries if entry.url), entries[0] if entries else None)
 
     def _works_of(self, surname: str, year: str) -> list[Reference]:
         if self._by_year is None:
@@ -144,9 +144,11 @@ class References:
                 for written in set(_YEAR.findall(entry.title[:_BEGINNING])):
                     self._by_year.setdefault(written, []).append(entry)
         works = [
-            one for one in self._by_year.get(year, []) if surname in _WORDS_OF_NAMES.findall(one.title[:_BEGINNING].casefold())
+            work
+            for work in self._by_year.get(year, [])
+            if surname in _WORDS_OF_NAMES.findall(work.title[:_BEGINNING].casefold())
         ]
-        first = [one for one in works if one.title.casefold().startswith(surname)] or works
+        first = [work for work in works if work.title.casefold().startswith(surname)] or works
         return first if len(first) == 1 else []
 
     def entries(self) -> Iterator[Reference]:
@@ -166,14 +168,16 @@ class References:
 
 def references_of(report: MarkdownText) -> References:
     """Return the entries of a report, and its other blocks."""
-    found = References()
-    for one in report.definitions:
-        found.add(found.defined, Reference(one.label, _title([one.title]), one.url, one.line))
-    blocks = _without_notes(report.blocks, found)
+    references = References()
+    for definition in report.definitions:
+        references.add(
+            references.defined, Reference(definition.label, _title([definition.title]), definition.url, definition.line)
+        )
+    blocks = _without_notes(report.blocks, references)
     lists = _lists(blocks)
     end = _before_closing_list(blocks)
     within = 0
-    draft = _OpenEntry(found)
+    draft = _OpenEntry(references)
     for number, block in enumerate(blocks):
         if block.kind == "heading":
             within = block.level if number in lists else within if 0 < within < block.level else 0
@@ -189,9 +193,9 @@ def references_of(report: MarkdownText) -> References:
         elif (within or number >= end) and draft.read(block, _lines(block)):
             continue
         draft.close()
-        found.prose.append(block)
+        references.prose.append(block)
     draft.close()
-    return found
+    return references
 
 
 def _lists(blocks: Sequence[TextBlock]) -> set[int]:
@@ -200,7 +204,7 @@ def _lists(blocks: Sequence[TextBlock]) -> set[int]:
     A heading counts by its name if it has no other words; under any other name if there are only entries with marks below it,
     and most of these are cited elsewhere.
     """
-    found: set[int] = set()
+    headings: set[int] = set()
     cited: Counter[str] | None = None
     for number, block in enumerate(blocks):
         # the parser takes "7. References" over a line of dashes for an item
@@ -209,7 +213,7 @@ def _lists(blocks: Sequence[TextBlock]) -> set[int]:
             continue
         name = _plain(block.pieces[0] if not alone else _lines(block)[0][1])
         if _is_list_name(name, alone=alone):
-            found.add(number)
+            headings.add(number)
             continue
         if block.kind == "item" or (alone and not _may_head(block, name)):
             continue
@@ -221,8 +225,8 @@ def _lists(blocks: Sequence[TextBlock]) -> set[int]:
         own = _numbers_cited(_below(blocks, number))
         n_cited = sum(cited[mark] > own[mark] for mark in marks)
         if 2 * n_cited >= len(marks) > 0:
-            found.add(number)
-    return found
+            headings.add(number)
+    return headings
 
 
 def _may_head(block: TextBlock, text: str) -> bool:
@@ -298,8 +302,8 @@ def _before_closing_list(blocks: Sequence[TextBlock]) -> int:
 
 
 def _closes(block: TextBlock) -> bool:
-    found = _BRACKETED.match(_plain(block.pieces[0][:3]))
-    return found is not None and (bool(found[1]) or any(_url(line) for _, line in _lines(block)))
+    match = _BRACKETED.match(_plain(block.pieces[0][:3]))
+    return match is not None and (bool(match[1]) or any(_url(line) for _, line in _lines(block)))
 
 
 class _OpenEntry:
@@ -335,12 +339,12 @@ class _OpenEntry:
 
     def _take(self, line: tuple[int, list[Piece]]) -> None:
         number, pieces = line
-        found = _ENTRY.match(_plain(pieces[:3]))
-        if found and not (self._pieces and not _starts(found, pieces)):
+        match = _ENTRY.match(_plain(pieces[:3]))
+        if match and not (self._pieces and not _starts(match, pieces)):
             if self._pieces or self._mark:
                 self._begin("", number, self._depth)
-            self._mark, self._line = next(filter(None, found.groups())).translate(_SIGNS), self._line or number
-            pieces = _without_start(pieces, found.end())
+            self._mark, self._line = next(filter(None, match.groups())).translate(_SIGNS), self._line or number
+            pieces = _without_start(pieces, match.end())
         elif self._pieces and not self._mark and _url(self._pieces) and not self._depth:
             self._begin("", number, 0)
         self._line = self._line or number

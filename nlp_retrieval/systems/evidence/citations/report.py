@@ -80,15 +80,7 @@ _TRAIL = f"{_SLOT}{_LINE} ,;:\uff1a|/·&.!?\u2013\u2014"
 
 @dataclass
 class MarkedSentence:
-    """A sentence and its marks.
-
-    Args:
-        text: plain, without marks, with single spaces.
-        line: where it begins.
-        marks: in order.
-        states: whether it states something; a heading does not.
-        quoted: whether it is in a block quote.
-    """
+    """A sentence as plain text, and its marks in order; a heading states nothing."""
 
     text: str
     line: int
@@ -113,21 +105,21 @@ def marked_sentences(block: TextBlock, reader: MarkReader) -> list[MarkedSentenc
     """
     if block.kind == "row":
         return _row(block, reader)
-    found = _drafted_sentences(_drafted(block.pieces[0], reader), block.line)
-    for one in found:
-        one.quoted = block.quoted
-    return found
+    sentences = _drafted_sentences(_drafted(block.pieces[0], reader), block.line)
+    for sentence in sentences:
+        sentence.quoted = block.quoted
+    return sentences
 
 
 def _row(block: TextBlock, reader: MarkReader) -> list[MarkedSentence]:
     cells = [_drafted_sentences(_drafted(cell, reader), block.line) for cell in block.pieces]
-    marks = [mark for cell in cells for one in cell for mark in one.marks]
-    told: list[str] = []
+    marks = [mark for cell in cells for sentence in cell for mark in sentence.marks]
+    parts: list[str] = []
     for head, cell in zip(block.heads, cells, strict=False):
-        text = " ".join(one.text for one in cell if one.text)
+        text = " ".join(sentence.text for sentence in cell if sentence.text)
         if text:
-            told.append(f"{head.strip()}: {text}" if told and head.strip() else text)
-    return [MarkedSentence("; ".join(told), block.line, marks)] if told or marks else []
+            parts.append(f"{head.strip()}: {text}" if parts and head.strip() else text)
+    return [MarkedSentence("; ".join(parts), block.line, marks)] if parts or marks else []
 
 
 def _drafted(pieces: Sequence[Piece], reader: MarkReader) -> _SlottedText:
@@ -181,15 +173,15 @@ def _add_link(draft: _SlottedText, piece: Piece, reader: MarkReader) -> None:
 
 
 def _drafted_sentences(draft: _SlottedText, line: int) -> list[MarkedSentence]:
-    text, places, lines = _read(_with_names("".join(draft.parts), draft.marks), draft, line)
+    text, positions, lines = _read(_with_names("".join(draft.parts), draft.marks), draft, line)
     spans = sentence_spans(text)
     if not spans:
-        return [MarkedSentence("", line, [mark for mark, _ in places])] if places else []
+        return [MarkedSentence("", line, [mark for mark, _ in positions])] if positions else []
     starts, breaks = [begin for begin, _ in spans], [begin for begin, _ in lines]
-    found = [MarkedSentence(_clean(text[a:b]), lines[bisect_right(breaks, a) - 1][1]) for a, b in spans]
-    for mark, place in places:
-        found[max(0, bisect_left(starts, place) - 1)].marks.append(mark)
-    return [one for one in found if one.text or one.marks]
+    sentences = [MarkedSentence(_clean(text[a:b]), lines[bisect_right(breaks, a) - 1][1]) for a, b in spans]
+    for mark, position in positions:
+        sentences[max(0, bisect_left(starts, position) - 1)].marks.append(mark)
+    return [sentence for sentence in sentences if sentence.text or sentence.marks]
 
 
 def _clean(text: str) -> str:
@@ -224,14 +216,14 @@ def _unseparated(run: re.Match[str]) -> str:
 def _without_groups(text: str) -> tuple[str, set[int]]:
     """Return the text without brackets that hold only sources, and the numbers of the marks in them."""
     sources: set[int] = set()
-    seen = place = 0
+    seen = position = 0
 
     def bare(group: re.Match[str]) -> str:
-        nonlocal seen, place
+        nonlocal seen, position
         if _SLOT not in group[1]:
             return group[0]
-        seen += text.count(_SLOT, place, group.start())
-        place = group.start()
+        seen += text.count(_SLOT, position, group.start())
+        position = group.start()
         if not _NAMES_SOURCES.fullmatch(group[1]):
             return group[0]
         sources.update(range(seen, seen + group[1].count(_SLOT)))
@@ -259,25 +251,28 @@ def _without_closing(text: str) -> tuple[str, set[int]]:
 
 def _named_sources(text: str, marks: Sequence[Mark]) -> set[int]:
     """Return the numbers of marks whose name is not part of a sentence: they follow it, or end it and name the source."""
-    found: set[int] = set()
-    places = [place for place, char in enumerate(text) if char == _SLOT]
-    for number in range(len(places) - 1, -1, -1):
+    sources: set[int] = set()
+    positions = [position for position, char in enumerate(text) if char == _SLOT]
+    for number in range(len(positions) - 1, -1, -1):
         if not marks[number].text:
             continue
-        before, after = text[max(0, places[number] - 60) : places[number]], text[places[number] + 1 : places[number] + 60]
+        before, after = (
+            text[max(0, positions[number] - 60) : positions[number]],
+            text[positions[number] + 1 : positions[number] + 60],
+        )
         following = _NEXT.match(after)
-        ends = bool(_SENTENCE_ENDS.match(after)) or (following is not None and number + 1 in found)
+        ends = bool(_SENTENCE_ENDS.match(after)) or (following is not None and number + 1 in sources)
         plain = _ONES_BEFORE.sub("", before)
         if _SOURCE_LABEL.search(plain):
-            found.add(number)
+            sources.add(number)
         elif _STOPS_BEFORE.search(plain) and not _PARTS_BEFORE.search(before):
             if ends or re.match(rf"[ {_LINE}]+[\"\u201c(*]*[^\W\d_a-z]", after):
-                found.add(number)
+                sources.add(number)
         elif ends and _names_source(marks[number]):
             word = _WORD_BEFORE.search(plain)
             if word is None or word[1].casefold() not in _LEADS_ON:
-                found.add(number)
-    return found
+                sources.add(number)
+    return sources
 
 
 def _names_source(mark: Mark) -> bool:
@@ -427,24 +422,24 @@ def read_report(text: str) -> CitedReport:
 def _sentences(references: References, reader: MarkReader) -> tuple[str, list[MarkedSentence]]:
     """Return the first heading and all sentences; marks alone in a paragraph belong to the sentence before it."""
     title = ""
-    found: list[MarkedSentence] = []
+    all_sentences: list[MarkedSentence] = []
     last: MarkedSentence | None = None
     for block in references.prose:
         sentences = marked_sentences(block, reader)
         if block.kind == "heading":
             last = None
-            text = " ".join(one.text for one in sentences).strip()
+            text = " ".join(sentence.text for sentence in sentences).strip()
             title = title or text
-            marks = [mark for one in sentences for mark in one.marks]
-            found += [MarkedSentence(text, block.line, marks, states=False)] if marks else []
+            marks = [mark for sentence in sentences for mark in sentence.marks]
+            all_sentences += [MarkedSentence(text, block.line, marks, states=False)] if marks else []
             continue
-        for one in sentences:
-            if not one.text and last is not None:
-                last.marks += one.marks
+        for sentence in sentences:
+            if not sentence.text and last is not None:
+                last.marks += sentence.marks
             else:
-                found.append(one)
-                last = one
-    return title, found
+                all_sentences.append(sentence)
+                last = sentence
+    return title, all_sentences
 
 
 def _cited(mark: Mark, references: References) -> Iterator[tuple[str, str, str, Reference | None]]:

@@ -78,52 +78,58 @@ def _id(key: str, number: int) -> str:
 def _row(item_id: str, passage: EvidencePassage) -> dict[str, object]:
     titled = {"title": passage.title} if passage.title else {}
     about = {"url": passage.url, "quality": passage.quality, "fetch_date": passage.fetch_date}
-    return {"_id": item_id, **titled, "text": passage.content, "metadata": {key: one for key, one in about.items() if one}}
+    metadata = {key: value for key, value in about.items() if value}
+    return {
+        "_id": item_id,
+        **titled,
+        "text": passage.content,
+        "metadata": metadata,
+    }
 
 
 def _judged(sources: EvidenceIndex, path: Path) -> tuple[list[dict[str, object]], list[tuple[str, str]]]:
     """Return queries, and pairs of query and gold passage, each once and in the order of the file."""
     queries: dict[str, dict[str, object]] = {}
     gold: dict[tuple[str, str], None] = {}
-    for place, row in read_json_lines(path):
-        claim = _text(place, row, "claim" if "claim" in row or "query" not in row else "query")
+    for where, row in read_json_lines(path):
+        claim = _text(where, row, "claim" if "claim" in row or "query" not in row else "query")
         if claim not in queries:
-            query = make_query(place, f"claim{len(queries) + 1}", claim, metadata=metadata_of(place, row, _FIELDS))
+            query = make_query(where, f"claim{len(queries) + 1}", claim, metadata=metadata_of(where, row, _FIELDS))
             if "family" in query.metadata:
-                as_id(place, "family", query.metadata["family"])
+                as_id(where, "family", query.metadata["family"])
             queries[claim] = {"_id": query.query_id, "text": claim, "metadata": query.metadata}
-        found = _gold(sources, place, _text(place, row, "url"), row)
-        gold |= dict.fromkeys((str(queries[claim]["_id"]), item_id) for item_id in found)
+        item_ids = _gold(sources, where, _text(where, row, "url"), row)
+        gold |= dict.fromkeys((str(queries[claim]["_id"]), item_id) for item_id in item_ids)
     if not queries:
         raise SourceError(f"{path}: it holds no claims; write one object per line, with claim, url and quote")
     return list(queries.values()), list(gold)
 
 
-def _text(place: str, row: JsonObject, field: str) -> str:
+def _text(where: str, row: JsonObject, field: str) -> str:
     if field not in row:
-        raise SourceError(f'{place}: no "{field}" field (found: {", ".join(map(repr, row))[:200]})')
-    text = as_text(place, field, row[field])
+        raise SourceError(f'{where}: no "{field}" field (found: {", ".join(map(repr, row))[:200]})')
+    text = as_text(where, field, row[field])
     if not text.strip():
-        raise SourceError(f'{place}: "{field}" is empty')
+        raise SourceError(f'{where}: "{field}" is empty')
     return text
 
 
-def _gold(sources: EvidenceIndex, place: str, url: str, row: JsonObject) -> Iterable[str]:
+def _gold(sources: EvidenceIndex, where: str, url: str, row: JsonObject) -> Iterable[str]:
     try:
         source = sources.source(url)
     except InputError as error:
-        raise SourceError(f"{place}: {error}") from None
+        raise SourceError(f"{where}: {error}") from None
     if source is None:
-        raise SourceError(f"{place}: no text is stored under {url[:200]!r}; add it to the project, or leave the line out")
+        raise SourceError(f"{where}: no text is stored under {url[:200]!r}; add it to the project, or remove the line")
     passages = sources.passages(source.key)
     if row.get("quote") is None:
         return [_id(source.key, number) for number in range(len(passages))]
-    span = located(_text(place, row, "quote"), sources.text(source.key), shortest=1)
+    span = located(_text(where, row, "quote"), sources.text(source.key), shortest=1)
     if span is None:
-        raise SourceError(f"{place}: the text of {url[:200]!r} does not have this quote; copy it as it stands there")
+        raise SourceError(f"{where}: the text of {url[:200]!r} does not have this quote; copy it exactly")
     begin, end = span
-    whole = [number for number, one in enumerate(passages) if one.start <= begin and end <= one.end]
-    parts = [number for number, one in enumerate(passages) if one.start < end and begin < one.end]
+    whole = [number for number, passage in enumerate(passages) if passage.start <= begin and end <= passage.end]
+    parts = [number for number, passage in enumerate(passages) if passage.start < end and begin < passage.end]
     return [_id(source.key, number) for number in whole or parts]
 
 

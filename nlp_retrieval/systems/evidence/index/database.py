@@ -67,11 +67,7 @@ class _Opened:
 
 
 class EvidenceDatabase:
-    """The file of a project's sources, opened at first use; reading creates nothing.
-
-    Args:
-        path: of the file; its folder is created with it.
-    """
+    """The file of a project's sources, opened at first use; reading creates nothing, and writing its folder too."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -197,9 +193,11 @@ class EvidenceDatabase:
             raise IndexDamagedError(
                 f"{self.path} has the format {version}, and this version of nlp_retrieval reads {_VERSION}; install a newer one"
             )
-        found = dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall())
-        if found != _TABLES:
-            strange = sorted(map(str, found.keys() ^ _TABLES.keys())) or sorted(k for k in found if found[k] != _TABLES.get(k))
+        tables = dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall())
+        if tables != _TABLES:
+            strange = sorted(map(str, tables.keys() ^ _TABLES.keys())) or sorted(
+                k for k in tables if tables[k] != _TABLES.get(k)
+            )
             raise IndexDamagedError(f"{self.path} holds other tables than it should ({strange[0]!r:.60}); it was tampered with")
 
     @contextmanager

@@ -114,9 +114,9 @@ def by_source(where: Where, texts_at: Callable[[Sequence[str]], list[str]]) -> W
                 urls = [wanted] if isinstance(wanted, str) else wanted
                 if isinstance(urls, Sequence | set | frozenset) and all(isinstance(url, str) for url in urls):
                     del conditions[operator]
-                    found = texts_at(_canonical(urls))
-                    sources.append({"source": {"in": found}})
-                    if not found:
+                    sha256s = texts_at(_canonical(urls))
+                    sources.append({"source": {"in": sha256s}})
+                    if not sha256s:
                         add_note(f"where: no source has the URL {', '.join(map(repr, list(urls)[:3]))}", stacklevel=4)
             replaced |= {key: conditions} if conditions else {}
         else:
@@ -125,13 +125,13 @@ def by_source(where: Where, texts_at: Callable[[Sequence[str]], list[str]]) -> W
 
 
 def _canonical(urls: Iterable[str]) -> list[str]:
-    found: list[str] = []
+    forms: list[str] = []
     for url in urls:
         try:
-            found += dict.fromkeys((canonical_url(url), canonical_url(url) + anchor_of(url)))
+            forms += dict.fromkeys((canonical_url(url), canonical_url(url) + anchor_of(url)))
         except InputError:  # no source has it as a URL
             continue
-    return found
+    return forms
 
 
 METADATA_FILE = "index_metadata.json"
@@ -546,7 +546,7 @@ def _searcher(given: object) -> BaseSearcher:
         return given
     if not isinstance(given, str) or not given.strip():
         raise ConfigurationError(
-            f"searcher={given!r:.80} is {type(given).__name__} and no searcher; pass Searcher([...]), "
+            f"searcher={given!r:.80} is {type(given).__name__} not a searcher; pass Searcher([...]), "
             "or the name of a ColBERT model as text"
         )
     if not ("/" in given or Path(given).expanduser().is_dir()):

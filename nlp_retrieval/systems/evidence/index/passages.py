@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from nlp_retrieval.core import find_lone_surrogate, lone_surrogate_message, normalize
+from nlp_retrieval.core import normalize, refuse_lone_surrogates
 from nlp_retrieval.errors import ItemError
 from nlp_retrieval.text import sentence_spans
 
@@ -84,15 +84,14 @@ def normal_text(content: str) -> str:
     if not isinstance(content, str):
         raise ItemError(f"the content of a source is a string, not {type(content).__name__}; decode it first")
     if len(content) > MAX_CHARACTERS:
-        raise ItemError(f"the content has {len(content):,} characters, and at most {MAX_CHARACTERS:,} are taken; cut it")
-    if (half := find_lone_surrogate(content)) is not None:
-        raise ItemError(lone_surrogate_message("the content", half))
+        raise ItemError(f"the content has {len(content):,} characters, and at most {MAX_CHARACTERS:,} are allowed; shorten it")
+    refuse_lone_surrogates(content, "the content", ItemError)
     text = normalize("NFC", content)
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
     text = "\n".join(line.rstrip() for line in text.split("\n"))
     text = _BLANK_LINES.sub("\n\n", _BEGINNING.sub("", text)).rstrip()
     if all(unicodedata.category(char) in _INVISIBLE for char in text):
-        raise ItemError("the content is empty; a source without text supports nothing, so leave it out")
+        raise ItemError("the content is empty; a source without text supports nothing; omit it")
     return text
 
 
@@ -125,8 +124,8 @@ def _last(units: list[_Unit], first: int) -> int:
         last += 1
     if last + 1 == len(units):
         return last
-    closing = (place for place in range(last, first - 1, -1) if units[place].closes)
-    return next((place for place in closing if units[place].end >= begin + SIZE // 2), last)
+    closing = (number for number in range(last, first - 1, -1) if units[number].closes)
+    return next((number for number in closing if units[number].end >= begin + SIZE // 2), last)
 
 
 def _next(units: list[_Unit], first: int, last: int) -> int:
@@ -178,7 +177,7 @@ def _pieces(text: str, start: int, end: int, closes: bool) -> Iterator[_Unit]:
 
 def _cut(text: str, start: int, limit: int) -> int:
     """Return where to cut a sentence, at the limit or before: at white space, else not between a character and its accents."""
-    gap = next((place for place in range(limit, start, -1) if text[place].isspace()), None)
+    gap = next((position for position in range(limit, start, -1) if text[position].isspace()), None)
     if gap is not None:
         return gap
-    return next((place for place in range(limit, start, -1) if not unicodedata.combining(text[place])), limit)
+    return next((position for position in range(limit, start, -1) if not unicodedata.combining(text[position])), limit)

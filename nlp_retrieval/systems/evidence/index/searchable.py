@@ -41,12 +41,7 @@ def place_of(item_id: str) -> tuple[str, int]:
 
 
 class SearchablePassages:
-    """The index of a project's passages.
-
-    Args:
-        folder: of the index.
-        searcher: searches it; a copy of it is opened, so that it can serve several projects.
-    """
+    """The index of a project's passages; a copy of the searcher is opened, so that it can serve several projects."""
 
     def __init__(self, folder: Path, searcher: BaseSearcher) -> None:
         self.folder = folder
@@ -119,9 +114,9 @@ class SearchablePassages:
         depth = k
         while True:
             with suppress_empty_notes():
-                (found,) = searcher.search([query], depth, where)
-            kept = [result for result in found if wanted(result)]
-            if len(kept) >= k or len(found) < depth:
+                (results,) = searcher.search([query], depth, where)
+            kept = [result for result in results if wanted(result)]
+            if len(kept) >= k or len(results) < depth:
                 return kept[:k]
             depth *= 4
 
@@ -143,7 +138,7 @@ class SearchablePassages:
             self._remove()
             return
         spans = store.spans()
-        searcher, found = self._readable()
+        searcher, stored = self._readable()
         if searcher is None:
             self._searcher.index(_items(store, wanted, spans), self.folder, replace=True)
             self._is_open = True
@@ -152,13 +147,13 @@ class SearchablePassages:
             sha256: text
             for sha256, text in wanted.items()
             if any(
-                found.get(f"{sha256}::{number}") != _columns(sha256, text, span)
+                stored.get(f"{sha256}::{number}") != _columns(sha256, text, span)
                 for number, span in enumerate(spans.get(sha256, []))
             )
         }
         if changed:
             searcher.update(_items(store, changed, spans))
-        gone = [item_id for item_id in found if not _is_wanted(item_id, wanted, spans)]
+        gone = [item_id for item_id in stored if not _is_wanted(item_id, wanted, spans)]
         if gone:
             searcher.delete(gone)
 

@@ -31,15 +31,7 @@ _ADD = "INSERT INTO counters VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET valu
 
 @dataclass(frozen=True)
 class QueryStatistics:
-    """Counts of the searches so far.
-
-    Args:
-        queries: number of searches.
-        results: number of passages returned, in total.
-        without_results: number of searches that returned none.
-        repeated: number of searches that repeated an earlier query.
-        average_relevance: 0 to 10, the mean of :func:`relevance_of` over the searches with results; 0 if there are none.
-    """
+    """Counts of the searches so far; the average is of :func:`relevance_of`, 0 to 10, over the searches with results."""
 
     queries: int
     results: int
@@ -60,11 +52,7 @@ def relevance_of(query: str, passage: str) -> float:
 
 
 class QueryCounters:
-    """The counters of a project.
-
-    Args:
-        database: of the project. Queries are not stored, only their SHA-256.
-    """
+    """The counters of a project; of queries, only their SHA-256 is stored."""
 
     def __init__(self, database: EvidenceDatabase) -> None:
         self._database = database
@@ -81,8 +69,8 @@ class QueryCounters:
 
     def read(self) -> QueryStatistics:
         """Return the counts so far."""
-        found: dict[object, object] = dict(self._database.rows("SELECT name, value FROM counters"))
-        value = {name: float(count) if isinstance(count := found.get(name), int | float) else 0.0 for name in _NAMES}
+        counts: dict[object, object] = dict(self._database.rows("SELECT name, value FROM counters"))
+        value = {name: float(count) if isinstance(count := counts.get(name), int | float) else 0.0 for name in _NAMES}
         answered = value["queries"] - value["without"]
         return QueryStatistics(
             queries=int(value["queries"]),
@@ -195,7 +183,7 @@ def statistics_of(
     """Count what an index holds."""
     domains = {url: registrable_domain(url) for url in {version.canonical for version in versions}}
     indexed = {sha256: text for sha256, text in texts.items() if is_held(text, held)}
-    found = {domains[version.canonical] for version in versions if version.newest and version.sha256 in indexed}
+    indexed_domains = {domains[version.canonical] for version in versions if version.newest and version.sha256 in indexed}
     return {
         "index_built": built,
         "document_count": len(texts),
@@ -204,7 +192,7 @@ def statistics_of(
         "passage_count": sum(text.first.passage_count for text in texts.values()),
         "indexed_passage_count": sum(text.first.passage_count for text in indexed.values()),
         "unique_domains": len(set(domains.values())),
-        "indexed_domains": len(found),
+        "indexed_domains": len(indexed_domains),
         "bytes": n_bytes,
         "total_queries": asked.queries,
         "zero_result_queries": asked.without_results,
@@ -245,7 +233,7 @@ def write_metadata(path: Path, described: Callable[[], IndexMetadata]) -> None:
             replace_file(path, f"{_indented(described())}\n".encode())
     except (OSError, Timeout) as error:
         warnings.warn(
-            f"{path} could not be written ({error}); the sources are kept, and the next change writes it again",
+            f"{path} could not be written ({error}); the sources are stored, and the next change writes it again",
             RetrievalWarning,
             stacklevel=2,
         )

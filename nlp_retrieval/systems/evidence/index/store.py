@@ -15,7 +15,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
-from nlp_retrieval.core import find_lone_surrogate, lone_surrogate_message, normalize
+from nlp_retrieval.core import normalize, refuse_lone_surrogates
 from nlp_retrieval.errors import IndexDamagedError, InputError, ItemError, nearest
 from nlp_retrieval.systems.evidence.grades import GRADES, QualityRules, assess_source_quality, check_grade
 from nlp_retrieval.systems.evidence.index.database import EvidenceDatabase, Row
@@ -114,16 +114,16 @@ def read_source(document: SourceDocument) -> NewSource:
     Raises:
         InputError: it cannot be used.
     """
-    found = checked_source(document.content, document.url, document.title, document.quality, document.fetch_date)
-    moment = found.moment if "fetch_date" in document.given else ""
+    source = checked_source(document.content, document.url, document.title, document.quality, document.fetch_date)
+    moment = source.moment if "fetch_date" in document.given else ""
     doubtful: list[tuple[int, int]] = []
     begin = 0
     for text in document.doubtful[:_MOST_DOUBTFUL]:
-        at = found.text.find(normal_line(text), begin)
+        at = source.text.find(normal_line(text), begin)
         if at >= 0:
             begin = at + len(text)
             doubtful.append((at, begin))
-    return replace(found, given=found.given & document.given, moment=moment, doubtful=tuple(doubtful))
+    return replace(source, given=source.given & document.given, moment=moment, doubtful=tuple(doubtful))
 
 
 def checked_document(document: object, rules: QualityRules | None = None) -> NewSource:
@@ -150,8 +150,7 @@ def normal_line(text: str) -> str:
 def _title(title: str) -> str:
     if not isinstance(title, str):
         raise InputError(f"a title is a string, not {type(title).__name__}")
-    if (half := find_lone_surrogate(title)) is not None:
-        raise InputError(lone_surrogate_message("the title", half))
+    refuse_lone_surrogates(title, "the title", InputError)
     return " ".join(normalize("NFC", title).replace("\0", " ").split())[:_LONGEST_TITLE].rstrip()
 
 
@@ -196,21 +195,7 @@ class NewSource:
 
 @dataclass(frozen=True)
 class StoredVersion:
-    """One text under one URL.
-
-    Args:
-        sha256: of the text.
-        key: its shown key.
-        passage_count: of the text.
-        canonical: form of the URL.
-        url: as it was added.
-        title: of the page.
-        quality: its grade.
-        fetch_date: as it was given.
-        number: of the version, in the order of adding.
-        moment: from which on this was the version of the URL.
-        newest: whether no version of this URL is later.
-    """
+    """One text under one URL, from a moment on. ``number`` is the order of adding; ``newest``: no version is later."""
 
     sha256: str
     key: str
@@ -248,11 +233,7 @@ class StoredText:
 
 
 class EvidenceStore:
-    """The sources of one project.
-
-    Args:
-        path: of the file.
-    """
+    """The sources of one project."""
 
     shortest_key = 12
     """Characters of a shown key; as many more as it takes to be unique."""
@@ -320,8 +301,8 @@ class EvidenceStore:
 
     def versions(self, canonical: str) -> list[StoredVersion]:
         """Return the versions of a URL, oldest first."""
-        found = self.database.rows(f"{_VERSION} WHERE v.canonical = ? ORDER BY v.moment, v.id", (canonical,))
-        return _versions(found)
+        rows = self.database.rows(f"{_VERSION} WHERE v.canonical = ? ORDER BY v.moment, v.id", (canonical,))
+        return _versions(rows)
 
     def at_place(self, canonical: str, anchor: str) -> str:
         """Return the URL under which the text of a place in a page is stored: its own, or that of the page."""
@@ -363,7 +344,7 @@ class EvidenceStore:
             return None
         content = rows[0][0]
         if not isinstance(content, str) or hashlib.sha256(content.encode()).hexdigest() != sha256:
-            raise self._damaged(f"the text {sha256[:12]} is not what its checksum says")
+            raise self._damaged(f"the text {sha256[:12]} does not match its checksum")
         return content
 
     def spans(self, sha256: str | None = None) -> dict[str, list[tuple[int, int]]]:
@@ -380,12 +361,12 @@ class EvidenceStore:
     def _among(self, column: Literal["t.sha256", "v.canonical"], values: Iterable[str]) -> list[StoredVersion]:
         """Return versions with one of some values."""
         wanted = list(dict.fromkeys(values))
-        found: list[StoredVersion] = []
+        versions: list[StoredVersion] = []
         for begin in range(0, len(wanted), _MOST_VALUES):
             part = wanted[begin : begin + _MOST_VALUES]
-            places = ", ".join("?" * len(part))
-            found += _versions(self.database.rows(f"{_VERSION} WHERE {column} IN ({places}) ORDER BY v.id", part))
-        return found
+            marks = ", ".join("?" * len(part))
+            versions += _versions(self.database.rows(f"{_VERSION} WHERE {column} IN ({marks}) ORDER BY v.id", part))
+        return versions
 
     def _text_id(self, connection: sqlite3.Connection, sha256: str, text: str, spans: list[tuple[int, int]]) -> int:
         known = connection.execute("SELECT id FROM texts WHERE sha256 = ?", (sha256,)).fetchone()
@@ -400,7 +381,7 @@ class EvidenceStore:
             "INSERT INTO texts (sha256, key, content, passage_count) VALUES (?, ?, ?, ?)", (sha256, key, text, len(spans))
         ).lastrowid
         connection.executemany(
-            "INSERT INTO passages VALUES (?, ?, ?, ?)", ((number, place, *span) for place, span in enumerate(spans))
+            "INSERT INTO passages VALUES (?, ?, ?, ?)", ((number, position, *span) for position, span in enumerate(spans))
         )
         return int(number or 0)
 
@@ -477,9 +458,9 @@ def _texts(versions: list[StoredVersion]) -> dict[str, StoredText]:
     for version in versions:
         by_text.setdefault(version.sha256, []).append(version)
     texts = {}
-    for sha256, found in by_text.items():
-        live = [version for version in found if version.newest]
-        shown = live or found
-        urls = tuple(dict.fromkeys(version.canonical for version in found))
+    for sha256, of_text in by_text.items():
+        live = [version for version in of_text if version.newest]
+        shown = live or of_text
+        urls = tuple(dict.fromkeys(version.canonical for version in of_text))
         texts[sha256] = StoredText(shown[0], min(version.quality for version in shown), bool(live), urls)
     return texts

@@ -12,7 +12,7 @@ import re
 import unicodedata
 from urllib.parse import SplitResult, quote, unquote, unquote_to_bytes, urlsplit
 
-from nlp_retrieval.core import find_lone_surrogate, lone_surrogate_message
+from nlp_retrieval.core import refuse_lone_surrogates
 from nlp_retrieval.errors import DependencyError, InputError, install
 from nlp_retrieval.text import has_other_brackets, printable, registered_name
 
@@ -56,7 +56,7 @@ def canonical_url(url: str) -> str:
     parts = _split(url)
     canonical = _file(parts, url) if parts.scheme == "file" else _page(parts, url)
     if len(canonical) > MAX_URL:  # or it would not be a valid URL itself
-        raise _refused(url, f"percent-encoded it has {len(canonical):,} characters, and at most {MAX_URL:,} are taken")
+        raise _refused(url, f"percent-encoded it has {len(canonical):,} characters, and at most {MAX_URL:,} are allowed")
     return canonical
 
 
@@ -81,13 +81,12 @@ def registrable_domain(url: str) -> str:
 def _split(url: str) -> SplitResult:
     if not isinstance(url, str):
         raise InputError(f"a URL is a string, not {type(url).__name__}")
-    if (half := find_lone_surrogate(url)) is not None:
-        raise InputError(lone_surrogate_message("the URL", half))
+    refuse_lone_surrogates(url, "the URL", InputError)
     text = url.strip()
     if not text:
         raise InputError("no URL is given; every source needs the URL under which it is cited")
     if len(text) > MAX_URL:
-        raise _refused(url, f"it has {len(text):,} characters, and at most {MAX_URL:,} are taken")
+        raise _refused(url, f"it has {len(text):,} characters, and at most {MAX_URL:,} are allowed")
     if any(unicodedata.category(char) in ("Cc", "Zl", "Zp") for char in text):
         raise _refused(url, "it holds a control character or a line end")
     try:
@@ -100,7 +99,7 @@ def _split(url: str) -> SplitResult:
         cure = f'write "https://{text}"' if _BARE.fullmatch(text) else "it must begin with http://, https:// or file:///"
         raise _refused(url, cure)
     if "@" in parts.netloc:
-        raise _refused(url.partition("//")[0] + "//...", "it holds a user name; leave out what stands before the @")
+        raise _refused(url.partition("//")[0] + "//...", "it holds a user name; remove everything before the @")
     return parts
 
 
@@ -156,7 +155,7 @@ def _host(host: str, url: str) -> str:
         except ValueError as error:
             raise _refused(url, str(error)) from None
     if not _HOST.fullmatch(host):
-        raise _refused(url, "its host is not a domain name" if host else "it names no host")
+        raise _refused(url, "its host is not a domain name" if host else "it has no host")
     return host
 
 

@@ -53,18 +53,18 @@ def read_in_child(kind: str, data: bytes, where: str, seconds: float = CHILD_SEC
             try:
                 status = child.wait(seconds)
             except subprocess.TimeoutExpired:
-                raise SourceError(f"{where}: reading it takes longer than {seconds:g} seconds; leave it out") from None
+                raise SourceError(f"{where}: reading it takes longer than {seconds:g} seconds; omit it") from None
             finally:
                 child.kill()
         if status in _KILLED or -status in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS):
             raise SourceError(
                 f"{where}: reading it was stopped by the system (signal {-status}): it takes more than {seconds:g} seconds "
-                f"or {CHILD_MEMORY >> 20:,} MiB of memory, or is made to end its reader; leave it out"
+                f"or {CHILD_MEMORY >> 20:,} MiB of memory, or it crashes its reader; omit it"
             )
         if status:
             faults.seek(max(0, faults.seek(0, os.SEEK_END) - 500))
-            said = faults.read().decode("utf-8", "replace").strip().splitlines()[-1:]
-            raise EngineError(f"{where}: the process that reads it failed (status {status}): {' '.join(said)[:200]}")
+            last_line = faults.read().decode("utf-8", "replace").strip().splitlines()[-1:]
+            raise EngineError(f"{where}: the process that reads it failed (status {status}): {' '.join(last_line)[:200]}")
         reply.seek(0)
         return _answer(reply.read(), where)
 
@@ -91,7 +91,7 @@ def _answer(raw: bytes, where: str) -> ReadText:
         return TypeAdapter(ReadText).validate_python(reply)
     except ValidationError:
         pass
-    raise EngineError(f"{where}: the process that reads it gave no answer that can be understood")
+    raise EngineError(f"{where}: the process that reads it gave no valid answer")
 
 
 # In the child.
@@ -135,7 +135,7 @@ def main() -> None:
     except SourceError as error:
         reply = {"error": str(error)}
     except MemoryError:
-        reply = {"error": f"{order['where']}: reading it takes more than {CHILD_MEMORY >> 20:,} MiB of memory; leave it out"}
+        reply = {"error": f"{order['where']}: reading it takes more than {CHILD_MEMORY >> 20:,} MiB of memory; omit it"}
     sys.stdout.buffer.write(json.dumps(reply, ensure_ascii=False).encode("utf-8", "replace"))
 
 

@@ -170,33 +170,33 @@ def longhands(name: str, value: Sequence[Any], pending: bool = False) -> dict[st
     spread = (parts + parts[-1:] if len(parts) == 3 and most == 4 else parts * most)[:most]
     if len(parts) == 3:
         spread = [parts[0], parts[1], parts[2], parts[1]]
-    found = {one: (part,) for one, part in zip(several, spread, strict=True)}
-    return found if all(is_valid(one, part) for one, part in found.items()) else {}
+    declarations = {longhand: (part,) for longhand, part in zip(several, spread, strict=True)}
+    return declarations if all(is_valid(longhand, part) for longhand, part in declarations.items()) else {}
 
 
 def _mixed(name: str, parts: list[Any]) -> dict[str, tuple[Any, ...]]:  # noqa: PLR0911
     if not parts:
         return {}
     if name == "font":
-        sizes = [one for one in parts[:6] if one.type in ("dimension", "percentage", "function") or one.type == "number"]
-        size = next((one for one in sizes if is_valid("font-size", (one,)) and not _is_weight(one)), None)
+        sizes = [part for part in parts[:6] if part.type in ("dimension", "percentage", "function") or part.type == "number"]
+        size = next((part for part in sizes if is_valid("font-size", (part,)) and not _is_weight(part)), None)
         size = size or next(
-            (one for one in parts if keyword((one,)) in _SIZES or keyword((one,)) in ("larger", "smaller")), None
+            (part for part in parts if keyword((part,)) in _SIZES or keyword((part,)) in ("larger", "smaller")), None
         )
         known = keyword(parts[:1]) in ("caption", "icon", "menu", "message-box", "small-caption", "status-bar")
         return {"font-size": (size,)} if size is not None else {"font-size": ()} if known else {}
     if name.endswith("animation"):
-        fill = next((one for one in parts if keyword((one,)) in ("forwards", "both")), None)
-        names = tuple(one for one in parts if one.type in ("ident", "string"))
+        fill = next((part for part in parts if keyword((part,)) in ("forwards", "both")), None)
+        names = tuple(part for part in parts if part.type in ("ident", "string"))
         return {"animation-name": names, "animation-fill-mode": (fill,) if fill is not None else ()}
     if name == "text-decoration":
-        return {"text-decoration-line": tuple(one for one in parts if keyword((one,)) in _VALUES["text-decoration-line"])}
-    images = tuple(one for one in parts if one.type == "url" or getattr(one, "lower_name", "") in _FUNCTIONS["mask-image"])
+        return {"text-decoration-line": tuple(part for part in parts if keyword((part,)) in _VALUES["text-decoration-line"])}
+    images = tuple(part for part in parts if part.type == "url" or getattr(part, "lower_name", "") in _FUNCTIONS["mask-image"])
     if name.endswith("mask"):
         return {"mask-image": images}
-    colours = [one for one in parts if colour_of((one,)) is not None or keyword((one,)) == "currentcolor"]
-    clipped = tuple(one for one in parts if keyword((one,)) == "text")
-    known = bool(images or colours) or all(one.type != "ident" or keyword((one,)) in _IN_BACKGROUND for one in parts)
+    colours = [part for part in parts if colour_of((part,)) is not None or keyword((part,)) == "currentcolor"]
+    clipped = tuple(part for part in parts if keyword((part,)) == "text")
+    known = bool(images or colours) or all(part.type != "ident" or keyword((part,)) in _IN_BACKGROUND for part in parts)
     if not known or len(colours) > 1:
         return {}
     return {"background-color": tuple(colours), "background-image": images, "background-clip": clipped}
@@ -224,7 +224,7 @@ def is_valid(name: str, value: Sequence[Any]) -> bool:  # noqa: PLR0911
     if name in _FOUR or name in _TWO or name in _MIXED:
         return bool(longhands(name, value))
     if name in _VALUES:
-        return all(keyword((one,)) in _VALUES[name] for one in parts if one != ",") and len(parts) <= 3
+        return all(keyword((part,)) in _VALUES[name] for part in parts if part != ",") and len(parts) <= 3
     if name in _LENGTHS:
         return _is_length(name, parts)
     if name in _NUMBERS:
@@ -233,14 +233,14 @@ def is_valid(name: str, value: Sequence[Any]) -> bool:  # noqa: PLR0911
         return len(parts) == 1 and (word == "currentcolor" or _is_colour(parts[0]) or (name, word) == ("fill", "none"))
     if name in _FUNCTIONS:
         return all(
-            one == "," or one.type == "url" or keyword((one,)) in {"none", "auto", *_BOXES}
-            or getattr(one, "lower_name", "") in _FUNCTIONS[name]
-            for one in parts
+            part == "," or part.type == "url" or keyword((part,)) in {"none", "auto", *_BOXES}
+            or getattr(part, "lower_name", "") in _FUNCTIONS[name]
+            for part in parts
         )  # fmt: skip
     if name == "scale":
-        return word == "none" or all(share([one]) is not None for one in parts)
+        return word == "none" or all(share([part]) is not None for part in parts)
     if name == "translate":
-        return word == "none" or all(length([one], 16, 1000) is not None for one in parts)
+        return word == "none" or all(length([part], 16, 1000) is not None for part in parts)
     return name in _OTHERS or name in _OTHER_PROPERTIES
 
 
@@ -250,13 +250,13 @@ def _is_length(name: str, parts: list[Any]) -> bool:
         return False
     if name == "line-height" and len(sizes) == 1 and sizes[0].type == "number":
         return float(sizes[0].value) >= 0
-    found = [length([one], 16, 1000) if one.type != "number" or one.value == 0 else None for one in sizes]
-    return all(one is not None and (one >= 0 or name not in _POSITIVE) for one in found)
+    lengths = [length([one], 16, 1000) if one.type != "number" or one.value == 0 else None for one in sizes]
+    return all(one is not None and (one >= 0 or name not in _POSITIVE) for one in lengths)
 
 
 def words(value: Sequence[Any]) -> Iterator[Any]:
     """Yield component values without the white space between them."""
-    return (one for one in value if one.type not in ("whitespace", "comment"))
+    return (part for part in value if part.type not in ("whitespace", "comment"))
 
 
 def keyword(value: Sequence[Any]) -> str:
@@ -267,19 +267,19 @@ def keyword(value: Sequence[Any]) -> str:
 
 def functions(value: Sequence[Any]) -> Iterator[tuple[str, list[list[Any]]]]:
     """Yield the functions of a value by name, with their arguments split at commas, each without white space."""
-    for one in words(value):
-        if one.type == "function":
-            yield one.lower_name, split(one.arguments)
+    for part in words(value):
+        if part.type == "function":
+            yield part.lower_name, split(part.arguments)
 
 
 def split(value: Sequence[Any]) -> list[list[Any]]:
     """Return the parts of a value between commas, each without white space."""
     parts: list[list[Any]] = [[]]
-    for one in words(value):
-        if one == ",":
+    for part in words(value):
+        if part == ",":
             parts.append([])
         else:
-            parts[-1].append(one)
+            parts[-1].append(part)
     return parts
 
 
@@ -321,9 +321,9 @@ def length(value: Sequence[Any], letter: float, whole: float, depth: int = 0) ->
         return _sum(list(words(token.arguments)), letter, whole, depth + 1)
     if token.lower_name not in ("min", "max", "clamp"):
         return None
-    found = [_sum(part, letter, whole, depth + 1) for part in split(token.arguments)]
-    known_values = [one for one in found if one is not None]
-    if len(known_values) != len(found) or not found:
+    values = [_sum(part, letter, whole, depth + 1) for part in split(token.arguments)]
+    known_values = [one for one in values if one is not None]
+    if len(known_values) != len(values) or not values:
         return None
     if token.lower_name == "clamp":
         return max(known_values[0], min(known_values[1], known_values[2])) if len(known_values) == 3 else None
@@ -366,8 +366,8 @@ def font_size(value: Sequence[Any], size: float) -> float:
         return float(_SIZES[word])
     if not value:
         return 16.0
-    found = length(list(words(value)), size, size)
-    return size if found is None else found
+    pixels = length(list(words(value)), size, size)
+    return size if pixels is None else pixels
 
 
 _SYSTEM = {
@@ -396,19 +396,19 @@ def colour_of(value: Sequence[Any] | str) -> Colour | None:
     if word in _SYSTEM:
         token = _SYSTEM[word]
     try:
-        found = parse_color(token)
-        if found is None or isinstance(found, str):
+        parsed = parse_color(token)
+        if parsed is None or isinstance(parsed, str):
             return _mixture(token) if getattr(token, "lower_name", "") == "color-mix" else None
-        if found.space in ("lab", "lch"):  # relative to another white, a difference of a few parts in 255
-            red, green, blue = _from_xyz([x * y for x, y in zip(found.to("xyz-d50").coordinates, _OTHER_WHITE, strict=True)])
-        elif found.space in ("oklab", "oklch", "xyz-d65", "xyz"):
-            red, green, blue = _from_xyz(found.to("xyz-d65").coordinates)
+        if parsed.space in ("lab", "lch"):  # relative to another white, a difference of a few parts in 255
+            red, green, blue = _from_xyz([x * y for x, y in zip(parsed.to("xyz-d50").coordinates, _OTHER_WHITE, strict=True)])
+        elif parsed.space in ("oklab", "oklch", "xyz-d65", "xyz"):
+            red, green, blue = _from_xyz(parsed.to("xyz-d65").coordinates)
         else:
-            red, green, blue = found.to("srgb").coordinates
+            red, green, blue = parsed.to("srgb").coordinates
     except (ValueError, TypeError, IndexError, AttributeError, NotImplementedError, OverflowError, ZeroDivisionError):
         return None
-    parts_of = [max(0.0, min(255.0, 255 * (one or 0.0))) for one in (red, green, blue)]
-    alpha = max(0.0, min(1.0, float(found.alpha)))
+    parts_of = [max(0.0, min(255.0, 255 * (component or 0.0))) for component in (red, green, blue)]
+    alpha = max(0.0, min(1.0, float(parsed.alpha)))
     return (*parts_of, alpha) if all(map(math.isfinite, parts_of)) else None  # type: ignore[return-value]
 
 
@@ -422,17 +422,17 @@ def _from_xyz(xyz: Sequence[float]) -> tuple[float, ...]:
         -0.9692436 * x + 1.8759675 * y + 0.0415551 * z,
         0.0556301 * x - 0.2039770 * y + 1.0569715 * z,
     )
-    return tuple(12.92 * one if one <= 0.0031308 else 1.055 * one ** (1 / 2.4) - 0.055 for one in linear)
+    return tuple(12.92 * c if c <= 0.0031308 else 1.055 * c ** (1 / 2.4) - 0.055 for c in linear)
 
 
 def _mixture(token: Any) -> Colour | None:
     """Return ``color-mix()`` of two colours, mixed in sRGB, which is accurate enough to tell whether text can be seen."""
     colours, shares = [], []
     for part in split(token.arguments)[1:]:
-        found = [colour_of((one,)) for one in part if one.type != "percentage"]
-        if len(found) != 1 or found[0] is None:
+        parsed = [colour_of((one,)) for one in part if one.type != "percentage"]
+        if len(parsed) != 1 or parsed[0] is None:
             return None
-        colours.append(found[0])
+        colours.append(parsed[0])
         shares.append(next((max(0.0, one.value) / 100 for one in part if one.type == "percentage"), None))
     if len(colours) != 2:
         return None

@@ -157,7 +157,7 @@ class _ShownPage:
 
     def counted(self) -> Removed:
         """Return the counts of removed parts."""
-        dialogs = sum(one.tag == "dialog" for one in self.origins["hidden"])
+        dialogs = sum(node.tag == "dialog" for node in self.origins["hidden"])
         hidden = len(self.origins["hidden"]) - dialogs
         return Removed(hidden=hidden, unrendered=self.unrendered + dialogs, struck=len(self.origins["struck"]))
 
@@ -217,8 +217,8 @@ class _ShownPage:
         if not declared and not attributes and node.tag not in _STYLED and not around.arranges:
             return around
         style, variables = style_of(declared, around.variables or {})
-        names = tuple(one.value for one in words(style.get("animation-name", ())) if one.type in ("ident", "string"))
-        if names and any(keyword((one,)) in ("forwards", "both") for one in words(style.get("animation-fill-mode", ()))):
+        names = tuple(token.value for token in words(style.get("animation-name", ())) if token.type in ("ident", "string"))
+        if names and any(keyword((token,)) in ("forwards", "both") for token in words(style.get("animation-fill-mode", ()))):
             for name in names:
                 style |= self.sheets.keyframes.get(name, {})
         look = _computed(node, style, replace(around, variables=variables, arranges=False), around, self.sheets.has_others)
@@ -257,7 +257,7 @@ def _computed(node: Any, style: dict[str, Tokens], look: _Look, around: _Look, h
     look = _background(attributes, style, look, around, has_others)
     if display == "contents":
         return look
-    if tag in _STRUCK or any(keyword((one,)) == "line-through" for one in style.get("text-decoration-line", ())):
+    if tag in _STRUCK or any(keyword((token,)) == "line-through" for token in style.get("text-decoration-line", ())):
         look = replace(look, is_struck=True)
     if is_root:
         return look
@@ -395,7 +395,7 @@ def _faded(style: Mapping[str, Tokens], look: _Look) -> _Look:
     if keyword(style.get("content-visibility", ())) == "hidden":
         look = replace(look, is_gone=True)
     value = style.get("filter", ())
-    if any(one.type == "url" for one in words(value)):
+    if any(token.type == "url" for token in words(value)):
         look = replace(look, is_doubtful=True)
     for name, parts in functions(value):
         number = (share(parts[0]) if len(parts[0]) == 1 and parts[0][0].type != "dimension" else None) if parts else None
@@ -498,7 +498,7 @@ def _moved(style: Mapping[str, Tokens], look: _Look, position: str, inline: bool
             elif name in ("matrix", "matrix3d") and len(moves) in (6, 16):
                 across += moves[-2] if len(moves) == 6 else moves[12]
                 down += moves[-1] if len(moves) == 6 else moves[13]
-        moves = [length([one], look.letter, own) or 0.0 for one in words(style.get("translate", ()))]
+        moves = [length([token], look.letter, own) or 0.0 for token in words(style.get("translate", ()))]
         across += moves[0] if moves else 0.0
         down += moves[1] if len(moves) > 1 else 0.0
     is_far = across <= _FAR or down <= _FAR or across >= _FAR_AHEAD or (down >= _FAR_AHEAD and bool(position or look.scale))
@@ -513,8 +513,8 @@ def _turned(style: Mapping[str, Tokens], look: _Look) -> _Look:
     turned = 0.0
     for name, parts in functions(style.get("transform", ())):
         if name.startswith("scale"):
-            found = [share(part) if len(part) == 1 else None for part in parts]
-            numbers = [1.0 if one is None else one for one in found]
+            factors = [share(part) if len(part) == 1 else None for part in parts]
+            numbers = [1.0 if one is None else one for one in factors]
             scales += numbers[:2] if name in ("scale", "scale3d") else numbers[:1] if name != "scalez" else []
         elif name == "matrix" and len(parts) == 6:
             a, b, c, d = (share(part) or 0.0 for part in parts[:4])

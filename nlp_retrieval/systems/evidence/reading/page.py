@@ -36,13 +36,7 @@ _ROWS = frozenset("tr row".split())
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a tree's text.
-
-    Args:
-        text: of the line.
-        element: in which it begins.
-        ends_paragraph: whether the next line begins another paragraph.
-    """
+    """A line of a tree's text, and the element in which it begins."""
 
     text: str
     element: Any
@@ -147,7 +141,7 @@ class _Lines:
     def _end_paragraph(self) -> None:
         self._end_line()
         last = len(self._lines) - 1
-        self._done += [Line(text, element, place == last) for place, (text, element) in enumerate(self._lines)]
+        self._done += [Line(text, element, number == last) for number, (text, element) in enumerate(self._lines)]
         self._lines = []
 
     def finish(self) -> list[Line]:
@@ -318,15 +312,15 @@ def main_lines(page: Any, lines: Sequence[Line]) -> list[bool]:
         page: the root of the page, without its hidden parts; it is not changed.
         lines: of its body, in order.
     """
-    taken = _taken(page, lines)
-    if sum(len(line.text) for line, one in zip(lines, taken, strict=True) if one) < _LEAST_MAIN_TEXT:
+    selected = _taken(page, lines)
+    if sum(len(line.text) for line, is_selected in zip(lines, selected, strict=True) if is_selected) < _LEAST_MAIN_TEXT:
         return [True] * len(lines)
     navigation = _navigation(page, lines)
-    first, last = taken.index(True), len(taken) - 1 - taken[::-1].index(True)
-    inside = _inside(lines, taken)
+    first, last = selected.index(True), len(selected) - 1 - selected[::-1].index(True)
+    inside = _inside(lines, selected)
     kept = [
-        one or (not aside and (first <= place <= last or within))
-        for place, (one, aside, within) in enumerate(zip(taken, navigation, inside, strict=True))
+        is_selected or (not aside and (first <= number <= last or within))
+        for number, (is_selected, aside, within) in enumerate(zip(selected, navigation, inside, strict=True))
     ]
     counts = [len(line.text.split()) or 1 for line in lines]
     held = sum(count for count, keep in zip(counts, kept, strict=True) if keep)
@@ -340,10 +334,10 @@ def _taken(page: Any, lines: Sequence[Line]) -> list[bool]:
     """Return which lines trafilatura selects as the main text."""
     from trafilatura import bare_extraction
 
-    found: Any = bare_extraction(page, include_comments=False, include_tables=True, deduplicate=False)
-    if found is None or found.body is None:
+    extracted: Any = bare_extraction(page, include_comments=False, include_tables=True, deduplicate=False)
+    if extracted is None or extracted.body is None:
         return [False] * len(lines)
-    text = block_text(found.body)
+    text = block_text(extracted.body)
     whole = {_plain(line) for line in text.split("\n")} - {""}
     there = set(text.casefold().split())
     return [_plain(line.text) in whole or _is_among(line.text, there) for line in lines]
@@ -359,16 +353,16 @@ def _is_among(line: str, there: set[str]) -> bool:
     return len(words) >= _FEWEST_WORDS and sum(word in there for word in words) >= _MOST_OF_IT * len(words)
 
 
-def _inside(lines: Sequence[Line], taken: Sequence[bool]) -> list[bool]:
+def _inside(lines: Sequence[Line], selected: Sequence[bool]) -> list[bool]:
     """Return which lines are in the innermost element that holds most of the main text."""
     weights: Counter[Any] = Counter()
-    for line, one in zip(lines, taken, strict=True):
-        if one:
+    for line, is_selected in zip(lines, selected, strict=True):
+        if is_selected:
             for around in _around(line.element):
                 weights[around] += len(line.text)
     most = _MOST_OF_IT * max(weights.values())
     holding = {around for around, weight in weights.items() if weight >= most}
-    innermost = max(holding, key=lambda one: sum(1 for _ in one.iterancestors()))
+    innermost = max(holding, key=lambda is_selected: sum(1 for _ in is_selected.iterancestors()))
     return [any(around is innermost for around in _around(line.element)) for line in lines]
 
 
@@ -380,12 +374,12 @@ def _navigation(page: Any, lines: Sequence[Line]) -> list[bool]:
     """Return which lines are navigation, comments of readers or advertisements."""
     from trafilatura.xpaths import OVERALL_DISCARD_XPATH, REMOVE_COMMENTS_XPATH
 
-    aside = {one for path in (*OVERALL_DISCARD_XPATH, *REMOVE_COMMENTS_XPATH) for one in path(page)}
-    for one in page.iter():
-        role = one.get("role", "").strip().lower() if isinstance(one.tag, str) else ""
-        header = one.tag == "header" and not any(around.tag in ("article", "main") for around in one.iterancestors())
-        if one.tag in _NAVIGATION or role in _ROLES or (header and one.find(".//h1") is None):
-            aside.add(one)
+    aside = {element for path in (*OVERALL_DISCARD_XPATH, *REMOVE_COMMENTS_XPATH) for element in path(page)}
+    for element in page.iter():
+        role = element.get("role", "").strip().lower() if isinstance(element.tag, str) else ""
+        header = element.tag == "header" and not any(around.tag in ("article", "main") for around in element.iterancestors())
+        if element.tag in _NAVIGATION or role in _ROLES or (header and element.find(".//h1") is None):
+            aside.add(element)
     aside |= _link_lists(page)
     # an element with most of the page is not navigation, whatever its name
     length = sum(len(line.text) for line in lines)
@@ -394,7 +388,7 @@ def _navigation(page: Any, lines: Sequence[Line]) -> list[bool]:
         for around in _around(line.element):
             if around in aside:
                 weights[around] += len(line.text)
-    aside = {one for one in aside if weights[one] <= length / 2}
+    aside = {element for element in aside if weights[element] <= length / 2}
     return [any(around in aside for around in _around(line.element)) for line in lines]
 
 
@@ -407,13 +401,13 @@ def _link_lists(page: Any) -> set[Any]:
             entry = lengths.setdefault(around, [0, 0])
             entry[0] += size
             entry[1] += 1
-    found = set()
-    for one, (size, count) in lengths.items():
-        if count >= _FEWEST_LINKS and one.tag in ("ul", "ol", "div", "p", "td", "section", "table", "tr"):
-            total = sum(len(text.strip()) for text in one.itertext())
+    lists = set()
+    for element, (size, count) in lengths.items():
+        if count >= _FEWEST_LINKS and element.tag in ("ul", "ol", "div", "p", "td", "section", "table", "tr"):
+            total = sum(len(text.strip()) for text in element.itertext())
             if size >= _MOST_OF_IT * total:
-                found.add(one)
-    return found
+                lists.add(element)
+    return lists
 
 
 _DOUBT_MARKS = re.compile(f"([{DOUBT}{DOUBT_ENDS}])")
@@ -454,7 +448,7 @@ def read_markdown(text: str, where: str) -> ReadText:
     parser.use(footnote_plugin, inline=False)
     marks = parser.parse(cleaned)
     if any(mark.level >= _DEEPEST_MARKDOWN - 1 for mark in marks):
-        raise SourceError(f"{where}: more than {_DEEPEST_MARKDOWN // 2} lists or quotes stand inside each other; flatten it")
+        raise SourceError(f"{where}: more than {_DEEPEST_MARKDOWN // 2} levels of nested lists or quotes; flatten it")
     return _read(parser.renderer.render(marks, parser.options, {}), where, removed, main_text_only=False)
 
 
@@ -463,7 +457,7 @@ def _read(text: str, where: str, removed: Removed, main_text_only: bool) -> Read
     try:
         hidden, doubtful, left_out = remove_hidden(page)
     except StylesTooCostlyError:
-        raise SourceError(f"{where}: its style sheets take more work than a page needs; save it as plain text") from None
+        raise SourceError(f"{where}: its style sheets are too complex to evaluate; save it as plain text") from None
     count, marks = read_raised(page)
     left_out += [("footnote marks", " ".join(marks))] if marks else []
     title, removed_there = clean_title(_title(page))
@@ -471,7 +465,7 @@ def _read(text: str, where: str, removed: Removed, main_text_only: bool) -> Read
     lines = lines_of(page if body is None else body)
     kept = main_lines(page, lines) if main_text_only else [True] * len(lines)
     outside = [line.text for line, keep in zip(lines, kept, strict=True) if not keep]
-    left_out += [("outside the main text", _DOUBT_MARKS.sub("", one)) for one in outside]
+    left_out += [("outside the main text", _DOUBT_MARKS.sub("", part)) for part in outside]
     content, spans, removed_after = _without_marks(text_of_lines(_only(lines, kept)))
     return ReadText(
         title,
@@ -479,8 +473,8 @@ def _read(text: str, where: str, removed: Removed, main_text_only: bool) -> Read
         removed + hidden + removed_there + removed_after + Removed(marks=count),
         doubtful=tuple(spans),
         doubtful_elements=doubtful,
-        outside_words=sum(len(one.split()) for one in outside),
-        left_out=tuple((why, one) for why, one in left_out if one),
+        outside_words=sum(len(part.split()) for part in outside),
+        left_out=tuple((why, part) for why, part in left_out if part),
     )
 
 
@@ -531,13 +525,13 @@ def _parsed(text: str, where: str) -> Any:
         raise SourceError(f"{where}: it is not HTML that can be parsed ({str(error)[:80]})") from None
     last = parser.error_log.last_error
     if last is not None and "RESOURCE_LIMIT" in last.type_name:
-        raise SourceError(f"{where}: more than {_DEEPEST} elements stand inside each other; save it as plain text")
+        raise SourceError(f"{where}: more than {_DEEPEST} levels of nested elements; save it as plain text")
     return page
 
 
 def _title(page: Any) -> str:
     for path in ("head/title", "body//h1"):
-        found = page.find(path)
-        if found is not None and (title := found.text_content().strip()):
+        element = page.find(path)
+        if element is not None and (title := element.text_content().strip()):
             return str(title)
     return ""

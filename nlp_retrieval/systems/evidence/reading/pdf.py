@@ -43,7 +43,7 @@ def read_pdf(data: bytes, where: str) -> ReadText:
     except LimitReachedError as error:
         raise SourceError(
             f"{where}: a part of the PDF unpacks to far more than the text of a document ({str(error)[:80]}); "
-            "save it again as a plain PDF, or leave it out"
+            "save it again as a plain PDF, or omit it"
         ) from None
     except (SourceError, MemoryError):
         raise

@@ -47,7 +47,7 @@ class LeftOut:
 
     def lines(self) -> list[str]:
         """Return everything that was skipped, a line each."""
-        return [f"{reason}: {one}" for reason, found in self._found.items() for one in found] + self.details
+        return [f"{reason}: {case}" for reason, cases in self._found.items() for case in cases] + self.details
 
     def add(self, reason: str, first: str) -> None:
         """Count one case of a reason, with its description: "[reason]: 2 (first: ...)"."""
@@ -57,8 +57,8 @@ class LeftOut:
         """Warn of the number for each reason, and the first case."""
         for what in self._counts:
             warnings.warn(f"left out: {what}", RetrievalWarning, stacklevel=3)
-        for reason, found in self._found.items():
-            warnings.warn(f"{reason}: {len(found):,} (first: {found[0]})", RetrievalWarning, stacklevel=3)
+        for reason, cases in self._found.items():
+            warnings.warn(f"{reason}: {len(cases):,} (first: {cases[0]})", RetrievalWarning, stacklevel=3)
 
 
 def is_json_lines(path: Path) -> bool:
@@ -70,24 +70,24 @@ def files_in(folder: Path, left_out: LeftOut) -> Iterator[Path]:
     """Yield the files of a folder that can be sources."""
 
     def unreadable(error: OSError) -> None:
-        left_out.add("folders left out, since they cannot be opened", f"{printable(str(error.filename))}: {error.strerror}")
+        left_out.add("folders skipped because they cannot be opened", f"{printable(str(error.filename))}: {error.strerror}")
 
     for here, folders, names in os.walk(folder, onerror=unreadable, followlinks=False):
         for name in [name for name in folders if (Path(here) / name).is_symlink()]:
-            left_out.add("symbolic links left out", printable(str(Path(here) / name)))
+            left_out.add("symbolic links skipped", printable(str(Path(here) / name)))
         folders[:] = sorted(name for name in folders if not name.startswith(".") and not (Path(here) / name).is_symlink())
         for name in sorted(names):
             path = Path(here) / name
             if name.startswith("."):
                 continue
             if path.is_symlink():
-                left_out.add("symbolic links left out", printable(str(path)))
+                left_out.add("symbolic links skipped", printable(str(path)))
             elif not path.is_file():
-                left_out.add("devices, pipes and sockets left out", printable(str(path)))
+                left_out.add("devices, pipes and sockets skipped", printable(str(path)))
             elif is_json_lines(path) or path.suffix.lower() in SUFFIXES:
                 yield path
             else:
-                left_out.add("files of kinds that are not read left out", printable(str(path)))
+                left_out.add("unsupported files skipped", printable(str(path)))
 
 
 def read_file(path: Path, follow_link: bool) -> bytes:
@@ -210,7 +210,7 @@ class _Reading:
         except DependencyError:
             raise
         except InputError as error:
-            self.left_out.add("files left out, since they cannot be read", str(error))
+            self.left_out.add("files skipped because they cannot be read", str(error))
             return None
 
     def _file(self, path: Path, follow_link: bool) -> SourceDocument:
@@ -218,7 +218,7 @@ class _Reading:
         read = read_bytes(read_file(path, follow_link), name=str(path))
         self._note(shown, read.removed)
         if read.unread_pages:
-            self.left_out.add("PDFs with pages left out, since they are damaged", f"{shown}: {read.unread_pages} of its pages")
+            self.left_out.add("PDFs with damaged pages, which were skipped", f"{shown}: {read.unread_pages} of its pages")
         title, _ = clean_title(read.title or path.stem)
         url = self.url_of(path) if self.url_of is not None else Path(os.path.abspath(path)).as_uri()  # noqa: PTH100 -- Path's own follows no ..
         self._outside += read.outside_words
@@ -227,7 +227,7 @@ class _Reading:
         for why, text in read.left_out:
             self.left_out.detail(shown, why, text)
         if read.doubtful:
-            reason = "sources with text that readers may not see, which counts for little"
+            reason = "sources with text that readers may not see; it does not count as evidence"
             self.left_out.add(reason, f"{shown}: {read.doubtful_elements} places")
         doubtful = tuple(read.text[start:end] for start, end in read.doubtful)
         grade = self.quality or self._grade(shown, url)
@@ -239,50 +239,50 @@ class _Reading:
         return frozenset(for_all | set(names))
 
     def _rows(self, path: Path) -> Iterator[SourceDocument]:
-        for place, row in read_json_lines(path):
-            yield self._row(place, row)
+        for where, row in read_json_lines(path):
+            yield self._row(where, row)
 
-    def _row(self, place: str, row: JsonObject) -> SourceDocument:
+    def _row(self, where: str, row: JsonObject) -> SourceDocument:
         name = next((name for name in ("content", "text") if name in row), None)
         if name is None:
             meant = likely("content", row, CONTENT_NAMES)
             cure = f'rename "{meant}" to "content"' if meant else "give every line its text under that name"
-            raise SourceError(f'{place}: no "content" field (found: {quoted(row)}); {cure}')
+            raise SourceError(f'{where}: no "content" field (found: {quoted(row)}); {cure}')
         if "url" not in row:
             meant = likely("url", row, _URL_NAMES)
             cure = f'rename "{meant}" to "url"' if meant else "a source is cited by its URL"
-            raise SourceError(f'{place}: no "url" field (found: {quoted(row)}); {cure}')
+            raise SourceError(f'{where}: no "url" field (found: {quoted(row)}); {cure}')
         values = {
-            field: "" if row.get(field) is None else as_text(place, field, row[field]) for field in _FIELDS if field in row
+            field: "" if row.get(field) is None else as_text(where, field, row[field]) for field in _FIELDS if field in row
         }
         content, removed = clean_text(values[name])
         title, removed_there = clean_title(values.get("title", ""))
         if not content.strip():
-            raise SourceError(f'{place}: "{name}" holds no text that a reader would see; leave the line out')
+            raise SourceError(f'{where}: "{name}" has no visible text; remove the line')
         if len(content) > LARGEST_TEXT:
             raise SourceError(
-                f'{place}: "{name}" has {len(content):,} characters; at most {LARGEST_TEXT:,} are read, split it up'
+                f'{where}: "{name}" has {len(content):,} characters; at most {LARGEST_TEXT:,} are read, split it up'
             )
-        self._note(place, removed + removed_there)
+        self._note(where, removed + removed_there)
         date = values.get("fetch_date", "") or self.fetch_date
         if date and not _is_date(date):
-            raise SourceError(f'{place}: "fetch_date" is {date[:40]!r}, no date in ISO 8601; write it as 2026-01-19T14:30:00Z')
+            raise SourceError(f'{where}: "fetch_date" is {date[:40]!r}, no date in ISO 8601; write it as 2026-01-19T14:30:00Z')
         quality = values.get("quality", "")
         if quality and quality not in GRADES:
-            raise SourceError(f'{place}: "quality" is {quality[:40]!r}; grades are A, B, C, D and E')
+            raise SourceError(f'{where}: "quality" is {quality[:40]!r}; grades are A, B, C, D and E')
         url = values["url"]
-        graded = self._grade(place, url)  # even if the grade is not needed: this detects a wrong URL
+        graded = self._grade(where, url)  # even if the grade is not needed: this detects a wrong URL
         given = self._given(*(name for name in ("title", "quality", "fetch_date") if values.get(name)))
         return SourceDocument(content.strip(), url, title, quality or self.quality or graded, date, given)
 
-    def _grade(self, place: str, url: str) -> str:
+    def _grade(self, where: str, url: str) -> str:
         try:
             return assess_source_quality(url, self.rules)
         except DependencyError:
             raise
         except InputError as error:
-            raise SourceError(f"{place}: {error}") from None
+            raise SourceError(f"{where}: {error}") from None
 
-    def _note(self, place: str, removed: Removed) -> None:
+    def _note(self, where: str, removed: Removed) -> None:
         if removed.suspicious:
-            self.left_out.add("sources with text that no reader sees, which was left out", f"{place}: {removed.describe()}")
+            self.left_out.add("sources with text that readers do not see, which was omitted", f"{where}: {removed.describe()}")

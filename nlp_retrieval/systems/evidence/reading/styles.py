@@ -101,11 +101,7 @@ class _StyleRule:
 
 @dataclass
 class Sheets:
-    """The style sheets in a page.
-
-    Args:
-        page: the root, as lxml parsed it.
-    """
+    """The style sheets in a page."""
 
     page: Any
     has_others: bool = False
@@ -138,15 +134,15 @@ class Sheets:
             StylesTooCostlyError: there was too much work on this page.
         """
         style = element.etree_element.get("style")
-        found = [] if self.is_empty else self._matching(element)
-        if style is None and not found:
+        matching = [] if self.is_empty else self._matching(element)
+        if style is None and not matching:
             return {}
         own, own_important = declarations(tinycss2.parse_blocks_contents(style or "", skip_comments=True))
         declared: dict[str, Tokens] = {}
-        for _, rule in sorted(found, key=lambda one: (one[1].layer, one[0])):
+        for _, rule in sorted(matching, key=lambda one: (one[1].layer, one[0])):
             declared |= rule.normal
         declared |= own
-        for _, rule in sorted(found, key=lambda one: (-one[1].layer, one[0])):
+        for _, rule in sorted(matching, key=lambda one: (-one[1].layer, one[0])):
             declared |= rule.important
         return declared | own_important
 
@@ -157,11 +153,11 @@ class Sheets:
             element.charge(len(matcher.class_selectors.get(name, ())))
         element.charge(len(matcher.id_selectors.get(element.id, ())))
         element.charge(len(matcher.lower_local_name_selectors.get(element.local_name, ())))
-        found = [
+        matching = [
             ((specificity, order), rule) for specificity, order, pseudo, rule in _matches(matcher, element) if pseudo is None
         ]
-        element.charge(sum(len(rule.normal) + len(rule.important) for _, rule in found))
-        return found
+        element.charge(sum(len(rule.normal) + len(rule.important) for _, rule in matching))
+        return matching
 
     def _text_of(self, sheet: Any) -> str:
         """Return the text of a style sheet that applies to a screen; empty if it is not in the page."""
@@ -196,7 +192,7 @@ class Sheets:
         prelude = _nested(rule.prelude, around[-1]) if around else list(rule.prelude)
         contents = tinycss2.parse_blocks_contents(rule.content, skip_comments=True, skip_whitespace=True)
         self._add(prelude, contents, layer)
-        inner = [one for one in contents if one.type in ("qualified-rule", "at-rule")]
+        inner = [node for node in contents if node.type in ("qualified-rule", "at-rule")]
         if inner:
             self._read(inner, [*around, prelude], layer, depth + 1)
 
@@ -235,7 +231,7 @@ class Sheets:
         self._read(contents, around, layer, depth + 1)
 
     def _import(self, rule: Any, layer: str | None, depth: int) -> None:
-        values = [one for one in rule.prelude if one.type != "whitespace"]
+        values = [token for token in rule.prelude if token.type != "whitespace"]
         address = ""
         if values and values[0].type in ("string", "url"):
             address = values[0].value
@@ -275,12 +271,12 @@ def declarations(contents: Iterable[Any]) -> tuple[dict[str, Tokens], dict[str, 
     """
     normal: dict[str, Tokens] = {}
     important: dict[str, Tokens] = {}
-    for one in contents:
-        if one.type != "declaration":
+    for node in contents:
+        if node.type != "declaration":
             continue
-        name = one.name if one.name.startswith(CUSTOM) else one.lower_name
-        value = _trimmed(one.value)
-        into = important if one.important else normal
+        name = node.name if node.name.startswith(CUSTOM) else node.lower_name
+        value = _trimmed(node.value)
+        into = important if node.important else normal
         if name.startswith(CUSTOM):
             into[name] = value
             continue
@@ -303,9 +299,9 @@ def style_of(declared: Mapping[str, Tokens], inherited: Mapping[str, Tokens]) ->
             continue
         if value and isinstance(value[0], str):  # the property as it was written, and a value with variables
             replaced = _replaced(value[1:], variables)
-            found = {} if replaced is None else longhands(value[0], replaced)
-            if name in found:
-                style[name] = found[name]
+            longhand_values = {} if replaced is None else longhands(value[0], replaced)
+            if name in longhand_values:
+                style[name] = longhand_values[name]
             continue
         style[name] = value
     return style, variables
@@ -327,7 +323,7 @@ def _replaced(value: Sequence[Any], variables: Mapping[str, Tokens]) -> Tokens |
                 if name in variables and name not in seen:
                     done += put(variables[name], seen | {name})
                 elif len(arguments) > 1 and any(one == "," for one in arguments):
-                    at = next(place for place, one in enumerate(arguments) if one == ",")
+                    at = next(position for position, one in enumerate(arguments) if one == ",")
                     done += put(arguments[at + 1 :], seen)
                 else:
                     raise ValueError
@@ -403,14 +399,14 @@ def _in_address(address: str) -> str | None:
 
 def _media_applies(prelude: Iterable[Any]) -> bool:
     """Return whether one of several media queries matches a screen of a usual size and a browser without scripts."""
-    tokens = [one for one in prelude if one.type != "comment"]
-    if not any(one.type != "whitespace" for one in tokens):
+    tokens = [token for token in prelude if token.type != "comment"]
+    if not any(token.type != "whitespace" for token in tokens):
         return True
     return any(_query(part) for part in _divided(tokens))
 
 
 def _query(tokens: list[Any]) -> bool:
-    words = [one for one in tokens if one.type != "whitespace"]
+    words = [token for token in tokens if token.type != "whitespace"]
     negated = bool(words) and getattr(words[0], "lower_value", "") == "not" and len(words) > 1 and words[1].type == "ident"
     words = words[1:] if words and (negated or getattr(words[0], "lower_value", "") == "only") else words
     if words and words[0].type == "ident" and words[0].lower_value not in ("not", "and", "or"):
@@ -433,7 +429,7 @@ def _condition(words: Sequence[Any], holds: Callable[[Any], bool], depth: int = 
             negated ^= word.lower_value == "not"
             operator = word.lower_value if word.lower_value in ("and", "or") else operator
             continue
-        if word.type == "() block" and any(one.type in ("() block", "function") for one in word.content):
+        if word.type == "() block" and any(token.type in ("() block", "function") for token in word.content):
             value = _condition(word.content, holds, depth + 1) if not _is_declaration(word) else holds(word)
         else:
             value = holds(word)
@@ -443,14 +439,14 @@ def _condition(words: Sequence[Any], holds: Callable[[Any], bool], depth: int = 
 
 
 def _is_declaration(block: Any) -> bool:
-    return any(one == ":" for one in block.content)
+    return any(part == ":" for part in block.content)
 
 
 def _feature(block: Any) -> bool:  # noqa: PLR0911
     """Return whether a feature of a medium is that of a screen of a usual size."""
     if block.type != "() block":
         return False
-    words = [one for one in block.content if one.type != "whitespace"]
+    words = [token for token in block.content if token.type != "whitespace"]
     if not words or words[0].type not in ("ident", "dimension", "number"):
         return False
     sizes = {"width": _WIDTH, "height": _HEIGHT, "device-width": _WIDTH, "device-height": _HEIGHT}
@@ -460,7 +456,7 @@ def _feature(block: Any) -> bool:  # noqa: PLR0911
     if edge in ("min", "max") and size in sizes:
         pixels = None if value is None else _pixels(value)
         return pixels is not None and (sizes[size] >= pixels if edge == "min" else sizes[size] <= pixels)
-    if value is None and any(one in ("<", ">") for one in words):
+    if value is None and any(token in ("<", ">") for token in words):
         return _range(words, sizes)
     if name in sizes:
         return value is None or _pixels(value) == sizes[name]
@@ -490,8 +486,8 @@ def _feature(block: Any) -> bool:  # noqa: PLR0911
 
 def _range(words: list[Any], sizes: Mapping[str, float]) -> bool:
     """Evaluate ``width >= 600px`` and ``400px < width <= 700px``."""
-    values = [sizes.get(getattr(one, "lower_value", ""), _pixels(one)) for one in words if one.type != "literal"]
-    marks = "".join(one.value if one.type == "literal" else " " for one in words).split()
+    values = [sizes.get(getattr(word, "lower_value", ""), _pixels(word)) for word in words if word.type != "literal"]
+    marks = "".join(word.value if word.type == "literal" else " " for word in words).split()
     if None in values or len(values) != len(marks) + 1:
         return False
     compare: dict[str, Callable[[Any, Any], bool]] = {
@@ -500,7 +496,7 @@ def _range(words: list[Any], sizes: Mapping[str, float]) -> bool:
         ">": lambda low, high: low > high,
         ">=": lambda low, high: low >= high,
     }
-    return all(mark in compare and compare[mark](*values[place : place + 2]) for place, mark in enumerate(marks))
+    return all(mark in compare and compare[mark](*values[number : number + 2]) for number, mark in enumerate(marks))
 
 
 def _pixels(value: Any) -> float | None:
@@ -523,5 +519,7 @@ def _supports(block: Any) -> bool:
         return False
     if block.type != "() block":
         return False
-    found = tinycss2.parse_one_declaration(block.content)
-    return found.type == "declaration" and (found.name.startswith(CUSTOM) or is_valid(found.lower_name, _trimmed(found.value)))
+    declared = tinycss2.parse_one_declaration(block.content)
+    return declared.type == "declaration" and (
+        declared.name.startswith(CUSTOM) or is_valid(declared.lower_name, _trimmed(declared.value))
+    )

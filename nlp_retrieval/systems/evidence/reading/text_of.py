@@ -71,7 +71,7 @@ def decode_text(data: bytes, declared: str = "", where: str = "this source") -> 
     """
     for mark, name in _MARKS:
         if data.startswith(mark):
-            return _decoded(data, name, where, f"its byte order mark says {name.upper()}").removeprefix("\ufeff")
+            return _decoded(data, name, where, f"its byte order mark is that of {name.upper()}").removeprefix("\ufeff")
     known = _known(declared)
     if known.startswith(_STATEFUL):
         return _decoded(data, known, where, f"it declares {known}")
@@ -79,9 +79,9 @@ def decode_text(data: bytes, declared: str = "", where: str = "this source") -> 
         return data.decode()
     except UnicodeDecodeError as error:
         if not known:
-            said = f"it declares {declared[:40]!r}, which is not accepted" if declared else "it declares no encoding"
+            declaration = f"it declares {declared[:40]!r}, which is not accepted" if declared else "it declares no encoding"
             raise SourceError(
-                f"{where}: byte 0x{data[error.start]:02x} at {error.start:,} is not UTF-8, and {said}; "
+                f"{where}: byte 0x{data[error.start]:02x} at {error.start:,} is not UTF-8, and {declaration}; "
                 "save it as UTF-8, for example with iconv -f ISO-8859-1 -t UTF-8"
             ) from None
     return _decoded(data, known, where, f"it declares {known}")
@@ -170,7 +170,7 @@ def read_bytes(data: bytes, name: str = "", media_type: str = "", seconds: float
     else:
         read = _read_text(kind, decode_text(data, _declared(kind, data, media_type), where), where, seconds)
     if not read.text:
-        raise SourceError(f"{where}: it holds no text that a reader would see")
+        raise SourceError(f"{where}: it has no visible text")
     if len(read.text) > LARGEST_TEXT:
         raise SourceError(f"{where}: it holds more than {LARGEST_TEXT:,} characters of text; split it up")
     return read
@@ -185,8 +185,8 @@ def _kind(data: bytes, name: str, media_type: str, where: str) -> str:
     suffix = PurePath(name.partition("?")[0].partition("#")[0] if "://" in name else name).suffix.lower()
     if stated in _SAYS_NOTHING and suffix in SUFFIXES:
         return SUFFIXES[suffix]
-    found = f"media type {printable(stated)[:80]!r}" if stated else f"name ending {printable(suffix)[:20]!r}"
-    raise SourceError(f"{where}: {found} is not read; convert it to one of {', '.join(SUFFIXES)}")
+    description = f"media type {printable(stated)[:80]!r}" if stated else f"name ending {printable(suffix)[:20]!r}"
+    raise SourceError(f"{where}: {description} is not read; convert it to one of {', '.join(SUFFIXES)}")
 
 
 def _declared(kind: str, data: bytes, media_type: str) -> str:

@@ -171,8 +171,8 @@ def _maximised(
 
 def _softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
     raised = np.exp(logits - logits.max(axis=1, keepdims=True))
-    found: NDArray[np.float64] = raised / raised.sum(axis=1, keepdims=True)
-    return found
+    probabilities: NDArray[np.float64] = raised / raised.sum(axis=1, keepdims=True)
+    return probabilities
 
 
 class CalibratedVerifier(BaseVerifier):

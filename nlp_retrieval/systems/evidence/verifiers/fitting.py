@@ -44,23 +44,18 @@ class CollectionFigures:
 
 @dataclass(frozen=True)
 class FittedVerifier:
-    """A calibration, and its figures out of sample.
-
-    Args:
-        calibration: fitted on all pairs.
-        figures: by collection, from fits on other families.
-    """
+    """A calibration that was fitted on all pairs, and its figures by collection, from fits on other families."""
 
     calibration: Calibration
     figures: list[CollectionFigures]
 
     def lines(self) -> list[str]:
         """Return the figures as lines of text."""
-        width = max(len(one.collection) for one in self.figures)
+        width = max(len(figure.collection) for figure in self.figures)
         return [
-            f"{one.collection:<{width}}  {one.pairs:>6,} pairs   macro-F1 {one.macro_f1:.3f}   AUC {one.auc:.3f}   "
-            f"loss {one.loss:.3f}"
-            for one in self.figures
+            f"{figure.collection:<{width}}  {figure.pairs:>6,} pairs   macro-F1 {figure.macro_f1:.3f}   AUC {figure.auc:.3f}   "
+            f"loss {figure.loss:.3f}"
+            for figure in self.figures
         ]
 
 
@@ -80,30 +75,30 @@ def fit_verifier(
         ConfigurationError: there are fewer than two families.
     """
     rng = random.Random(seed)  # noqa: S311  # nothing secret is drawn
-    taken = with_perturbations(_drawn(pairs, limit, rng), perturbations, rng)
-    n_families = len({pair.family for pair in taken})
+    used = with_perturbations(_drawn(pairs, limit, rng), perturbations, rng)
+    n_families = len({pair.family for pair in used})
     if n_families < 2:
         raise ConfigurationError(f"{n_families} families of pairs; a calibration is fitted on at least two")
-    taken, signals = _read(verifier, taken)
-    families = sorted({pair.family for pair in taken})
+    used, signals = _read(verifier, used)
+    families = sorted({pair.family for pair in used})
     names = list(signals[0])
-    labels = [pair.label for pair in taken]
-    counts = Counter((pair.collection, pair.label) for pair in taken)
-    weights = np.array([1 / counts[pair.collection, pair.label] for pair in taken])
+    labels = [pair.label for pair in used]
+    counts = Counter((pair.collection, pair.label) for pair in used)
+    weights = np.array([1 / counts[pair.collection, pair.label] for pair in used])
     rng.shuffle(families)
     fold_of = {family: number % min(_FOLDS, len(families)) for number, family in enumerate(families)}
-    folds = np.array([fold_of[pair.family] for pair in taken])
-    probabilities = np.zeros((len(taken), 3))
+    folds = np.array([fold_of[pair.family] for pair in used])
+    probabilities = np.zeros((len(used), 3))
     for fold in range(folds.max() + 1):
         inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
         fitted = fit_calibration([signals[n] for n in inside], [labels[n] for n in inside], names, weights[inside].tolist())
         probabilities[outside] = fitted.probabilities([signals[n] for n in outside])
-    collections = sorted({pair.collection for pair in taken})
-    said = f"{len(taken):,} pairs of {', '.join(collections)}, made-up claims among them"
-    whole = fit_calibration(signals, labels, names, weights.tolist(), fitted_on=said)
+    collections = sorted({pair.collection for pair in used})
+    description = f"{len(used):,} pairs of {', '.join(collections)}, made-up claims among them"
+    whole = fit_calibration(signals, labels, names, weights.tolist(), fitted_on=description)
     supported = np.array([label == "support" for label in labels])
     threshold = best_threshold(probabilities[:, 0], supported)
-    return FittedVerifier(whole.model_copy(update={"threshold": threshold}), _figures(taken, probabilities))
+    return FittedVerifier(whole.model_copy(update={"threshold": threshold}), _figures(used, probabilities))
 
 
 def _read(verifier: BaseVerifier, pairs: Sequence[JudgedPair]) -> tuple[list[JudgedPair], list[dict[str, float]]]:

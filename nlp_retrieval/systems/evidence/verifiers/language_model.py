@@ -106,14 +106,16 @@ class LanguageModelVerifier(CalibratedVerifier):
         weights = self.weights
         answers = self._answers(claims, passages)
         checks = [check(claim, passage) for claim, passage in zip(claims, passages, strict=True)]
-        signals = [_signals(answer, one) for answer, one in zip(answers, checks, strict=True)]
+        signals = [_signals(answer, seen) for answer, seen in zip(answers, checks, strict=True)]
         probabilities = np.array([answer.probabilities for answer in answers])
         if weights is not None:
             proven = np.array([answer.proven for answer in answers])
             probabilities = np.where(proven[:, None], weights.probabilities(signals), probabilities)
         return [
-            Judgement(float(support), float(contradict), float(neutral), answer.sentence or one.sentence, signal)
-            for (support, contradict, neutral), answer, one, signal in zip(probabilities, answers, checks, signals, strict=True)
+            Judgement(float(support), float(contradict), float(neutral), answer.sentence or seen.sentence, signal)
+            for (support, contradict, neutral), answer, seen, signal in zip(
+                probabilities, answers, checks, signals, strict=True
+            )
         ]
 
     def _answers(self, claims: list[str], passages: list[str]) -> list[_Answer]:
@@ -126,7 +128,7 @@ class LanguageModelVerifier(CalibratedVerifier):
             return answers
         if self._predictor is None:
             self._predictor = dspy.Predict(JudgeClaim)
-        found = ask_all(
+        judgements = ask_all(
             self.lm,
             self._predictor,
             [self._question(claims[n], passages[n]) for n in asked],
@@ -135,7 +137,7 @@ class LanguageModelVerifier(CalibratedVerifier):
             self.name,
             "are claims beside passages, and count as neutral",
         )
-        for n, judgement in zip(asked, found, strict=True):
+        for n, judgement in zip(asked, judgements, strict=True):
             if judgement is not None:
                 answers[n] = _answer(judgement, passages[n])
         return answers

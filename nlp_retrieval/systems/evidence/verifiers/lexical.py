@@ -44,9 +44,9 @@ class LexicalVerifier(CalibratedVerifier):
         return self._weights
 
     def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:
-        found = [check(claim, passage) for claim, passage in zip(claims, passages, strict=True)]
-        probabilities = self.weights.probabilities([one.signals for one in found])
+        checks = [check(claim, passage) for claim, passage in zip(claims, passages, strict=True)]
+        probabilities = self.weights.probabilities([checked.signals for checked in checks])
         return [
-            Judgement(float(support), float(contradict), float(neutral), one.sentence, one.signals)
-            for (support, contradict, neutral), one in zip(probabilities, found, strict=True)
+            Judgement(float(support), float(contradict), float(neutral), checked.sentence, checked.signals)
+            for (support, contradict, neutral), checked in zip(probabilities, checks, strict=True)
         ]

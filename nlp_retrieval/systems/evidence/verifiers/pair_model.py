@@ -118,10 +118,10 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
 
     def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:
         read = [number for number, claim in enumerate(claims) if len(claim) <= _MOST_CLAIM]
-        found = dict(
+        judgements = dict(
             zip(read, self._judged([claims[number] for number in read], [passages[number] for number in read]), strict=True)
         )
-        return [found.get(number) or _unread(claims[number], passages[number]) for number in range(len(claims))]
+        return [judgements.get(number) or _unread(claims[number], passages[number]) for number in range(len(claims))]
 
     def _judged(self, claims: list[str], passages: list[str]) -> list[Judgement]:
         windows = [
@@ -129,13 +129,13 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
             for pair, (claim, passage) in enumerate(zip(claims, passages, strict=True))
             for span, shared in self._windows(claim, passage)
         ]
-        evidence = self._evidence([(claims[one.pair], passages[one.pair][slice(*one.span)]) for one in windows])
+        evidence = self._evidence([(claims[window.pair], passages[window.pair][slice(*window.span)]) for window in windows])
         best = np.full((len(claims), 2), -np.inf)
         chosen = np.zeros((len(claims), 2), np.int64)
-        for number, one in enumerate(windows):
+        for number, window in enumerate(windows):
             for label in range(2):
-                if evidence[number, label] > best[one.pair, label]:
-                    best[one.pair, label], chosen[one.pair, label] = evidence[number, label], number
+                if evidence[number, label] > best[window.pair, label]:
+                    best[window.pair, label], chosen[window.pair, label] = evidence[number, label], number
         verdicts = np.where(best[:, 0] >= best[:, 1], 0, 1)
         deciding = [windows[chosen[pair, verdicts[pair]]].span for pair in range(len(claims))]
         sentences = self._deciding_sentences(claims, passages, deciding, verdicts)
@@ -151,14 +151,14 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
     def _windows(self, claim: str, passage: str) -> list[tuple[Span, int]]:
         wanted = set(words_of(claim))
         spans = window_spans(passage, self.window) or [(0, len(passage))]
-        found = [(span, len(wanted & set(words_of(passage[slice(*span)])))) for span in spans]
-        return sorted(found, key=lambda one: (-one[1], one[0]))[: self.most_windows]
+        with_shared_words = [(span, len(wanted & set(words_of(passage[slice(*span)])))) for span in spans]
+        return sorted(with_shared_words, key=lambda entry: (-entry[1], entry[0]))[: self.most_windows]
 
     def _evidence(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
         """Return ``[pairs, 2]``: logits of support and of contradict, minus that of neutral."""
         model, columns = self.open_model(), self.columns
         order = sorted(range(len(pairs)), key=lambda number: len(pairs[number][1]))
-        found = np.zeros((len(pairs), 2))
+        evidence = np.zeros((len(pairs), 2))
         for first in range(0, len(order), self.batch_size):
             some = order[first : first + self.batch_size]
             logits = np.asarray(model.logits([pairs[n] for n in some]), np.float64)
@@ -168,8 +168,8 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
                 raise ModelError(
                     f"{self.model} gives NaN or infinity for {int((~np.isfinite(logits)).any(axis=1).sum())} pairs"
                 )
-            found[some] = _against_neutral(logits, columns)
-        return found
+            evidence[some] = _against_neutral(logits, columns)
+        return evidence
 
     def _deciding_sentences(
         self, claims: list[str], passages: list[str], windows: list[Span], verdicts: NDArray[np.int64]
@@ -193,8 +193,8 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
             return weights.probabilities(signals)
         logits = np.concatenate([best, np.zeros((len(best), 1))], axis=1)
         raised: NDArray[np.float64] = np.exp(logits - logits.max(axis=1, keepdims=True))
-        found: NDArray[np.float64] = raised / raised.sum(axis=1, keepdims=True)
-        return found
+        probabilities: NDArray[np.float64] = raised / raised.sum(axis=1, keepdims=True)
+        return probabilities
 
     @property
     def columns(self) -> list[Meaning]:
@@ -204,22 +204,22 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
             ModelError: neither ``labels`` nor the model gives them, or they differ.
         """
         if self._columns is None:
-            said = _labels_of(self.files.folder / "config.json")
+            declared = _labels_of(self.files.folder / "config.json")
             if self.labels is not None:
                 _check_labels(self.labels, self.model)
-                if said is not None and said != self.labels:
+                if declared is not None and declared != self.labels:
                     raise ModelError(
-                        f"{self.model}: labels={self.labels}, and its config.json says {said}; leave labels out, "
-                        "or mend the one that is wrong"
+                        f"{self.model}: labels={self.labels}, and its config.json says {declared}; remove labels, "
+                        "or correct the wrong one"
                     )
-            elif said is None:
+            elif declared is None:
                 raise ModelError(
                     f"{self.model}: its config.json does not say what its outputs mean; pass "
                     'labels=["contradict", "neutral", "support"], in the order of the model card'
                 )
             else:
-                _check_labels(said, self.model)
-            self._columns = self.labels or said
+                _check_labels(declared, self.model)
+            self._columns = self.labels or declared
         return self._columns or []
 
 
@@ -260,10 +260,10 @@ def _labels_of(file: Any) -> list[Meaning] | None:
 
 
 def _check_labels(labels: Iterable[Meaning], model: str) -> None:
-    given = list(labels)
+    names = list(labels)
     allowed = ({"support", "contradict", "neutral"}, {"support", "contradict"}, {"support", "not_support"})
-    if len(set(given)) != len(given) or set(given) not in allowed:
+    if len(set(names)) != len(names) or set(names) not in allowed:
         raise ConfigurationError(
-            f"{model}: labels {given}; a verifier tells support, contradict and neutral apart, or support and contradict, or "
-            "support and not_support, each named once"
+            f"{model}: labels {names}; they must be support, contradict and neutral, or support and contradict, or "
+            "support and not_support, each once"
         )

@@ -49,13 +49,13 @@ def read_pairs(path: str | Path) -> list[JudgedPair]:
     Raises:
         SourceError: there is no such file, or a line is invalid.
     """
-    place = Path(path)
-    if place.is_dir():
-        files = sorted([*place.glob("train.jsonl*"), *place.glob("*/train.jsonl*")])
+    source = Path(path)
+    if source.is_dir():
+        files = sorted([*source.glob("train.jsonl*"), *source.glob("*/train.jsonl*")])
         if not files:
-            raise SourceError(f"{place} has no train.jsonl or train.jsonl.gz, nor has a folder in it; name a file")
+            raise SourceError(f"{source} has no train.jsonl or train.jsonl.gz, nor has a folder in it; name a file")
     else:
-        files = [place]
+        files = [source]
     return [_pair(row, where, file.parent.name) for file in files for where, row in read_json_lines(file)]
 
 
@@ -84,7 +84,7 @@ def _rationale(row: dict[str, Any], where: str) -> tuple[Span, ...]:
     except (TypeError, ValueError, IndexError) as error:
         raise SourceError(f"{where}: sentences and rationale do not fit ({error})") from None
     if any(not 0 <= begin <= end <= len(row["passage"]) for begin, end in chosen):
-        raise SourceError(f"{where}: a span of a sentence lies outside the passage")
+        raise SourceError(f"{where}: a sentence's span is outside the passage")
     return chosen
 
 
@@ -99,14 +99,7 @@ _SHORT = 450
 
 @dataclass(frozen=True)
 class TrainingExample:
-    """A claim, the texts that together decide it, and the judgement.
-
-    Args:
-        claim: a statement.
-        texts: at least one.
-        label: as of a judged pair.
-        collection: that the pair comes from.
-    """
+    """A claim, the texts that together decide it, and the judgement."""
 
     claim: str
     texts: tuple[str, ...]
@@ -131,7 +124,9 @@ def examples_of(pairs: Iterable[JudgedPair], most_windows: int, size: int, rng: 
     for pair in pairs:
         chosen = nearest_windows(pair.claim, pair.passage, most_windows, size)
         if pair.rationale:
-            deciding = [span for span in window_spans(pair.passage, size) if any(_meet(span, one) for one in pair.rationale)]
+            deciding = [
+                span for span in window_spans(pair.passage, size) if any(_meet(span, sentence) for sentence in pair.rationale)
+            ]
             chosen = sorted([*deciding, *(span for span in chosen if span not in deciding)][:most_windows])
         texts = [_text(pair, span) for span in chosen] or [_text(pair, (0, 0))]
         examples.append(TrainingExample(pair.claim, tuple(texts), pair.label, pair.collection))
@@ -143,13 +138,13 @@ def _single_sentences(pair: JudgedPair, rng: random.Random) -> list[TrainingExam
     """Return a deciding sentence alone, with the pair's label, and another sentence, as neutral."""
     if not pair.rationale or pair.label not in {"support", "contradict"}:
         return []
-    found = []
+    examples = []
     if len(pair.rationale) == 1:
-        found.append(TrainingExample(pair.claim, (_text(pair, pair.rationale[0]),), pair.label, pair.collection))
-    others = [span for span in sentences_of(pair.passage) if not any(_meet(span, one) for one in pair.rationale)]
+        examples.append(TrainingExample(pair.claim, (_text(pair, pair.rationale[0]),), pair.label, pair.collection))
+    others = [span for span in sentences_of(pair.passage) if not any(_meet(span, sentence) for sentence in pair.rationale)]
     if others and len(pair.rationale) < 3:
-        found.append(TrainingExample(pair.claim, (_text(pair, rng.choice(others)),), "neutral", pair.collection))
-    return found
+        examples.append(TrainingExample(pair.claim, (_text(pair, rng.choice(others)),), "neutral", pair.collection))
+    return examples
 
 
 def is_short(example: TrainingExample) -> bool:

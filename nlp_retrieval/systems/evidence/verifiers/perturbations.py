@@ -61,16 +61,16 @@ def with_perturbations(pairs: Sequence[JudgedPair], share: float, rng: random.Ra
 
 def changed_number(pair: JudgedPair, rng: random.Random) -> JudgedPair | None:
     """Return a supported pair with one number that its passage has replaced by another; None if there is none."""
-    there = numbers_of(pair.passage)
-    usable = [number for number in numbers_of(pair.claim) if any(agreeing(number, other) for other in there)]
+    numbers_there = numbers_of(pair.passage)
+    usable = [number for number in numbers_of(pair.claim) if any(agreeing(number, other) for other in numbers_there)]
     if not usable:
         return None
     number = rng.choice(usable)
-    inside = [other.written for other in there if other.percent == number.percent and not agreeing(number, other)]
+    inside = [other.written for other in numbers_there if other.percent == number.percent and not agreeing(number, other)]
     written = rng.choice(inside) if inside and rng.random() < 0.3 else _other(number, rng)
     if written is None:
         return None
-    if written not in inside and any(agreeing(other, found) for other in numbers_of(written) for found in there):
+    if written not in inside and any(agreeing(other, present) for other in numbers_of(written) for present in numbers_there):
         return None
     claim = pair.claim[: number.begin] + written + pair.claim[number.begin + len(number.written) :]
     return _made(pair, claim, "contradict", "number")
@@ -119,18 +119,18 @@ def _names(pairs: Sequence[JudgedPair]) -> dict[str, list[str]]:
     names: defaultdict[str, set[str]] = defaultdict(set)
     for pair in pairs:
         names[pair.collection] |= {pair.claim[begin:end] for begin, end in names_of(pair.claim)}
-    return {collection: sorted(found) for collection, found in names.items()} | {
+    return {collection: sorted(known) for collection, known in names.items()} | {
         pair.collection: [] for pair in pairs if pair.collection not in names
     }
 
 
 def _by_word(pairs: Sequence[JudgedPair]) -> dict[str, list[JudgedPair]]:
     """Return pairs by the rare words of their claims."""
-    found: defaultdict[str, list[JudgedPair]] = defaultdict(list)
+    pairs_of: defaultdict[str, list[JudgedPair]] = defaultdict(list)
     for pair in pairs:
         for word in set(words_of(pair.claim)):
-            found[word].append(pair)
-    return {word: some for word, some in found.items() if 2 <= len(some) <= 50}
+            pairs_of[word].append(pair)
+    return {word: some for word, some in pairs_of.items() if 2 <= len(some) <= 50}
 
 
 def _made(pair: JudgedPair, claim: str, label: str, how: str) -> JudgedPair:

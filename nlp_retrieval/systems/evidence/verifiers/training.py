@@ -77,9 +77,9 @@ def batches_of(examples: Sequence[TrainingExample], tokenizer: Any, max_length: 
         encoded.get("token_type_ids") or [[0] * len(ids) for ids in encoded["input_ids"]],
     )
     parts: list[list[int]] = [[] for _ in examples]
-    for place, (number, _) in enumerate(texts):
-        parts[number].append(place)
-    lengths = [max(len(tokens_of[place]) for place in places) for places in parts]
+    for text_number, (number, _) in enumerate(texts):
+        parts[number].append(text_number)
+    lengths = [max(len(tokens_of[text_number]) for text_number in text_numbers) for text_numbers in parts]
     order = sorted(range(len(examples)), key=lambda number: (lengths[number], number))
     batches: list[Batch] = []
     some: list[int] = []
@@ -100,12 +100,12 @@ def _batch(
     tokens_of: list[list[int]],
     types_of: list[list[int]],
 ) -> Batch:
-    places = [place for number in some for place in parts[number]]
-    width = max(len(tokens_of[place]) for place in places)
-    tokens, types, mask = (np.zeros((len(places), width), np.int64) for _ in range(3))
-    for row, place in enumerate(places):
-        length = len(tokens_of[place])
-        tokens[row, :length], types[row, :length], mask[row, :length] = tokens_of[place], types_of[place], 1
+    text_numbers = [text_number for number in some for text_number in parts[number]]
+    width = max(len(tokens_of[text_number]) for text_number in text_numbers)
+    tokens, types, mask = (np.zeros((len(text_numbers), width), np.int64) for _ in range(3))
+    for row, text_number in enumerate(text_numbers):
+        length = len(tokens_of[text_number])
+        tokens[row, :length], types[row, :length], mask[row, :length] = tokens_of[text_number], types_of[text_number], 1
     example = np.repeat(np.arange(len(some)), [len(parts[number]) for number in some])
     labels = np.array([_LABEL_NUMBERS[examples[number].label] for number in some])
     return Batch(tokens, types, mask, example, labels, np.array(some))
@@ -272,11 +272,11 @@ class FineTuning:
         """Return the pooled logits of the mean weights for all examples, ``[examples, 3]``."""
         import torch
 
-        found = np.zeros((n_examples, len(LABELS)))
+        logits = np.zeros((n_examples, len(LABELS)))
         with torch.inference_mode():
             for batch in batches:
-                found[batch.numbers] = self._logits(self.mean, batch).cpu().numpy()
-        return found
+                logits[batch.numbers] = self._logits(self.mean, batch).cpu().numpy()
+        return logits
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """Return the model's and the optimiser's tensors by name, for a checkpoint."""
@@ -610,13 +610,13 @@ def _read_in(
     examples: list[TrainingExample], epoch: int, settings: TrainingSettings, rng: random.Random
 ) -> list[TrainingExample]:
     """Return the examples of an epoch: at first the short ones, later all others and half of the short ones, as rehearsal."""
-    short = [number for number, one in enumerate(examples) if is_short(one)]
+    short = [number for number, example in enumerate(examples) if is_short(example)]
     if not short or not settings.short_epochs:
         return examples
     if epoch < settings.short_epochs:
         return [examples[number] for number in short]
     dropped = set(rng.sample(short, len(short) // 2))
-    return [one for number, one in enumerate(examples) if number not in dropped]
+    return [example for number, example in enumerate(examples) if number not in dropped]
 
 
 def _checkpoint(folder: Path, tuning: FineTuning, state: _State) -> None:

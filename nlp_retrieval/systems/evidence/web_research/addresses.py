@@ -48,15 +48,15 @@ class WebTarget:
             from w3lib.url import safe_url_string
         except ImportError:
             raise DependencyError(f"fetching needs w3lib: {install('research')}") from None
-        given = urlsplit(url.strip())
-        scheme = given.scheme.lower()
+        parts = urlsplit(url.strip())
+        scheme = parts.scheme.lower()
         if scheme not in _PORTS:
             raise FetchRefusedError(f"{shown(url)}: only http and https are fetched, not {scheme}")
         safe = urlsplit(safe_url_string(url.strip()))
         path = (safe.path or "/") + (f"?{safe.query}" if safe.query else "")
         if not path.isascii() or not path.isprintable() or " " in path or not path.startswith("/"):
-            raise FetchRefusedError(f"{shown(url)}: its path cannot be asked for; write it percent-encoded")
-        target = cls(scheme, urlsplit(canonical).hostname or "", _PORTS[scheme] if given.port is None else given.port, path)
+            raise FetchRefusedError(f"{shown(url)}: its path cannot be requested; percent-encode it")
+        target = cls(scheme, urlsplit(canonical).hostname or "", _PORTS[scheme] if parts.port is None else parts.port, path)
         if len(target.url) > MAX_URL:
             raise FetchRefusedError(f"{shown(url)}: percent-encoded it has more than {MAX_URL:,} characters")
         return target
@@ -166,8 +166,8 @@ def pages_of(folder: str | Path) -> Mapping[str, Path]:
             pages.setdefault(canonical, path)
     if files and not pages:
         raise SourceError(
-            f"{root}: none of the {len(files):,} files that could be read here has an address; say in {URLS_FILE} which file "
-            "is the page at which address, or put the pages of a site into a folder called as its host (a.example/b.html)"
+            f"{root}: none of the {len(files):,} readable files has an address; give the files' addresses in {URLS_FILE}, "
+            "or put the pages of a site into a folder named like its host (a.example/b.html)"
         )
     return pages
 

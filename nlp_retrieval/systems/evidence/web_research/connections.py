@@ -69,11 +69,7 @@ Resolve = Callable[[str, int], list[str]]
 
 
 class Deadline:
-    """Time limit of one whole fetch.
-
-    Args:
-        seconds: from now on.
-    """
+    """Time limit of one whole fetch."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -104,8 +100,8 @@ def resolve_host(host: str, port: int) -> list[str]:
     Raises:
         OSError: the host is unknown.
     """
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
 
 
 class GuardedBackend(httpcore2.NetworkBackend):
@@ -141,7 +137,7 @@ class GuardedBackend(httpcore2.NetworkBackend):
         for address in addresses:
             reason = None if self._private else not_public(address)
             if reason is not None:
-                raise FetchRefusedError(f"{host}: {reason}; nothing there is fetched unless the user names this host")
+                raise FetchRefusedError(f"{host}: {reason}; it is fetched only if the user allows this host")
         while True:
             address, *addresses = addresses
             share = self._deadline.left(timeout) / (1 + len(addresses))
@@ -207,13 +203,7 @@ _STEP = 2**16
 
 @dataclass(frozen=True)
 class WebAnswer:
-    """Answer of a server.
-
-    Args:
-        status: of HTTP.
-        headers: by their names in lower case; the first of repeated ones.
-        body: decompressed; empty if the status is neither 200 nor wanted.
-    """
+    """Answer of a server: lower-case headers, the first of repeated ones, and the decompressed body if the status is 200."""
 
     status: int
     headers: dict[str, str]
@@ -296,7 +286,9 @@ def _plain(parts: Iterable[bytes], headers: dict[str, str], max_bytes: int, wher
     elif coding in ("gzip", "x-gzip"):
         yield from _unpacked(parts, max_bytes, where)
     else:
-        raise FetchError(f"{where}: the answer is compressed as {shown(coding)!r}, which was not asked for and is not read")
+        raise FetchError(
+            f"{where}: the answer is compressed as {shown(coding)!r}, which was not requested and is not supported"
+        )
 
 
 def _unpacked(parts: Iterable[bytes], max_bytes: int, where: str) -> Iterator[bytes]:

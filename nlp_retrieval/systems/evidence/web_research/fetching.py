@@ -51,15 +51,15 @@ class _Rule:
         first, *middle = self.parts
         if not middle:
             return path == first if self.ends else path.startswith(first)
-        last, place = middle.pop(), len(first)
+        last, position = middle.pop(), len(first)
         if not path.startswith(first):
             return False
         for part in middle:  # the first occurrence leaves the most room for the others
-            found = path.find(part, place)
-            if found < 0:
+            start = path.find(part, position)
+            if start < 0:
                 return False
-            place = found + len(part)
-        return path.endswith(last) and len(path) - len(last) >= place if self.ends else path.find(last, place) >= 0
+            position = start + len(part)
+        return path.endswith(last) and len(path) - len(last) >= position if self.ends else path.find(last, position) >= 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +69,7 @@ class _Group:
 
 
 class RobotRules:
-    """Rules of one site.
-
-    Args:
-        status: of HTTP, of the request for the file.
-        body: the file, if the status is 200.
-    """
+    """Rules of one site, by the answer to the request for its robots.txt."""
 
     def __init__(self, status: int, body: bytes = b"") -> None:
         self._readable = status == 200 or (400 <= status < 500 and status != 429)
@@ -164,9 +159,7 @@ class BaseFetcher(Component, ABC):
                 f"{type(self).__name__} returned a {type(page).__name__}; it must return a FetchedPage with bytes"
             )
         if web_url(page.url) is None:
-            raise EngineError(
-                f"{type(self).__name__} says that a page was read at {str(page.url)[:80]!r}, no address of the web"
-            )
+            raise EngineError(f"{type(self).__name__} returned a page from {str(page.url)[:80]!r}, which is not a web address")
         return page
 
     @abstractmethod
@@ -280,20 +273,20 @@ class HttpFetcher(BaseFetcher):
         named = {host.strip().lower() for host in self.private_hosts or ()}
         if target.port not in ports and f"{target.bracketed}:{target.port}" not in named:
             raise FetchRefusedError(
-                f"{shown(target.url)}: port {target.port} is not asked; only {', '.join(map(str, ports[:9]))} are, and "
-                "those that the user names with a host"
+                f"{shown(target.url)}: port {target.port} is not allowed; only {', '.join(map(str, ports[:9]))} are, and "
+                "those that the user allows with a host"
             )
 
     def _redirected(self, target: WebTarget, answer: WebAnswer) -> WebTarget:
         location = answer.headers.get("location")
         if not location:
-            raise FetchError(f"{shown(target.url)}: the server redirects and does not say where to")
-        found = target.redirected(location)
-        if self._is_private(found) and found.host != target.host:
+            raise FetchError(f"{shown(target.url)}: the server redirects without a location")
+        new_target = target.redirected(location)
+        if self._is_private(new_target) and new_target.host != target.host:
             raise FetchRefusedError(
-                f"{shown(target.url)} redirects to {shown(found.url)}; a page elsewhere does not lead to a private host"
+                f"{shown(target.url)} redirects to {shown(new_target.url)}; a page elsewhere does not lead to a private host"
             )
-        return found
+        return new_target
 
     def _ask(self, target: WebTarget, deadline: Deadline, max_bytes: int) -> WebAnswer:
         from nlp_retrieval.systems.evidence.web_research.connections import ask_web
@@ -314,7 +307,7 @@ class HttpFetcher(BaseFetcher):
         return rules
 
     def _read_rules(self, target: WebTarget, deadline: Deadline) -> RobotRules:
-        why = f"{shown(target.site)}: its robots.txt cannot be read, so nothing is fetched there"
+        why = f"{shown(target.site)}: its robots.txt cannot be read, so nothing is fetched from it"
         try:
             answer = self._robots_answer(target.at("/robots.txt"), deadline)
         except FetchRefusedError:
@@ -325,13 +318,13 @@ class HttpFetcher(BaseFetcher):
             raise FetchError(f"{why}: the server answered with status {answer.status}")
         return RobotRules(answer.status, answer.body)
 
-    def _robots_answer(self, place: WebTarget, deadline: Deadline) -> WebAnswer:
+    def _robots_answer(self, robots: WebTarget, deadline: Deadline) -> WebAnswer:
         for _ in range(_ROBOTS_REDIRECTS + 1):
-            self._check(place)
-            answer = self._ask(place, deadline, LARGEST_ROBOTS)
+            self._check(robots)
+            answer = self._ask(robots, deadline, LARGEST_ROBOTS)
             if answer.status not in _REDIRECTS:
                 return answer
-            place = self._redirected(place, answer)
+            robots = self._redirected(robots, answer)
         raise FetchError(f"more than {_ROBOTS_REDIRECTS} redirects")
 
 

@@ -37,12 +37,7 @@ class TextPassage:
 
 @dataclass(frozen=True)
 class TextPart:
-    """Passages that are shown together.
-
-    Args:
-        shown: a line for each, with its number.
-        numbers: of the passages, from 1 in the whole text.
-    """
+    """Passages that are shown together."""
 
     shown: str
     numbers: tuple[int, ...]
@@ -50,9 +45,6 @@ class TextPart:
 
 class NumberedText:
     """A text and its passages, those of the index (:mod:`nlp_retrieval.systems.evidence.index.passages`).
-
-    Args:
-        text: the whole text.
 
     Raises:
         ItemError: it is not a string, or empty.
@@ -91,8 +83,8 @@ class NumberedText:
         if len(groups) > most:
             wanted = set(words_of(query))
             shared = [len(wanted & set(words_of(self._content(group)))) for group in groups]
-            best = sorted(range(len(groups)), key=lambda place: (-shared[place], place))[:most]
-            groups = [groups[place] for place in sorted(best)]
+            best = sorted(range(len(groups)), key=lambda number_of_group: (-shared[number_of_group], number_of_group))[:most]
+            groups = [groups[number_of_group] for number_of_group in sorted(best)]
         return [self.part(group) for group in groups]
 
     def _content(self, numbers: Sequence[int]) -> str:
@@ -233,9 +225,9 @@ def read_numbers(answer: object, valid: Collection[int]) -> list[int] | None:
         Numbers; empty if the answer says that there are none; None if it is unusable.
     """
     pieces = list(_pieces(answer))
-    found = [int(number) for piece in pieces for number in _NUMBER.findall(piece)]
-    kept = list(dict.fromkeys(number for number in found if number in valid))
-    if kept or (not found and _says_nothing(answer, pieces)):
+    numbers = [int(number) for piece in pieces for number in _NUMBER.findall(piece)]
+    kept = list(dict.fromkeys(number for number in numbers if number in valid))
+    if kept or (not numbers and _says_nothing(answer, pieces)):
         return kept
     return None
 
@@ -253,14 +245,14 @@ def read_stances(answer: object, valid: Collection[int]) -> dict[int, Stance] | 
         Stances by number, in its order; empty if the answer says that there are none; None if it is unusable.
     """
     pieces = list(_pieces(answer))
-    said: dict[int, set[Stance]] = {}
+    by_number: dict[int, set[Stance]] = {}
     for piece in pieces:
         stance = _stance(piece)
         for number in _NUMBER.findall(piece)[:1]:
             if stance is not None and int(number) in valid:
-                said.setdefault(int(number), set()).add(stance)
-    stances = {number: next(iter(found)) for number, found in said.items() if len(found) == 1}
-    if stances or (not said and _says_nothing(answer, pieces)):
+                by_number.setdefault(int(number), set()).add(stance)
+    stances = {number: next(iter(opinions)) for number, opinions in by_number.items() if len(opinions) == 1}
+    if stances or (not by_number and _says_nothing(answer, pieces)):
         return stances
     return None
 
@@ -298,8 +290,8 @@ def _pieces(answer: object, depth: int = 0) -> Iterator[str]:
             for value in answer.values():
                 yield from _pieces(value, depth + 1)
     elif isinstance(answer, list | tuple) and depth < _DEEPEST:
-        for one in answer[:1000]:
-            yield from _pieces(one, depth + 1)
+        for part in answer[:1000]:
+            yield from _pieces(part, depth + 1)
     elif isinstance(answer, int) and not isinstance(answer, bool):
         yield str(answer)[:20]
 
@@ -360,17 +352,17 @@ class Extract(FullTextModule[list[int]]):
         asked, numbered = checked_pairs(questions, texts, "question", "questions")
         parts = [self.parts(question, text) for question, text in zip(asked, numbered, strict=True)]
         chosen = [
-            merged_by_rank([numbers for numbers in answers if numbers], lambda number: number)
+            merged_by_rank([numbers for numbers in answers if numbers], lambda passage: passage)
             for answers in self.ask(asked, numbered, parts)
         ]
-        again = [place for place, numbers in enumerate(chosen) if len(parts[place]) > 1 and len(numbers) > self.most]
+        again = [number for number, numbers in enumerate(chosen) if len(parts[number]) > 1 and len(numbers) > self.most]
         finals = self.ask(
-            [asked[place] for place in again],
-            [numbered[place] for place in again],
-            [[numbered[place].part(sorted(chosen[place]))] for place in again],
+            [asked[number] for number in again],
+            [numbered[number] for number in again],
+            [[numbered[number].part(sorted(chosen[number]))] for number in again],
         )
-        for place, (numbers,) in zip(again, finals, strict=True):
-            chosen[place] = numbers or chosen[place]
+        for number, (numbers,) in zip(again, finals, strict=True):
+            chosen[number] = numbers or chosen[number]
         return [
             [text.passage(number) for number in numbers[: self.most]] for text, numbers in zip(numbered, chosen, strict=True)
         ]

@@ -153,18 +153,18 @@ def research(
         IndexStateError: the index cannot be written to, or is damaged.
     """
     if not isinstance(subquestion, str) or has_no_words(subquestion):
-        raise QueryError("the subquestion says nothing; write one question in words")
+        raise QueryError("the subquestion has no content words; write one question")
     for value, name in ((results, "results"), (pages, "pages"), (k, "k")):
         check_k(value, name)
     grading = QualityRules.read(rules) if isinstance(rules, str | Path) else rules
     expansion = hyde.expand([subquestion])[0] if hyde is not None else None
     lists, queries = _searched(web_search, _web_queries(subquestion, expansion), results)
-    found = merged_by_rank(lists, lambda result: canonical_url(result.url))
+    pages_found = merged_by_rank(lists, lambda result: canonical_url(result.url))
     reader = _PageReader(index, fetcher, grading, refetch)
     done: list[ResearchedPage] = []
     fetched = looked_at = 0
-    with progress("reading", min(pages, len(found))) as advance:
-        for result in found:
+    with progress("reading", min(pages, len(pages_found))) as advance:
+        for result in pages_found:
             if fetched == pages:
                 break
             looked_at += 1
@@ -174,7 +174,7 @@ def research(
             advance(int(known is None))
     index.build_index()
     passages = _passages(index, subquestion, expansion, k)
-    return ResearchReport(subquestion, expansion, queries, done, len(found) - looked_at, passages)
+    return ResearchReport(subquestion, expansion, queries, done, len(pages_found) - looked_at, passages)
 
 
 def _web_queries(subquestion: str, expansion: ExpandedQuery | None) -> list[str]:
@@ -193,18 +193,18 @@ def _cut(text: str) -> str:
 
 def _searched(web_search: BaseWebSearch, queries: list[str], results: int) -> tuple[list[list[WebResult]], list[WebQuery]]:
     """Return the results of each answered query, and all queries."""
-    lists, told, errors = [], [], []
+    lists, asked, errors = [], [], []
     for query in queries:
         try:
             lists.append(web_search.search(query, results))
         except FetchError as error:
             errors.append(error)
-            told.append(WebQuery(query, 0, str(error)))
+            asked.append(WebQuery(query, 0, str(error)))
         else:
-            told.append(WebQuery(query, len(lists[-1])))
+            asked.append(WebQuery(query, len(lists[-1])))
     if not lists:
         raise errors[0]
-    return lists, told
+    return lists, asked
 
 
 @dataclass(frozen=True)
@@ -262,7 +262,7 @@ class _PageReader:
         return SourceDocument(read.text, page.url, title, quality, page.fetch_date, doubtful=doubtful)
 
 
-_DELETED = "it was deleted from this project; add it by hand to have it again"
+_DELETED = "it was deleted from this project; add it again with the add command"
 
 
 def _passages(index: EvidenceIndex, subquestion: str, expansion: ExpandedQuery | None, k: int) -> list[EvidencePassage]:

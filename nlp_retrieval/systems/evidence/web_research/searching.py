@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal, TypeVar
 from urllib.parse import urlencode
 
+import numpy as np
 from pydantic import Field
 
 from nlp_retrieval import Bm25Retriever, SearchableItem, Searcher
 from nlp_retrieval.core import (
     READS_FILE,
-    RRF_K,
     Component,
     Lock,
     check_k,
@@ -27,6 +27,7 @@ from nlp_retrieval.core import (
     given,
     may_set,
     parse_json,
+    reciprocal_ranks,
     without_secrets,
 )
 from nlp_retrieval.errors import ConfigurationError, EngineError, FetchError, FetchRefusedError, RetrievalWarning, SourceError
@@ -51,13 +52,14 @@ def merged_by_rank(lists: Sequence[Sequence[T]], key: Callable[[T], Hashable]) -
     first: dict[Hashable, tuple[int, int, T]] = {}
     for number, ranked in enumerate(lists):
         seen: set[Hashable] = set()
-        for rank, one in enumerate(ranked, start=1):
-            same = key(one)
+        shares = reciprocal_ranks(np.arange(1, len(ranked) + 1)).tolist()
+        for rank, (element, share) in enumerate(zip(ranked, shares, strict=True)):
+            same = key(element)
             if same in seen:
                 continue
             seen.add(same)
-            scores[same] = scores.get(same, 0.0) + 1 / (RRF_K + rank)
-            first.setdefault(same, (rank, number, one))
+            scores[same] = scores.get(same, 0.0) + share
+            first.setdefault(same, (rank, number, element))
     order = sorted(first, key=lambda same: (-scores[same], first[same][:2]))
     return [first[same][2] for same in order]
 
@@ -103,20 +105,22 @@ class BaseWebSearch(Component, ABC):
             EngineError: it returned something that is not a list of results.
         """
         (asked,), cut = check_queries([query]), check_k(k)
-        found = self.find(asked, cut) if asked.strip() else []
-        if not isinstance(found, list) or not all(isinstance(one, WebResult) for one in found):
-            raise EngineError(f"{type(self).__name__} returned something else than a list of WebResult")
+        results = self.find(asked, cut) if asked.strip() else []
+        if not isinstance(results, list) or not all(isinstance(result, WebResult) for result in results):
+            raise EngineError(f"{type(self).__name__} must return a list of WebResult")
         kept: dict[str, WebResult] = {}
         left_out = []
-        for one in found:
-            canonical = web_url(one.url)
+        for result in results:
+            canonical = web_url(result.url)
             if canonical is None:
-                left_out.append(one.url)
+                left_out.append(result.url)
             else:
-                kept.setdefault(canonical, WebResult(one.url.strip(), clean_title(one.title)[0], _snippet(one.snippet)))
+                kept.setdefault(
+                    canonical, WebResult(result.url.strip(), clean_title(result.title)[0], _snippet(result.snippet))
+                )
         if left_out:
             warnings.warn(
-                f"{self.name}: results left out, since they are no http or https addresses: {len(left_out):,} (first: "
+                f"{self.name}: results dropped because they are not http or https addresses: {len(left_out):,} (first: "
                 f"{shown(str(left_out[0]))!r})",
                 RetrievalWarning,
                 stacklevel=2,
@@ -182,7 +186,7 @@ class SearxngSearch(BaseWebSearch):
     ) -> None:
         if without_secrets(url) != url:
             raise ConfigurationError(
-                f"SearxngSearch: url={without_secrets(url)!r} holds a password or a key, which would stand in "
+                f"SearxngSearch: url={without_secrets(url)!r} holds a password or a key, which would appear in "
                 "configurations and messages; use a server that needs none"
             )
         self.url = url
@@ -194,14 +198,14 @@ class SearxngSearch(BaseWebSearch):
         self.user_agent = user_agent
 
     def find(self, query: str, k: int) -> list[WebResult]:
-        found: dict[str, WebResult] = {}
+        by_url: dict[str, WebResult] = {}
         for page in range(1, _MOST_PAGES + 1):
             results = self._page(query, page)
-            new = [one for one in results if one.url not in found]
-            found |= {one.url: one for one in new}
-            if not new or sum(web_url(url) is not None for url in found) >= k:
+            new = [result for result in results if result.url not in by_url]
+            by_url |= {result.url: result for result in new}
+            if not new or sum(web_url(url) is not None for url in by_url) >= k:
                 break
-        return list(found.values())
+        return list(by_url.values())
 
     def _page(self, query: str, page: int) -> list[WebResult]:
         from nlp_retrieval.systems.evidence.web_research.connections import Deadline, ask_web, resolve_host
@@ -231,11 +235,11 @@ class SearxngSearch(BaseWebSearch):
         }
         asked = urlencode({key: value for key, value in settings.items() if value is not None})
         try:
-            place = WebTarget.of(self.url)
+            target = WebTarget.of(self.url)
         except FetchRefusedError as error:
             raise ConfigurationError(f"SearxngSearch: url: {error}") from None
-        path = place.path.partition("?")[0].removesuffix("/").removesuffix("/search")
-        return place.at(f"{path}/search?{asked}")
+        path = target.path.partition("?")[0].removesuffix("/").removesuffix("/search")
+        return target.at(f"{path}/search?{asked}")
 
 
 def results_in(body: bytes, where: str) -> list[WebResult]:
@@ -305,15 +309,15 @@ class FolderSearch(BaseWebSearch):
                 read = read_bytes(read_file(path, follow_link=False), name=str(path))
                 self._texts[url] = normal_text(read.text)
             except SourceError as error:
-                left_out.add("pages left out of the search, since they cannot be read", str(error))
+                left_out.add("pages not searched because they cannot be read", str(error))
                 continue
             title = read.title or path.stem
             items.append(SearchableItem(item_id=url, content=self._texts[url], metadata={"title": title}))
         left_out.warn()
         if items:
-            place = tempfile.mkdtemp(prefix="nlp-retrieval-")
-            weakref.finalize(self, _remove, place, os.getpid())
-            searcher.index(items, Path(place) / "index")
+            folder = tempfile.mkdtemp(prefix="nlp-retrieval-")
+            weakref.finalize(self, _remove, folder, os.getpid())
+            searcher.index(items, Path(folder) / "index")
         return searcher
 
     def _best_passage(self, query: str, item: SearchableItem) -> str:

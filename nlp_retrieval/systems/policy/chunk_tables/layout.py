@@ -44,7 +44,7 @@ _VECTOR_TYPES = {"vector": "vector", "halfvec": "halfvec", "_float4": "vector", 
 """Types of columns that hold vectors, and the types of pgvector for their comparison."""
 
 
-MAKE_THEM = "have it made: ChunkTables(url, create=True) in Python"
+MAKE_THEM = "create them in Python: ChunkTables(url, create=True)"
 
 
 @dataclass(frozen=True)
@@ -86,25 +86,21 @@ class Layout:
     def checked(self, shown: str, *, may_create: bool = True) -> Layout:
         """Return this layout after checking that chunks can be read with it.
 
-        Args:
-            shown: the database, for messages.
-            may_create: whether the caller can create the tables.
-
         Raises:
             SourceError: a table or a column is missing.
         """
         place = f'{shown}, schema "{self.schema}"'
         missing = [table for table in (DOCUMENTS, CHUNKS) if table not in self.tables]
         if missing:
-            cure = "pass create=True to make the tables" if may_create else MAKE_THEM
+            cure = "pass create=True to create the tables" if may_create else MAKE_THEM
             raise SourceError(f"{place}: there is no table {' and no table '.join(missing)}; {cure}")
         for table, needed in _NEEDED.items():
             columns = self.tables.get(table, dict.fromkeys(needed))
             lacking = [name for name in needed if name not in columns]
             if lacking:
                 raise SourceError(
-                    f"{place}: table {table} has no column {', '.join(lacking)} (found: {', '.join(columns)}); name the "
-                    "columns so, or make a view that does, in a schema of its own"
+                    f"{place}: table {table} has no column {', '.join(lacking)} (found: {', '.join(columns)}); rename "
+                    "the columns, or create a view with these names in another schema"
                 )
         return self
 
@@ -119,9 +115,10 @@ class Layout:
             return found[column]
         if column in self.tables[CHUNKS]:
             raise QueryError(
-                f"{CHUNKS}.{column} holds {self.tables[CHUNKS][column].type}, no vectors; {nearest(column, found)}"
+                f"{CHUNKS}.{column} holds {self.tables[CHUNKS][column].type}, which is not a vector type; "
+                f"{nearest(column, found)}"
             )
-        has = nearest(column, found) if found else f"{CHUNKS} has no vectors at all"
+        has = nearest(column, found) if found else f"{CHUNKS} has no vector columns"
         raise QueryError(f"{CHUNKS} has no column {column!r}; {has}")
 
     def table(self, name: str) -> TableClause:
@@ -155,7 +152,7 @@ def layout_of(connection: Connection, schema: str | None) -> Layout:
     listing = "SELECT nspname FROM pg_catalog.pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'"
     known = list(connection.execute(text(listing)).scalars())
     if found is None or found not in known:
-        missing = "the search path leads to no schema" if schema is None else f"there is no schema {schema!r} in the database"
+        missing = "no schema of the search path exists" if schema is None else f"there is no schema {schema!r} in the database"
         raise SourceError(f"{missing}; {nearest(schema or '', known)}; or {MAKE_THEM}")
     rows = connection.execute(
         text(
@@ -208,9 +205,6 @@ _MOST_DIMENSIONS = 16_000
 def dimensions_of(given: Mapping[str, int] | None) -> dict[str, int]:
     """Return the dimension of each column's vectors.
 
-    Args:
-        given: for some of the columns.
-
     Raises:
         ConfigurationError: there is no such column, or the dimension is not possible.
     """
@@ -235,9 +229,9 @@ def check_version(layout: Layout, shown: str) -> None:
     if layout.version == newest:
         return
     known = [script.revision for script in scripts.walk_revisions()]
-    place = f'{shown}, schema "{layout.schema}": the tables have version {layout.version!r}'
+    place = f'{shown}, schema "{layout.schema}": the tables are of version {layout.version!r}'
     if layout.version in known:
-        raise IndexMismatchError(f"{place}, this program writes {newest!r}; call migrate() to upgrade them")
+        raise IndexMismatchError(f"{place}, and this program writes {newest!r}; call migrate() to upgrade them")
     raise IndexMismatchError(f"{place}, which this program does not know (it knows up to {newest!r}); upgrade nlp_retrieval")
 
 
@@ -273,7 +267,7 @@ def upgrade(
     layout = layout_of(connection, schema)
     if layout.version is None and layout.tables and not adopt:
         raise SourceError(
-            f'{shown}, schema "{layout.schema}" holds tables that somebody else made ({", ".join(layout.tables)}); they can be '
+            f'{shown}, schema "{layout.schema}" holds tables of another program ({", ".join(layout.tables)}); they can be '
             "read as they are. To add what they lack, call migrate(adopt=True); to write elsewhere, name another schema"
         )
     if layout.tables:
@@ -281,7 +275,7 @@ def upgrade(
         if layout.tables[CHUNKS]["id"].type != "uuid":
             kind = layout.tables[CHUNKS]["id"].type
             raise SourceError(
-                f"{shown}: {CHUNKS}.id is {kind}, no uuid; copy the rows into tables of our own, in another schema"
+                f"{shown}: {CHUNKS}.id is {kind}, not uuid; copy the rows into tables of this package, in another schema"
             )
     extension = _with_extension(connection, shown)
     scripts = _scripts()
@@ -320,7 +314,9 @@ def _with_extension(connection: Connection, shown: str) -> str:
         connection.execute(text("CREATE EXTENSION IF NOT EXISTS vector"))
         found = extension_of(connection)
     if found is None:
-        raise SourceError(f"{shown}: pgvector could not be installed; let a superuser CREATE EXTENSION vector in this database")
+        raise SourceError(
+            f"{shown}: pgvector could not be installed; ask a superuser to run CREATE EXTENSION vector in this database"
+        )
     return found[0]
 
 

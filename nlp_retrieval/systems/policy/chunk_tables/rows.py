@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nlp_retrieval import SearchableItem
-from nlp_retrieval.core import Scores, find_lone_surrogate, lone_surrogate_message, parse_json
+from nlp_retrieval.core import Scores, parse_json, refuse_lone_surrogates
 from nlp_retrieval.errors import ItemError, SourceError, nearest
 from nlp_retrieval.loaders import make_item
 from nlp_retrieval.systems.policy.hop.relation import RELATION_TYPES
@@ -32,12 +32,7 @@ def chunk_uuid(item_id: str) -> uuid.UUID:
 
 
 def document_uuid(document: str | None, item_id: str) -> uuid.UUID:
-    """Return the id of a document's row; an item without a document is one of its own.
-
-    Args:
-        document: its name.
-        item_id: of one of its chunks.
-    """
+    """Return the id of a document's row; an item without a document is one of its own."""
     if document is None:
         return uuid.uuid5(_DOCUMENTS, f"of item {item_id}")
     return _canonical(document) or uuid.uuid5(_DOCUMENTS, f"document {document}")
@@ -83,14 +78,7 @@ class DocumentRow:
 
 @dataclass(frozen=True)
 class ChunkRow:
-    """A chunk.
-
-    Args:
-        key: its UUID.
-        item: that it comes from.
-        document: its document.
-        data: its stored metadata.
-    """
+    """A chunk."""
 
     key: uuid.UUID
     item: SearchableItem
@@ -109,14 +97,13 @@ def rows_of(item: SearchableItem) -> ChunkRow:
         ItemError: PostgreSQL cannot store it, or its document or country is not a string.
     """
     told = f"item {item.item_id!r:.80}"
-    if (half := find_lone_surrogate([item.item_id, item.content, item.metadata])) is not None:
-        raise ItemError(lone_surrogate_message(told, half))
+    refuse_lone_surrogates([item.item_id, item.content, item.metadata], told, ItemError)
     for where, value in (("id", item.item_id), ("content", item.content), ("metadata", item.metadata)):
         if _holds_zero(value):
-            raise ItemError(f"{told}: its {where} holds a zero character (U+0000), which PostgreSQL cannot store; leave it out")
+            raise ItemError(f"{told}: its {where} holds a NUL character (U+0000), which PostgreSQL cannot store; remove it")
     data = dict(item.metadata)
     if ID_KEY in data:
-        raise ItemError(f"{told}: its metadata has a key {ID_KEY!r}, which these tables use themselves; call it something else")
+        raise ItemError(f"{told}: its metadata has a key {ID_KEY!r}, which the tables use themselves; rename it")
     document, country = _name(told, data.pop(DOCUMENT_KEY, None), DOCUMENT_KEY), country_of(item)
     data.pop(COUNTRY_KEY, None)
     key = chunk_uuid(item.item_id)
@@ -156,7 +143,7 @@ def item_of(place: str, row: Mapping[str, Any]) -> SearchableItem:
     if row["country"] is not None:
         metadata[COUNTRY_KEY] = row["country"]
     if row["content"] is None:
-        raise SourceError(f"{place}: its content is NULL; a chunk needs a text, even an empty one")
+        raise SourceError(f"{place}: its content is NULL; a chunk needs text, which may be empty")
     return make_item(place, item_id, row["content"], metadata)
 
 
@@ -175,7 +162,7 @@ def _object(place: str, column: str, text: str | None) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise SourceError(f"{place}: {column} is {json.dumps(value)[:60]}, no object; keys with values are wanted")
+        raise SourceError(f"{place}: {column} is {json.dumps(value)[:60]}, not an object; keys with values are expected")
     return value
 
 
@@ -183,7 +170,7 @@ def _name(told: str, value: object, key: str) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str) or not value or value != value.strip():
-        raise ItemError(f"{told}: its {key} is {value!r:.80}; a text without space around it is wanted, or no such key")
+        raise ItemError(f"{told}: its {key} is {value!r:.80}; expected text without surrounding white space, or no such key")
     return value
 
 
@@ -205,7 +192,7 @@ class ChunkCounts:
         relations: number of relations; 0 if there is no such table.
         without_vector: by column, number of chunks without a vector.
         without_country: number of chunks without a country.
-        two_countries: number of chunks with another country than their document; the document's counts.
+        two_countries: number of chunks with another country than their document; the document's is used.
     """
 
     documents: int
@@ -268,8 +255,8 @@ class ChunkRelation:
     def __post_init__(self) -> None:
         told = f"relation of {self.source_id!r:.80} with {self.target_id!r:.80}"
         if self.source_id == self.target_id:
-            raise ItemError(f"{told}: it leads to where it begins; a relation is between two chunks")
+            raise ItemError(f"{told}: both ends are the same chunk; a relation connects two")
         if self.type not in RELATION_TYPES:
             raise ItemError(f"{told}: there is no type {self.type!r:.80}; {nearest(str(self.type), RELATION_TYPES)}")
         if not 0 <= self.confidence <= 1:
-            raise ItemError(f"{told}: its confidence is {self.confidence!r}; it is 0 to 1")
+            raise ItemError(f"{told}: its confidence is {self.confidence!r}; expected 0 to 1")

@@ -99,7 +99,7 @@ class ChunkServer:
                     time.sleep(_WAIT * 2**attempt)
                     continue
                 raise OutputError(
-                    f"{self.shown}: the tables cannot be written: {self._reason(error)}; nothing of this transaction is kept"
+                    f"{self.shown}: the tables cannot be written: {self._reason(error)}; this transaction was rolled back"
                 ) from None
         raise AssertionError("the last attempt returns or raises")
 
@@ -123,7 +123,7 @@ class ChunkServer:
             ) from None
         if words.get("password") == HIDDEN:
             raise SourceError(
-                f"{self.shown}: this DSN was taken from a config, which never shows a secret; put the whole of it into an "
+                f"{self.shown}: this DSN comes from a config, which never shows a secret; put the whole DSN into an "
                 "environment variable NAME and pass url=env:NAME"
             )
         if not words.get("dbname") and not words.get("service"):
@@ -193,15 +193,15 @@ def _state(error: Exception) -> str:
 def _cure(state: str, reason: str) -> str:
     """Return what to do about an error, if known."""
     if state == "42501" and "create extension" in reason:
-        return "; let a superuser CREATE EXTENSION vector in this database, once"
+        return "; ask a superuser to run CREATE EXTENSION vector in this database, once"
     if state == "42501":
         return (
             "; let the owner GRANT this role what it needs (USAGE on the schema, SELECT and, to write, INSERT, UPDATE, DELETE)"
         )
     if state == "3D000" or ("does not exist" in reason and "database" in reason):
-        return "; name a database that is there: postgresql://user@host/DATABASE"
+        return "; name an existing database: postgresql://user@host/DATABASE"
     if state == "42704" and "vector" in reason:
         return "; install pgvector, and CREATE EXTENSION vector in this database"
     if state.startswith("08") or (not state and ("connection" in reason or "host" in reason)):
-        return "; check host, port, user and password, and that the server is up"
+        return "; check host, port, user and password, and that the server is running"
     return ""

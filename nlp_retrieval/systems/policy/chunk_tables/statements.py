@@ -91,9 +91,9 @@ def as_floats(vectors: object, names: Sequence[str] = ()) -> Floats:
         if own.dtype.kind not in "fiu":
             first = next((value for value in np.ravel(own) if not isinstance(value, int | float)), None)
             raise ValueError(
-                f"{what} holds {type(first).__name__} ({str(first)[:40]!r}), and not numbers; pass an array of floats"
+                f"{what} holds {type(first).__name__} ({str(first)[:40]!r}) instead of numbers; pass an array of floats"
             )
-    raise ValueError("the vectors are no array of numbers, or not all of one length; pass an array of floats")
+    raise ValueError("the vectors are not an array of numbers of one length; pass an array of floats")
 
 
 def as_text(vector: Floats) -> str:
@@ -182,12 +182,7 @@ def source_of(layout: Layout) -> Source:
 
 
 def items_statement(layout: Layout, countries: Sequence[str] | None) -> Select[Any]:
-    """Return the statement that reads chunks, document by document, in the order of their positions if they have one.
-
-    Args:
-        layout: of the tables.
-        countries: only chunks of these.
-    """
+    """Return the statement that reads chunks, document by document, in the order of their positions if they have one."""
     source = source_of(layout)
     chunk, document = source.chunk.c, source.document.c
     about = cast(document.metadata, Text) if "metadata" in document else cast(null(), Text)
@@ -261,8 +256,8 @@ def warn_of_countries(connection: Connection, layout: Layout, shown: str) -> Non
     if first is not None:
         count = connection.execute(select(func.count()).select_from(source.rows).where(differ)).scalar()
         warnings.warn(
-            f"{shown}: {count:,} chunks name another country than their document (the first: {first[0]}, {first[1]!r} and "
-            f"{first[2]!r}); the document's counts",
+            f"{shown}: {count:,} chunks name a different country than their document (the first: {first[0]}, {first[1]!r} and "
+            f"{first[2]!r}); the document's is used",
             RetrievalWarning,
             stacklevel=4,
         )
@@ -353,14 +348,14 @@ def _checked(vectors: NDArray[Any], column: str, dimension: int | None) -> NDArr
     except ValueError as error:
         raise QueryError(f"{column}: {error}") from None
     if matrix.ndim != 2:
-        raise QueryError(f"vectors: an array [queries, dimension] is wanted, found the shape {matrix.shape}")
+        raise QueryError(f"vectors: expected an array [queries, dimension], found the shape {matrix.shape}")
     if dimension is not None and matrix.shape[1] != dimension:
         raise QueryError(
-            f"{column} holds vectors of {dimension} dimensions, and the vectors asked for have {matrix.shape[1]}; encode with "
+            f"{column} holds vectors of {dimension} dimensions, and the query vectors have {matrix.shape[1]}; encode with "
             "the model that the column was made with"
         )
     if len(wrong := np.flatnonzero(~np.isfinite(matrix).all(1) | ~matrix.any(1))):
-        raise QueryError(f"vector {wrong[0] + 1} of {len(matrix)} is zero or not finite, so nothing is near to it")
+        raise QueryError(f"vector {wrong[0] + 1} of {len(matrix)} is zero or not finite, so it has no neighbours")
     return matrix
 
 
@@ -369,7 +364,7 @@ def _warn_of_missing(connection: Connection, source: Source, column: str, passin
     every, missing = connection.execute(counted.where(*passing)).one()
     if missing:
         warnings.warn(
-            f"{missing:,} of {every:,} chunks have no {column}, so they have no similarity and are left out",
+            f"{missing:,} of {every:,} chunks have no {column}, so they are left out",
             RetrievalWarning,
             stacklevel=4,
         )
@@ -412,7 +407,7 @@ def documents_of(items: Iterable[SearchableItem]) -> Iterator[tuple[DocumentRow,
                 first = next(other.item.item_id for other in chunks if other.document.country == document.country)
                 raise ItemError(
                     f"document {document.name!r:.80} is of {document.country!r} in item {first!r} and of {country!r} in item "
-                    f"{item_id!r}; a document has one country, so give two documents two names"
+                    f"{item_id!r}; a document has one country, so name the documents differently"
                 )
             if chunk.key in seen:
                 raise ItemError(f"item {item_id!r:.80} occurs twice in document {document.name!r:.80}; ids are unique")
@@ -492,12 +487,6 @@ def write_documents(
 ) -> None:
     """Write documents and their chunks, replacing existing ones, within the caller's transaction.
 
-    Args:
-        connection: in a transaction.
-        layout: of the tables.
-        documents: with their chunks.
-        vectors: of all these chunks, in order.
-
     Raises:
         ItemError: a document exists with another country, or a chunk belongs to another document.
     """
@@ -528,7 +517,7 @@ def write_documents(
         for key, document_key in connection.execute(there):
             if document_key != part[key].document.key:
                 raise ItemError(
-                    f"item {part[key].item.item_id!r:.80} is there already, in another document than "
+                    f"item {part[key].item.item_id!r:.80} already exists in another document than "
                     f"{part[key].document.name!r:.80}; delete_document() that one first, or give the item another id"
                 )
         rows = [chunk.row() | own for chunk, own in zip(part.values(), vectors[start : start + _PART], strict=True)]
@@ -568,7 +557,9 @@ def write_relations(connection: Connection, layout: Layout, relations: Sequence[
         )
     if missing := [item_id for item_id, key in keys.items() if key not in there]:
         shown = ", ".join(map(repr, missing[:_SHOWN]))
-        raise ItemError(f"{len(missing):,} items of relations have no chunk (the first: {shown}); write the chunks first")
+        raise ItemError(
+            f"{len(missing):,} items of relations are not stored as chunks (the first: {shown}); write the chunks first"
+        )
     rows = [
         {
             "id": relation_uuid(keys[one.source_id], keys[one.target_id], one.type),
@@ -604,7 +595,7 @@ def refuse_dangling(connection: Connection, layout: Layout, shown: str) -> None:
         rows = connection.execute(select(*ends).where(dangling).order_by(*ends).limit(_SHOWN)).all()
         first = ", ".join(f"{source} -> {target}" for source, target in rows)
         raise SourceError(
-            f"{shown}: {count:,} relations lead from or to a chunk that is not there (the first: {first}); delete them from "
+            f"{shown}: {count:,} relations lead from or to a missing chunk (the first: {first}); delete them from "
             f"{RELATIONS}, or restore the chunks"
         )
 

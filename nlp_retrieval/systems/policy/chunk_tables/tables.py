@@ -62,7 +62,7 @@ class ChunkReader:
 
     def __init__(self, url: str, *, schema: str | None = None) -> None:
         if schema is not None and (not schema or "\0" in schema or len(schema.encode("utf-8", "surrogatepass")) > 63):
-            raise ConfigurationError(f"schema={schema!r:.100}: a name of 1 to 63 bytes is wanted")
+            raise ConfigurationError(f"schema={schema!r:.100}: expected a name of 1 to 63 bytes")
         self._server = ChunkServer(str(url))
         self._schema = schema
         self._prepare()
@@ -120,9 +120,6 @@ class ChunkReader:
         They come document by document, in the order of ``position`` if the chunks have one. The metadata are those of the chunk
         and its document, with ``document`` and ``country``. The document's country counts, or the chunk's if the document has
         none; a warning counts chunks with a different one.
-
-        Args:
-            country: only chunks of this one, or of these.
 
         Raises:
             SourceError: the database cannot be read, or a row cannot be an item.
@@ -192,7 +189,7 @@ def _several(country: str | Sequence[str] | None) -> list[str] | None:
         return None
     wanted = [country] if isinstance(country, str) else list(country)
     if not wanted or not all(isinstance(one, str) and one.strip() for one in wanted):
-        raise ConfigurationError(f"country={country!r}: the name of a country, or several, is wanted; None stands for all")
+        raise ConfigurationError(f"country={country!r}: expected the name of a country, or several; None means all")
     return wanted
 
 
@@ -301,7 +298,7 @@ class ChunkTables(ChunkReader):
             zero = {column: zero.get(column, 0) + count for column, count in left_out.items()}
         if wrong := [column for column, matrix in given.items() if len(matrix) != n_chunks]:
             raise ItemError(
-                f"{wrong[0]}: {len(given[wrong[0]]):,} vectors were given for {n_chunks:,} items; pass one for each"
+                f"{wrong[0]}: {len(given[wrong[0]]):,} vectors for {n_chunks:,} items; pass one vector for each item"
             )
         return WrittenChunks(n_documents, n_chunks, zero)
 
@@ -377,8 +374,8 @@ class ChunkTables(ChunkReader):
     def _require_own(self) -> None:
         if self._layout.version is None:
             raise OutputError(
-                f'{self._server.shown}, schema "{self._layout.schema}": somebody else made these tables, so they are only '
-                "read; to write to them, ChunkTables.migrate(url, adopt=True)"
+                f'{self._server.shown}, schema "{self._layout.schema}": another program created these tables, so they are read-'
+                "only; to write to them, call ChunkTables.migrate(url, adopt=True)"
             )
 
 

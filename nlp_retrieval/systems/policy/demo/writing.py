@@ -260,10 +260,6 @@ def _write_table(path: Path, header: tuple[str, ...], rows: Any) -> None:
 def judged_answers(files: Iterable[AnswerFile], gold: Mapping[tuple[str, int], Gold]) -> dict[str, Evaluation]:
     """Judge answers by method at 5 and 10 passages; questions that were not asked, or have no gold, do not count.
 
-    Args:
-        files: the answers of all subjects.
-        gold: by subject and number of the question, keyed by item id.
-
     Raises:
         GoldError: no question that was asked has gold.
     """

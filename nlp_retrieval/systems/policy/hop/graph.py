@@ -126,11 +126,7 @@ class RelationGraph:
         return sorted(found.values(), key=lambda path: (-path.strength, path.row))
 
     def adjacent(self, kind: int) -> tuple[Rows, Rows]:
-        """Return the relations of a type, by the rows of both ends.
-
-        Args:
-            kind: number of the type.
-        """
+        """Return the relations of a type, by the rows of both ends."""
         of_kind: NDArray[np.bool_] = self.relations.types == kind
         return self.relations.sources[of_kind], self.relations.targets[of_kind]
 
@@ -146,12 +142,7 @@ _DAMPING, _ROUNDS, _TOLERANCE = 0.85, 100, 1e-10
 
 
 def centrality_of(relations: Relations, n_rows: int) -> NDArray[np.float32]:
-    """Return ``[rows, 3]``: degree, PageRank and betweenness, each 0 to 1, the largest 1; 0 for rows without relations.
-
-    Args:
-        relations: of an index.
-        n_rows: number of its rows.
-    """
+    """Return ``[rows, 3]``: degree, PageRank and betweenness, each 0 to 1, the largest 1; 0 for rows without relations."""
     result = np.zeros((n_rows, 3), np.float32)
     rows, ends = np.unique(np.concatenate([relations.sources, relations.targets]), return_inverse=True)
     if not len(rows):

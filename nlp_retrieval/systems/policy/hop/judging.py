@@ -83,32 +83,19 @@ class Statement:
 
 
 def statements_of(text: str) -> tuple[Statement, ...]:
-    """Return the sentences of a passage, at most 30, of its first 20,000 characters.
-
-    Args:
-        text: the content of a passage.
-    """
+    """Return the sentences of a passage, at most 30, of its first 20,000 characters."""
     text = text[:_MOST_CHARACTERS]
     return tuple(_statement(text, begin, end) for begin, end in islice(sentences_of(text), _MOST_SENTENCES))
 
 
 def terms_of(text: str) -> frozenset[str]:
-    """Return the stems of the content words of a text.
-
-    Args:
-        text: a sentence, or a part of one.
-    """
+    """Return the stems of the content words of a text."""
     words = (word.casefold() for word in _WORD.findall(text))
     return frozenset(_stem(word) for word in words if word not in FUNCTION_WORDS and word not in _UNITS)
 
 
 def overlap_of(one: frozenset[str], other: frozenset[str]) -> float:
-    """Return the share of the terms of the shorter that the longer has too; 0 if one has none.
-
-    Args:
-        one: terms.
-        other: terms.
-    """
+    """Return the share of the terms of the shorter that the longer has too; 0 if one has none."""
     return len(one & other) / min(len(one), len(other)) if one and other else 0.0
 
 
@@ -171,12 +158,7 @@ _FEWEST_ABOUT, _FEWEST, _FEWEST_SAME = 2, 3, 5
 
 @dataclass(frozen=True)
 class Passage:
-    """A passage, read for its relations.
-
-    Args:
-        row: of the item.
-        statements: its sentences.
-    """
+    """A passage, read for its relations."""
 
     row: int
     statements: tuple[Statement, ...]

@@ -107,13 +107,7 @@ def _kind_of(text: str) -> ChangeKind | None:
 
 @dataclass(frozen=True, eq=False)
 class RankedPassages:
-    """A list, best first.
-
-    Args:
-        rows: of the passages.
-        scores: theirs.
-        signals: by name, a column each.
-    """
+    """A list, best first."""
 
     rows: Rows
     scores: Scores
@@ -142,16 +136,7 @@ class RankedPassages:
 
 
 def pooled(rows: Rows, own: Scores, paths: list[RelationPath], hop_weight: float, central: Scores, k: int) -> RankedPassages:
-    """Rank found passages, and those reached from them.
-
-    Args:
-        rows: found, best first.
-        own: their scaled scores.
-        paths: the strongest to each reached passage.
-        hop_weight: factor of a path's strength.
-        central: score for centrality, by row.
-        k: the most passages to return.
-    """
+    """Rank found passages, and those reached from them."""
     reached = np.array([path.row for path in paths], np.int64)
     every = np.union1d(rows, reached)
     found, walked, hops = np.zeros(len(every)), np.zeros(len(every)), np.full(len(every), np.nan)

@@ -144,11 +144,11 @@ class Relations:
         for name, rows in (("source", self.sources), ("target", self.targets)):
             wrong = np.flatnonzero((rows < 0) | (rows >= n_rows))
             if len(wrong):
-                raise EngineError(f"relation {wrong[0]}: its {name} is row {rows[wrong[0]]}; rows are 0..{n_rows - 1}")
+                raise EngineError(f"relation {wrong[0]}: its {name} is row {rows[wrong[0]]}; expected 0..{n_rows - 1}")
         if len(loops := np.flatnonzero(self.sources == self.targets)):
             raise EngineError(f"relation {loops[0]} leads from row {self.sources[loops[0]]} to itself")
         if len(wrong := np.flatnonzero(~((self.confidences >= 0) & (self.confidences <= 1)))):
-            raise EngineError(f"relation {wrong[0]} has the confidence {self.confidences[wrong[0]]}; it is 0 to 1")
+            raise EngineError(f"relation {wrong[0]} has the confidence {self.confidences[wrong[0]]}; expected 0 to 1")
         if len(wrong := np.flatnonzero(self.types >= len(RELATION_TYPES))):
             raise EngineError(f"relation {wrong[0]} has the type {self.types[wrong[0]]}; there are {len(RELATION_TYPES)}")
         return self
@@ -257,20 +257,20 @@ class RelationTables:
         if (columns["sources"] == columns["targets"]).any():
             raise damaged(folder / "relation_targets.npy", "a passage is related to itself")
         if not ((columns["confidences"] >= 0) & (columns["confidences"] <= 1)).all():
-            raise damaged(folder / "relation_confidences.npy", "it holds a number that is not 0 to 1")
+            raise damaged(folder / "relation_confidences.npy", "it holds a number outside 0 to 1")
         spans = columns["spans"]
         if count and (spans.min() < 0 or (spans[:, 1] < spans[:, 0]).any() or (spans[:, 3] < spans[:, 2]).any()):
-            raise damaged(folder / "relation_spans.npy", "a place in a text ends before it begins")
+            raise damaged(folder / "relation_spans.npy", "a span of text ends before it begins")
         rows = mapped(folder / "node_rows.npy", np.int64)
         check_numbers(folder / "node_rows.npy", rows, n_rows)
         told_of = {name: mapped(folder / f"node_{name}.npy", kind, rows.shape) for name, kind in _NODES.items()}
         nodes = Nodes(**told_of)
         for name, shares in (("new", nodes.new), ("gone", nodes.gone)):
             if not (np.isnan(shares) | ((shares >= 0) & (shares <= 1))).all():
-                raise damaged(folder / f"node_{name}.npy", "it holds a number that is not 0 to 1")
+                raise damaged(folder / f"node_{name}.npy", "it holds a number outside 0 to 1")
         centrality = mapped(folder / "centrality.npy", np.float32, (n_rows, 3))
         if not ((centrality >= 0) & (centrality <= 1)).all():
-            raise damaged(folder / "centrality.npy", "it holds a number that is not 0 to 1")
+            raise damaged(folder / "centrality.npy", "it holds a number outside 0 to 1")
         families, editions = (mapped(folder / f"{name}.npy", np.uint64, (len(segment),)) for name in ("families", "editions"))
         return cls(relations, families, editions, mapped(folder / "told.npy", np.uint64), nodes, centrality)
 

@@ -57,23 +57,11 @@ class RelationFiles(ABC):
 
     @abstractmethod
     def build(self, items: ItemTable, folder: Path) -> None:
-        """Write the first segment of an index.
-
-        Args:
-            items: all items.
-            folder: an empty folder.
-        """
+        """Write the first segment of an index."""
 
     @abstractmethod
     def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
-        """Write the segment of added items: their relations to one another and to earlier items.
-
-        Args:
-            items: the added ones.
-            folder: an empty folder.
-            segments: the segments before it.
-            everything: the items of all segments and the added ones.
-        """
+        """Write the segment of added items: their relations to one another and to earlier items."""
 
     @abstractmethod
     def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
@@ -93,9 +81,6 @@ class RelationFiles(ABC):
     def check(self, segments: Sequence[SegmentFolder]) -> None:
         """Check the files that searches do not read, but additions and merges do.
 
-        Args:
-            segments: of an index.
-
         Raises:
             IndexDamagedError: a file does not hold what was written.
         """
@@ -103,9 +88,6 @@ class RelationFiles(ABC):
     @abstractmethod
     def require(self, segments: Sequence[SegmentFolder]) -> None:
         """Check that the source of the relations has not changed since the newest segment was written.
-
-        Args:
-            segments: of an index.
 
         Raises:
             SourceError: the source cannot be read.
@@ -118,15 +100,7 @@ _ROWS_AT_ONCE, _READ_AT_ONCE, _KEPT = 128, 1024, 4096
 
 @dataclass(frozen=True)
 class RelationSettings:
-    """Settings for finding relations.
-
-    Args:
-        fields: metadata of the place of a passage.
-        neighbours: number of neighbours in its family that a passage is judged with.
-        across: number of those in other families.
-        min_similarity: the least cosine of neighbours.
-        min_carried: the least share of common words of corresponding passages of two versions.
-    """
+    """Settings for finding relations."""
 
     fields: RelationFields
     neighbours: int
@@ -262,12 +236,7 @@ _BATCH = 1024
 
 
 class FoundRelations(RelationFiles):
-    """Relations by similarity of vectors, words and places. Joining encodes nothing again; it recomputes the first segment's.
-
-    Args:
-        encoder: of passages, for their similarity.
-        settings: how relations are found.
-    """
+    """Relations found by vectors, words and places. Joining encodes nothing again; it recomputes the first segment's."""
 
     def __init__(self, encoder: BaseEncoder, settings: RelationSettings) -> None:
         self.encoder, self.settings = encoder, settings
@@ -301,7 +270,7 @@ class FoundRelations(RelationFiles):
 
     def check(self, segments: Sequence[SegmentFolder]) -> None:
         if len({_dimension(segment) for segment in segments}) != 1:
-            raise damaged(segments[-1].folder / _VECTORS, "its vectors have another dimension than those of the segment before")
+            raise damaged(segments[-1].folder / _VECTORS, "its vectors have another dimension than those of earlier segments")
 
     def require(self, segments: Sequence[SegmentFolder]) -> None:
         """Do nothing: the relations come from the items themselves."""
@@ -328,8 +297,8 @@ def _encode(items: ItemTable, path: Path, encoder: BaseEncoder, dimension: int |
     n_cut = write_passages(encoder, batches, len(items), path, dimension).n_cut
     if n_cut:
         warnings.warn(
-            f"hop: {n_cut:,} of {len(items):,} passages are longer than the encoder reads; the likeness of passages is that of "
-            "what it reads (index smaller chunks, or raise max_length where the model can read more)",
+            f"hop: {n_cut:,} of {len(items):,} passages are longer than the encoder reads; their similarity is computed from "
+            "the part that it reads (index smaller chunks, or raise max_length if the model can read more)",
             RetrievalWarning,
             stacklevel=3,
         )
@@ -385,8 +354,8 @@ def graph_relations(relations: Iterable[ChunkRelation], rows: Mapping[str, int])
     if missing:
         shown = ", ".join(map(repr, dict.fromkeys(missing[:3])))
         raise ItemError(
-            f"{len(missing):,} ends of relations are items that are not here (the first: {shown}); take the items of the same "
-            "tables, all of them, or the relations between those that there are"
+            f"{len(missing):,} ends of relations are missing items (the first: {shown}); pass all items of the "
+            "tables, or only the relations between the items that you pass"
         )
     return Relations.of(made)
 
@@ -419,10 +388,10 @@ class StoredRelations(RelationFiles):
     def build(self, items: ItemTable, folder: Path) -> None:
         relations, n_left_out, seen = _told(self.source, items, np.ones(len(items), bool))
         if not len(relations):
-            found = f"none of its {n_left_out:,} relations is between two items of this index" if n_left_out else "it has none"
+            found = f"none of its {n_left_out:,} relations connects two items of this index" if n_left_out else "it has none"
             raise SourceError(
-                f"hop: the table logical_relationships of {self.source!r} tells no relations: {found}; index the chunks of the "
-                "same tables (the loader chunk_tables), or leave out `relations`, so that relations are found here"
+                f"hop: the table logical_relationships of {self.source!r} has no relations: {found}; index the chunks of the "
+                "same tables (the loader chunk_tables), or omit `relations` to compute them"
             )
         if n_left_out:
             warnings.warn(
@@ -456,7 +425,7 @@ class StoredRelations(RelationFiles):
     def require(self, segments: Sequence[SegmentFolder]) -> None:
         if not np.array_equal(_sum_of(list(self.source.relations())), _seen(segments[-1].folder)):
             raise IndexDamagedError(
-                f"hop: the table logical_relationships of {self.source!r} was changed since the index was built; index again "
+                f"hop: the table logical_relationships of {self.source!r} has changed since the index was built; index again "
                 "with replace=True"
             )
 

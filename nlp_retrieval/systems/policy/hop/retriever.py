@@ -84,7 +84,7 @@ def source_of(relations: object) -> ChunkTablesLoader | None:
     """
     if relations is not None and not isinstance(relations, ChunkTablesLoader):
         name = getattr(relations, "name", type(relations).__name__)
-        raise ConfigurationError(f"hop: relations: {name!r} tells no relations; the loader chunk_tables does")
+        raise ConfigurationError(f"hop: relations: {name!r} has no relations; use the loader chunk_tables")
     return relations
 
 
@@ -106,14 +106,7 @@ _LONGEST = 300
 
 
 def path_explained(path: RelationPath, relations: Relations, origin: str, items: ItemTable) -> Explanation:
-    """Describe a path in words.
-
-    Args:
-        path: from a start to a passage.
-        relations: those that its numbers refer to.
-        origin: why the search began at its start.
-        items: the items of the index.
-    """
+    """Describe a path in words."""
     passages = items.items(np.array(path.rows, np.int64))
     by_row = dict(zip(path.rows, passages, strict=True))
     steps = tuple(
@@ -124,14 +117,7 @@ def path_explained(path: RelationPath, relations: Relations, origin: str, items:
 
 
 def start_of(row: int, label: str, rows: Rows, scores: Scores) -> str:
-    """Return why the search began at a passage, in words; empty if it did not.
-
-    Args:
-        row: the passage.
-        label: of the starting retriever.
-        rows: that it found, best first.
-        scores: of these.
-    """
+    """Return why the search began at a passage, in words; empty if it did not."""
     places = np.flatnonzero(rows == row)
     if not len(places):
         return ""
@@ -151,12 +137,12 @@ def change_in_words(kind: str, share: float, counterpart: Relation | None, asked
     if counterpart is None:
         edited = "it has no counterpart there"
     elif kind == "added":
-        edited = f"it takes up a passage there of which {counterpart.carried:.0%} is carried over"
+        edited = f"its counterpart there keeps {counterpart.carried:.0%} of the words"
     else:
-        edited = f"a passage there takes up {counterpart.carried:.0%} of it"
+        edited = f"its counterpart there keeps {counterpart.carried:.0%} of the words"
     if counterpart is not None and counterpart.changed:
-        edited += f", with {counterpart.changed} other quantit{'y' if counterpart.changed == 1 else 'ies'}"
-    return f'{share:.0%} of its words are {what}; {edited}; ranked by what else was asked: "{asked}"'
+        edited += f", with {counterpart.changed} changed quantit{'y' if counterpart.changed == 1 else 'ies'}"
+    return f'{share:.0%} of its words are {what}; {edited}; ranked by the rest of the question: "{asked}"'
 
 
 def _step(source: int, target: int, relation: Relation, items: Mapping[int, SearchableItem]) -> Step:

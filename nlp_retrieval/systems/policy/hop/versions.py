@@ -298,12 +298,7 @@ class Structure:
 
 
 def nearness_of(one: Place, other: Place) -> float:
-    """Return the nearness of two passages: 1 for neighbours, .001 less for each passage between, and at least .1.
-
-    Args:
-        one: place of a passage.
-        other: place of the other.
-    """
+    """Return the nearness of two passages: 1 for neighbours, .001 less for each passage between, and at least .1."""
     same = one.document == other.document != "" and one.edition == other.edition
     if not same or one.position is None or other.position is None:
         return ACROSS_DOCUMENTS

@@ -66,14 +66,7 @@ class ListView:
 
 @dataclass(frozen=True)
 class AnswerView:
-    """A question with its lists.
-
-    Args:
-        anchor: of this answer in the page.
-        number: of the question.
-        question: its text.
-        lists: by method.
-    """
+    """A question with its lists."""
 
     anchor: str
     number: int
@@ -102,15 +95,7 @@ class AnswerView:
 
 @dataclass(frozen=True)
 class ChangeView:
-    """Comparison of a passage in two editions.
-
-    Args:
-        relation: between the two.
-        earlier: the earlier text in pieces, each "same" or "gone".
-        later: the later text in pieces, each "same" or "new".
-        earlier_id: id of the earlier passage, or empty.
-        later_id: id of the later one, or empty.
-    """
+    """Comparison of a passage in two editions."""
 
     relation: str
     earlier: list[tuple[str, str]]
@@ -121,13 +106,7 @@ class ChangeView:
 
 @dataclass(frozen=True)
 class EditionView:
-    """Two editions of a plan.
-
-    Args:
-        edition: their names and the number of passages by relation.
-        changes: the displayed ones.
-        total: number of all changes.
-    """
+    """Two editions of a plan."""
 
     edition: EditionChanges
     changes: list[ChangeView]
@@ -136,16 +115,7 @@ class EditionView:
 
 @dataclass(frozen=True)
 class SubjectView:
-    """All about one subject.
-
-    Args:
-        anchor: of this subject in the page.
-        name: of the subject.
-        file: of its answers, relative to the page.
-        passages: their number in the index.
-        answers: by the number of the question.
-        editions: changes between plans.
-    """
+    """All about one subject."""
 
     anchor: str
     name: str
@@ -157,19 +127,7 @@ class SubjectView:
 
 @dataclass(frozen=True)
 class StudyView:
-    """The page.
-
-    Args:
-        title: of the page.
-        field: kind of the subjects.
-        profile: its name.
-        description: of the profile.
-        methods: that were asked.
-        questions: number and text, with a placeholder for the subject.
-        subjects: in the order of the index.
-        groups: of patterns with a match, in order.
-        about: of the settings, a sentence each.
-    """
+    """The page."""
 
     title: str
     field: str
@@ -204,9 +162,6 @@ def relation_graph(chunks: Sequence[AnswerChunk]) -> Markup:
     """Return a drawing of the chains of relations that led to passages; empty if no passage has one.
 
     Passages of the list have their rank; intermediate ones are small and have none.
-
-    Args:
-        chunks: of one answer, best first.
     """
     edges: dict[tuple[str, str, str], None] = {}
     for chunk in chunks:
@@ -296,10 +251,6 @@ _MOST_CHANGES = 300
 def study_view(report: StudyReport, study: PolicyStudy) -> StudyView:
     """Return the view model of the page.
 
-    Args:
-        report: of a run.
-        study: that was run, with its index open.
-
     Raises:
         SourceError: a file of answers is gone.
     """
@@ -335,12 +286,7 @@ def study_view(report: StudyReport, study: PolicyStudy) -> StudyView:
 
 
 def marked_runs(content: str, matches: Sequence[ChunkMatch]) -> list[tuple[str, str]]:
-    """Return a text in pieces, each with the groups whose matches cover it, joined by commas; empty for none.
-
-    Args:
-        content: the text.
-        matches: offsets beyond it are ignored.
-    """
+    """Return a text in pieces, each with the groups whose matches cover it, joined by commas; empty for none."""
     borders = {0, len(content)}
     for match in matches:
         borders |= {place for place in (match.begin, match.end) if 0 <= place <= len(content)}
@@ -438,10 +384,6 @@ _FILES = Path(__file__).parent / "files"
 
 def render_study(report: StudyReport, study: PolicyStudy) -> str:
     """Return the page.
-
-    Args:
-        report: of a run.
-        study: that was run, with its index open.
 
     Raises:
         SourceError: a file of answers is missing.

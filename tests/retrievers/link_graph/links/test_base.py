@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from nlp_retrieval.core.components.registry import build, component_class, names
 from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.retrievers.link_graph.links.base import BaseLinkExtractor, sentence_at
+from nlp_retrieval.retrievers.link_graph.extractors import BaseLinkExtractor, sentence_at
 
 
 def sentence(text: str, word: str) -> str:

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from text.test_surfaces import TEXT, TITLES
 
-from nlp_retrieval.retrievers.link_graph.links.earlier_mentions import Phrase, holds_one
+from nlp_retrieval.retrievers.link_graph.mentions import Phrase, holds_one
 from nlp_retrieval.text.surfaces import SurfaceMatcher, surface_of
 from nlp_retrieval.text.words import unaccented
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ConfigurationError, ModelError
-from nlp_retrieval.retrievers.link_graph.links.base import LinkSentence
-from nlp_retrieval.retrievers.link_graph.links.entity_sentences import EntitySentences
+from nlp_retrieval.retrievers.link_graph.extractors import EntitySentences, LinkSentence
 from nlp_retrieval.text.mentions import entities_by_rules
 from nlp_retrieval.text.sentences import sentence_spans
 from retrievers.link_graph.corpora import approximately, links_of, passage

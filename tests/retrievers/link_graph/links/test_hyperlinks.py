@@ -6,8 +6,8 @@ import pytest
 
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ItemError, RetrievalWarning
-from nlp_retrieval.retrievers.link_graph.links.base import LinkSentence
-from nlp_retrieval.retrievers.link_graph.links.hyperlinks import Hyperlinks
+from nlp_retrieval.retrievers.link_graph.extractors import LinkSentence
+from nlp_retrieval.retrievers.link_graph.mentions import Hyperlinks
 from retrievers.link_graph.corpora import approximately, links_of, passage
 
 
@@ -89,7 +89,7 @@ def test_the_key_of_the_metadata_is_a_parameter() -> None:
 
 
 def test_names_come_in_any_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nlp_retrieval.retrievers.link_graph.links.hyperlinks._AT_ONCE", 7)
+    monkeypatch.setattr("nlp_retrieval.retrievers.link_graph.mentions._AT_ONCE", 7)
     items = [passage(f"p{n}", links=[f"p{other}" for other in range(40)]) for n in range(40)]
     assert len(found(*items)) == 40 * 39
 

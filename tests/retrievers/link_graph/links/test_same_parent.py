@@ -13,7 +13,7 @@ from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.loaders.chunking import ChunkingLoader
 from nlp_retrieval.loaders.tables import JsonlLoader
-from nlp_retrieval.retrievers.link_graph.links.same_parent import SameParent
+from nlp_retrieval.retrievers.link_graph.extractors import SameParent
 from retrievers.link_graph.corpora import approximately, links_of, passage
 
 PARENTS = st.sampled_from(["a", "b", None, 1, "1", True, 1.5, ["a"], {"a": 1}, "é"])

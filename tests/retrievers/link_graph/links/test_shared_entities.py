@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ConfigurationError, ModelError
-from nlp_retrieval.retrievers.link_graph.links.base import LinkSentence
-from nlp_retrieval.retrievers.link_graph.links.shared_entities import SharedEntities
+from nlp_retrieval.retrievers.link_graph.extractors import LinkSentence, SharedEntities
 from nlp_retrieval.text.mentions import entities_by_rules, mentions_by_rules
 from retrievers.link_graph.corpora import approximately, links_of, passage
 

@@ -15,8 +15,8 @@ from text.test_surfaces import TEXT, naive
 
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning
-from nlp_retrieval.retrievers.link_graph.links.base import LinkSentence
-from nlp_retrieval.retrievers.link_graph.links.title_mentions import TitleMentions
+from nlp_retrieval.retrievers.link_graph.extractors import LinkSentence
+from nlp_retrieval.retrievers.link_graph.mentions import TitleMentions
 from nlp_retrieval.text.surfaces import SurfaceMatcher, words_of
 from retrievers.link_graph.corpora import approximately, links_of, passage, table_of
 

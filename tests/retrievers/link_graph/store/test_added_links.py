@@ -12,14 +12,15 @@ from hypothesis import strategies as st
 from nlp_retrieval.core.candidates import Mask
 from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.errors import EngineError, IndexDamagedError
-from nlp_retrieval.retrievers.link_graph.store.added_links import (
+from nlp_retrieval.retrievers.link_graph.graph import (
+    LinkGraph,
+    Links,
     join_added_links,
     open_added_links,
     open_graph,
     write_added_links,
+    write_link_graph,
 )
-from nlp_retrieval.retrievers.link_graph.store.link_graph import LinkGraph, write_link_graph
-from nlp_retrieval.retrievers.link_graph.store.links import Links
 from retrievers.link_graph.corpora import links_at
 
 Triples = list[tuple[int, int, float]]

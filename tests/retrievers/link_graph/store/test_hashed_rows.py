@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nlp_retrieval.errors import IndexDamagedError
-from nlp_retrieval.retrievers.link_graph.store.hashed_rows import HashedRows, Placed, hash_of
+from nlp_retrieval.retrievers.link_graph.tables import HashedRows, Placed, hash_of
 
 PAIRS = st.lists(st.tuples(st.sampled_from("abcde"), st.integers(0, 5)), max_size=20)
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nlp_retrieval.errors import ConfigurationError, EngineError, IndexDamagedError
-from nlp_retrieval.retrievers.link_graph.store.link_graph import LinkGraph, Links, write_link_graph
+from nlp_retrieval.retrievers.link_graph.graph import LinkGraph, Links, write_link_graph
 from retrievers.link_graph.corpora import links_at
 
 FILES = ["offsets.npy", "neighbours.npy", "weights.npy", "types.npy", "sums.npy"]

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.errors import IndexDamagedError
-from nlp_retrieval.retrievers.link_graph.links.title_mentions import TermCloseness
-from nlp_retrieval.retrievers.link_graph.store.passage_terms import PassageTerms
+from nlp_retrieval.retrievers.link_graph.mentions import TermCloseness
+from nlp_retrieval.retrievers.link_graph.tables import PassageTerms
 from retrievers.link_graph.corpora import passage, table_of
 
 STEM = Stemmer.Stemmer("porter").stemWord

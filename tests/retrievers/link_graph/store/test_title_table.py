@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from text.test_surfaces import TEXT, TITLES
 
 from nlp_retrieval.errors import IndexDamagedError
-from nlp_retrieval.retrievers.link_graph.store.title_table import TitleTable
+from nlp_retrieval.retrievers.link_graph.tables import TitleTable
 from nlp_retrieval.text.surfaces import Surface, SurfaceMatcher, surface_of
 
 

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.retrievers.link_graph.store.link_graph import LinkGraph, Links, WeightedGraph, write_link_graph
-from nlp_retrieval.retrievers.link_graph.walk.evidence import DEFAULT_WEIGHTS, checked_weights, coverage_evidence, links_among
+from nlp_retrieval.retrievers.link_graph.graph import LinkGraph, Links, WeightedGraph, write_link_graph
+from nlp_retrieval.retrievers.link_graph.walk import DEFAULT_WEIGHTS, checked_weights, coverage_evidence, links_among
 
 
 def graph_of(n_nodes: int, kinds: dict[str, list[tuple[int, int]]]) -> LinkGraph:

@@ -29,7 +29,7 @@ def test_a_question_becomes_sources_and_passages(folder: Path) -> None:
     done = run("evidence", "research", "project", QUESTION, *FOLDER, folder=folder)
     assert done.returncode == 0, done.stderr
     assert "added   https://harbour.example/bridge.html  C" in done.stderr
-    assert "1 added, 0 known, 0 refused, 0 failed; 0 more were found" in done.stderr
+    assert "1 added, 0 known, 0 refused, 0 failed; 0 more found" in done.stderr
     assert ANSWER in done.stdout
     again = run("evidence", "research", "project", QUESTION, *FOLDER, "--json", folder=folder)
     report = json.loads(again.stdout)

@@ -98,7 +98,7 @@ def test_a_text_that_was_changed_is_never_quoted(closed):
     connection.close()
     index = lexical(project)
     for look in (lambda: index.search("lake freezes"), lambda: index.text(index.source(LAKE).key)):
-        with pytest.raises(IndexDamagedError, match="not what its checksum says"):
+        with pytest.raises(IndexDamagedError, match="does not match its checksum"):
             look()
 
 

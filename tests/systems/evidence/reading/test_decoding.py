@@ -71,7 +71,7 @@ def test_without_a_declaration_the_byte_that_does_not_fit_is_named() -> None:
 def test_a_byte_that_does_not_fit_the_declared_encoding_is_named() -> None:
     with pytest.raises(SourceError, match=r"it declares cp1252, but byte 0x81 at 1 does not fit"):
         decode_text(b"a\x81\xff", "latin-1")
-    with pytest.raises(SourceError, match="its byte order mark says UTF-16, but byte 0x00 at 4 does not fit"):
+    with pytest.raises(SourceError, match="its byte order mark is that of UTF-16, but byte 0x00 at 4 does not fit"):
         decode_text(codecs.BOM_UTF16_LE + b"a\x00\x00")
 
 

@@ -99,7 +99,7 @@ def test_a_pdf_of_too_many_pages_is_refused() -> None:
 
 
 def test_a_reading_that_takes_too_long_is_ended() -> None:
-    with pytest.raises(SourceError, match=r"rain\.pdf: reading it takes longer than 0\.01 seconds; leave it out"):
+    with pytest.raises(SourceError, match=r"rain\.pdf: reading it takes longer than 0\.01 seconds; omit it"):
         read_bytes(GOOD, "rain.pdf", seconds=0.01)
 
 
@@ -148,7 +148,7 @@ def test_the_child_sees_no_key_of_a_service_and_no_module_of_the_current_folder(
     ],
 )
 def test_a_child_that_gives_no_answer_is_an_error_of_ours(reply: bytes) -> None:
-    with pytest.raises(EngineError, match=r"^a\.pdf: the process that reads it gave no answer"):
+    with pytest.raises(EngineError, match=r"^a\.pdf: the process that reads it gave no valid answer"):
         _answer(reply, "a.pdf")
 
 

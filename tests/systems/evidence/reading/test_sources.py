@@ -81,8 +81,8 @@ def test_what_cannot_be_read_in_a_folder_is_left_out_and_counted(tmp_path: Path)
     with pytest.warns(RetrievalWarning) as warned:
         assert [found.content for found in read_sources(tmp_path)] == ["Text e."]
     assert [str(warning.message) for warning in warned] == [
-        f"files left out, since they cannot be read: 3 (first: {tmp_path}/a.txt: it is empty; there is nothing to read)",
-        f"files of kinds that are not read left out: 1 (first: {tmp_path}/d.docx)",
+        f"files skipped because they cannot be read: 3 (first: {tmp_path}/a.txt: it is empty; there is nothing to read)",
+        f"unsupported files skipped: 1 (first: {tmp_path}/d.docx)",
     ]
 
 
@@ -111,8 +111,8 @@ def test_links_pipes_and_sockets_in_a_folder_are_left_out_and_counted(tmp_path: 
     with pytest.warns(RetrievalWarning) as warned:
         assert [found.content for found in read_sources(folder)] == ["Text a."]
     assert [str(warning.message) for warning in warned] == [
-        f"symbolic links left out: 3 (first: {folder}/above)",
-        f"devices, pipes and sockets left out: 1 (first: {folder}/pipe.txt)",
+        f"symbolic links skipped: 3 (first: {folder}/above)",
+        f"devices, pipes and sockets skipped: 1 (first: {folder}/pipe.txt)",
     ]
 
 
@@ -159,7 +159,7 @@ def test_hidden_text_is_told_of(tmp_path: Path) -> None:
     with pytest.warns(RetrievalWarning) as warned:
         assert [found.content for found in read_sources(tmp_path)] == ["Text a.", "Text b.", "Text c."]
     assert [str(warning.message) for warning in warned] == [
-        f"sources with text that no reader sees, which was left out: 2 (first: {tmp_path}/a.html: 2 hidden elements)"
+        f"sources with text that readers do not see, which was omitted: 2 (first: {tmp_path}/a.html: 2 hidden elements)"
     ]
 
 
@@ -195,9 +195,9 @@ GOOD = {"url": "https://example.org/1", "content": "A text."}
         ({"url": "https://a.org", "body": "x"}, 'no "content" field (found: "url", "body"); rename "body" to "content"'),
         ({"link": "https://a.org", "text": "x"}, 'no "url" field (found: "link", "text"); rename "link" to "url"'),
         ({"content": "x"}, 'no "url" field (found: "content"); a source is cited by its URL'),
-        (GOOD | {"content": ""}, '"content" holds no text that a reader would see'),
-        (GOOD | {"content": "\u200b \u202e"}, '"content" holds no text that a reader would see'),
-        (GOOD | {"content": None}, '"content" holds no text'),
+        (GOOD | {"content": ""}, '"content" has no visible text'),
+        (GOOD | {"content": "\u200b \u202e"}, '"content" has no visible text'),
+        (GOOD | {"content": None}, '"content" has no visible text'),
         (GOOD | {"content": 1}, '"content" is a number (1); expected text'),
         (GOOD | {"url": 1}, '"url" is a number (1); expected text'),
         (GOOD | {"url": ""}, "'' is not a URL"),

@@ -94,7 +94,7 @@ def test_labels_of_another_number_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("labels", [["support"], ["support", "support"], ["contradict", "neutral"], []])
 def test_labels_that_are_no_verdict_are_refused(labels: list[Meaning], tmp_path: Path) -> None:
     plain = save_bert(tmp_path / "model", labels=3)
-    with pytest.raises(ConfigurationError, match="each named once"):
+    with pytest.raises(ConfigurationError, match="each once"):
         PairModelVerifier(str(plain), labels=labels).judge([CLAIM], [PASSAGE])
 
 

@@ -6,7 +6,7 @@ from conformance.test_retrievers import EverythingMatches
 from hashed_words import HashedWords
 
 from nlp_retrieval import LanguageModel
-from nlp_retrieval.systems.hipporag.engine.retriever import HippoRagRetriever
+from nlp_retrieval.systems.hipporag.retriever import HippoRagRetriever
 from nlp_retrieval.testing import RetrieverRules, UpdateRules
 from nlp_retrieval.testing.retriever_rules import AnswerRules, FilterRules
 from systems.hipporag.stored_knowledge import openie_docs

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from nlp_retrieval.retrievers.faiss.exact import Stack
-from nlp_retrieval.systems.hipporag.engine import synonyms
-from nlp_retrieval.systems.hipporag.engine.cells import Cells
+from nlp_retrieval.systems.hipporag import synonyms
+from nlp_retrieval.systems.hipporag.synonyms import Cells
 
 
 def entities(count: int, seed: int = 3) -> tuple[np.ndarray, np.ndarray]:

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.errors import IndexDamagedError
-from nlp_retrieval.systems.hipporag.engine.knowledge_graph import open_knowledge
-from nlp_retrieval.systems.hipporag.engine.retriever import HippoRagRetriever
-from nlp_retrieval.systems.hipporag.engine.tables import TextColumn
+from nlp_retrieval.systems.hipporag.graph import open_knowledge
+from nlp_retrieval.systems.hipporag.retriever import HippoRagRetriever
+from nlp_retrieval.systems.hipporag.tables import TextColumn
 from systems.hipporag.stored_knowledge import openie_file, random_passage
 
 DRAW = random.Random(5)
@@ -80,7 +80,7 @@ def test_a_graph_of_other_nodes_is_damage(segment: SegmentFolder, tmp_path: Path
     other = ITEMS[:5]
     HippoRagRetriever(HashedWords(8), openie_file(tmp_path / "other.json", other)).index(other, tmp_path / "other")
     (folder,) = (tmp_path / "other").glob("hipporag-*")
-    with pytest.raises(IndexDamagedError, match="nodes and links"):
+    with pytest.raises(IndexDamagedError, match="does not match its tables"):
         open_knowledge([segment]).weighted(folder, passages=True)
 
 

@@ -10,7 +10,7 @@ from chat_server import ChatServer, MakeModel, asked, fields
 from hashed_words import HashedWords
 
 from nlp_retrieval import RetrievalResult, RetrievalWarning, SearchableItem, Searcher
-from nlp_retrieval.systems.hipporag.engine.retriever import HippoRagRetriever
+from nlp_retrieval.systems.hipporag.retriever import HippoRagRetriever
 from systems.hipporag.stored_knowledge import openie_docs, openie_file, passage
 
 ITEMS = [

@@ -16,7 +16,7 @@ from nlp_retrieval.core.components.registry import asked_for, plan
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, SourceError
-from nlp_retrieval.systems.hipporag.engine.retriever import HippoRagRetriever
+from nlp_retrieval.systems.hipporag.retriever import HippoRagRetriever
 from systems.hipporag.engine.by_hand import ByHand, scaled_of
 from systems.hipporag.stored_knowledge import Said, openie_file, passage, random_passage
 
@@ -117,7 +117,7 @@ def test_the_three_stages_never_multiply_by_nothing_and_rank_passages_of_which_n
 def test_without_any_triple_the_ranking_is_that_of_similarity(tmp_path: Path) -> None:
     path = openie_file(tmp_path / "openie.json", [passage("other")])
     searcher = Searcher([retriever(path)])
-    with pytest.warns(RetrievalWarning, match="nothing is known of what 40 of 40 passages say"):
+    with pytest.warns(RetrievalWarning, match="there is no knowledge of 40 of 40 passages"):
         searcher.index([SearchableItem(item_id=i.item_id, content=f"So {i.content}") for i in ITEMS], tmp_path / "index")
     for hits in searcher.search(QUERIES, 40):
         similarities = [hit.signals["hipporag.similarity"] for hit in hits]
@@ -128,7 +128,7 @@ def test_without_any_triple_the_ranking_is_that_of_similarity(tmp_path: Path) ->
 def test_passages_of_which_nothing_is_known_are_counted_and_found(tmp_path: Path) -> None:
     path = openie_file(tmp_path / "openie.json", ITEMS, left_out=["d0", "d1"])
     searcher = Searcher([retriever(path)])
-    with pytest.warns(RetrievalWarning, match="nothing is known of what 2 of 40 passages say"):
+    with pytest.warns(RetrievalWarning, match="there is no knowledge of 2 of 40 passages"):
         searcher.index(ITEMS, tmp_path / "index")
     (hits,) = searcher.search(QUERIES[:1], 40)
     assert len(hits) == 40

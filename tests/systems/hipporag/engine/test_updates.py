@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from nlp_retrieval import RetrievalResult, SearchableItem, Searcher
 from nlp_retrieval.core.index.generation import open_generation
-from nlp_retrieval.systems.hipporag.engine import synonyms
-from nlp_retrieval.systems.hipporag.engine.knowledge_graph import KnowledgeGraph
-from nlp_retrieval.systems.hipporag.engine.retriever import HippoRagRetriever
-from nlp_retrieval.systems.hipporag.engine.tables import KnowledgeTables
+from nlp_retrieval.systems.hipporag import synonyms
+from nlp_retrieval.systems.hipporag.graph import KnowledgeGraph
+from nlp_retrieval.systems.hipporag.retriever import HippoRagRetriever
+from nlp_retrieval.systems.hipporag.tables import KnowledgeTables
 from systems.hipporag.stored_knowledge import openie_file, passage, random_passage
 
 ENCODER = HashedWords(32)

@@ -11,8 +11,8 @@ import pytest
 from postgres_server import admin_url
 from sqlalchemy import create_engine, text
 
-from nlp_retrieval.systems.hipporag.knowledge.store.knowledge_store import KnowledgeStore
-from nlp_retrieval.systems.hipporag.knowledge.store.tables import Tables
+from nlp_retrieval.systems.hipporag.store import KnowledgeStore
+from nlp_retrieval.systems.hipporag.store_tables import Tables
 
 MakeStore = Callable[[], KnowledgeStore]
 _schemas = count()

@@ -8,7 +8,7 @@ from typing import Any
 from chat_server import asked, fields
 
 from nlp_retrieval.core.models import SearchableItem
-from nlp_retrieval.systems.hipporag.knowledge.statements import PassageKnowledge, Triple
+from nlp_retrieval.systems.hipporag.knowledge import PassageKnowledge, Triple
 
 Entry = dict[str, Any]
 

@@ -11,15 +11,14 @@ from chat_server import fields
 
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ConfigurationError, OutputError
-from nlp_retrieval.systems.hipporag.knowledge.extraction import (
+from nlp_retrieval.systems.hipporag.extraction import (
     KnowledgeExtractor,
     extract_knowledge,
     read_or_explain,
     worked_on,
 )
-from nlp_retrieval.systems.hipporag.knowledge.from_json import MAX_STATEMENTS
-from nlp_retrieval.systems.hipporag.knowledge.statements import PassageKnowledge, Triple
-from nlp_retrieval.systems.hipporag.knowledge.store.knowledge_store import KnowledgeStore
+from nlp_retrieval.systems.hipporag.knowledge import MAX_STATEMENTS, PassageKnowledge, Triple
+from nlp_retrieval.systems.hipporag.store import KnowledgeStore
 from systems.hipporag.knowledge.databases import rows_of
 from systems.hipporag.knowledge.reading_model import by_the_rule, corpus, entry_of, knowledge_of, passages_in
 
@@ -286,7 +285,7 @@ def test_a_database_that_goes_away_loses_no_answer_that_was_paid(tmp_path, serve
             return by_the_rule(body)
 
         server.answer = answer
-        with pytest.raises(OutputError, match="what was committed before is kept"):
+        with pytest.raises(OutputError, match="committed results are kept"):
             extract_knowledge(ITEMS, store, extractor(calls_at_once=1), commit_every=5)
         server.answer = by_the_rule
         path.unlink(missing_ok=True)
@@ -347,8 +346,8 @@ def test_work_that_fails_is_told_and_nothing_else_is_begun():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"passages_per_call": 0}, "from 1 to 20"),
-        ({"passages_per_call": 21}, "from 1 to 20"),
+        ({"passages_per_call": 0}, "reads 1 to 20"),
+        ({"passages_per_call": 21}, "reads 1 to 20"),
         ({"passage_characters": 0}, "at least 1"),
     ],
 )
@@ -460,6 +459,6 @@ def test_a_form_that_is_not_read_is_named(server, store, extractor):
     server.answer = lambda body: fields(knowledge='{"1": {"entities": ["a"], "triples": ["a was born in b"]}}')
     done = extract_knowledge(ITEMS[:2], store, extractor(retries=0))
     assert done.reasons == {
-        "the answer cannot be used: its entities or triples are in a form that is not read: 'a was born in b'": 2
+        "the answer cannot be used: its entities or triples are in an unsupported form: 'a was born in b'": 2
     }
     assert done.reasons_told.startswith("2 times the answer cannot be used: its entities or triples")

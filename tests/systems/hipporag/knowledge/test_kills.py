@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from chat_server import ChatServer
 
-from nlp_retrieval.systems.hipporag.knowledge.store.knowledge_store import KnowledgeStore
+from nlp_retrieval.systems.hipporag.store import KnowledgeStore
 from systems.hipporag.knowledge.databases import rows_of
 from systems.hipporag.knowledge.reading_model import by_the_rule, corpus
 

@@ -10,9 +10,14 @@ import pytest
 
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import RetrievalWarning, SourceError
-from nlp_retrieval.systems.hipporag.knowledge.from_json import MAX_CHARACTERS, MAX_STATEMENTS, knowledge_from_json
-from nlp_retrieval.systems.hipporag.knowledge.openie_file import OpenIeFile
-from nlp_retrieval.systems.hipporag.knowledge.statements import PassageKnowledge, Triple
+from nlp_retrieval.systems.hipporag.knowledge import (
+    MAX_CHARACTERS,
+    MAX_STATEMENTS,
+    PassageKnowledge,
+    Triple,
+    knowledge_from_json,
+)
+from nlp_retrieval.systems.hipporag.sources import OpenIeFile
 
 HORT = SearchableItem(item_id="1", content="Erik Hort was born in Montebello.", metadata={"title": "Erik Hort"})
 PLACE = SearchableItem(
@@ -104,7 +109,7 @@ def test_a_warning_counts_what_was_left_out_and_names_the_first_place(tmp_path):
     bad = {"doc_id": "1", "extracted_entities": [1963], "extracted_triples": [["a", "b"]]}
     path = lines(tmp_path / "openie.jsonl", as_row(PLACE_SAYS, doc_id="2"), bad)
     with pytest.warns(
-        RetrievalWarning, match=r"2 entities and triples were left out as none \(first: .*openie.jsonl, line 2\)"
+        RetrievalWarning, match=r"2 unusable entities and triples were dropped \(first: .*openie.jsonl, line 2\)"
     ):
         file = OpenIeFile(path)
     assert file.of([HORT]) == [PassageKnowledge((), ())]
@@ -112,7 +117,7 @@ def test_a_warning_counts_what_was_left_out_and_names_the_first_place(tmp_path):
 
 def test_a_passage_that_occurs_again_keeps_what_came_first(tmp_path):
     docs = [as_row(HORT_SAYS, passage=HORT.content), as_row(PLACE_SAYS, passage=HORT.content)]
-    with pytest.warns(RetrievalWarning, match="1 passages occur again with other knowledge"):
+    with pytest.warns(RetrievalWarning, match="1 passages are repeated with other knowledge"):
         file = OpenIeFile(whole(tmp_path / "openie.json", *docs))
     assert file.of([edited(HORT, metadata={})]) == [HORT_SAYS]
     with warnings.catch_warnings():

@@ -11,8 +11,8 @@ from retrievers.link_graph.changing import segments_of
 from nlp_retrieval import Bm25Retriever, LinkGraphRetriever, RetrievalWarning, SearchableItem, Searcher
 from nlp_retrieval.core.index.generation import open_generation
 from nlp_retrieval.errors import ConfigurationError, SourceError
-from nlp_retrieval.retrievers.link_graph.store.added_links import open_graph
-from nlp_retrieval.systems.hipporag.knowledge.shared_knowledge import SharedKnowledge
+from nlp_retrieval.retrievers.link_graph.graph import open_graph
+from nlp_retrieval.systems.hipporag.shared_knowledge import SharedKnowledge
 from systems.hipporag.stored_knowledge import openie_docs, openie_file, passage
 
 ITEMS = [
@@ -73,7 +73,7 @@ def test_a_manifest_names_the_digest_by_which_the_index_is_opened_without_the_fi
     assert file not in json.dumps(manifest)
     held = searcher(digest).open(tmp_path / "index")
     assert held.search(["Erik Hort"], 5)[0]
-    with pytest.warns(RetrievalWarning, match="nothing is known of what 1 of 1 passages say"):
+    with pytest.warns(RetrievalWarning, match="nothing is known of 1 of 1 passages"):
         held.add([SearchableItem(item_id="e", content="Erik Hort lies near Oslo.")], auto_compact=False)
     with pytest.raises(ConfigurationError, match="name the file"):
         searcher(digest).index(ITEMS, tmp_path / "another")

@@ -13,13 +13,17 @@ from hashed_words import HashedWords
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, SourceError
-from nlp_retrieval.systems.hipporag.engine.retriever import HippoRagRetriever
-from nlp_retrieval.systems.hipporag.knowledge.from_json import ReadKnowledge
-from nlp_retrieval.systems.hipporag.knowledge.passage_text import passage_hash
-from nlp_retrieval.systems.hipporag.knowledge.source import digest_of, source_of
-from nlp_retrieval.systems.hipporag.knowledge.statements import PassageKnowledge, Triple
-from nlp_retrieval.systems.hipporag.knowledge.store.knowledge_store import KnowledgeStore
-from nlp_retrieval.systems.hipporag.knowledge.store.rows import Extraction, PassageRecord
+from nlp_retrieval.systems.hipporag.knowledge import (
+    Extraction,
+    PassageKnowledge,
+    PassageRecord,
+    ReadKnowledge,
+    Triple,
+    passage_hash,
+)
+from nlp_retrieval.systems.hipporag.retriever import HippoRagRetriever
+from nlp_retrieval.systems.hipporag.sources import digest_of, source_of
+from nlp_retrieval.systems.hipporag.store import KnowledgeStore
 
 SMALL, LARGE = Extraction("openai/small", "{}"), Extraction("openai/large", "{}")
 ITEMS = [SearchableItem(item_id=f"d{one}", content=f"Name{one} lives in Place{one % 2}") for one in range(4)]
@@ -102,7 +106,7 @@ def test_an_index_of_a_store_is_that_of_the_file_with_the_same_triples(tmp_path)
     assert found[0] == found[1]
 
 
-@pytest.mark.filterwarnings("ignore:hipporag. nothing is known of what 1 of 4")
+@pytest.mark.filterwarnings("ignore:hipporag. there is no knowledge of 1 of 4")
 def test_a_richer_store_is_another_index_and_a_manifest_names_the_digest_alone(tmp_path):
     path = filled(tmp_path / "known.db", [record(item) for item in ITEMS[:3]])
     Searcher([HippoRagRetriever(HashedWords(), path)]).index(ITEMS, tmp_path / "index")
@@ -176,7 +180,7 @@ def test_knowledge_that_changes_while_an_index_is_built_makes_none(kind, tmp_pat
 
 
 def test_a_file_that_is_another_one_only_while_it_is_read_is_not_read(tmp_path, monkeypatch):
-    from nlp_retrieval.systems.hipporag.knowledge import source
+    from nlp_retrieval.systems.hipporag import sources as source
 
     path, honest = tmp_path / "known.jsonl", source.OpenIeFile
     written(path, "lives in")

@@ -16,12 +16,19 @@ from sqlalchemy_iris.base import IRISDialect
 
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ConfigurationError, ItemError, OutputError, RetrievalError, SourceError
-from nlp_retrieval.systems.hipporag.knowledge.from_json import MAX_CHARACTERS, MAX_STATEMENTS, ReadKnowledge
-from nlp_retrieval.systems.hipporag.knowledge.passage_text import passage_hash
-from nlp_retrieval.systems.hipporag.knowledge.statements import PassageKnowledge, Triple
-from nlp_retrieval.systems.hipporag.knowledge.store.knowledge_store import KnowledgeStore
-from nlp_retrieval.systems.hipporag.knowledge.store.rows import Extraction, ExtractionRun, PassageRecord
-from nlp_retrieval.systems.hipporag.knowledge.store.tables import Tables
+from nlp_retrieval.systems.hipporag.knowledge import (
+    MAX_CHARACTERS,
+    MAX_STATEMENTS,
+    Extraction,
+    ExtractionRun,
+    PassageKnowledge,
+    PassageRecord,
+    ReadKnowledge,
+    Triple,
+    passage_hash,
+)
+from nlp_retrieval.systems.hipporag.store import KnowledgeStore
+from nlp_retrieval.systems.hipporag.store_tables import Tables
 from systems.hipporag.knowledge.databases import rows_of
 
 SMALL, LARGE = Extraction("openai/small", "{}"), Extraction("openai/large", "{}")
@@ -186,7 +193,7 @@ def test_many_documents_of_one_entity_and_longest_texts(store):
 
 @pytest.mark.parametrize("document_id", ["a\0b", "a\ud800"])
 def test_an_id_that_no_database_stores_is_refused(document_id):
-    with pytest.raises(ItemError, match="holds a character that no database stores"):
+    with pytest.raises(ItemError, match="holds a character that databases cannot store"):
         PassageRecord(document_id, "0" * 32, None, 1)
 
 
@@ -218,7 +225,7 @@ def test_there_has_to_be_a_store_to_read(tmp_path):
         connection.execute("CREATE TABLE mine (a)")
     with pytest.raises(SourceError, match="there is no knowledge store"):
         KnowledgeStore(str(tmp_path / "empty.db"))
-    with pytest.raises(ConfigurationError, match="in memory is lost"):
+    with pytest.raises(ConfigurationError, match="in memory is not kept"):
         KnowledgeStore("sqlite://", create=True)
 
 
@@ -228,7 +235,7 @@ def test_tables_of_somebody_else_are_left_alone(tmp_path):
         connection.execute("CREATE TABLE passages (id, text)")
     for create in (True, False):
         with pytest.raises(
-            SourceError, match=r"the table 'passages' is none of a knowledge store.* columns id, text; name another"
+            SourceError, match=r"the table 'passages' does not belong to a knowledge store.* columns id, text; name another"
         ):
             KnowledgeStore(str(path), create=create)
     with closing(sqlite3.connect(path)) as connection:
@@ -271,7 +278,7 @@ def test_what_no_extraction_wrote_is_an_error_and_not_believed(tmp_path, name):
             connection.execute(HOSTILE[name])
             connection.commit()
         with pytest.raises(
-            SourceError, match=r"hostile\.db: the knowledge store (holds .* which no extraction wrote|cannot be read)"
+            SourceError, match=r"hostile\.db: the knowledge store (holds .* which no extraction writes|cannot be read)"
         ):
             store.source().of([item(1)])
 
@@ -289,7 +296,7 @@ def test_hostile_counters_and_settings_do_no_harm(tmp_path):
         with closing(sqlite3.connect(path)) as connection:
             connection.execute("UPDATE extractions SET model = X'00'")
             connection.commit()
-        with pytest.raises(SourceError, match="a model that is empty, too long or no plain text"):
+        with pytest.raises(SourceError, match="a model that is empty, too long or not plain text"):
             store.source()
 
 
@@ -299,7 +306,7 @@ def test_a_database_that_goes_away_loses_only_what_was_not_committed(tmp_path):
         store.begin(SMALL)
         store.save(SMALL, [record(item(1), HORT)])
         path.rename(tmp_path / "elsewhere.db")
-        with pytest.raises(OutputError, match=r"cannot be written: .*; what was committed before is kept"):
+        with pytest.raises(OutputError, match=r"cannot be written: .*; committed results are kept"):
             store.save(SMALL, [record(item(2), HORT)])
         path.unlink(missing_ok=True)
         (tmp_path / "elsewhere.db").rename(path)

@@ -9,8 +9,8 @@ from chat_server import fields
 from lm.test_thinking import THINKING
 
 from nlp_retrieval import SearchableItem
-from nlp_retrieval.systems.hipporag.knowledge.extraction import KnowledgeExtractor, extract_knowledge
-from nlp_retrieval.systems.hipporag.knowledge.store.knowledge_store import KnowledgeStore
+from nlp_retrieval.systems.hipporag.extraction import KnowledgeExtractor, extract_knowledge
+from nlp_retrieval.systems.hipporag.store import KnowledgeStore
 
 
 @pytest.mark.parametrize("form", THINKING)

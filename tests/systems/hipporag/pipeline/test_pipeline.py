@@ -101,7 +101,7 @@ def test_indexing_again_asks_and_builds_nothing(world, server):
     calls = server.calls
     done = run("index", "people.jsonl")
     assert done.code in (0, None)
-    assert "0 extracted, 9 there already" in done.err
+    assert "0 extracted, 9 already stored" in done.err
     assert server.calls == calls
 
 
@@ -109,7 +109,7 @@ def test_a_passage_that_failed_is_indexed_and_known_after_the_next_run(world, se
     server.answer = lambda body: "I would rather not." if "Montebello is a village" in str(body) else reader(body)
     failed = run("index", "people.jsonl")
     assert failed.code == 1
-    assert "8 extracted, 0 there already, 1 without a usable answer" in failed.err
+    assert "8 extracted, 0 already stored, 1 without a usable answer" in failed.err
     server.answer = reader
     assert run("index", "people.jsonl").code in (0, None)
     assert json.loads(run("ask", QUESTION, "--json").out)["text"] == "Rockland County"
@@ -137,7 +137,7 @@ def test_knowledge_in_a_database_is_indexed_resumed_and_asked(world, server, mon
 def test_what_is_not_indexed_yet_cannot_be_asked(world):
     done = run("ask", QUESTION)
     assert done.code == 3
-    assert "nothing is extracted or indexed there yet" in done.err
+    assert "nothing has been extracted or indexed there yet" in done.err
 
 
 def test_a_server_that_does_not_keep_the_dimension_is_refused(world):

@@ -41,8 +41,8 @@ def test_the_file_as_it_was_described_is_read(tmp_path):
         }
     ) == yaml.safe_load(DESCRIBED)
     iris, hops = read.unused()
-    assert "iris_namespace is not used: save_dir is no URL of InterSystems IRIS" in iris
-    assert "graph_expansion_hops counts with linking: entities" in hops
+    assert "iris_namespace is not used: save_dir is not a URL of InterSystems IRIS" in iris
+    assert "graph_expansion_hops has an effect only with linking: entities" in hops
 
 
 @pytest.mark.parametrize(

@@ -134,11 +134,11 @@ def floats_of(text: str) -> list[float]:
             "word2vec_embedding: the vector of item 'ke-0' holds str",
         ),
         ("word2vec_embedding", [[1, 2, 3], [1, "b", 3]], ModelError, "the vector of item 'ke-1' holds str"),
-        ("word2vec_embedding", [[1, 2, 3], [1, 2]], ModelError, "not all of one length"),
+        ("word2vec_embedding", [[1, 2, 3], [1, 2]], ModelError, "not an array of numbers of one length"),
         ("word2vec_embedding", [None, None], ModelError, "the vector of item 'ke-0' holds NoneType"),
         ("word2vec_embedding", np.full((2, 3), np.nan), ModelError, "the vector of item 'ke-0' is not finite"),
         ("word_embedding", np.ones((2, 3)), QueryError, "no column 'word_embedding'; did you mean 'word2vec_embedding'"),
-        ("content", np.ones((2, 3)), QueryError, "content holds text, no vectors"),
+        ("content", np.ones((2, 3)), QueryError, "content holds text, which is not a vector type"),
     ],
 )
 def test_wrong_vectors_are_refused_and_nothing_is_written(
@@ -152,11 +152,11 @@ def test_wrong_vectors_are_refused_and_nothing_is_written(
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (item("a", "zero \0 in it"), "item 'a': its content holds a zero character"),
-        (item("a\0", "x"), "its id holds a zero character"),
-        (item("a", "x", deep={"b": ["\0"]}), "its metadata holds a zero character"),
+        (item("a", "zero \0 in it"), "item 'a': its content holds a NUL character"),
+        (item("a\0", "x"), "its id holds a NUL character"),
+        (item("a", "x", deep={"b": ["\0"]}), "its metadata holds a NUL character"),
         (item("a", "half \ud800"), "half of a surrogate pair"),
-        (item("a", "x", country=" Kenya"), "its country is ' Kenya'; a text without space"),
+        (item("a", "x", country=" Kenya"), "its country is ' Kenya'; expected text without surrounding white space"),
         (item("a", "x", country=["Kenya"]), "its country is"),
         (item("a", "x", document=3), "its document is 3"),
         (item("a", "x", item_id="b"), "a key 'item_id'"),
@@ -174,7 +174,7 @@ def test_a_document_has_one_country(tables: ChunkTables) -> None:
     tables.write([item("a", "", document="d", country="Kenya")])
     with pytest.raises(ItemError, match=r"document 'd' is of 'Peru' in item 'b', and of 'Kenya' in the table; delete_document"):
         tables.write([item("b", "", document="d", country="Peru")])
-    with pytest.raises(ItemError, match="item 'a' is there already, in another document than 'e'"):
+    with pytest.raises(ItemError, match="item 'a' already exists in another document than 'e'"):
         tables.write([item("a", "", document="e")])
     with pytest.raises(ItemError, match="item 'x' occurs twice"):
         tables.write([item("x", "1", document="e"), item("x", "2", document="e")])
@@ -252,7 +252,7 @@ def test_a_row_that_says_another_id_is_not_believed(tables: ChunkTables, sql: ps
 
 def test_tables_that_were_closed_to_writing_say_so(tables: ChunkTables, sql: psycopg.Connection, schema: str) -> None:
     sql.execute(names.SQL("ALTER TABLE {} RENAME COLUMN content TO body").format(names.Identifier(schema, "doc_chunks")))
-    with pytest.raises(OutputError, match=r"cannot be written: .*nothing of this transaction is kept"):
+    with pytest.raises(OutputError, match=r"cannot be written: .*this transaction was rolled back"):
         tables.write(PLANS[:1])
 
 

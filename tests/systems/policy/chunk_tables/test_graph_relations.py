@@ -41,5 +41,5 @@ def test_evidence_of_others_is_no_span() -> None:
 
 
 def test_an_item_that_is_not_here_is_named() -> None:
-    with pytest.raises(ItemError, match=r"2 ends of relations are items that are not here \(the first: 'x', 'y'\)"):
+    with pytest.raises(ItemError, match=r"2 ends of relations are missing items \(the first: 'x', 'y'\)"):
         graph_relations([ChunkRelation("x", "y", "CAUSES", 0.5)], {"a": 0})

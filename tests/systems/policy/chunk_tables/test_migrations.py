@@ -38,7 +38,7 @@ ALL = {"documents", "doc_chunks", "logical_relationships", "chunk_tables_version
 
 def test_a_schema_that_is_not_there_is_named_with_those_that_may_hold_tables(dsn: str, schema: str) -> None:
     with pytest.raises(
-        SourceError, match=r"there is no schema '.*' in the database; .*; or have it made: ChunkTables"
+        SourceError, match=r"there is no schema '.*' in the database; .*; or create them in Python: ChunkTables"
     ) as refused:
         ChunkTables(dsn, schema=schema)
     assert "public" in str(refused.value)
@@ -60,7 +60,7 @@ def test_an_older_version_is_upgraded_when_one_says_so(dsn: str, schema: str, sq
     server = ChunkServer(dsn)
     server.write(lambda connection: migration.upgrade(connection, schema, DIMENSIONS, "here", adopt=False, to="1"))
     assert tables_in(sql, schema) == ALL - {"doc_chunks_with_country"}
-    with pytest.raises(IndexMismatchError, match=r"have version '1', this program writes '2'; call migrate\(\)"):
+    with pytest.raises(IndexMismatchError, match=r"are of version '1', and this program writes '2'; call migrate\(\)"):
         ChunkTables(dsn, schema=schema)
     tables = ChunkTables.migrate(dsn, schema=schema)
     assert tables_in(sql, schema) == ALL
@@ -144,14 +144,16 @@ def test_a_role_without_rights_is_told_what_it_needs(
 def test_a_role_that_may_not_install_pgvector_is_told(dsn: str, sql: psycopg.Connection, role: str) -> None:
     database = f"without_vector_{role}"
     sql.execute(names.SQL("CREATE DATABASE {} OWNER {}").format(names.Identifier(database), names.Identifier(role)))
-    with pytest.raises(OutputError, match=r'permission denied to create extension "vector".*superuser CREATE EXTENSION vector'):
+    with pytest.raises(
+        OutputError, match=r'permission denied to create extension "vector".*superuser to run CREATE EXTENSION vector'
+    ):
         ChunkTables(as_role(dsn, role, database), schema="chunks", create=True)
 
 
 @pytest.mark.parametrize(
     ("change", "error", "said"),
     [
-        ({"dbname": "nowhere"}, SourceError, r'database "nowhere" does not exist; name a database that is there'),
+        ({"dbname": "nowhere"}, SourceError, r'database "nowhere" does not exist; name an existing database'),
         ({"dbname": None}, SourceError, "no database is named"),
         ({"user": "nobody at all"}, SourceError, 'role "nobody at all" does not exist'),
         ({"host": "/tmp/no-such-folder"}, SourceError, "check host, port, user and password"),

@@ -63,7 +63,7 @@ def test_they_are_read_as_they_are(dsn: str, theirs: str, sql: psycopg.Connectio
     before = described(sql, theirs)
     tables = ChunkTables(dsn, schema=theirs)
     with pytest.warns(
-        RetrievalWarning, match=rf"1 chunks name another country .*{PREFIX}3, 'Peru' and 'Chile'.*document's counts"
+        RetrievalWarning, match=rf"1 chunks name a different country .*{PREFIX}3, 'Peru' and 'Chile'.*document's is used"
     ):
         found = {one.item_id: one for one in tables.stream()}
     assert found == {
@@ -88,7 +88,7 @@ def test_they_are_read_as_they_are(dsn: str, theirs: str, sql: psycopg.Connectio
     assert described(sql, theirs) == before
 
 
-@pytest.mark.filterwarnings("ignore:.*chunks name another country")
+@pytest.mark.filterwarnings("ignore:.*chunks name a different country")
 @pytest.mark.parametrize(("country", "wanted"), [("Japan", "2"), ("Peru", "3"), (["Kenya", "Japan"], "12")])
 def test_they_are_filtered_by_the_country_that_counts(dsn: str, theirs: str, country: Any, wanted: str) -> None:
     found = sorted(one.item_id for one in ChunkTables(dsn, schema=theirs).stream(country))
@@ -117,14 +117,14 @@ def test_they_are_not_written_to(dsn: str, theirs: str, sql: psycopg.Connection)
     tables = ChunkTables(dsn, schema=theirs)
     item = SearchableItem(item_id="a", content="a")
     for write in (lambda: tables.write([item]), lambda: tables.delete_document("peru.pdf"), lambda: tables.write_relations([])):
-        with pytest.raises(OutputError, match=r"somebody else made these tables.*migrate\(url, adopt=True\)"):
+        with pytest.raises(OutputError, match=r"another program created these tables.*migrate\(url, adopt=True\)"):
             write()
-    with pytest.raises(SourceError, match=r"tables that somebody else made .*they can be read as they are"):
+    with pytest.raises(SourceError, match=r"holds tables of another program .*they can be read as they are"):
         ChunkTables(dsn, schema=theirs, create=True)
     assert described(sql, theirs) == before
 
 
-@pytest.mark.filterwarnings("ignore:.*chunks name another country")
+@pytest.mark.filterwarnings("ignore:.*chunks name a different country")
 def test_they_are_taken_over_where_one_says_so(dsn: str, theirs: str, sql: psycopg.Connection) -> None:
     before = described(sql, theirs)
     found = {one.item_id: one for one in ChunkTables(dsn, schema=theirs).stream()}
@@ -149,12 +149,12 @@ def test_relations_are_read(dsn: str, theirs: str) -> None:
         (
             f"INSERT INTO logical_relationships (source_chunk_id, target_chunk_id, relationship_type, confidence_score) "
             f"VALUES ('{PREFIX}1', '{PREFIX}9', 'CAUSES', 0.5)",
-            rf"1 relations lead from or to a chunk that is not there \(the first: {PREFIX}1 -> {PREFIX}9\)",
+            rf"1 relations lead from or to a missing chunk \(the first: {PREFIX}1 -> {PREFIX}9\)",
         ),
         ("UPDATE logical_relationships SET relationship_type = 'CAUSE'", "no type 'CAUSE'; did you mean 'CAUSES'"),
         ("UPDATE logical_relationships SET confidence_score = 1.5", "its confidence is 1.5"),
         ("UPDATE logical_relationships SET confidence_score = NULL", "its confidence is nan"),
-        ("UPDATE logical_relationships SET target_chunk_id = source_chunk_id", "it leads to where it begins"),
+        ("UPDATE logical_relationships SET target_chunk_id = source_chunk_id", "both ends are the same chunk"),
     ],
 )
 def test_relations_that_are_none_are_named(dsn: str, theirs: str, sql: psycopg.Connection, change: str, said: str) -> None:
@@ -189,7 +189,7 @@ def test_tables_without_vectors_countries_and_data_are_read(dsn: str, theirs: st
     tables = ChunkTables(dsn, schema=theirs)
     assert [one.metadata.get("country") for one in tables.stream()] == ["Kenya", "Peru", None, None]
     assert list(tables.relations()) == []
-    with pytest.raises(QueryError, match="doc_chunks has no vectors at all"):
+    with pytest.raises(QueryError, match="doc_chunks has no vector columns"):
         tables.batch_similarity_calculation(np.ones((1, 5)))
 
 
@@ -198,12 +198,12 @@ def test_tables_without_vectors_countries_and_data_are_read(dsn: str, theirs: st
     [
         (
             f"UPDATE doc_chunks SET chunk_data = '[1]' WHERE id = '{PREFIX}1'",
-            rf"chunk {PREFIX}1: chunk_data is \[1\], no object",
+            rf"chunk {PREFIX}1: chunk_data is \[1\], not an object",
         ),
         (f"UPDATE doc_chunks SET content = NULL WHERE id = '{PREFIX}1'", rf"chunk {PREFIX}1: its content is NULL"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:.*chunks name another country")
+@pytest.mark.filterwarnings("ignore:.*chunks name a different country")
 def test_rows_that_are_no_items_are_named(dsn: str, theirs: str, sql: psycopg.Connection, change: str, said: str) -> None:
     by_hand(sql, theirs, change)
     with pytest.raises(SourceError, match=said):

@@ -115,11 +115,15 @@ def test_a_vector_that_is_missing_or_zero_is_left_out_and_counted(tables: ChunkT
 @pytest.mark.parametrize(
     ("arguments", "error", "said"),
     [
-        ({"vectors": np.ones((1, 3))}, QueryError, "holds vectors of 4 dimensions, and the vectors asked for have 3"),
-        ({"vectors": np.ones(4)}, QueryError, r"an array \[queries, dimension\] is wanted, found the shape \(4,\)"),
+        ({"vectors": np.ones((1, 3))}, QueryError, "holds vectors of 4 dimensions, and the query vectors have 3"),
+        ({"vectors": np.ones(4)}, QueryError, r"expected an array \[queries, dimension\], found the shape \(4,\)"),
         ({"vectors": np.zeros((2, 4))}, QueryError, "vector 1 of 2 is zero or not finite"),
         ({"vectors": np.full((1, 4), np.inf)}, QueryError, "vector 1 of 1 is zero or not finite"),
-        ({"vectors": np.ones((1, 4)), "column": "chunk_data"}, QueryError, "chunk_data holds jsonb, no vectors"),
+        (
+            {"vectors": np.ones((1, 4)), "column": "chunk_data"},
+            QueryError,
+            "chunk_data holds jsonb, which is not a vector type",
+        ),
         ({"vectors": np.ones((1, 4)), "country": "Keny"}, QueryError, "no chunk of 'Keny'; did you mean 'Kenya'"),
         ({"vectors": np.ones((1, 4)), "country": ""}, ConfigurationError, "the name of a country"),
         ({"vectors": np.ones((1, 4)), "country": []}, ConfigurationError, "the name of a country"),

@@ -149,7 +149,7 @@ def test_relations_come_back_and_are_replaced(related: ChunkTables, sql: psycopg
 
 
 def test_relations_to_chunks_that_are_not_there_are_named(related: ChunkTables) -> None:
-    with pytest.raises(ItemError, match=r"1 items of relations have no chunk \(the first: 'a-9'\)"):
+    with pytest.raises(ItemError, match=r"1 items of relations are not stored as chunks \(the first: 'a-9'\)"):
         related.write_relations([ChunkRelation("a-0", "a-1", "CAUSES", 0.5), ChunkRelation("a-0", "a-9", "CAUSES", 0.5)])
     assert list(related.relations()) == []
 
@@ -157,9 +157,9 @@ def test_relations_to_chunks_that_are_not_there_are_named(related: ChunkTables) 
 @pytest.mark.parametrize(
     ("relation", "said"),
     [
-        (("a", "a", "CAUSES", 0.5), "it leads to where it begins"),
+        (("a", "a", "CAUSES", 0.5), "both ends are the same chunk"),
         (("a", "b", "CAUSE", 0.5), "there is no type 'CAUSE'; did you mean 'CAUSES'"),
-        (("a", "b", "CAUSES", 1.01), "its confidence is 1.01; it is 0 to 1"),
+        (("a", "b", "CAUSES", 1.01), "its confidence is 1.01; expected 0 to 1"),
         (("a", "b", "CAUSES", float("nan")), "its confidence is nan"),
     ],
 )

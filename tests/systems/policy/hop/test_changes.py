@@ -141,8 +141,8 @@ def test_the_explanation_says_how_much_is_new_and_what_it_takes_up(index: Path) 
     (hits,) = searcher.search([NEW], 20, {"country": "Alder"})
     told = {hit.item.item_id: str(one["hop"]) for hit, one in zip(hits, searcher.explain(NEW, hits), strict=True)}
     assert "100% of its words are new since the version before; it has no counterpart there" in told["a-new-3"]
-    assert "takes up a passage there of which" in told["a-new-1"]
-    assert 'with 1 other quantity; ranked by what else was asked: "buses and carbon of Alder"' in told["a-new-1"]
+    assert "its counterpart there keeps" in told["a-new-1"]
+    assert 'with 1 changed quantity; ranked by the rest of the question: "buses and carbon of Alder"' in told["a-new-1"]
     assert "new since" not in told["a-new-0"]
 
 

@@ -43,7 +43,7 @@ def test_of_relations_of_one_type_between_the_same_passages_the_surest_stays() -
 @pytest.mark.parametrize(
     ("relation", "message"),
     [
-        (Relation(1, 5, "CAUSES", 0.3), "its target is row 5; rows are 0..2"),
+        (Relation(1, 5, "CAUSES", 0.3), "its target is row 5; expected 0..2"),
         (Relation(-1, 0, "CAUSES", 0.3), "its source is row -1"),
         (Relation(1, 1, "CAUSES", 0.3), "leads from row 1 to itself"),
         (Relation(1, 0, "CAUSES", 1.5), "confidence 1.5"),

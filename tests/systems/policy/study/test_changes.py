@@ -82,8 +82,8 @@ def test_editions_too_long_to_be_compared_are_named() -> None:
     with pytest.warns(RetrievalWarning) as told:
         assert changes_of(items) == []
     assert [str(one.message).partition(":")[0] for one in told] == [
-        "what changed from 'plan 2019' to 'plan 2022' is not told",
-        "what changed from 'plan 2022' to 'plan 2025' is not told",
+        "what changed from 'plan 2019' to 'plan 2022' is not computed",
+        "what changed from 'plan 2022' to 'plan 2025' is not computed",
     ]
     assert "they have 1 and 2,001 passages" in str(told[0].message)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from contextvars import copy_context
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from nlp_retrieval.errors import ConfigurationError, QueryError
+from nlp_retrieval.systems.policy import functions
 from nlp_retrieval.systems.policy.functions import (
     EmbeddedPrompt,
     embed_prompt,
@@ -76,18 +77,23 @@ def test_given_chunks_are_scored_and_all_come_back_best_first(asked: PolicyStudy
     assert evaluate_chunks([], PROMPT, study=asked) == []
 
 
+@pytest.fixture
+def nothing_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(functions, "_opened", functions._OpenStudy())
+
+
+@pytest.mark.usefixtures("nothing_opened")
 def test_a_script_asks_one_question_of_one_country_or_all(asked: PolicyStudy, tmp_path: Path) -> None:
-    def inside() -> None:
-        open_study(asked, tmp_path)
-        one = run_script(2, "Ile")
-        assert (list(one.files), one.questions) == (["Ile"], (2,))
-        assert len(run_script(output=tmp_path / "all").files) == 3
-        assert embed_prompt(PROMPT).transformer is not None
-
-    copy_context().run(inside)
+    open_study(asked, tmp_path)
+    report = run_script(2, "Ile")
+    assert (list(report.files), report.questions) == (["Ile"], (2,))
+    assert len(run_script(output=tmp_path / "all").files) == 3
     assert (tmp_path / "answers" / "Ile.json").is_file()
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(embed_prompt, PROMPT).result().transformer is not None
 
 
+@pytest.mark.usefixtures("nothing_opened")
 def test_without_an_opened_study_the_functions_say_how_to_open_one() -> None:
     with pytest.raises(ConfigurationError, match=r'call open_study\("study.yaml"\) first'):
         run_script()

@@ -256,7 +256,7 @@ def test_passages_of_no_country_are_counted(tmp_path: Path) -> None:
             r"no country 'ostlnad' in this index; did you mean 'Ostland'\? There are: Costa Verde, Ile",
         ),
         ({"subjects": ""}, QueryError, "the country to ask about has no name"),
-        ({"subjects": []}, QueryError, "no country is named"),
+        ({"subjects": []}, QueryError, "the list names no country"),
         ({"subjects": ["Ile", "  "]}, QueryError, "has no name"),
         ({"questions": 9}, ConfigurationError, "no question 9; they are numbered 1 to 2"),
         ({"questions": []}, QueryError, "no question is named"),
@@ -286,13 +286,13 @@ def test_other_mistakes_say_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(IndexMissingError, match="no index yet"):
         closed.run(tmp_path / "out")
     made = study(tmp_path / "index")
-    with pytest.raises(ConfigurationError, match="give the study hop=HopRetriever"):
+    with pytest.raises(ConfigurationError, match="pass hop=HopRetriever"):
         made.ask(1, "Ile", "hop")
     with pytest.raises(QueryError, match=r"metadata 'state'.*country"):
         PolicyStudy(profile(subject="state"), made.searcher).run(tmp_path / "out")
     other = Searcher([FaissRetriever(HashedWords(8))])
     other.index(plans()[:3], tmp_path / "other")
-    with pytest.raises(IndexMismatchError, match="other passages"):
+    with pytest.raises(IndexMismatchError, match="different passages"):
         PolicyStudy(profile(), made.searcher, other).ask(1, "Ile", "hop")
     (tmp_path / "file").write_text("x")
     with pytest.raises(OutputError, match="is a file"):

@@ -33,7 +33,7 @@ def test_a_folder_of_collections_is_read_compressed_or_not(tmp_path: Path) -> No
         ('{"claim": 1, "passage": "", "label": ""}', 'line 2: no text "claim"'),
         (json.dumps(ROW | {"label": "maybe"}), "line 2: label 'maybe'"),
         (json.dumps(ROW | {"rationale": [7]}), "line 2: sentences and rationale do not fit"),
-        (json.dumps(ROW | {"sentences": [[0, 99]], "rationale": [0]}), "line 2: a span of a sentence lies outside"),
+        (json.dumps(ROW | {"sentences": [[0, 99]], "rationale": [0]}), "line 2: a sentence's span is outside"),
         (json.dumps(ROW | {"sentences": 3}), "line 2: sentences and rationale do not fit"),
         ("[" * 100_000, "line 2: JSON that is nested too deeply"),
     ],

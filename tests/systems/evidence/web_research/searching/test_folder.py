@@ -37,7 +37,7 @@ def test_at_most_k_are_found_and_none_for_nothing(folder: Path) -> None:
 
 def test_a_page_that_cannot_be_read_is_left_out_with_a_warning(folder: Path) -> None:
     (folder / "lakes.example" / "bad.pdf").write_bytes(b"%PDF-1.4 nothing")
-    with pytest.warns(RetrievalWarning, match="pages left out"):
+    with pytest.warns(RetrievalWarning, match="pages not searched"):
         found = FolderSearch(folder).search("lake")
     assert len(found) == 1
 
@@ -50,7 +50,7 @@ def test_an_empty_folder_finds_nothing_and_a_missing_one_is_an_error(tmp_path: P
 
 def test_a_folder_whose_pages_have_no_address_says_how_to_give_them_one(tmp_path: Path) -> None:
     (tmp_path / "lake.html").write_text("<p>The lake freezes.</p>")
-    with pytest.raises(SourceError, match=r"none of the 1 files .* urls\.json .*a\.example/b\.html"):
+    with pytest.raises(SourceError, match=r"none of the 1 readable files .* urls\.json.*a\.example/b\.html"):
         FolderSearch(tmp_path).search("lake")
     (tmp_path / "urls.json").write_text('{"https://a.example/": "lake.html"}')
     assert [one.url for one in FolderSearch(tmp_path).search("lake")] == ["https://a.example/"]

@@ -68,7 +68,7 @@ def test_only_addresses_of_the_web_pass_and_the_rest_is_counted(web: WebServer) 
         row("https://a.example/", {"a": 1}, ["b"]),
         row("https://b.example/", "T\x1b[31m\u202e\n" + "t" * 5000, "\u200bs\x07\n\n" + "s" * 5000),
     )  # fmt: skip
-    with pytest.warns(RetrievalWarning, match="results left out.*: 6 "):
+    with pytest.warns(RetrievalWarning, match="results dropped.*: 6 "):
         found = SearxngSearch(web.url).search("fox", 10)
     assert found[0] == WebResult("https://a.example/")
     assert found[1].title.startswith("T[31m")

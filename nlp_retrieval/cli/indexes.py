@@ -1,0 +1,265 @@
+"""Commands of an index directory: ``index``, ``add``, ``delete``, ``compact``, ``verify``; and their arguments."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nlp_retrieval.cli.console import megabytes, parse_component, parse_options, say
+from nlp_retrieval.errors import ConfigurationError, SourceError
+
+if TYPE_CHECKING:
+    from nlp_retrieval.core.components.component import BaseLoader
+
+
+Corpus = Annotated[str, typer.Argument(help="File, folder or database URL of the corpus.")]
+"""The argument of a command that names a corpus."""
+
+Loader = Annotated[
+    str | None,
+    typer.Option("--loader", "-l", help="Loader of the corpus: csv, parquet, beir, database, ... Default: by its suffix."),
+]
+"""The option of a command that names a loader."""
+
+LoaderOptions = Annotated[
+    list[str] | None, typer.Option("--option", "-o", help="A parameter of the loader, as key=value. Repeatable.")
+]
+"""The option of a command that sets parameters of a loader, as ``key=value``."""
+
+
+_BY_SUFFIX = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet"}
+
+
+def corpus_loader(corpus: str, loader: str | None, options: list[str] | None) -> BaseLoader:
+    """Build the loader of a corpus.
+
+    Raises:
+        ConfigurationError: the loader or a parameter does not exist; or no loader was given, and the suffix identifies none.
+    """
+    from nlp_retrieval.core.components.component import BaseLoader
+    from nlp_retrieval.core.components.registry import build_as
+
+    loader = loader or _loader_of(corpus)
+    first_parameter = "url" if loader == "database" else "path"
+    settings = {"name": loader, first_parameter: corpus} | parse_options(options or [])
+    return build_as(BaseLoader, "loaders", settings, "corpus")
+
+
+def _loader_of(corpus: str) -> str:
+    suffix = PurePath(corpus.removesuffix(".gz")).suffix.lower()
+    if suffix not in _BY_SUFFIX:
+        raise ConfigurationError(
+            f"{corpus}: its name does not tell what reads it; pass --loader: csv, parquet or jsonl for files of these "
+            "forms, hotpotqa for "
+            "its release, beir for a folder in BEIR's layout, huggingface for a folder or name of a data set, "
+            "ir_datasets for a name "
+            "of its catalogue, database for a URL"
+        )
+    return _BY_SUFFIX[suffix]
+
+
+WorkersOption = Annotated[
+    int | None,
+    typer.Option("--workers", help="Number of worker processes, of one core each; default: this process, with all cores."),
+]
+RayOption = Annotated[
+    str | None,
+    typer.Option(
+        "--ray",
+        metavar="auto|HOST:PORT",
+        help="Use a Ray cluster: the one that this machine belongs to, or the one at an address.",
+    ),
+]
+
+
+Trust = Annotated[
+    bool,
+    typer.Option(
+        "--trust",
+        help="Trust the manifest to choose more than search settings: code, files, packages and servers. "
+        "Without it, such requests are reported and refused.",
+    ),
+]
+"""The option of a command that allows what a manifest may not decide."""
+
+
+def index(
+    corpus: Corpus,
+    index: Annotated[Path, typer.Argument(help="The index directory; created if it does not exist.")],
+    loader: Loader = None,
+    option: LoaderOptions = None,
+    retriever: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--retriever",
+            "-r",
+            help="name or name:key=value,key=value. Repeatable. Default: Lucene's BM25 if Java is installed, else bm25.",
+        ),
+    ] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Overwrite an existing index of other items.")] = False,
+    workers: WorkersOption = None,
+    ray: RayOption = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            "--distill",
+            metavar="ENCODER",
+            help="Instead of an index, write static embeddings for the words of the corpus, one vector each, distilled from "
+            "this encoder: a hub name, a local folder, or name:key=value. The encoder `static` uses them.",
+        ),
+    ] = None,
+    dimension: Annotated[
+        int, typer.Option(min=1, help="With --distill: dimension of the vectors, at most the encoder's.")
+    ] = 256,
+    most_words: Annotated[
+        int, typer.Option(min=0, help="With --distill: number of whole words to include, most frequent first.")
+    ] = 30_000,
+) -> None:
+    """Index a corpus.
+
+    With --workers or --ray, other processes encode the passages; the index is the same.
+
+    Existing parts are not built again; retrievers can be added to an index of the same items.
+    """
+    from nlp_retrieval.core.components.registry import build_as
+    from nlp_retrieval.core.search.retriever import BaseRetriever
+    from nlp_retrieval.core.search.searcher import Searcher
+    from nlp_retrieval.retrievers.default import default_lexical_retriever
+
+    if encoder is not None:
+        if retriever or replace or workers is not None or ray is not None:
+            raise ConfigurationError("--distill writes no index; leave out --retriever, --replace, --workers and --ray")
+        distill(corpus, index, encoder, loader, option, dimension, most_words)
+        return
+    chosen = [build_as(BaseRetriever, "retrievers", parse_component(text), "--retriever") for text in retriever or []]
+    searcher = Searcher(chosen or [default_lexical_retriever()])
+    report = searcher.index(corpus_loader(corpus, loader, option), index, replace=replace, workers=workers, ray=ray)
+    for record in searcher.index_records():
+        size = sum(segment.bytes for segment in record.segments)
+        state = f"built in {record.cost.seconds:.1f} s" if record.fingerprint in report.fingerprints else "was there already"
+        say(f"{record.config['name']}: {state}, {megabytes(size)}")
+    if report.resumed:
+        say(f"{report.resumed:,} passages were not encoded again: an interrupted run had done so")
+    if report.shared:
+        say(f"{report.shared:,} passages were not encoded again, for retrievers with one encoder; the time of each counts it")
+    say(f"{report.n_items:,} items in {index} ({report.seconds:.1f} s)")
+
+
+def add(
+    corpus: Corpus,
+    index: Annotated[Path, typer.Argument(help="An index directory.")],
+    loader: Loader = None,
+    option: LoaderOptions = None,
+    update: Annotated[
+        bool, typer.Option("--update", help="Replace an item with the same id; otherwise that is an error.")
+    ] = False,
+    trust: Trust = False,
+) -> None:
+    """Add items to an index, for all of its retrievers.
+
+    Existing items are not indexed again; a search sees all of the new items or none.
+    """
+    from nlp_retrieval.core.index.update import add_items
+    from nlp_retrieval.core.search.base_searcher import resolver
+
+    report = add_items(index, corpus_loader(corpus, loader, option).stream(), resolver(trust=trust), replace=update)
+    replaced = f", {report.replaced:,} replaced" if update else ""
+    say(f"{report.added:,} items added{replaced}; {report.n_items:,} items in {index} ({report.seconds:.1f} s)")
+
+
+def delete(
+    index: Annotated[Path, typer.Argument(help="An index directory.")],
+    item_id: Annotated[list[str] | None, typer.Argument(help="Ids of the items.")] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("--file", "-f", metavar="FILE", help="A file of ids, one a line; - for standard input."),
+    ] = None,
+    trust: Trust = False,
+) -> None:
+    """Delete items from an index by their ids.
+
+    An unknown id is an error, and then nothing is deleted.
+    """
+    from nlp_retrieval.core.index.update import delete_items
+    from nlp_retrieval.core.search.base_searcher import resolver
+
+    ids = list(item_id or [])
+    if file is not None:
+        try:
+            lines = (sys.stdin.buffer.read() if file == Path("-") else file.read_bytes()).decode("utf-8-sig").split("\n")
+        except UnicodeDecodeError as error:
+            raise SourceError(f"{file} is not UTF-8 text (byte {error.start}); convert it") from None
+        except OSError as error:
+            raise SourceError(f"{file} cannot be read ({error.strerror}); check the path") from None
+        ids += [line.removesuffix("\r") for line in lines if line.strip()]
+    if not ids:
+        raise ConfigurationError("no ids were given; name them, or a file of them with --file")
+    report = delete_items(index, ids, resolver(trust=trust))
+    say(f"{report.deleted:,} items deleted; {report.n_items:,} items in {index} ({report.seconds:.1f} s)")
+
+
+def compact(index: Annotated[Path, typer.Argument(help="An index directory.")], trust: Trust = False) -> None:
+    """Compact an updated index, as if it had been built at once.
+
+    Joins segments and drops deleted items. Updates do this themselves when there is much to do; it is never
+    required.
+    """
+    from nlp_retrieval.core.index.update import compact_index
+    from nlp_retrieval.core.search.base_searcher import resolver
+
+    report = compact_index(index, resolver(trust=trust))
+    say(f"{report.n_items:,} items in {index} ({report.seconds:.1f} s)")
+
+
+def verify(
+    index: Annotated[Path, typer.Argument(help="An index directory.")],
+    url: Annotated[str | None, typer.Option(help="The server of its tables, as env:NAME; default: the index's own.")] = None,
+    token: Annotated[str | None, typer.Option(help="The token for a Milvus server, as env:NAME.")] = None,
+) -> None:
+    """Check every file of an index, and every row of its tables.
+
+    Files checked before are checked again. Exit code 3 if one is damaged.
+    """
+    from nlp_retrieval.core.index.generation import verify_index
+
+    damaged = verify_index(index)
+    if not damaged and any(index.glob("*/server.json")):
+        from nlp_retrieval.retrievers.postgres.engine import verify_tables
+
+        damaged += verify_tables(index, url)
+    if not damaged and any(index.glob("*/milvus.json")):
+        from nlp_retrieval.retrievers.milvus.collections import verify_collections
+
+        damaged += verify_collections(index, url, token)
+    for message in damaged:
+        say(message)
+    if damaged:
+        raise typer.Exit(3)
+    say(f"{index}: every file is what its checksum says")
+
+
+def distill(
+    corpus: Corpus,
+    folder: Annotated[Path, typer.Argument(help="Output folder; must be missing or empty.")],
+    encoder: Annotated[
+        str,
+        typer.Option("--encoder", "-e", help="A model's hub name, a local folder, or name:key=value,key=value of an encoder."),
+    ] = "sentence-transformers/all-MiniLM-L6-v2",
+    loader: Loader = None,
+    option: LoaderOptions = None,
+    dimension: Annotated[int, typer.Option(min=1, help="Dimension of the vectors; at most the encoder's.")] = 256,
+    most_words: Annotated[int, typer.Option(min=0, help="Number of whole words to include, most frequent first.")] = 30_000,
+) -> None:
+    """Distil an encoder into static embeddings: one vector for each word of a corpus, to be used by the encoder `static`."""
+    from nlp_retrieval.core.components.registry import build_as
+    from nlp_retrieval.encoders.base import BaseEncoder
+    from nlp_retrieval.encoders.static import distill_static
+
+    source = build_as(BaseEncoder, "encoders", parse_component(encoder), "--encoder")
+    items = corpus_loader(corpus, loader, option).stream()
+    made = distill_static(source, items, folder, dimension=dimension, most_words=most_words)
+    say(f"static embeddings of {source.name} in {made} ({megabytes(sum(file.stat().st_size for file in made.iterdir()))})")
+    say(f"to use them: nlp-retrieval index {corpus} INDEX -r 'faiss:encoder={{name: static, model: {made}}}'")

@@ -1,0 +1,470 @@
+"""Commands of benchmarks and their runs: ``benchmark``, ``compare``, ``diff``, ``report``; and the table that they print."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from enum import StrEnum
+from os.path import realpath
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nlp_retrieval.cli.console import say
+from nlp_retrieval.cli.indexes import RayOption, Trust, WorkersOption
+from nlp_retrieval.errors import ConfigurationError, DependencyError, RetrievalError, SourceError
+
+if TYPE_CHECKING:
+    from nlp_retrieval.benchmarks.results import BenchmarkReport
+    from nlp_retrieval.benchmarks.settings import BenchmarkConfig
+    from nlp_retrieval.evaluation.rankings import RunLists
+    from nlp_retrieval.reports.trackers import RunLogger
+
+
+_UNLIMITED = 10_000
+
+
+class TableFormat(StrEnum):
+    """Format of the table."""
+
+    TABLE = "table"
+    CSV = "csv"
+    JSON = "json"
+    MARKDOWN = "markdown"
+
+
+FormatOption = Annotated[
+    TableFormat, typer.Option("--format", help="Format of the table; csv and json give unrounded figures.")
+]
+IdenticalIds = Annotated[
+    bool | None,
+    typer.Option(
+        "--ignore-identical-ids/--count-identical-ids",
+        help="Ignore hits with the id of their query, which are the query itself, as in BEIR and MTEB. Default: ignored "
+        "if texts are equal or, without texts, if most queries that find such a hit find it first.",
+    ),
+]
+
+ColumnsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--columns",
+        metavar="NAMES",
+        help="Columns of the table, separated by commas: recall@10, latency_ms, a family (recall, cost), or all.",
+    ),
+]
+
+
+def names_of(columns: str | None) -> list[str]:
+    """Return the names in a comma-separated list."""
+    return [name.strip() for name in (columns or "").split(",") if name.strip()]
+
+
+def refuse_columns(report: BenchmarkReport, columns: str | None) -> None:
+    """Raise an error for columns that a report does not have, before anything is written.
+
+    Raises:
+        ConfigurationError: a column does not exist.
+    """
+    from nlp_retrieval.reports.tables import chosen_columns
+    from nlp_retrieval.reports.view import view_of
+
+    chosen_columns(view_of(report), names_of(columns))
+
+
+def print_comparison(report: BenchmarkReport, form: TableFormat, columns: str | None) -> None:
+    """Print the table of a comparison.
+
+    In a pipe, the table is as wide as its columns; in a terminal, or if ``COLUMNS`` is set, columns that do not fit are left
+    out, except those asked for.
+
+    Args:
+        report: a finished benchmark.
+        form: the format.
+        columns: their names, separated by commas; None: the usual ones, or all for other programs.
+
+    Raises:
+        ConfigurationError: a column does not exist.
+    """
+    from dataclasses import replace
+
+    from rich.console import Console
+
+    from nlp_retrieval.reports.tables import ALL, chosen_columns, csv_table, json_table, markdown_table
+    from nlp_retrieval.reports.terminal import SummaryTable
+    from nlp_retrieval.reports.view import view_of
+
+    view = view_of(report)
+    if form in (TableFormat.CSV, TableFormat.JSON):
+        write = csv_table if form is TableFormat.CSV else json_table
+        typer.echo(write(view, chosen_columns(view, names_of(columns) or [ALL])), nl=False)
+        if view.counted:
+            say(view.counted)  # outside the table, whose rows are for programs
+        return
+    view = replace(view, summary=chosen_columns(view, names_of(columns)))
+    if form is TableFormat.MARKDOWN:
+        typer.echo(markdown_table(view), nl=False)
+        return
+    is_whole = columns is not None or not (sys.stdout.isatty() or "COLUMNS" in os.environ)
+    Console(width=_UNLIMITED if is_whole and not sys.stdout.isatty() else None).print(
+        SummaryTable(view, is_whole), soft_wrap=False
+    )
+
+
+class Tracker(StrEnum):
+    """Trackers that runs can be logged to."""
+
+    WANDB = "wandb"
+    MLFLOW = "mlflow"
+    TENSORBOARD = "tensorboard"
+
+
+_HANDFUL = 5
+"""Maximum number of configurations without a printed plan."""
+
+
+def benchmark(
+    config: Annotated[Path | None, typer.Argument(help="The configuration file (YAML); none with --from.")] = None,
+    run: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="RUN",
+            help="Repeat this run: its output folder, or the manifest.json in it. Reports which versions, hardware, data and "
+            "models differ, and exits with 1 if the results do.",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", help="Folder for the run's files. Default: the file's own; with --from, RUN-rerun."),
+    ] = None,
+    wandb: Annotated[bool, typer.Option(help="Log to Weights & Biases if the file asks for it.")] = True,
+    log_to: Annotated[
+        list[Tracker] | None,
+        typer.Option("--log-to", help="Log to this tracker instead of those in the file. Repeatable."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the plan and exit, without using an index, a model or files.")
+    ] = False,
+    form: FormatOption = TableFormat.TABLE,
+    columns: ColumnsOption = None,
+    workers: WorkersOption = None,
+    ray: RayOption = None,
+    index: Annotated[Path | None, typer.Option("--index", help="With --from: an index instead of the run's.")] = None,
+    trust: Trust = False,
+) -> None:
+    """Compare searchers over the same queries.
+
+    Prints a table; writes a page, results, tables for papers, costs, a manifest and TREC runs; optionally logs to Weights &
+    Biases, MLflow or TensorBoard.
+    Work shared by configurations is computed once, and stored: after an interruption, repeat the command to
+    continue. With --workers or --ray, other processes encode the index, search and rerank;
+    latency is timed in this one. With a grid, or many searchers, the plan is printed first. A configuration
+    that fails does not stop the others; the command then exits with 1, or with 4 if the only failures are
+    missing packages.
+    """
+    from rich.console import Console
+
+    from nlp_retrieval.benchmarks.plans import plan_of
+    from nlp_retrieval.benchmarks.settings import read_benchmark_config
+    from nlp_retrieval.reports.tables import refuse_unknown_columns
+    from nlp_retrieval.reports.terminal import PlanTables
+    from nlp_retrieval.reports.trackers import loggers_of
+
+    if run is not None:
+        if config is not None or log_to or dry_run:
+            raise ConfigurationError("--from repeats a run as it was; leave out the file, --log-to and --dry-run")
+        rerun(run, output, index, trust=trust, form=form, columns=columns, workers=workers, ray=ray)
+        return
+    if config is None:
+        raise ConfigurationError("name a configuration file, or a run to repeat with --from")
+    if index is not None or trust:
+        raise ConfigurationError("--index and --trust are for a run to repeat; name it with --from")
+    described = replace(read_benchmark_config(config), workers=workers, ray=ray)
+    if not wandb:
+        described = replace(described, wandb=None)
+    loggers = loggers_of(described, log_to or ())
+    refuse_unknown_columns(names_of(columns), described.k_values)
+    if dry_run:
+        _check_output(output or described.output_folder, loggers)
+    if dry_run or described.grid is not None or len(described.searchers) > _HANDFUL:
+        plan = plan_of(described.settings(), described.grid, described.halving)
+        Console(stderr=not dry_run).print(PlanTables(plan, whole=dry_run))
+    if not dry_run:
+        refuse_failures(run_benchmark(described, output, loggers, form=form, columns=columns))
+
+
+def refuse_failures(report: BenchmarkReport) -> None:
+    """Raise an error if configurations failed, after everything else is done.
+
+    Raises:
+        DependencyError: the only failures are missing packages.
+        RetrievalError: there are other failures.
+    """
+    if report.failed:
+        missing = {"DependencyError", "JavaError"}
+        kind = DependencyError if all(one.error in missing for one in report.failed) else RetrievalError
+        raise kind(
+            f"{len(report.failed)} of {len(report.failed) + len(report.configurations)} configurations failed: "
+            + "; ".join(f"{one.name}: {one.reason}" for one in report.failed)
+        )
+
+
+def _check_output(folder: Path, loggers: Sequence[RunLogger]) -> None:
+    """Check before the run that its output can be written, and report where runs are logged."""
+    from nlp_retrieval.reports.write import check_run_output
+
+    check_run_output(folder)
+    for logger in loggers:
+        say(logger.check(folder))
+
+
+def run_benchmark(
+    config: BenchmarkConfig,
+    output: Path | None,
+    loggers: Sequence[RunLogger],
+    *,
+    form: TableFormat = TableFormat.TABLE,
+    columns: str | None = None,
+) -> BenchmarkReport:
+    """Run a benchmark, print the table, log the runs, and report where everything is."""
+    from nlp_retrieval.benchmarks.benchmarker import run_searchers
+    from nlp_retrieval.benchmarks.grid import with_grid
+    from nlp_retrieval.benchmarks.halving import halve, with_record
+    from nlp_retrieval.reports.write import write_run_files
+
+    folder = output or config.output_folder
+    _check_output(folder, loggers)
+    settings = config.settings(folder)
+    halved = halve(settings, config.halving, say) if config.halving is not None else None
+    run = run_searchers(settings if halved is None else halved.settings, say)
+    if config.grid is not None:
+        run = with_grid(run, config.grid)
+    report = write_run_files(run if halved is None else with_record(run, halved), folder)
+    print_comparison(report, form, columns)
+    if halved is not None:
+        say(halved.note)
+    say(f"page: {report.files['report']}")
+    say(f"results, tables (Markdown, LaTeX, Parquet), costs, manifest and TREC runs: {folder}")
+    for logger in loggers:
+        for line in logger.log(report, folder):
+            say(line)
+    return report
+
+
+def compare(
+    runs: Annotated[
+        list[str],
+        typer.Argument(help="Output folders of benchmarks, FOLDER:CONFIGURATION, or TREC run files."),
+    ],
+    qrels: Annotated[
+        Path | None,
+        typer.Option(
+            "--qrels", help="Judgements of TREC run files: TREC's, CSV, TSV or JSON lines. Default: qrels.txt next to them."
+        ),
+    ] = None,
+    k: Annotated[list[int] | None, typer.Option("--k", help="A cutoff. Repeatable.")] = None,
+    baseline: Annotated[str | None, typer.Option("--baseline", help="The run to compare with; by default the first.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", help="Folder for the page and the result files.")] = None,
+    across_corpora: Annotated[
+        bool, typer.Option("--across-corpora", help="Compare corpora: allow runs of different ones.")
+    ] = False,
+    ignore_identical_ids: IdenticalIds = None,
+    form: FormatOption = TableFormat.TABLE,
+    columns: ColumnsOption = None,
+) -> None:
+    """Compare finished runs, with significance tests.
+
+    Nothing is searched: lists come from TREC run files and from the output folders of benchmarks. Runs with other queries,
+    other gold or, without --across-corpora, another corpus are refused.
+    """
+    from nlp_retrieval.benchmarks.runs import compare_runs, read_sources
+    from nlp_retrieval.reports.write import check_run_output, write_run_files
+
+    if output is not None:
+        check_run_output(output)
+    sources = read_sources(runs, qrels, across_corpora=across_corpora, ignore_identical_ids=ignore_identical_ids)
+    if output is not None and realpath(output) in {realpath(one.folder) for one in sources.saved}:
+        raise SourceError(f"{output} holds one of the runs; choose another folder with --output")
+    run = compare_runs(sources, k, baseline)
+    refuse_columns(run.report, columns)
+    report = write_run_files(run, output) if output is not None else run.report
+    print_comparison(report, form, columns)
+    if note := report.selection_note:
+        say(note)
+    if any(one.cost is not None for one in sources.entrants.values()) and not any(
+        result.cost is not None for result in report.configurations
+    ):
+        say("note: costs were measured on different machines and are left out")
+    if output is not None:
+        say(f"page: {report.files['report']}")
+
+
+class Shown(StrEnum):
+    """Amount of text shown of a passage."""
+
+    SNIPPET = "snippet"
+    ALL = "all"
+    NONE = "none"
+
+
+def diff(
+    run_a: Annotated[str, typer.Argument(help="FOLDER:CONFIGURATION of a benchmark's output, or a TREC run file.")],
+    run_b: Annotated[str, typer.Argument(help="The run to compare it with.")],
+    query: Annotated[
+        str | None, typer.Option("--query", help="A query id; default: list the queries that change most.")
+    ] = None,
+    k: Annotated[int, typer.Option("--k", "-k", help="Number of hits to compare in each list.")] = 10,
+    measure: Annotated[str, typer.Option(help="Measure of change: recall, ndcg, mrr, ...")] = "recall",
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of queries to list.")] = 20,
+    qrels: Annotated[
+        Path | None,
+        typer.Option(
+            "--qrels", help="Judgements of TREC run files: TREC's, CSV, TSV or JSON lines. Default: qrels.txt next to them."
+        ),
+    ] = None,
+    across_corpora: Annotated[
+        bool, typer.Option("--across-corpora", help="Compare corpora: allow runs of different ones.")
+    ] = False,
+    ignore_identical_ids: IdenticalIds = None,
+    text: Annotated[
+        Shown, typer.Option("--text", help="Amount of text to show of each passage, if the run has it.")
+    ] = Shown.SNIPPET,
+) -> None:
+    """Show two rankings of a query side by side.
+
+    Shows which documents entered, left and moved from the first run to the second, which are gold, and which signals moved with
+    them. Without --query, lists the queries that change most. A TREC run file has no signals, unless a benchmark wrote it
+    and its other files still exist.
+    """
+    from rich.console import Console
+
+    from nlp_retrieval.benchmarks.runs import read_sources
+    from nlp_retrieval.evaluation.ranking_difference import changed_queries, difference
+    from nlp_retrieval.reports.snippets import common_words
+    from nlp_retrieval.reports.terminal import difference_view, queries_view
+
+    sources = read_sources([run_a, run_b], qrels, across_corpora=across_corpora, ignore_identical_ids=ignore_identical_ids)
+    lists = sources.lists
+    one, other = _two(lists, run_a, run_b)
+    for note in sources.notes:
+        say(f"note: {note}")
+    if sources.own.ignored:
+        say(f"note: of {sources.own.ignored:,} queries the hit that is the query itself (same id) is left out")
+    console = Console(highlight=False)
+    if query is None:
+        changed = changed_queries(lists, one, other, k, measure)
+        console.print(queries_view(lists, one, other, changed[:limit], f"{measure}@{k}", len(changed)))
+        hopeless = len(lists.query_ids) - len(sources.unjudged) - len(changed)
+        if hopeless:
+            say(f"note: {hopeless:,} judged queries have no relevant document and are not listed; name one with --query")
+        if sources.unjudged:
+            first = f"the first: {sources.unjudged[0]!r}"
+            say(f"note: {len(sources.unjudged):,} queries without judgements ({first}) are not listed; name one with --query")
+        return
+    passages = lists.passages if text is not Shown.NONE else {}
+    common = common_words(list(passages.values()), lists.texts)
+    console.print(difference_view(difference(lists, one, other, query, k), passages, common, whole=text is Shown.ALL))
+    if text is not Shown.NONE and not passages:
+        say("note: the run has no texts of passages; run the benchmark again to see them")
+    without = [name for name in (one, other) if not lists.listings[name].signals]
+    if without:
+        say(f"note: {' and '.join(without)}: no signals; give FOLDER:CONFIGURATION of a benchmark's output to see them")
+
+
+def _two(lists: RunLists, run_a: str, run_b: str) -> tuple[str, str]:
+    from nlp_retrieval.errors import ConfigurationError
+
+    names = list(lists.listings)
+    if len(names) != 2:
+        raise ConfigurationError(
+            f"{run_a} and {run_b} hold {len(names)} runs ({', '.join(names)}); name two, each as FOLDER:CONFIGURATION or a file"
+        )
+    return names[0], names[1]
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(help="The output folder of a benchmark.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", help="Folder for the page and the result files; by default FOLDER/report.")
+    ] = None,
+    only: Annotated[list[str] | None, typer.Option("--only", help="A configuration to show. Repeatable. Default: all.")] = None,
+    baseline: Annotated[str | None, typer.Option("--baseline", help="Compare with this configuration instead.")] = None,
+    form: FormatOption = TableFormat.TABLE,
+    columns: ColumnsOption = None,
+) -> None:
+    """Write the page and the tables of a finished benchmark again.
+
+    Nothing is searched. With another baseline or a selection of configurations, differences are tested again.
+    """
+    from nlp_retrieval.benchmarks.runs import judged_again, read_run_folder
+    from nlp_retrieval.reports.write import check_run_output, write_run_files
+
+    target = output or folder / "report"
+    if realpath(target) == realpath(folder):
+        raise SourceError(f"{target} holds the run itself; choose another folder with --output")
+    check_run_output(target)
+    run = judged_again(read_run_folder(folder), only or (), baseline)
+    refuse_columns(run.report, columns)
+    report = write_run_files(run, target)
+    print_comparison(report, form, columns)
+    if note := report.selection_note:
+        say(note)
+    say(f"page: {report.files['report']}")
+
+
+def rerun(
+    manifest: Annotated[Path, typer.Argument(help="The manifest.json of a run, or its output folder.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", help="Folder for the new run's files; by default the old one's name and -rerun.")
+    ] = None,
+    index: Annotated[Path | None, typer.Option("--index", help="The index directory, instead of the manifest's.")] = None,
+    trust: Trust = False,
+    form: FormatOption = TableFormat.TABLE,
+    columns: ColumnsOption = None,
+    workers: WorkersOption = None,
+    ray: RayOption = None,
+) -> None:
+    """Repeat a benchmark from its manifest; now `nlp-retrieval benchmark --from`.
+
+    Everything is computed again, except that a matching index is used unchanged.
+    """
+    from nlp_retrieval.benchmarks.benchmarker import run_searchers
+    from nlp_retrieval.benchmarks.manifest import benchmark_of, differences, moved_results, read_manifest
+    from nlp_retrieval.core.files.json_text import read_json_file
+    from nlp_retrieval.reports.write import check_run_output, results_of, write_run_files
+
+    before = read_manifest(manifest)
+    folder = manifest if manifest.is_dir() else manifest.parent
+    whole = Path(realpath(folder))
+    target = output or whole.with_name(f"{whole.name}-rerun")
+    if realpath(target) == realpath(folder):
+        raise SourceError(f"{target} holds the run that is repeated; choose another folder with --output")
+    check_run_output(target)
+    settings = benchmark_of(before, index=index, trust=trust, source=str(manifest))
+    run = run_searchers(replace(settings, workers=workers, ray=ray), say)
+    if "halving" in before:
+        manifest_now = run.report.manifest | {"halving": before["halving"]}
+        run = replace(run, report=replace(run.report, manifest=manifest_now))
+    report = write_run_files(run, target)
+    print_comparison(report, form, columns)
+    say(f"page: {report.files['report']}")
+    changed = differences(before, report.manifest)
+    for line in changed:
+        say(f"different: {line}")
+    if not changed:
+        say("versions, hardware, data and models are the same")
+    try:
+        old = read_json_file(folder / "results.json")
+        moved = moved_results(old, results_of(report))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        say(f"{folder / 'results.json'} cannot be read, so the results are not compared")
+        return
+    for line in moved:
+        say(f"results: {line}")
+    if moved:
+        raise RetrievalError("the results are not those of before; what is different stands above")
+    say("results: the same, to the last bit")

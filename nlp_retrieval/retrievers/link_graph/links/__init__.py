@@ -1,1 +1,0 @@
-"""Kinds of links, each with its extractor."""

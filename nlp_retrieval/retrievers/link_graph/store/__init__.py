@@ -1,1 +1,0 @@
-"""Links, titles and terms in flat files."""

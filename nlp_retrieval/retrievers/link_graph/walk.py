@@ -1,0 +1,480 @@
+"""Personalized PageRank: the share of time that a walk which keeps returning to the restart nodes spends at each node.
+
+The walk follows a link with probability ``damping`` and restarts otherwise, or where no link leads on (Page et al. 1999,
+The PageRank Citation Ranking; Haveliwala 2002, Topic-Sensitive PageRank). Let x solve ``x = (1 - d) s + d P' x``, in
+which mass at dangling nodes is lost; the walk's distribution is x divided by its sum. Both algorithms here approach x
+from below, so the mass that is still missing bounds the error.
+
+``pagerank`` passes over the whole graph until the error is within a tolerance; ``local_pagerank`` reads only links near the
+restart nodes. Both run in numpy or in a numba kernel, which ``auto`` compiles once numpy has taken as long as compiling would.
+For ``local_pagerank`` the two give the same bits, for ``pagerank`` they agree within the tolerance.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nlp_retrieval.core.backend import Backend, CompiledLoops
+from nlp_retrieval.core.candidates import Mask, Rows, Scores, entries_of, offsets_of
+from nlp_retrieval.errors import ConfigurationError, EngineError, nearest
+from nlp_retrieval.retrievers.link_graph.graph import WeightedGraph, Workspace
+
+_loops = CompiledLoops(compiling_seconds=1.5)
+
+
+@dataclass(frozen=True)
+class Restarts:
+    """Restarts of each query's walk.
+
+    Args:
+        offsets: ``[queries + 1]``; query i owns ``offsets[i]:offsets[i + 1]`` of the columns.
+        rows: nodes; the weights of a node that a query names twice add up.
+        weights: finite, at least 0; scaled to sum to 1 per query. A query without any weight above 0 has no walk.
+    """
+
+    offsets: Rows
+    rows: Rows
+    weights: Scores
+
+    def checked(self, n_nodes: int) -> Iterator[tuple[Rows, Scores]]:
+        """Yield each query's nodes, ascending, and their shares, which are above 0 and sum to 1.
+
+        Raises:
+            EngineError: columns of unequal length, a row out of range, or a weight that is not finite or below 0.
+        """
+        if len(self.rows) != len(self.weights) or self.offsets[0] != 0 or self.offsets[-1] != len(self.rows):
+            lengths = f"{len(self.rows)} rows, {len(self.weights)} weights, offsets up to {self.offsets[-1]}"
+            raise EngineError(f"restarts of unequal length: {lengths}")
+        wrong = np.flatnonzero(~(np.isfinite(self.weights) & (self.weights >= 0)))
+        if len(wrong):
+            weight = f"the weight {self.weights[wrong[0]]} at row {self.rows[wrong[0]]}"
+            raise EngineError(f"restarts hold {weight}; weights are finite and not below 0")
+        if len(self.rows) and (self.rows.min() < 0 or self.rows.max() >= n_nodes):
+            raise EngineError(f"restarts name rows {self.rows.min()}..{self.rows.max()}; the graph has 0..{n_nodes - 1}")
+        return self._shares()
+
+    def _shares(self) -> Iterator[tuple[Rows, Scores]]:
+        for begin, end in pairwise(self.offsets.tolist()):
+            weights = self.weights[begin:end].astype(np.float64)
+            rows, place = np.unique(self.rows[begin:end], return_inverse=True)
+            shares = np.bincount(place, weights / (weights.max(initial=0.0) or 1.0), len(rows))
+            some = shares > 0
+            yield rows[some], shares[some] / (shares.sum() or 1.0)
+
+
+@dataclass(frozen=True)
+class LocalRanks:
+    """Result of forward push per query: the nodes near its restarts, with ranks that are never too high.
+
+    Let x be the solution before it is divided by its sum (see the module), p the part of it that was found, and e a bound on
+    the mass that was not followed to its end: ``p <= x`` at every node, and ``sum(x) <= sum(p) + e``. The ranks are
+    ``p / (sum(p) + e)``, so no rank exceeds the exact one, ``x / sum(x)``, and 1 minus the sum of the ranks is their L1
+    distance to the exact ones. (Divided by ``sum(p)`` alone they would sum to 1, and be up to twice as far away.)
+
+    Args:
+        offsets: ``[queries + 1]``; query i owns ``offsets[i]:offsets[i + 1]`` of rows and ranks.
+        rows: nodes, ascending per query.
+        ranks: above 0; those of a query sum to ``1 - errors``, or to 0 where it has no restarts.
+        errors: ``[queries]``, the L1 distance to the exact ranks, including those of nodes that are not listed; up to
+            the rounding of the graph's sums, about 1e-7.
+        work: ``[queries]``, number of stored links read.
+    """
+
+    offsets: Rows
+    rows: Rows
+    ranks: Scores
+    errors: Scores
+    work: Rows
+
+
+def pagerank(
+    graph: WeightedGraph, restarts: Restarts, damping: float, tolerance: float = 1e-6, backend: Backend = "auto"
+) -> Scores:
+    """Compute Personalized PageRank by passes over the whole graph (Gauss-Seidel), one query after another.
+
+    Args:
+        graph: the links that the walk follows.
+        restarts: of the walk.
+        damping: probability of following a link, at least 0 and below 1.
+        tolerance: no row of the result is further than this from the exact distribution, in L1.
+        backend: ``"auto"``, ``"numpy"`` or ``"numba"``, see the module.
+
+    Returns:
+        ``[queries, nodes]``; rows sum to 1, or are 0 for a query without restarts.
+
+    Raises:
+        ConfigurationError: a setting out of range.
+        EngineError: restarts that cannot be used.
+        DependencyError: numba is asked for and not installed.
+    """
+    _check(damping, "tolerance", tolerance)
+    nodes, pulls = graph.graph, graph.pulls
+    ranks = np.zeros((len(restarts.offsets) - 1, nodes.n_nodes))
+    restart = np.zeros(nodes.n_nodes)
+    sweep = _sweep_by_kernel if _loops.chosen(backend) else _sweep_by_numpy
+    # a sweep gains at least what a step of power iteration does: the factor damping
+    at_most = math.ceil(math.log(tolerance * (1 - damping) / 2) / math.log(damping)) if damping > 0 else 0
+    for query, (rows, shares) in enumerate(restarts.checked(nodes.n_nodes)):
+        if len(rows) == 0:
+            continue
+        row = ranks[query]
+        restart[rows] = (1 - damping) * shares
+        row[:] = restart
+        for _ in range(at_most):
+            sweep(graph, restart, damping, row)
+            missing = 1 - row.sum() - damping / (1 - damping) * row[pulls.dangling].sum()
+            if 2 * missing <= tolerance * row.sum():
+                break
+        np.divide(row, row.sum(), out=row)
+        restart[rows] = 0.0
+    return ranks
+
+
+def local_pagerank(
+    graph: WeightedGraph, restarts: Restarts, damping: float, epsilon: float = 1e-6, backend: Backend = "auto"
+) -> LocalRanks:
+    """Compute Personalized PageRank near the restart nodes by forward push, with a bound on its error.
+
+    Mass waits at nodes; a node where more than ``epsilon`` per stored link waits keeps ``1 - damping`` of it and sends the rest
+    on, until there is no such node (Andersen, Chung, Lang, FOCS 2006, Local Graph Partitioning using PageRank Vectors). So at
+    most ``1 / (epsilon (1 - damping))`` stored links are read per query, whatever the size of the graph. At the end, nodes
+    where more than epsilon still waits also keep the share ``1 - damping`` of it.
+
+    Args:
+        graph: the links that the walk follows.
+        restarts: of the walk.
+        damping: probability of following a link, at least 0 and below 1.
+        epsilon: above 0; smaller is closer and takes longer.
+        backend: ``"auto"``, ``"numpy"`` or ``"numba"``, see the module.
+
+    Raises:
+        ConfigurationError: a setting out of range.
+        EngineError: restarts that cannot be used.
+        DependencyError: numba is asked for and not installed.
+    """
+    _check(damping, "epsilon", epsilon)
+    step = _step_by_kernel if _loops.chosen(backend) else _step_by_numpy
+    with graph.workspace() as workspace:
+        push = _Push(graph, workspace, damping, epsilon, step)
+        ranked = [push.run(rows, shares) for rows, shares in restarts.checked(graph.graph.n_nodes)]
+    return LocalRanks(
+        offsets_of([len(rows) for rows, _, _, _ in ranked]),
+        np.concatenate([np.zeros(0, np.int64), *(rows for rows, _, _, _ in ranked)]),
+        np.concatenate([np.zeros(0), *(ranks for _, ranks, _, _ in ranked)]),
+        np.array([error for _, _, error, _ in ranked], np.float64),
+        np.array([work for _, _, _, work in ranked], np.int64),
+    )
+
+
+class _Push:
+    """Forward push for one query after another; between queries only the nodes that were touched are cleared.
+
+    Args:
+        graph: the links that the walk follows.
+        workspace: memory that it writes to.
+        damping: probability of following a link.
+        epsilon: the most mass per stored link that may still wait at the end.
+        step: does one round.
+    """
+
+    def __init__(self, graph: WeightedGraph, workspace: Workspace, damping: float, epsilon: float, step: _Step) -> None:
+        self.graph, self.damping, self.epsilon, self._step = graph, damping, epsilon, step
+        self.waiting, self._kept, self.noted, self.ready = workspace
+
+    def run(self, rows: Rows, shares: Scores) -> tuple[Rows, Scores, float, int]:
+        """Return the nodes found, their ranks, the error and the work of one query."""
+        if len(rows) == 0:
+            return rows, shares, 0.0, 0
+        offsets, damping = self.graph.graph.offsets, self.damping
+        self.waiting[rows] = shares
+        above, touched = [rows], [rows]
+        left, work = 1.0, 0
+        nodes = rows[shares > self.epsilon * np.maximum(offsets[rows + 1] - offsets[rows], 1)]
+        while damping > 0 and len(nodes):
+            mass = self.waiting[nodes]
+            self.waiting[nodes] = 0.0
+            self._kept[nodes] += (1 - damping) * mass
+            carried = self.graph.per_weight(nodes, damping * mass)
+            left -= float((1 - damping) * mass.sum() + damping * mass[carried == 0].sum())
+            work += int((offsets[nodes + 1] - offsets[nodes]).sum())
+            raised, reached, nodes = self._step(self, nodes, carried)
+            above.append(raised)
+            touched.append(reached)
+        listed = np.sort(np.concatenate(above))  # several times faster than np.unique
+        listed = listed[np.diff(listed, prepend=-1) > 0]
+        late = (1 - damping) * self.waiting[listed]
+        kept = self._kept[listed] + late
+        missing = max(left - float(late.sum()), 0.0)
+        reach = float(kept.sum()) + missing
+        for nodes in touched:
+            self.waiting[nodes] = 0.0
+        self._kept[listed] = 0.0
+        return listed, kept / reach, missing / reach, work
+
+
+_Step = Callable[[_Push, Rows, Scores], tuple[Rows, Rows, Rows]]
+"""Lets mass leave some nodes; returns the nodes that now have more than epsilon, those reached, and those to push next."""
+
+
+def _step_by_numpy(push: _Push, nodes: Rows, carried: Scores) -> tuple[Rows, Rows, Rows]:
+    with _loops.in_numpy():
+        reached, received = push.graph.spread(nodes, carried)
+        np.add.at(push.waiting, reached, received)
+        above = reached[push.waiting[reached] > push.epsilon]
+        numbers = np.arange(len(above))
+        push.noted[above] = numbers  # of equal nodes the last remains
+        above = above[push.noted[above] == numbers]
+        offsets = push.graph.graph.offsets
+        ready = np.sort(above[push.waiting[above] > push.epsilon * (offsets[above + 1] - offsets[above])])
+        return above, reached, ready
+
+
+def _step_by_kernel(push: _Push, nodes: Rows, carried: Scores) -> tuple[Rows, Rows, Rows]:
+    from nlp_retrieval.retrievers.link_graph.kernel import spread
+
+    graph = push.graph.graph
+    n_above, n_reached, n_ready = spread(
+        graph.offsets, graph.neighbours, graph.weights, graph.types, push.graph.type_weights, nodes, carried, push.epsilon,
+        push.waiting, push.noted, push.ready,
+    )  # fmt: skip
+    reached = push.noted[len(push.noted) - n_reached :].copy()
+    return push.noted[:n_above].copy(), reached, np.sort(push.ready[:n_ready])
+
+
+def _sweep_by_numpy(graph: WeightedGraph, restart: Scores, damping: float, ranks: Scores) -> None:
+    with _loops.in_numpy():
+        for nodes, part, begins in graph.pulls.blocks:
+            received = ranks[graph.graph.neighbours[part].astype(np.int64)]
+            received *= graph.pulls.probabilities[part]
+            ranks[nodes] = restart[nodes] + damping * np.add.reduceat(received, begins)
+
+
+def _sweep_by_kernel(graph: WeightedGraph, restart: Scores, damping: float, ranks: Scores) -> None:
+    from nlp_retrieval.retrievers.link_graph.kernel import sweep
+
+    sweep(graph.graph.offsets, graph.graph.neighbours, graph.pulls.probabilities, restart, damping, ranks)
+
+
+def _check(damping: float, name: str, value: float) -> None:
+    if not 0 <= damping < 1:
+        raise ConfigurationError(f"damping={damping}; it is the probability of following a link: at least 0 and below 1")
+    if not 0 < value < math.inf:
+        raise ConfigurationError(f"{name}={value}; it must be finite and above 0")
+
+
+# The strongest chain of links from the restarts of a walk to a node: the single path that most walks take.
+
+
+@dataclass(frozen=True)
+class LinkChain:
+    """A path over links.
+
+    Args:
+        rows: the nodes, from the restart to the end; at least one.
+        strength: the share of walks that restart at the first node and take exactly this path.
+    """
+
+    rows: list[int]
+    strength: float
+
+
+def strongest_chains(
+    graph: WeightedGraph, restart_rows: Rows, restart_shares: Scores, targets: Rows, damping: float, longest: int = 4
+) -> list[LinkChain | None]:
+    """Find the strongest chain to each target, by dynamic programming over the number of links.
+
+    Of equally strong chains the shorter wins; of equally long ones the one with the lower last row but one, and so on back to
+    the first.
+
+    Args:
+        graph: the links that the walk follows.
+        restart_rows: the nodes where it restarts, ascending.
+        restart_shares: share of the restarts at each; they sum to 1.
+        targets: nodes to explain.
+        damping: probability of following a link.
+        longest: the most links that a chain may have.
+
+    Returns:
+        Per target a chain, or None if none of at most ``longest`` links reaches it.
+    """
+    some = restart_shares > 0
+    layers = [_Layer(restart_rows[some], restart_shares[some], np.zeros(0, np.int64))]
+    strongest = np.zeros(graph.graph.n_nodes)
+    strongest[layers[0].rows] = layers[0].strengths
+    for _ in range(longest):
+        last = layers[-1]
+        owner, neighbours, probabilities = graph.steps(last.rows)
+        strengths = last.strengths[owner] * damping * probabilities
+        raising = np.flatnonzero(strengths > strongest[neighbours])
+        raising = raising[np.lexsort((owner[raising], -strengths[raising], neighbours[raising]))]
+        raising = raising[np.diff(neighbours[raising], prepend=-1) > 0]  # the strongest per node
+        layers.append(_Layer(neighbours[raising], strengths[raising], owner[raising]))
+        strongest[layers[-1].rows] = layers[-1].strengths
+    return [_traced(layers, target) for target in targets.tolist()]
+
+
+@dataclass(frozen=True)
+class _Layer:
+    """The nodes to which a chain of this layer's length is stronger than every shorter one.
+
+    Args:
+        rows: ascending.
+        strengths: those of the chains.
+        before: position in the previous layer from which each chain comes; empty in the first layer.
+    """
+
+    rows: Rows
+    strengths: Scores
+    before: Rows
+
+
+def _traced(layers: list[_Layer], target: int) -> LinkChain | None:
+    """The chain from the last layer that contains the target, which is its strongest."""
+    for number in range(len(layers) - 1, -1, -1):
+        position = int(np.searchsorted(layers[number].rows, target))
+        if position < len(layers[number].rows) and layers[number].rows[position] == target:
+            strength, rows = float(layers[number].strengths[position]), [target]
+            for later in range(number, 0, -1):
+                position = int(layers[later].before[position])
+                rows.append(int(layers[later - 1].rows[position]))
+            return LinkChain(rows[::-1], strength)
+    return None
+
+
+# The evidence for a candidate of a multi-hop search, as columns whose weighted sum is its score.
+#
+# The walk over the links finds passages near the seeds, but not whether a passage, together with those it is linked to,
+# answers the query. ``chain`` tells this: the part of the query's information that a passage covers together with its best
+# linked neighbour among the candidates. ``complement`` is the part that it adds to the first candidate. Both are needed if
+# one passage alone cannot cover a query, as in multi-hop questions.
+#
+# The links show whether a query is multi-hop, by the share of the candidates that mention another or are mentioned by one.
+# The query's information that the first candidate lacks is evidence for passages linked to it, and for others only by that
+# share; the fusion of the seeds (``fused``) counts by the rest of the share.
+
+
+FLOOR = 1e-7
+"""Smaller shares of the walk count as this one."""
+
+DEFAULT_WEIGHTS: dict[str, float] = {
+    "pagerank": 0.75,
+    "fused": 2.0,
+    "similarity": 8.0,
+    "titles": 1.3,
+    "title_coverage": 1.1,
+    "named": 6.3,
+    "coverage": -6.0,
+    "chain": 6.0,
+    "chain_along": 2.8,
+    "chain_against": 4.7,
+    "complement": 7.5,
+}
+"""The weight of each kind of evidence in the score.
+
+``pagerank`` is the natural logarithm of a share of the walk, ``fused`` the reciprocal rank fusion of the seeds (0 to 1, the
+first place with all of them) times the share of candidates that no link with a direction connects, ``similarity`` the encoder's
+inner product with the query, ``titles`` the certainty that the query names the passage (0 to 1), ``title_coverage`` the share
+of its title's terms in the query, ``named`` the extent to which the passage is about its title (0 to 1, see
+:meth:`~nlp_retrieval.retrievers.link_graph.tables.PassageTerms.named`), ``coverage``, ``complement`` and the
+chains shares of the query's information (0 to 1): ``chain`` over links of any kind, ``chain_along`` together with a passage
+that this one points to, ``chain_against`` together with one that points to it.
+
+They were fitted to 1,018 HotpotQA questions over 31,857 passages with all-MiniLM-L6-v2, and over three haystacks of ten times
+as many (``python -m bench.multihop.crowd``), the collection counting as much as the three together; then rounded. That was
+before links weighed ``complement``. ``fused`` was chosen in addition, with and without relevant links (``python -m
+bench.harmless``). The inner products of another encoder are distributed differently, so tune the weights for another encoder.
+"""
+
+_LARGEST = 1_000_000
+
+
+def checked_weights(weights: Mapping[str, float] | None) -> dict[str, float]:
+    """Return the weights of all kinds of evidence: those given, and the defaults of the others.
+
+    Raises:
+        ConfigurationError: there is no such kind, or a weight is out of range.
+    """
+    for kind, weight in (weights or {}).items():
+        if kind not in DEFAULT_WEIGHTS:
+            raise ConfigurationError(f"weights: there is no evidence {kind!r}; {nearest(kind, DEFAULT_WEIGHTS)}")
+        if not abs(weight) <= _LARGEST:
+            raise ConfigurationError(f"weights: {kind}={weight} is not a number from -{_LARGEST:,} to {_LARGEST:,}")
+    return DEFAULT_WEIGHTS | dict(weights or {})
+
+
+@dataclass(frozen=True)
+class LinkedPairs:
+    """The pairs of linked candidates, as positions among the candidates, each pair once in either order.
+
+    Args:
+        ones: the first of each pair.
+        others: the second.
+        points: whether a link that has a direction leads from the first to the second.
+        pointed: whether one leads from the second to the first.
+    """
+
+    ones: Rows
+    others: Rows
+    points: Mask
+    pointed: Mask
+
+    def apart(self, n_candidates: int) -> float:
+        """Return the share of the candidates that no link with a direction connects to another."""
+        return 1.0 - len(np.unique(self.ones[self.points | self.pointed])) / max(n_candidates, 1)
+
+
+def links_among(weighted: WeightedGraph, rows: Rows, undirected: Collection[str] = ()) -> LinkedPairs:
+    """Return the pairs of linked candidates.
+
+    A link counts if it may be walked in at least one direction.
+
+    Args:
+        weighted: the links.
+        rows: the candidates.
+        undirected: kinds whose links have no direction.
+    """
+    graph = weighted.graph
+    entries, counts = entries_of(graph.offsets, rows)
+    neighbours = graph.neighbours[entries]
+    order = np.argsort(rows)
+    places = np.minimum(np.searchsorted(rows[order], neighbours), max(len(rows) - 1, 0))
+    is_open = weighted.type_weights > 0
+    is_open |= is_open.reshape(-1, 2)[:, ::-1].ravel()  # types 2 i and 2 i + 1 are one kind, along and against
+    types = graph.types[entries]
+    inside = (rows[order][places] == neighbours) & is_open[types]
+    owner = np.repeat(np.arange(len(rows)), counts)[inside]
+    pairs, number = np.unique(owner * len(rows) + order[places[inside]], return_inverse=True)
+    directed = np.repeat([kind not in undirected for kind in graph.n_links], 2).astype(bool)[types[inside]]
+    along = types[inside] % 2 == 0
+    points = np.bincount(number[directed & along], minlength=len(pairs)) > 0
+    pointed = np.bincount(number[directed & ~along], minlength=len(pairs)) > 0
+    return LinkedPairs(*np.divmod(pairs, max(len(rows), 1)), points, pointed)
+
+
+def coverage_evidence(covered: NDArray[np.bool_], shares: Scores, pairs: LinkedPairs, foremost: int) -> dict[str, Scores]:
+    """Compute the kinds of evidence that the query's terms and the links among candidates give.
+
+    Args:
+        covered: ``[candidates, terms]``.
+        shares: ``[terms]``, each term's share of the query's information.
+        pairs: linked candidates, as :func:`links_among` returns them.
+        foremost: position of the candidate that ranks first.
+    """
+    coverage = (covered * shares).sum(axis=1)
+    together = (covered[pairs.ones] | covered[pairs.others]) @ shares
+    evidence = {"coverage": coverage}
+    everywhere = np.ones(len(pairs.ones), bool)
+    for kind, counting in (("chain", everywhere), ("chain_along", pairs.points), ("chain_against", pairs.pointed)):
+        evidence[kind] = coverage.copy()
+        np.maximum.at(evidence[kind], pairs.ones[counting], together[counting])
+    complement = (covered & ~covered[foremost]) @ shares if len(covered) else coverage
+    unlinked = np.ones(len(covered), bool)
+    unlinked[pairs.others[pairs.ones == foremost]] = False
+    complement[unlinked] *= 1.0 - pairs.apart(len(covered))
+    return evidence | {"complement": complement}

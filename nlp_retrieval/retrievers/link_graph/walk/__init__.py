@@ -1,1 +1,0 @@
-"""Random walks along links, and the evidence they give for a passage."""

@@ -1,1 +1,0 @@
-"""Retrieval over a knowledge graph of passages and the entities that they mention."""

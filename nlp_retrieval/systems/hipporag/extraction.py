@@ -1,0 +1,508 @@
+"""Extraction of entities and triples from the passages of a corpus, by a language model, into a store.
+
+Answers are parsed as JSON and never evaluated. Missing or malformed parts are requested again.
+
+A run needs no state of earlier ones: the store says what is missing, by id and text, so a run may be killed at any time, and
+another may run concurrently. Results are committed in batches, together with the counters. Uncommitted answers are not paid for
+again, because the model caches its good answers on disk.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import copy_context
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from itertools import islice
+from queue import Empty, Queue, SimpleQueue
+from threading import Thread
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import JsonValue
+
+from nlp_retrieval import LanguageModel, SearchableItem
+from nlp_retrieval.core import Advance, has_no_words, progress
+from nlp_retrieval.errors import ConfigurationError, RetrievalError
+from nlp_retrieval.lm import CallCounter, CallCounts, UnusableAnswerError, fingerprint_of_program, read_object, record_calls
+from nlp_retrieval.systems.hipporag.knowledge import (
+    Extraction,
+    ExtractionRun,
+    PassageKnowledge,
+    PassageRecord,
+    ReadKnowledge,
+    knowledge_from_json,
+    passage_hash,
+    passage_text,
+)
+from nlp_retrieval.systems.hipporag.store import KnowledgeStore
+from nlp_retrieval.text import fenced
+
+if TYPE_CHECKING:
+    from nlp_retrieval.lm import Outcome
+
+MOST_PASSAGES = 20
+"""The most passages in one call; an answer longer than 20,000 characters is cut and thus unusable."""
+
+_ENTITIES = ("entities", "named_entities", "extracted_entities", "entity", "nodes")
+_TRIPLES = (
+    "triples", "triplets", "relations", "relationships", "facts", "statements", "extracted_triples", "triple", "edges",
+)  # fmt: skip
+_NUMBER_KEYS = ("passage", "id", "number", "passage_id", "index")
+_NUMBER = re.compile(r"(?:passage[ _]?)?(\d{1,3})\.?", re.IGNORECASE)
+_DEEPEST = 3
+
+_SAYS_NOTHING = ReadKnowledge(PassageKnowledge((), ()))
+
+
+@dataclass(frozen=True)
+class ExtractedPassage:
+    """Result for one passage.
+
+    Args:
+        read: its knowledge; None without a usable answer.
+        tries: number of requests.
+        error: why there is no answer.
+        asked: whether it was requested; false once the endpoint was given up.
+    """
+
+    read: ReadKnowledge | None
+    tries: int
+    error: str = ""
+    asked: bool = True
+
+
+class KnowledgeExtractor:
+    """Extracts entities and triples with a language model.
+
+    Failures of the endpoint are retried by the model's own settings (``retries``, ``backoff`` doubled with each). An answer
+    that cannot be used is requested again at once, as often, because there is nothing to wait for.
+
+    Args:
+        lm: the model.
+        passages_per_call: number of passages per call, 1 to 20. More are cheaper, but an unusable answer costs more.
+        passage_characters: the most characters of each passage that are read.
+
+    Raises:
+        ConfigurationError: a number is out of range.
+        DependencyError: DSPy is not installed.
+    """
+
+    def __init__(self, lm: LanguageModel, *, passages_per_call: int = 1, passage_characters: int = 10_000) -> None:
+        if not 1 <= passages_per_call <= MOST_PASSAGES:
+            raise ConfigurationError(f"passages_per_call={passages_per_call}: a call reads 1 to {MOST_PASSAGES} passages")
+        if passage_characters < 1:
+            raise ConfigurationError(f"passage_characters={passage_characters}: show at least 1 character")
+        from nlp_retrieval.lm import AskingLine, dspy
+        from nlp_retrieval.systems.hipporag.programs import ExtractKnowledge
+
+        self.lm = lm
+        self.passages_per_call = passages_per_call
+        self.passage_characters = passage_characters
+        self._program: Any = dspy.Predict(ExtractKnowledge)
+        self._line = AskingLine(lm.give_up_after)
+
+    @property
+    def extraction(self) -> Extraction:
+        """Return the settings that determine the answers: prompt, model, temperature, form of passages; not the endpoint."""
+        settings = {
+            "prompt": fingerprint_of_program(self._program),
+            "temperature": self.lm.sampling[0],
+            "passages_per_call": self.passages_per_call,
+            "passage_characters": self.passage_characters,
+        }
+        return Extraction(self.lm.model, json.dumps(settings, sort_keys=True))
+
+    @property
+    def given_up(self) -> str | None:
+        """Return why the model is no longer called; None while it is."""
+        reason = self._line.given_up
+        return None if reason is None else self.lm.hidden(reason)
+
+    def extract(self, texts: Sequence[str]) -> list[ExtractedPassage]:
+        """Return the result of each passage, in order; calls the model of DSPy's settings, and never raises.
+
+        Args:
+            texts: at most ``passages_per_call``.
+        """
+        shown = [fenced(text[: self.passage_characters]) for text in texts]
+        read = {place: _SAYS_NOTHING for place, text in enumerate(shown) if has_no_words(text)}
+        without_call = set(read)
+        tries, error, asked = 0, "", True
+        while len(read) < len(shown) and tries <= self.lm.retries and asked:
+            places = [place for place in range(len(shown)) if place not in read]
+            outcome = self._outcome([shown[place] for place in places])
+            tries += 1
+            for number, one in (outcome.value or {}).items():
+                read[places[number]] = one
+            error = self.lm.hidden(outcome.reason) or "the answer left this passage out"
+            if outcome.endpoint_failed:
+                asked = outcome.reason != self._line.given_up
+                break
+        return [
+            ExtractedPassage(read[place], 0 if place in without_call else max(tries, 1))
+            if place in read
+            else ExtractedPassage(None, tries, error, asked)
+            for place in range(len(shown))
+        ]
+
+    def _outcome(self, shown: list[str]) -> Outcome[dict[int, ReadKnowledge]]:
+        from nlp_retrieval.lm import ask
+
+        passages = "\n".join(f"{number}: {text}" for number, text in enumerate(shown, start=1))
+        asking = partial(ask, self._program, {"passages": passages}, "knowledge", partial(read_or_explain, len(shown)))
+        return self._line.ask(asking)
+
+
+def read_or_explain(n_passages: int, answer: object) -> dict[int, ReadKnowledge] | None:
+    """Return the knowledge in an answer, by passage from 0, for those with readable entries.
+
+    Args:
+        n_passages: number of requested passages.
+        answer: text with a JSON object by number of passage, also within another object or as a list; of one passage, the
+            entry alone will do.
+
+    Returns:
+        None if nothing can be read.
+
+    Raises:
+        UnusableAnswerError: entities or triples are there, and none can be read; the message shows the first.
+    """
+    value = _read_json(answer) if isinstance(answer, str) else answer
+    found: dict[int, ReadKnowledge] = {}
+    unread = None
+    for place, entry in _entries(value, n_passages).items():
+        read = _read_entry(entry) or next(map(_read_entry, _entries(entry, 1).values()), None)
+        if read is not None and read.unread is None:
+            found[place] = read
+        elif read is not None:
+            unread = unread or read.unread
+    if not found and unread is not None:
+        raise UnusableAnswerError(f"its entities or triples are in an unsupported form: {unread}")
+    return found or None
+
+
+def _read_json(answer: str) -> object:
+    """Return the JSON object in a text, or the list if that begins first."""
+    begin = answer.find("[")
+    if 0 <= begin < (answer.find("{") % (len(answer) + 1)):
+        listed = read_object('{"": ' + answer[begin : answer.rfind("]") + 1] + "}")
+        if listed is not None:
+            return listed[""]
+    return read_object(answer)
+
+
+def _entries(value: object, n_passages: int, depth: int = 0) -> dict[int, Mapping[str, JsonValue]]:
+    """Return the entries by position of the passage; empty if that is unclear."""
+    if isinstance(value, Mapping):
+        if any(_key_of(value, keys) for keys in (_ENTITIES, _TRIPLES)):
+            return {0: value} if n_passages == 1 else {}
+        entries = {}
+        for key, entry in value.items():
+            number = _NUMBER.fullmatch(str(key))
+            if number is not None and isinstance(entry, Mapping) and 1 <= int(number[1]) <= n_passages:
+                entries[int(number[1]) - 1] = entry
+        if entries or depth == _DEEPEST:
+            return entries
+        inner = [part for key, part in value.items() if isinstance(part, Mapping | list) and not _NUMBER.fullmatch(str(key))]
+        return _entries(inner[0], n_passages, depth + 1) if len(inner) == 1 else {}
+    if isinstance(value, list) and value and all(isinstance(entry, Mapping) for entry in value):
+        numbers = [next((entry[key] for key in _NUMBER_KEYS if key in entry), None) for entry in value]
+        if all(number is None for number in numbers) and len(value) == n_passages:
+            return dict(enumerate(value))
+        numbered = {str(number): entry for number, entry in zip(numbers, value, strict=True) if number is not None}
+        return _entries(numbered, n_passages, _DEEPEST) if len(numbered) == len(value) else {}
+    return {}
+
+
+def _key_of(entry: Mapping[str, JsonValue], keys: tuple[str, ...]) -> str | None:
+    """Return the first of some keys with a value; else the first that exists."""
+    present = [key for key in keys if key in entry]
+    return next((key for key in present if entry[key]), present[0] if present else None)
+
+
+def _read_entry(entry: Mapping[str, JsonValue]) -> ReadKnowledge | None:
+    entities, triples = _key_of(entry, _ENTITIES), _key_of(entry, _TRIPLES)
+    if triples is None:  # entities alone may be part of a truncated answer; triples name theirs
+        return None
+    try:
+        read = knowledge_from_json(entry[entities] if entities else [], entry[triples])
+    except ValueError:
+        return None
+    return read
+
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def worked_on(tasks: Iterable[T], work: Callable[[T], R], n_workers: int) -> Iterator[tuple[T, R]]:
+    """Yield tasks with their results, in the order of completion.
+
+    At most two more tasks are taken than are running. When the caller stops, or is interrupted, no further task is started;
+    running ones continue in threads that end with the process.
+
+    Raises:
+        Exception: the first that ``work`` raises.
+    """
+    waiting: Queue[T | None] = Queue()
+    done: SimpleQueue[tuple[T, R] | BaseException] = SimpleQueue()
+
+    def run() -> None:
+        while (task := waiting.get()) is not None:
+            try:
+                done.put((task, work(task)))
+            except BaseException as error:  # raised in the caller's thread
+                done.put(error)
+
+    contexts = [copy_context() for _ in range(n_workers)]
+    threads = [Thread(target=context.run, args=(run,), name="nlp_retrieval-extract", daemon=True) for context in contexts]
+    for thread in threads:
+        thread.start()
+    under_way = 0
+    try:
+        for task in tasks:
+            waiting.put(task)
+            under_way += 1
+            while under_way > n_workers + 1:
+                yield _result(done)
+                under_way -= 1
+        for _ in range(under_way):
+            yield _result(done)
+    finally:
+        with suppress(Empty):
+            while True:
+                waiting.get_nowait()
+        for _ in threads:
+            waiting.put(None)
+
+
+def _result(done: SimpleQueue[tuple[T, R] | BaseException]) -> tuple[T, R]:
+    result = done.get()
+    if isinstance(result, BaseException):
+        raise result
+    return result
+
+
+_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class ExtractionSummary:
+    """Numbers of one run of extraction.
+
+    Args:
+        extraction_id: fingerprint of prompt, model and settings.
+        model: the language model.
+        documents: that were read.
+        kept: those of them that the store had already, with this text.
+        extracted: those that the model processed in this run.
+        copied: those whose text the store had under another id, or that share the text of another in this run.
+        failed: those without a usable answer; the next run retries them.
+        not_asked: those that were not requested, because the endpoint was given up.
+        cut: those that were longer than the part shown to the model.
+        entities: in the documents that were extracted or copied.
+        triples: in these.
+        dropped: invalid entities and triples in the answers.
+        seconds: duration.
+        calls: calls, tokens and failures of the model.
+        stopped: why it ended early; empty if it did not.
+        reasons: for missing usable answers, with their numbers, the commonest first.
+    """
+
+    extraction_id: str
+    model: str
+    documents: int = 0
+    kept: int = 0
+    extracted: int = 0
+    copied: int = 0
+    failed: int = 0
+    not_asked: int = 0
+    cut: int = 0
+    entities: int = 0
+    triples: int = 0
+    dropped: int = 0
+    seconds: float = 0.0
+    calls: CallCounts = field(default_factory=CallCounts)
+    stopped: str = ""
+    reasons: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def reasons_told(self) -> str:
+        """Return the three commonest reasons on one line, such as ``35 times the endpoint gave none: connection refused``."""
+        more = len(self.reasons) - _SHOWN
+        shown = "; ".join(f"{number:,} times {reason}" for reason, number in list(self.reasons.items())[:_SHOWN])
+        return shown + (f"; and {more:,} other reasons" if more > 0 else "")
+
+    @property
+    def whole(self) -> bool:
+        """Return whether the store now has all documents that were read, and all were read."""
+        return not self.failed and not self.not_asked and not self.stopped
+
+    @property
+    def per_minute(self) -> float:
+        """Return the number of documents extracted or copied per minute."""
+        return 60 * (self.extracted + self.copied) / self.seconds if self.seconds else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return asdict(self)
+
+
+_LOOKED_UP_AT_ONCE = 500
+_MOST_REASONS = 20
+
+Same = list[SearchableItem]
+"""Documents with one text."""
+
+
+def extract_knowledge(
+    items: Iterable[SearchableItem], store: KnowledgeStore, extractor: KnowledgeExtractor, *, commit_every: int = 100
+) -> ExtractionSummary:
+    """Extract entities and triples from the passages of a corpus that a store lacks, with a language model.
+
+    Memory holds a few hundred passages.
+
+    Args:
+        items: the corpus, with ids of its own.
+        store: of the knowledge; another prompt or model is another extraction in it.
+        extractor: calls the model, with the concurrency of the model's ``calls_at_once``.
+        commit_every: number of passages per commit.
+
+    Raises:
+        SourceError: the store cannot be read.
+        OutputError: the store cannot be written; committed results are kept.
+        ConfigurationError: ``commit_every`` is below 1, or the model's key is not set.
+    """
+    if commit_every < 1:
+        raise ConfigurationError(f"commit_every={commit_every}: commit after at least 1 passage")
+    from nlp_retrieval.lm import using
+
+    with record_calls() as calls, using(extractor.lm), progress("extracting", None) as advance:
+        run = _Extraction(store, extractor, commit_every, calls, advance)
+        store.begin(run.extraction)
+        try:
+            for group, found in worked_on(run.groups(items), run.ask, extractor.lm.calls_at_once):
+                run.came(group, found)
+            run.commit("failed" if extractor.given_up else "completed")
+        except BaseException:
+            # an interrupted transaction may hold its lock until this error is reported
+            if run.between_transactions:
+                with suppress(RetrievalError):
+                    run.commit("failed")
+            raise
+        return run.summary()
+
+
+class _Extraction:
+    """A running extraction."""
+
+    def __init__(
+        self, store: KnowledgeStore, extractor: KnowledgeExtractor, commit_every: int, calls: CallCounter, advance: Advance
+    ) -> None:
+        self.extraction = extractor.extraction
+        self._store, self._extractor, self._commit_every = store, extractor, commit_every
+        self._calls, self._advance = calls, advance
+        self._records: list[PassageRecord] = []
+        self._count: Counter[str] = Counter()
+        self._reasons: Counter[str] = Counter()
+        self._session = uuid.uuid4().hex
+        self.between_transactions = True
+        self._begin = time.perf_counter()
+
+    def groups(self, items: Iterable[SearchableItem]) -> Iterator[list[Same]]:
+        """Yield the documents of each call, until the model is given up."""
+        waiting: list[Same] = []
+        size = self._extractor.passages_per_call
+        source = iter(items)
+        while not self._extractor.given_up and (chunk := list(islice(source, _LOOKED_UP_AT_ONCE))):
+            waiting += self._missing(chunk)
+            while len(waiting) >= size:
+                yield waiting[:size]
+                waiting = waiting[size:]
+        if waiting:
+            yield waiting
+
+    def ask(self, group: list[Same]) -> list[ExtractedPassage]:
+        """Ask about one group, in a thread."""
+        return self._extractor.extract([_text(same[0]) for same in group])
+
+    def came(self, group: list[Same], found: list[ExtractedPassage]) -> None:
+        """Record the results of a group, and commit if there are enough."""
+        for same, one in zip(group, found, strict=True):
+            if not one.asked:
+                self._count["not_asked"] += len(same)
+                continue
+            self._count["failed" if one.read is None else "extracted"] += 1 if one.read is not None else len(same)
+            self._count["copied"] += 0 if one.read is None else len(same) - 1
+            if one.read is None:
+                self._reasons[one.error] += len(same)
+            for item in same:
+                self._note(item, one.read, one.tries, one.error)
+        if len(self._records) >= self._commit_every:
+            self.commit()
+
+    def commit(self, status: str = "in_progress") -> None:
+        """Write the recorded results, and the progress of the run."""
+        counts = dict(sorted(self._count.items()))
+        waiting = counts.get("failed", 0) + counts.get("not_asked", 0)
+        done = sum(counts.get(name, 0) for name in ("kept", "extracted", "copied"))
+        run = ExtractionRun(self._session, counts.get("documents", 0), done + waiting, status, counts)
+        with self._transaction():
+            self._store.save(self.extraction, self._records, run)
+        self._records = []
+
+    def summary(self) -> ExtractionSummary:
+        """Return the summary of the run."""
+        counts: dict[str, Any] = dict(self._count)
+        return ExtractionSummary(
+            self.extraction.extraction_id,
+            self.extraction.model,
+            **counts,
+            seconds=time.perf_counter() - self._begin,
+            calls=self._calls.counts,
+            stopped=self._extractor.given_up or "",
+            reasons=dict(self._reasons.most_common(_MOST_REASONS)),
+        )
+
+    def _missing(self, chunk: list[SearchableItem]) -> list[Same]:
+        """Return the documents of a chunk to request, by their texts; record those whose text is known."""
+        with self._transaction():
+            asked = self._store.missing(self.extraction, chunk)
+            missing = [item for item, is_missing in zip(chunk, asked, strict=True) if is_missing]
+            found = self._store.knowledge(self.extraction, missing)
+        self._count["documents"] += len(chunk)
+        self._count["kept"] += len(chunk) - len(missing)
+        self._advance(len(chunk) - len(missing))
+        by_text: dict[str, Same] = {}
+        for item, known in zip(missing, found, strict=True):
+            if known is not None:
+                self._count["copied"] += 1
+                self._note(item, ReadKnowledge(known), 0)
+            else:
+                self._count["cut"] += len(_text(item)) > self._extractor.passage_characters
+                by_text.setdefault(passage_hash(item.title, item.content), []).append(item)
+        return list(by_text.values())
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self.between_transactions = False
+        yield
+        self.between_transactions = True
+
+    def _note(self, item: SearchableItem, read: ReadKnowledge | None, tries: int, error: str = "") -> None:
+        if read is not None:
+            self._count["entities"] += len(read.knowledge.entities)
+            self._count["triples"] += len(read.knowledge.triples)
+            self._count["dropped"] += read.dropped
+        self._records.append(PassageRecord(item.item_id, passage_hash(item.title, item.content), read, tries, error))
+        self._advance(1)
+
+
+def _text(item: SearchableItem) -> str:
+    return passage_text(item.title, item.content)

@@ -1,1 +1,0 @@
-"""Knowledge of passages, as entities and triples: its sources and its store."""

@@ -1,1 +1,0 @@
-"""Database of the knowledge extracted from passages, and of the progress of the extraction."""

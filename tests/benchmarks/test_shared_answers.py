@@ -1,0 +1,107 @@
+"""Sub-queries of a language model are kept as stages, with what they took; what was degraded is asked for again."""
+
+from __future__ import annotations
+
+import shutil
+import warnings
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chat_server import ChatServer, MakeModel, fields
+
+from benchmarks.small_benchmark import QUERIES, benchmarker
+from benchmarks.test_language_model_costs import asked_of, failing_for
+from nlp_retrieval import Bm25Retriever, ClaimDecomposition, RetrievalWarning, Searcher, write_run_files
+from nlp_retrieval.benchmarks.cost import LanguageModelCost
+from nlp_retrieval.benchmarks.stage_store import Entry, StageStore, identity_of, key_of
+from nlp_retrieval.lm.counting import CallCounts
+from nlp_retrieval.lm.language_model import LanguageModel
+
+from .test_shared import quality
+
+
+def two(lm: LanguageModel) -> dict[str, Searcher]:
+    """Two configurations whose sub-queries are the same."""
+    return {name: Searcher([Bm25Retriever(k1=k1)], ClaimDecomposition(lm)) for name, k1 in (("one", 0.9), ("other", 1.6))}
+
+
+def run(folder: Path, searchers: dict[str, Any], name: str = "run") -> tuple[list[LanguageModelCost], dict[str, bytes]]:
+    made = benchmarker(folder / "index", searchers=searchers, stage_folder=folder / "stages").run()
+    write_run_files(made, folder / name)
+    return [asked_of(result.cost) for result in made.report.configurations], quality(folder / name)
+
+
+def test_each_query_is_asked_about_once_and_tokens_per_query_are_those_of_the_asking(
+    server: ChatServer, model: MakeModel, tmp_path: Path
+) -> None:
+    (one, other), _ = run(tmp_path, two(model()))
+    assert server.calls == one.calls == len(QUERIES)
+    assert (one.latency_answers, one.latency_cache_hits) == (3, 0)  # asked one at a time, before all
+    assert (other.latency_answers, other.latency_cache_hits) == (3, 0)  # those same answers
+    assert (other.calls, other.cache_hits, other.tokens_in) == (0, len(QUERIES), 0)
+    assert one.query_tokens_in == other.query_tokens_in == 100.0
+    assert one.query_tokens_out == other.query_tokens_out == 10.0
+
+
+def test_a_run_is_repeated_from_its_stages_whatever_the_model_says_by_then(
+    server: ChatServer, model: MakeModel, tmp_path: Path
+) -> None:
+    (first, _), files = run(tmp_path, two(model()))
+    calls = server.calls
+    server.answer = lambda body: fields(phrases=["fox whale"])
+    shutil.rmtree(tmp_path / "answers")
+    (again, _), files_again = run(tmp_path, two(model()), "again")
+    assert server.calls == calls
+    assert files_again == files
+    assert (again.calls, again.tokens_in, again.query_tokens_in) == (0, 0, first.query_tokens_in)
+    assert (again.latency_answers, again.latency_cache_hits) == (3, 0)
+    elsewhere = run(tmp_path, two(model(temperature=0.5)), "elsewhere")[1]
+    assert elsewhere["one.trec"] != files["one.trec"]
+
+
+def test_counts_that_are_not_by_model_are_not_read_back(server: ChatServer, model: MakeModel, tmp_path: Path) -> None:
+    searchers = two(model())
+    processor, texts = searchers["one"].processor, [query.text for query in QUERIES]
+    assert processor is not None
+    old = {"subqueries": [["fox"]] * len(texts), "calls": asdict(CallCounts(calls=20)), "seconds": 1.0, "peak_bytes": 1}
+    key = key_of("subqueries", {"processor": identity_of(processor), "queries": texts})
+    StageStore(tmp_path / "stages").keep("subqueries", key, Entry(old | {"warnings": []}))
+    (one, _), _ = run(tmp_path, searchers)
+    assert server.calls == one.calls == len(QUERIES)
+    (kept,) = {path.name for path in (tmp_path / "stages" / "subqueries").iterdir()} - {f"{key}.stage"}
+    entry = StageStore(tmp_path / "stages").find("subqueries", kept.removesuffix(".stage"))
+    assert entry is not None
+    assert list(entry.about["calls"]) == ["openai/small"]
+
+
+def test_degraded_answers_serve_their_own_run_alone(server: ChatServer, model: MakeModel, tmp_path: Path) -> None:
+    unlucky = [query.text for query in QUERIES[4:10]]
+    server.answer = failing_for(unlucky, 400)
+    with pytest.warns(RetrievalWarning, match="6 of 20 queries") as caught:
+        (one, other), files = run(tmp_path, two(model(retries=0)))
+    assert len([w for w in caught if "6 of 20" in str(w.message)]) == 2  # each configuration says it
+    assert one.degraded == other.degraded == 6
+    assert not (tmp_path / "stages" / "subqueries").exists()
+    server.answer = failing_for([], 400)
+    calls = server.calls
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RetrievalWarning)
+        (one, _), repaired = run(tmp_path, two(model(retries=0)), "again")
+    assert server.calls == calls + 6
+    assert one.degraded == 0
+    assert repaired["one.trec"] != files["one.trec"]
+    assert len(list((tmp_path / "stages" / "subqueries").iterdir())) == 1
+
+
+def test_the_time_of_an_endpoint_that_is_down_is_not_kept(server: ChatServer, model: MakeModel, tmp_path: Path) -> None:
+    server.answer = lambda body: 401
+    with pytest.warns(RetrievalWarning, match="20 of 20 queries"):
+        (one, other), _ = run(tmp_path, two(model(retries=0)))
+    assert (one.degraded, other.degraded) == (20, 20)
+    kept = list((tmp_path / "stages" / "latency").iterdir())
+    assert len(kept) == 4  # of two retrievers, and of what is left of two configurations
+    server.answer = failing_for([], 400)
+    (one, _), _ = run(tmp_path, two(model(retries=0)), "again")
+    assert (one.degraded, one.latency_answers, one.latency_cache_hits) == (0, 3, 0)
