@@ -27,10 +27,9 @@ os.chdir(tempfile.mkdtemp())
 from nlp_retrieval import SearchableItem, JsonlLoader, Searcher
 try:
     from nlp_retrieval import Bm25Retriever as Lexical
-except ImportError:
+except (ImportError, AttributeError):
     from nlp_retrieval import Bm25sRetriever as Lexical
-from nlp_retrieval.benchmarks.config import read_benchmark_config
-from nlp_retrieval.benchmarks.running import run_searchers
+from nlp_retrieval.cli.app import main
 try:
     from nlp_retrieval import evidence
     evidence.EvidenceIndex
@@ -75,8 +74,8 @@ Path("sweep.yaml").write_text(
     "searchers:\n  a: {retrievers: [bm25s]}\n  b: {retrievers: [{name: bm25s, k1: 1.5}]}\nindex: index\nk: [1, 3]\n")
 
 def sweep():
-    config = read_benchmark_config("sweep.yaml")
-    run_searchers(config.settings())
+    sys.argv[1:] = ["benchmark", "sweep.yaml"]
+    main()
 
 def reached(step):
     return step[0].startswith("retrievers/") and step[1].endswith((".search", ".retrieve", "._search"))
