@@ -17,6 +17,7 @@ class TestClauseSplit(ProcessorRules):
     component = ClauseSplit
 
 
+@pytest.mark.soak
 class TestClausesWithoutTheQuery(ProcessorRules):
     component = ClauseSplit
 
@@ -28,6 +29,7 @@ class TestEntityPhrases(ProcessorRules):
     component = EntityPhrases
 
 
+@pytest.mark.soak
 class TestPhrasesWithoutTheQuery(ProcessorRules):
     component = EntityPhrases
 
@@ -45,6 +47,7 @@ class TestKeywordExpansion(ProcessorRules):
         return KeywordExpansion({"lighthouse": ["beacon", "東京"], "the": ["article"], "glacier": ["ice"]})
 
 
+@pytest.mark.soak
 class TestKeywordsForEveryQuery(ProcessorRules):
     component = KeywordExpansion
 
