@@ -202,13 +202,13 @@ def _tell_changes(study: PolicyStudy, folder: Path) -> None:
     """Report how many of the known changes between the plans were found."""
     with (folder / "plans" / "changes.tsv").open(encoding="utf-8") as file:
         known = {(row["later"], row["earlier"], row["relation"]) for row in csv.DictReader(file, delimiter="\t")}
-    found = {
+    computed = {
         (change.later.item_id if change.later else "", change.earlier.item_id if change.earlier else "", change.relation)
         for subject in study.subjects
         for edition in study.changes(subject)
         for change in edition.changes
     }
-    say(f"changes between the plans: {len(known & found)} of {len(known)} found, {len(found - known)} found by mistake")
+    say(f"changes between the plans: {len(known & computed)} of {len(known)} found, {len(computed - known)} found by mistake")
 
 
 app = typer.Typer(

@@ -148,8 +148,8 @@ def change_in_words(kind: str, share: float, counterpart: Relation | None, asked
 def _step(source: int, target: int, relation: Relation, items: Mapping[int, SearchableItem]) -> Step:
     along = relation.source == source
     begin, end = relation.source_span
-    shown = items[relation.source].content[begin:end]
-    sentence = shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 3]}..."
+    evidence = items[relation.source].content[begin:end]
+    sentence = evidence if len(evidence) <= _LONGEST else f"{evidence[: _LONGEST - 3]}..."
     return Step(items[source], items[target], relation.type, along, sentence, 0, len(sentence))
 
 
