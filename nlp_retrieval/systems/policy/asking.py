@@ -26,11 +26,7 @@ from nlp_retrieval.text import printable
 
 Method = Literal["vector", "hop", "both"]
 
-METHODS: dict[Method, str] = {
-    "vector": "vector_similarity",
-    "hop": "graph_hop",
-    "both": "vector_similarity+graph_hop",
-}
+METHODS: dict[Method, str] = {"vector": "vector_similarity", "hop": "graph_hop", "both": "vector_similarity+graph_hop"}
 """Names of the methods in the files."""
 
 FORMAT = 1

@@ -48,8 +48,7 @@ def ask_command(
         Path | None, typer.Argument(help="A study's configuration (YAML): profile, index, searcher, hop. Or use --index.")
     ] = None,
     profile: Annotated[
-        str | None,
-        typer.Option("--profile", "-p", help="With --index: a profile of the package (climate), or your own file."),
+        str | None, typer.Option("--profile", "-p", help="With --index: a profile of the package (climate), or your own file.")
     ] = None,
     index: Annotated[Path | None, typer.Option("--index", help="An index directory; its own retrievers are used.")] = None,
     question: Annotated[
@@ -65,8 +64,7 @@ def ask_command(
         ),
     ] = None,
     method: Annotated[
-        str | None,
-        typer.Option("--method", "-m", help="vector (signals), hop (along relations), or both. Default: vector."),
+        str | None, typer.Option("--method", "-m", help="vector (signals), hop (along relations), or both. Default: vector.")
     ] = None,
     hop: Annotated[bool, typer.Option("--hop", help="Same as --method both.")] = False,
     top_k: Annotated[int | None, typer.Option(help="Maximum number of passages; default: the profile's.")] = None,
@@ -74,10 +72,7 @@ def ask_command(
     n_per_document: Annotated[
         int | None, typer.Option(help="Maximum number of passages of one document; default: the profile's.")
     ] = None,
-    where: Annotated[
-        str | None,
-        typer.Option("--where", help='An additional filter: {"year": {"gte": 2020}}.'),
-    ] = None,
+    where: Annotated[str | None, typer.Option("--where", help='An additional filter: {"year": {"gte": 2020}}.')] = None,
     output: Annotated[
         Path | None, typer.Option("--output", help="Folder for answers and page; default: the configuration's, or answers.")
     ] = None,

@@ -363,11 +363,7 @@ def _warn_of_missing(connection: Connection, source: Source, column: str, passin
     counted = select(func.count(), func.count().filter(source.chunk.c[column].is_(None))).select_from(source.rows)
     every, missing = connection.execute(counted.where(*passing)).one()
     if missing:
-        warnings.warn(
-            f"{missing:,} of {every:,} chunks have no {column}, so they are left out",
-            RetrievalWarning,
-            stacklevel=4,
-        )
+        warnings.warn(f"{missing:,} of {every:,} chunks have no {column}, so they are left out", RetrievalWarning, stacklevel=4)
 
 
 def _search_wide(connection: Connection, layout: Layout, k: int | None) -> None:

@@ -276,12 +276,7 @@ class ChunkTables(ChunkReader):
             ModelError: vectors are not finite, or not of the column's dimension.
             OutputError: the database cannot be written; documents before this one are written.
         """
-        from nlp_retrieval.systems.policy.chunk_tables.statements import (
-            documents_of,
-            together,
-            vector_rows,
-            write_documents,
-        )
+        from nlp_retrieval.systems.policy.chunk_tables.statements import documents_of, together, vector_rows, write_documents
 
         self._require_own()
         by_column = dict(vectors or {})

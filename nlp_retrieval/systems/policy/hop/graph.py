@@ -156,11 +156,7 @@ def centrality_of(relations: Relations, n_rows: int) -> NDArray[np.float32]:
         np.concatenate([targets, sources[mutual]]),
         np.concatenate([confidences, confidences[mutual]]),
     )
-    columns = (
-        np.diff(offsets).astype(np.float64),
-        pagerank_of(*arrows, len(rows)),
-        betweenness_of(offsets, neighbours),
-    )
+    columns = (np.diff(offsets).astype(np.float64), pagerank_of(*arrows, len(rows)), betweenness_of(offsets, neighbours))
     for number, column in enumerate(columns):
         largest = float(column.max())
         result[rows, number] = (column / largest).round(6) if largest > 0 else 0.0

@@ -21,18 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from nlp_retrieval.core import (
-    ItemTable,
-    Mask,
-    Rows,
-    SegmentFolder,
-    Stream,
-    damaged,
-    mapped,
-    progress,
-    read_blocks,
-    tracked,
-)
+from nlp_retrieval.core import ItemTable, Mask, Rows, SegmentFolder, Stream, damaged, mapped, progress, read_blocks, tracked
 from nlp_retrieval.encoders import BaseEncoder, Vectors, write_passages
 from nlp_retrieval.errors import IndexDamagedError, ItemError, RetrievalWarning, SourceError
 from nlp_retrieval.retrievers import Hashes, Stack, hash_of, live_among, live_of
@@ -41,14 +30,7 @@ from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTablesLoader
 from nlp_retrieval.systems.policy.hop.graph import centrality_of
 from nlp_retrieval.systems.policy.hop.judging import Passage, relations_between, statements_of, terms_of
 from nlp_retrieval.systems.policy.hop.neighbours import Pairs, VectorsAt, neighbours_before
-from nlp_retrieval.systems.policy.hop.relation import (
-    RELATION_TYPES,
-    Nodes,
-    Relation,
-    Relations,
-    RelationTables,
-    is_structure,
-)
+from nlp_retrieval.systems.policy.hop.relation import RELATION_TYPES, Nodes, Relation, Relations, RelationTables, is_structure
 from nlp_retrieval.systems.policy.hop.versions import Place, RelationFields, nearness_of, structure_of
 
 

@@ -55,12 +55,7 @@ from nlp_retrieval.systems.policy.hop.relation import (
     Relations,
     RelationTables,
 )
-from nlp_retrieval.systems.policy.hop.relation_files import (
-    FoundRelations,
-    RelationFiles,
-    RelationSettings,
-    StoredRelations,
-)
+from nlp_retrieval.systems.policy.hop.relation_files import FoundRelations, RelationFiles, RelationSettings, StoredRelations
 from nlp_retrieval.systems.policy.hop.versions import RelationFields
 
 RELATION_WEIGHTS: Mapping[str, float] = {
