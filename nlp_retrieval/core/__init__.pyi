@@ -81,6 +81,7 @@ from nlp_retrieval.core.search.joining import RRF_K as RRF_K
 from nlp_retrieval.core.search.joining import BaseFusion as BaseFusion
 from nlp_retrieval.core.search.joining import FusionPool as FusionPool
 from nlp_retrieval.core.search.joining import MergeRule as MergeRule
+from nlp_retrieval.core.search.joining import reciprocal_ranks as reciprocal_ranks
 from nlp_retrieval.core.search.reranker import BaseListReranker as BaseListReranker
 from nlp_retrieval.core.search.reranker import BaseReranker as BaseReranker
 from nlp_retrieval.core.search.results import RankedList as RankedList

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,6 +95,12 @@ MergeRule = Literal["alternate", "max", "rrf", "round_robin"]
 
 RRF_K = 60
 """The constant of reciprocal rank fusion, from Cormack et al., SIGIR 2009."""
+
+
+def reciprocal_ranks(ranks: NDArray[np.number[Any]], k: float = RRF_K, weights: float | Scores = 1.0) -> Scores:
+    """Return what each rank adds in reciprocal rank fusion: ``weights / (k + ranks)``, with ranks from 1."""
+    shares: Scores = weights / (k + np.asarray(ranks, np.float64))
+    return shares
 
 
 def merge_candidates(
@@ -201,7 +207,7 @@ def _values(
     if rule == "max":
         return scores
     if rule == "rrf":
-        value = np.reciprocal(RRF_K + 1.0 + within.astype(np.float64))
+        value = reciprocal_ranks(1 + within)
     else:
         turn = within * n_subqueries + subquery
         if rule == "alternate":
@@ -339,7 +345,7 @@ class ReciprocalRankFusion(BaseFusion):
         self.weights = _checked_weights(weights)
 
     def combine(self, pool: FusionPool) -> Scores:
-        parts = _weights_for(self.weights, pool.labels) / (self.k + pool.ranks)
+        parts = reciprocal_ranks(pool.ranks, self.k, _weights_for(self.weights, pool.labels))
         summed: Scores = np.nansum(np.sort(parts, axis=1), axis=1)  # sorted: equal ranks in another order tie exactly
         return summed
 

@@ -28,7 +28,7 @@ from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.base_searcher import labelled
-from nlp_retrieval.core.search.joining import MergeRule
+from nlp_retrieval.core.search.joining import RRF_K, MergeRule, reciprocal_ranks
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
@@ -178,9 +178,6 @@ def _prefix(number: int) -> str:
 # These are the restarts of its walk, and the candidates that the walk reaches, with the evidence for each.
 
 
-_RANK = 60  # the constant of reciprocal rank fusion (Cormack et al., SIGIR 2009)
-
-
 @dataclass(frozen=True)
 class Seeded:
     """Restarts of a query's walk.
@@ -252,8 +249,8 @@ def fused_ranks(wanted: Rows, seeded: Seeded) -> Scores:
     """
     fused = np.zeros(len(wanted))
     for rows, scores in seeded.scores.values():
-        places = np.searchsorted(-scores, -scores)
-        fused += looked_up(wanted, *by_row(rows, (_RANK + 1) / (_RANK + 1 + places)), 0.0)
+        shares = reciprocal_ranks(1 + np.searchsorted(-scores, -scores), weights=RRF_K + 1)
+        fused += looked_up(wanted, *by_row(rows, shares), 0.0)
     return fused / max(len(seeded.scores), 1)
 
 

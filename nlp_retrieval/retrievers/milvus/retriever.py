@@ -25,7 +25,7 @@ from nlp_retrieval.core.files.columns import read_blocks
 from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.queries import has_only_stop_words
-from nlp_retrieval.core.search.joining import MergeRule
+from nlp_retrieval.core.search.joining import MergeRule, reciprocal_ranks
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
 from nlp_retrieval.errors import ConfigurationError
@@ -210,7 +210,7 @@ T = TypeVar("T")
 
 _VECTORS = "vectors.npy"
 _AT_ONCE = 4096
-_RRF_K, _DEPTH = 60.0, 100
+_DEPTH = 100
 
 
 class MilvusRetriever(ServerRetriever[CollectionRecord, MilvusConnections], VectorRetriever):
@@ -452,7 +452,7 @@ def _fused(dense: Hits, words: Hits, k: int) -> Hits:
         found, shares = [], []
         for hits, (first, end) in zip((dense, words), ends, strict=True):
             found.append(hits.rows[first:end])
-            shares.append(1 / (_RRF_K + 1 + first_of_level(hits.scores[first:end])))
+            shares.append(reciprocal_ranks(1 + first_of_level(hits.scores[first:end])))
         rows, places = np.unique(np.concatenate(found), return_inverse=True)
         scores: Scores = np.bincount(places, np.concatenate(shares), len(rows)).astype(np.float64)
         lists.append(top_k(rows, scores, k))

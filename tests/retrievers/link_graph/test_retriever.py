@@ -423,7 +423,7 @@ def test_defaults_said_or_not_are_one_configuration() -> None:
         ({"seeds": {}}, "link_graph: seeds is empty"),
         ({"seeds": {"a.b": Bm25Retriever()}}, "'a.b' cannot be a label"),
         ({"seeds": Bm25Retriever()}, "seeds"),
-        ({"seeds": ["bm25"]}, "seeds[0]: there is no retriever called"),
+        ({"seeds": ["bm52"]}, "seeds[0]: there is no retriever called"),
         ({"links": [Bm25Retriever()]}, "links"),
         ({"encoder": 3}, "encoder"),
         ({"depth": 0}, "depth"),

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal, TypeVar
 from urllib.parse import urlencode
 
+import numpy as np
 from pydantic import Field
 
 from nlp_retrieval import Bm25Retriever, SearchableItem, Searcher
 from nlp_retrieval.core import (
     READS_FILE,
-    RRF_K,
     Component,
     Lock,
     check_k,
@@ -27,6 +27,7 @@ from nlp_retrieval.core import (
     given,
     may_set,
     parse_json,
+    reciprocal_ranks,
     without_secrets,
 )
 from nlp_retrieval.errors import ConfigurationError, EngineError, FetchError, FetchRefusedError, RetrievalWarning, SourceError
@@ -51,12 +52,13 @@ def merged_by_rank(lists: Sequence[Sequence[T]], key: Callable[[T], Hashable]) -
     first: dict[Hashable, tuple[int, int, T]] = {}
     for number, ranked in enumerate(lists):
         seen: set[Hashable] = set()
-        for rank, element in enumerate(ranked, start=1):
+        shares = reciprocal_ranks(np.arange(1, len(ranked) + 1)).tolist()
+        for rank, (element, share) in enumerate(zip(ranked, shares, strict=True)):
             same = key(element)
             if same in seen:
                 continue
             seen.add(same)
-            scores[same] = scores.get(same, 0.0) + 1 / (RRF_K + rank)
+            scores[same] = scores.get(same, 0.0) + share
             first.setdefault(same, (rank, number, element))
     order = sorted(first, key=lambda same: (-scores[same], first[same][:2]))
     return [first[same][2] for same in order]
