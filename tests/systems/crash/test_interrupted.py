@@ -17,8 +17,7 @@ from .operations import OPERATIONS
 __all__ = ["records"]
 
 _OF_ENGINES = ", every engine of a system"
-_SHORT = {name for name in OPERATIONS if not name.endswith(_OF_ENGINES)}
-_SHORT |= {f"add{_OF_ENGINES}"}
+_SHORT = {name for name in OPERATIONS if not name.endswith(_OF_ENGINES)} | {f"add{_OF_ENGINES}"}
 
 
 @pytest.mark.parametrize("name", mostly_soaked(named(OPERATIONS, native=False), _SHORT))

@@ -69,6 +69,7 @@ def is_of_one_writer(contents: list[str], versions: tuple[str, ...]) -> bool:
     return contents in [[f"{version} {number}" for number in range(40)] for version in versions]
 
 
+@pytest.mark.soak
 def test_of_two_writers_of_one_document_one_has_written_it(tables: ChunkTables, dsn: str, schema: str) -> None:
     writers = [started(dsn, schema, version, order) for version, order in (("one", "up"), ("two", "down"))]
     for writer in writers:
