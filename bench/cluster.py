@@ -26,10 +26,9 @@ from nlp_retrieval.core.blocks import encoded_here
 from nlp_retrieval.core.processes import limit_cores, threads_of
 from nlp_retrieval.encoders import BaseEncoder
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.encoders.workers.cluster import cluster_pool
-from nlp_retrieval.encoders.workers.pool import WorkerPool
-from nlp_retrieval.encoders.workers.processes import local_pool
-from nlp_retrieval.encoders.workers.task import PassageTask
+from nlp_retrieval.encoders.cluster import cluster_pool
+from nlp_retrieval.encoders.passages import PassageTask, encoded_by
+from nlp_retrieval.encoders.workers import WorkerPool, local_pool
 
 BLOCK, PASSAGES = 64, 2048
 CORES = os.cpu_count() or 1
@@ -82,9 +81,9 @@ def _measured(data: Data) -> Iterator[Row]:
     def by(what: str, pool: WorkerPool) -> Row:
         n_workers = pool.n_workers
         warm = [texts[:BLOCK]] * (4 * n_workers)
-        _consume(iter(pool.encoded(task, iter(warm))), hashlib.sha256())
+        _consume(iter(encoded_by(pool, task, iter(warm))), hashlib.sha256())
         made = hashlib.sha256()
-        seconds = seconds_of(lambda: _consume(iter(pool.encoded(task, _blocks(texts))), made))
+        seconds = seconds_of(lambda: _consume(iter(encoded_by(pool, task, _blocks(texts))), made))
         pool.close()
         same = made.hexdigest() == expected
         shown = f"{PASSAGES / seconds:.1f} passages/s, {_compared(same)}, {CORES} cores"
@@ -105,15 +104,15 @@ def _measured(data: Data) -> Iterator[Row]:
 
 def _from_start(address: str, n_nodes: int, task: PassageTask, texts: list[str]) -> None:
     pool = cluster_pool(address, n_nodes)
-    _consume(iter(pool.encoded(task, _blocks(texts))), hashlib.sha256())
+    _consume(iter(encoded_by(pool, task, _blocks(texts))), hashlib.sha256())
     pool.close()
 
 
 def _seconds_sent(texts: list[str]) -> float:
     """What sending a passage to a worker, and its vector back, takes by itself: less than timings of minutes differ by."""
     pool, task = local_pool(1), PassageTask(Nothing())
-    _consume(iter(pool.encoded(task, _blocks(texts[:BLOCK]))), hashlib.sha256())
-    seconds = seconds_of(lambda: _consume(iter(pool.encoded(task, _blocks(texts))), hashlib.sha256()))
+    _consume(iter(encoded_by(pool, task, _blocks(texts[:BLOCK]))), hashlib.sha256())
+    seconds = seconds_of(lambda: _consume(iter(encoded_by(pool, task, _blocks(texts))), hashlib.sha256()))
     pool.close()
     return seconds / len(texts)
 

@@ -52,12 +52,12 @@ from nlp_retrieval.loaders.datasets import IrDatasetsLoader as IrDatasetsLoader
 from nlp_retrieval.loaders.tables import CsvLoader as CsvLoader
 from nlp_retrieval.loaders.tables import JsonlLoader as JsonlLoader
 from nlp_retrieval.loaders.topics import TopicsLoader as TopicsLoader
-from nlp_retrieval.processors.chain import Chain as Chain
-from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition as ClaimDecomposition
-from nlp_retrieval.processors.clauses import ClauseSplit as ClauseSplit
 from nlp_retrieval.processors.entity_phrases import EntityPhrases as EntityPhrases
-from nlp_retrieval.processors.hyde import HyDE as HyDE
-from nlp_retrieval.processors.keyword_expansion import KeywordExpansion as KeywordExpansion
+from nlp_retrieval.processors.rules import Chain as Chain
+from nlp_retrieval.processors.rules import ClauseSplit as ClauseSplit
+from nlp_retrieval.processors.rules import KeywordExpansion as KeywordExpansion
+from nlp_retrieval.processors.with_model import ClaimDecomposition as ClaimDecomposition
+from nlp_retrieval.processors.with_model import HyDE as HyDE
 from nlp_retrieval.reports.trackers import log_to_wandb as log_to_wandb
 from nlp_retrieval.reports.write import write_run_files as write_run_files
 from nlp_retrieval.rerankers.cross_encoder import CrossEncoderReranker as CrossEncoderReranker

@@ -8,8 +8,7 @@ from functools import lru_cache
 import numpy as np
 from hashed_words import length_of
 
-from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.encoders.token_base import BaseTokenEncoder
+from nlp_retrieval.encoders.base import BaseTokenEncoder, Vectors
 
 
 class HashedTokens(BaseTokenEncoder):

@@ -56,7 +56,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item not in left_out]
 
 
-def mostly_soaked(names: Sequence[str], short: Collection[str] | int = 1) -> list[Any]:
+def mostly_soaked(names: Sequence[Any], short: Collection[Any] | int = 1) -> list[Any]:
     """Return parameters of which the short run takes a few, and a soak all.
 
     Args:

@@ -10,7 +10,7 @@ import numpy as np
 from rerankers.tiny_models import MOST_TOKENS, SPECIAL, WORDS, tokenizer
 
 from nlp_retrieval.core.candidates import offsets_of
-from nlp_retrieval.encoders.sparse_base import BaseSparseEncoder, TermWeights
+from nlp_retrieval.encoders.base import BaseSparseEncoder, TermWeights
 
 _WORD = re.compile(r"\w+")
 

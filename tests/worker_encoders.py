@@ -11,7 +11,7 @@ from failing_writes import has_bad_luck
 from hashed_words import HashedWords
 
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.encoders.workers.worker import Confirmed
+from nlp_retrieval.encoders.workers import Confirmed
 
 
 class Surroundings:

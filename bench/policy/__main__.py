@@ -21,7 +21,7 @@ from bench.sweeps import Figures
 from bench.writing import page, table
 from nlp_retrieval import BeirLoader, Benchmarker, Gold, Query, Searcher, tune_signals
 from nlp_retrieval.rerankers import SignalTuningReport
-from nlp_retrieval.rerankers.multi_signal.signals import SIGNALS
+from nlp_retrieval.rerankers.multi_signal.features import SIGNALS
 
 _FILTER = {"country": "country"}
 _FOLDS = 5

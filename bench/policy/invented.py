@@ -23,7 +23,7 @@ from nlp_retrieval import (
 )
 from nlp_retrieval.encoders import train_word_vectors
 from nlp_retrieval.rerankers import load_profile
-from nlp_retrieval.rerankers.multi_signal.signals import SIGNALS
+from nlp_retrieval.rerankers.multi_signal.features import SIGNALS
 from nlp_retrieval.systems.policy.demo.writing import gold_of, judged_answers, write_collection
 from nlp_retrieval.systems.policy.study import PolicyStudy
 

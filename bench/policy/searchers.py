@@ -18,7 +18,7 @@ from nlp_retrieval import (
     WordVectorEncoder,
 )
 from nlp_retrieval.encoders import train_word_vectors
-from nlp_retrieval.rerankers.multi_signal.signals import SIGNALS
+from nlp_retrieval.rerankers.multi_signal.features import SIGNALS
 from nlp_retrieval.systems.policy.hop.retriever import RELATION_WEIGHTS, HopRetriever
 
 FEEDBACK = "feedback"

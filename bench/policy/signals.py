@@ -23,7 +23,7 @@ from bench.common import peak_bytes
 from nlp_retrieval import BeirLoader, FaissRetriever, MultiSignalReranker, SearchableItem, Searcher, WordVectorEncoder
 from nlp_retrieval.encoders import BaseEncoder, train_word_vectors
 from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.rerankers.multi_signal.signals import SIGNALS
+from nlp_retrieval.rerankers.multi_signal.features import SIGNALS
 
 _DIMENSION = 384
 

@@ -22,10 +22,10 @@ from nlp_retrieval.core.search.reranker import BaseReranker
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.core.secrets import without_secrets
-from nlp_retrieval.encoders.model_folder import CARRIED_BY_PACKAGES
+from nlp_retrieval.encoders.models import CARRIED_BY_PACKAGES
 from nlp_retrieval.errors import ItemError, RetrievalError
 from nlp_retrieval.lm.language_model import LanguageModel
-from nlp_retrieval.processors.compiled import CompiledProcessor
+from nlp_retrieval.processors.with_model import CompiledProcessor
 
 # The models that a component loads and the location of their files, without loading or downloading any.
 

@@ -95,8 +95,8 @@ def check_language_model(model: LanguageModel, claims: list[dict[str, Any]]) -> 
     from nlp_retrieval.lm.answers import default_folder
     from nlp_retrieval.lm.asking import ask, using
     from nlp_retrieval.lm.language_model import LanguageModel
-    from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition
     from nlp_retrieval.processors.signatures import Decomposer
+    from nlp_retrieval.processors.with_model import ClaimDecomposition
 
     say(
         f"{model.model}: about {len(claims):,} calls for {len(claims)} claims, fewer with --claims; "

@@ -2,14 +2,14 @@
 
 from nlp_retrieval.encoders.backends import require_device as require_device
 from nlp_retrieval.encoders.base import BaseEncoder as BaseEncoder
+from nlp_retrieval.encoders.base import BaseSparseEncoder as BaseSparseEncoder
+from nlp_retrieval.encoders.base import BaseTokenEncoder as BaseTokenEncoder
+from nlp_retrieval.encoders.base import TermWeights as TermWeights
 from nlp_retrieval.encoders.base import Vectors as Vectors
-from nlp_retrieval.encoders.model_folder import ModelFolder as ModelFolder
-from nlp_retrieval.encoders.model_folder import find_model as find_model
-from nlp_retrieval.encoders.model_folder import require_dense_extra as require_dense_extra
+from nlp_retrieval.encoders.models import ModelFolder as ModelFolder
+from nlp_retrieval.encoders.models import ModelHolder as ModelHolder
+from nlp_retrieval.encoders.models import find_model as find_model
+from nlp_retrieval.encoders.models import require_dense_extra as require_dense_extra
 from nlp_retrieval.encoders.passages import write_passages as write_passages
-from nlp_retrieval.encoders.shared_models import ModelHolder as ModelHolder
-from nlp_retrieval.encoders.sparse_base import BaseSparseEncoder as BaseSparseEncoder
-from nlp_retrieval.encoders.sparse_base import TermWeights as TermWeights
 from nlp_retrieval.encoders.static import distill_static as distill_static
-from nlp_retrieval.encoders.token_base import BaseTokenEncoder as BaseTokenEncoder
 from nlp_retrieval.encoders.word_vectors import train_word_vectors as train_word_vectors

@@ -22,8 +22,7 @@ from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.files.model_files import ModelFiles
 from nlp_retrieval.core.processes import usable_cores
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
-from nlp_retrieval.encoders.made_models import kept_model
-from nlp_retrieval.encoders.model_turns import as_model_error
+from nlp_retrieval.encoders.models import as_model_error, kept_model
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, first_line, install
 
 if TYPE_CHECKING:

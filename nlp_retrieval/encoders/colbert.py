@@ -25,11 +25,8 @@ from nlp_retrieval.encoders.backends import (
     resolved_precision,
     texts_for_all_cores,
 )
-from nlp_retrieval.encoders.base import Vectors, scale_to_length_one
-from nlp_retrieval.encoders.model_turns import alone_for, as_model_error, turn_of
-from nlp_retrieval.encoders.own_weights import own_weights
-from nlp_retrieval.encoders.shared_models import ModelHolder
-from nlp_retrieval.encoders.token_base import BaseTokenEncoder
+from nlp_retrieval.encoders.base import BaseTokenEncoder, Vectors, scale_to_length_one
+from nlp_retrieval.encoders.models import ModelHolder, alone_for, as_model_error, own_weights, turn_of
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, RetrievalWarning, first_line, install
 
 if TYPE_CHECKING:

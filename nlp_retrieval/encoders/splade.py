@@ -13,11 +13,9 @@ from nlp_retrieval.core.components.trust_rules import MODEL_RULES, may_set, runs
 from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.encoders.backends import TorchPrecision, queries_at_once, require_device, resolved_precision
-from nlp_retrieval.encoders.model_turns import as_model_error, turn_of
-from nlp_retrieval.encoders.own_weights import own_weights
+from nlp_retrieval.encoders.base import BaseSparseEncoder, TermWeights
+from nlp_retrieval.encoders.models import ModelHolder, as_model_error, own_weights, turn_of
 from nlp_retrieval.encoders.sentence_transformer import longer_than_read
-from nlp_retrieval.encoders.shared_models import ModelHolder
-from nlp_retrieval.encoders.sparse_base import BaseSparseEncoder, TermWeights
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, first_line, install
 
 if TYPE_CHECKING:

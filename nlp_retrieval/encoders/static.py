@@ -22,11 +22,8 @@ from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.queries import check_queries
 from nlp_retrieval.encoders.base import LONGEST_VECTOR, BaseEncoder, Vectors, checked_vectors
-from nlp_retrieval.encoders.made_models import kept_model
-from nlp_retrieval.encoders.model_folder import ModelFolder, find_model
-from nlp_retrieval.encoders.model_turns import as_model_error, turn_of
+from nlp_retrieval.encoders.models import ModelFolder, ModelHolder, as_model_error, find_model, kept_model, turn_of
 from nlp_retrieval.encoders.sentence_transformer import SentenceTransformerEncoder
-from nlp_retrieval.encoders.shared_models import ModelHolder
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ItemError, ModelError, OutputError, first_line, install
 
 if TYPE_CHECKING:

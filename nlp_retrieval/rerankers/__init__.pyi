@@ -6,9 +6,9 @@ from nlp_retrieval.rerankers.multi_signal.profile import ProfileQuestion as Prof
 from nlp_retrieval.rerankers.multi_signal.profile import SignalWeights as SignalWeights
 from nlp_retrieval.rerankers.multi_signal.profile import load_profile as load_profile
 from nlp_retrieval.rerankers.multi_signal.tuning import SignalTuningReport as SignalTuningReport
-from nlp_retrieval.rerankers.pair_export import PairPrecision as PairPrecision
-from nlp_retrieval.rerankers.pair_export import onnx_pairs as onnx_pairs
-from nlp_retrieval.rerankers.pair_export import require_precision as require_precision
 from nlp_retrieval.rerankers.pair_models import PairModel as PairModel
+from nlp_retrieval.rerankers.pair_models import PairPrecision as PairPrecision
 from nlp_retrieval.rerankers.pair_models import TorchPairs as TorchPairs
 from nlp_retrieval.rerankers.pair_models import find_pair_model as find_pair_model
+from nlp_retrieval.rerankers.pair_models import onnx_pairs as onnx_pairs
+from nlp_retrieval.rerankers.pair_models import require_precision as require_precision

@@ -12,11 +12,17 @@ from pydantic import Field
 from nlp_retrieval.core.components.trust_rules import MODEL_RULES, may_set
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.reranker import BaseReranker, Blend
-from nlp_retrieval.encoders.model_folder import ModelFolder
-from nlp_retrieval.encoders.shared_models import ModelHolder
+from nlp_retrieval.encoders.models import ModelFolder, ModelHolder
 from nlp_retrieval.errors import ConfigurationError, ModelError
-from nlp_retrieval.rerankers.pair_export import PairPrecision, onnx_pairs, require_precision
-from nlp_retrieval.rerankers.pair_models import Logits, PairModel, TorchPairs, find_pair_model
+from nlp_retrieval.rerankers.pair_models import (
+    Logits,
+    PairModel,
+    PairPrecision,
+    TorchPairs,
+    find_pair_model,
+    onnx_pairs,
+    require_precision,
+)
 
 
 class CrossEncoderReranker(ModelHolder[PairModel], BaseReranker):

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from nlp_retrieval.core.components.trust_rules import may_set
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.search.reranker import BaseReranker, Blend
-from nlp_retrieval.encoders.base import Vectors
-from nlp_retrieval.encoders.token_base import BaseTokenEncoder, checked_tokens
+from nlp_retrieval.encoders.base import BaseTokenEncoder, Vectors, checked_tokens
 
 _TEXTS_AT_ONCE = 256
 _LOWEST = -1.0

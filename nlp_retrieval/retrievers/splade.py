@@ -21,8 +21,8 @@ from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
+from nlp_retrieval.encoders.base import MOST_TERMS, BaseSparseEncoder, TermWeights, checked_terms
 from nlp_retrieval.encoders.passages import encoded_terms
-from nlp_retrieval.encoders.sparse_base import MOST_TERMS, BaseSparseEncoder, TermWeights, checked_terms
 from nlp_retrieval.encoders.splade import SpladeEncoder
 from nlp_retrieval.errors import ModelError
 from nlp_retrieval.retrievers.bm25.postings import INDPTR, ROWS, Run, Spooled, check_postings, merge_runs

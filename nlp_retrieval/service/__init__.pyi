@@ -3,8 +3,8 @@
 from nlp_retrieval.service.endpoints import BaseService as BaseService
 from nlp_retrieval.service.endpoints import Endpoint as Endpoint
 from nlp_retrieval.service.endpoints import McpTool as McpTool
+from nlp_retrieval.service.endpoints import RefusedError as RefusedError
 from nlp_retrieval.service.endpoints import RequestBody as RequestBody
 from nlp_retrieval.service.endpoints import ResultCount as ResultCount
 from nlp_retrieval.service.index_service import IndexService as IndexService
-from nlp_retrieval.service.refusal import RefusedError as RefusedError
 from nlp_retrieval.service.work import stop_where_nobody_waits as stop_where_nobody_waits

@@ -15,9 +15,8 @@ from pydantic import BaseModel
 
 from nlp_retrieval._version import __version__
 from nlp_retrieval.errors import ConfigurationError, DependencyError, RetrievalError, install
-from nlp_retrieval.service.endpoints import BaseService, Endpoint
+from nlp_retrieval.service.endpoints import BaseService, Endpoint, ErrorAnswer, RefusedError, faults_of, refusal_of
 from nlp_retrieval.service.guard import HEALTH, RequestGuard
-from nlp_retrieval.service.refusal import ErrorAnswer, RefusedError, faults_of, refusal_of
 from nlp_retrieval.service.settings import ServiceSettings
 from nlp_retrieval.service.work import WorkPool
 

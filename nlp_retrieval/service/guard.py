@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from nlp_retrieval.core.files.json_text import parse_json
-from nlp_retrieval.service.refusal import RefusedError
+from nlp_retrieval.service.endpoints import RefusedError
 from nlp_retrieval.service.settings import ServiceSettings
 
 __all__ = ["HEALTH", "RequestGuard", "known_hosts"]

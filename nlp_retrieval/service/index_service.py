@@ -16,8 +16,16 @@ from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.search.base_searcher import BaseSearcher, retrievers_of
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.core.search.searcher import Searcher
-from nlp_retrieval.service.endpoints import BaseService, Endpoint, McpTool, MetadataFilter, QueryText, RequestBody, ResultCount
-from nlp_retrieval.service.refusal import RefusedError
+from nlp_retrieval.service.endpoints import (
+    BaseService,
+    Endpoint,
+    McpTool,
+    MetadataFilter,
+    QueryText,
+    RefusedError,
+    RequestBody,
+    ResultCount,
+)
 
 __all__ = ["IndexService", "SearchBody", "SearchResults"]
 

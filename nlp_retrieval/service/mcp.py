@@ -18,9 +18,8 @@ from pydantic import ValidationError
 from nlp_retrieval._version import __version__
 from nlp_retrieval.core.files.json_text import MAX_DEPTH, is_deeper
 from nlp_retrieval.errors import DependencyError, install
-from nlp_retrieval.service.endpoints import ABOUT_TEXTS, BaseService, McpTool
+from nlp_retrieval.service.endpoints import ABOUT_TEXTS, BaseService, McpTool, RefusedError, faults_of, refusal_of
 from nlp_retrieval.service.guard import known_hosts
-from nlp_retrieval.service.refusal import RefusedError, faults_of, refusal_of
 from nlp_retrieval.service.settings import ServiceLimits, ServiceSettings
 from nlp_retrieval.service.work import WorkPool, leave_notes_out
 

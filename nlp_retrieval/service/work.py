@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from nlp_retrieval.core.context import changed_context, search_context
 from nlp_retrieval.errors import RetrievalWarning
-from nlp_retrieval.service.refusal import RefusedError
+from nlp_retrieval.service.endpoints import RefusedError
 
 __all__ = ["WorkPool", "leave_notes_out", "stop_where_nobody_waits"]
 

@@ -9,9 +9,15 @@ from typing import ClassVar, Generic, TypeVar, cast
 
 import numpy as np
 
-from nlp_retrieval.encoders.base import BaseEncoder, Vectors
-from nlp_retrieval.encoders.sparse_base import BaseSparseEncoder, TermWeights, checked_terms
-from nlp_retrieval.encoders.token_base import BaseTokenEncoder, checked_tokens
+from nlp_retrieval.encoders.base import (
+    BaseEncoder,
+    BaseSparseEncoder,
+    BaseTokenEncoder,
+    TermWeights,
+    Vectors,
+    checked_terms,
+    checked_tokens,
+)
 from nlp_retrieval.errors import ModelError
 from nlp_retrieval.testing.component_rules import ComponentRules
 from nlp_retrieval.testing.verdict import ITEMS, QUERIES, broken, in_threads, without_warnings

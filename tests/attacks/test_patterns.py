@@ -103,7 +103,7 @@ for text in ("t of " * N, " " * N, "metric " * N, "US" * N, "$ " * N, "Mt CO2 " 
     UNIT.match(text)
     CURRENCY_BEFORE.search(text[-50:])
 """,
-    "core/unicode_forms.py": """
+    "core/unicode.py": """
 from nlp_retrieval.core.unicode import normalize
 for form in ("NFC", "NFD", "NFKC", "NFKD"):
     for text in (*MARKED, "e" + chr(0x323) + chr(0x301) * N, chr(0x304b) + (chr(0xff9e) + chr(0x315)) * N, chr(0xf73) * N,
@@ -196,7 +196,7 @@ for unit in ("words", "characters"):
     sum(1 for _ in ChunkingLoader(Texts(), unit=unit).stream())
 """,
     "processors/clauses.py": """
-from nlp_retrieval.processors.clauses import ClauseSplit
+from nlp_retrieval.processors.rules import ClauseSplit
 ClauseSplit().process([" " * N, " that" * N, ". " * N, ", " * N, "a." * N, "by " * N, "of the" * N, "a. " * N, "(" * N])
 """,
     "processors/entity_phrases.py": """
@@ -293,7 +293,7 @@ from nlp_retrieval.core.files.trec_ids import decode_id, encode_id
 for text in (" " * N, "%" * N, "a" * N, chr(0x7f) * N, "%4" * N):
     decode_id("%:" + encode_id(text))
 """,
-    "core/files/output.py": """
+    "core/files/atomic.py": """
 from nlp_retrieval.core.files.atomic import file_names
 file_names(["con." * N, "a" * N, "/" * N, "." * N, "con" + "." * N, *("same" for _ in range(300))])
 """,
@@ -363,7 +363,7 @@ with tempfile.TemporaryDirectory() as folder:
         except ModelError:
             pass
 """,
-    "core/surrogates.py": """
+    "core/unicode.py: surrogates": """
 from nlp_retrieval.core.unicode import find_lone_surrogate
 for text in (chr(0xd7ff) * N, chr(0xd800) * N):
     find_lone_surrogate(text)
@@ -403,7 +403,7 @@ for text in ("pass " * N, "pass ab=" * N, "pass ab=" + '"' * N, "pass ab=[" * N,
     in_yaml(text), on_command_line(text, {"option": "--option"}, of_source=True)
 """,
     "service/refusal.py": """
-from nlp_retrieval.service.refusal import _PATH
+from nlp_retrieval.service.endpoints import _PATH
 for text in ("/" * N, "/a" * N, " /" * N, "a" * N, "a/" * N, " a" * N, "/a " * N, "http://" * N, "/" + "a" * N + ":", ": /" * N,
              "." * N):
     _PATH.sub("...", text)
@@ -421,6 +421,16 @@ with tempfile.TemporaryDirectory() as folder:
             lucene_jvm.inspect_java(Path(folder))
         except JavaError:
             pass
+""",
+    "benchmarks/checked.py": """
+from nlp_retrieval.benchmarks.checked import _QUOTED
+for text in ("'" * N, "'a" * N, "a" * N):
+    _QUOTED.findall(text)
+""",
+    "lm/endpoint.py": """
+import re
+for text in ("    endpoint:" * N, chr(10) * N, ("    endpoint:" + chr(10)) * N):
+    re.sub(r"(?m)^    endpoint:.*$", "", text)
 """,
 }
 

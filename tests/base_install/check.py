@@ -53,7 +53,7 @@ def searches_and_evaluates(folder: Path) -> None:
         Searcher,
         write_run_files,
     )
-    from nlp_retrieval.processors.clauses import ClauseSplit
+    from nlp_retrieval.processors.rules import ClauseSplit
     from nlp_retrieval.retrievers.default import default_lexical_retriever
 
     shipped = Path(str(resources.files("nlp_retrieval.demo")))

@@ -27,7 +27,7 @@ from nlp_retrieval import (
 from nlp_retrieval.benchmarks import MlflowSettings, ModelPrice, Prices
 from nlp_retrieval.benchmarks.settings import Halving, read_benchmark_config
 from nlp_retrieval.errors import ConfigurationError, InputError, SourceError
-from nlp_retrieval.processors.clauses import ClauseSplit
+from nlp_retrieval.processors.rules import ClauseSplit
 from nlp_retrieval.reports import MlflowLogger, TensorboardLogger, WandbLogger
 from nlp_retrieval.reports.trackers import loggers_of
 

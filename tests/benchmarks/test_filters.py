@@ -30,7 +30,7 @@ from nlp_retrieval.benchmarks.manifest import benchmark_of, differences, read_ma
 from nlp_retrieval.benchmarks.plans import plan_of
 from nlp_retrieval.benchmarks.settings import Halving, read_benchmark_config
 from nlp_retrieval.errors import ConfigurationError, QueryError
-from nlp_retrieval.processors.clauses import ClauseSplit
+from nlp_retrieval.processors.rules import ClauseSplit
 
 COUNTRIES = ("Japan", "Kenya", "Peru", "Côte d'Ivoire")
 
@@ -81,7 +81,7 @@ def of_countries(index: Path, **changed: Any):
     return benchmarker(index, **arguments)
 
 
-@pytest.mark.parametrize("stages", [False, True])
+@pytest.mark.parametrize("stages", [pytest.param(False, marks=pytest.mark.soak), True])
 @pytest.mark.parametrize("where", [None, {"year": {"gte": 2018}}])
 def test_every_query_finds_what_it_finds_by_hand(tmp_path: Path, stages: bool, where: Any) -> None:
     gold = [

@@ -8,7 +8,7 @@ from hashed_words import HashedWords
 
 from nlp_retrieval import Bm25Retriever, FaissRetriever, OverlapReranker, Searcher, write_run_files
 from nlp_retrieval.evaluation.ranking_files import read_retrievers
-from nlp_retrieval.processors.clauses import ClauseSplit
+from nlp_retrieval.processors.rules import ClauseSplit
 
 from .small_benchmark import GOLD, QUERIES, benchmarker
 

@@ -14,6 +14,7 @@ import pytest
 from chat_server import chat_server, fields
 from damage.collection import QUERIES, WORDS, lucene, pages, retrievers
 from hashed_words import HashedWords, items_of
+from soaking import mostly_soaked
 
 import nlp_retrieval
 from nlp_retrieval import (
@@ -31,8 +32,8 @@ from nlp_retrieval.core.files import checksums
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.search.retriever import BaseRetriever
-from nlp_retrieval.encoders import model_turns
-from nlp_retrieval.encoders.model_turns import turn_of
+from nlp_retrieval.encoders import models as models_room
+from nlp_retrieval.encoders.models import turn_of
 from nlp_retrieval.errors import ForkError
 from nlp_retrieval.retrievers import IVFPQ
 from nlp_retrieval.retrievers.faiss import exact as exact_search
@@ -67,7 +68,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return index
 
 
-@pytest.mark.parametrize("label", searchers())
+@pytest.mark.parametrize("label", mostly_soaked(list(searchers()), 3))
 def test_a_child_finds_what_its_parent_finds(label: str, path: Path) -> None:
     check_child(searchers()[label].open(path))
 
@@ -82,7 +83,10 @@ def check_child(opened: Searcher) -> None:
 @pytest.mark.filterwarnings("ignore:.*longer than:nlp_retrieval.errors.RetrievalWarning")
 @pytest.mark.parametrize(
     "label",
-    ["dense", "dense by onnx", "static", "colbert", "splade", "late interaction", "cross-encoder", "cross-encoder by onnx"],
+    mostly_soaked(
+        ["dense", "dense by onnx", "static", "colbert", "splade", "late interaction", "cross-encoder", "cross-encoder by onnx"],
+        2,
+    ),
 )
 def test_a_child_computes_with_a_model_that_its_parent_used(label: str, models: Path, tmp_path: Path) -> None:  # noqa: F811
     opened = searcher(label, models)
@@ -231,7 +235,7 @@ def test_a_child_asks_a_language_model_by_connections_of_its_own(tmp_path: Path)
         lm = LanguageModel("openai/small", base_url=running.url, cache_dir=tmp_path, calls_at_once=1)
         parent = lm.dspy_lm()
         assert "a fox" in parent("Which?")[0]
-        with parent.engine._slots:  # as a thread that is asking
+        with parent.engine._calls._slots:  # as a thread that is asking
             answers = forked(lambda: [lm.dspy_lm() is not parent, lm.dspy_lm() is lm.dspy_lm(), *lm.dspy_lm()("Which?")])
         assert running.calls == 2
         assert isinstance(answers, list)
@@ -269,7 +273,7 @@ def held_elsewhere(lock: Lock) -> Iterator[None]:
         Searcher._opening,
         BaseRetriever._opening,
         exact_search._multiplying,
-        model_turns._adding,
+        models_room._adding,
         checksums._noting,
     ],
     ids=["searchers opening", "retrievers opening", "multiplying", "model turns", "checksums"],
@@ -306,4 +310,4 @@ def test_the_package_makes_no_lock_that_a_fork_would_leave_held() -> None:
     making = re.compile(r"\bthreading\.R?Lock\b")
     found = {str(file.relative_to(package)) for file in package.rglob("*.py") if making.search(file.read_text("utf-8"))}
     own_process = "retrievers/milvus/lite_process.py"  # a script, which nothing imports and nothing forks
-    assert found == {"core/forks.py", own_process}
+    assert found == {"core/processes.py", own_process}

@@ -16,7 +16,7 @@ from colbert_checkpoints import save_stanford
 from hashed_words import items_of
 from rerankers.tiny_models import TinyOnnx
 from rerankers.tiny_models import save_bert as save_cross_encoder
-from soaking import Figures
+from soaking import Figures, mostly_soaked
 from sparse_models import save_splade
 from static_models import save_static
 
@@ -115,7 +115,10 @@ def told(results: list[list[RetrievalResult]]) -> list[dict[str, float]]:
 @pytest.mark.filterwarnings("ignore:.*not all the model reads:nlp_retrieval.errors.RetrievalWarning")
 @pytest.mark.parametrize(
     "label",
-    ["dense", "dense by onnx", "static", "colbert", "splade", "late interaction", "cross-encoder", "cross-encoder by onnx"],
+    mostly_soaked(
+        ["dense", "dense by onnx", "static", "colbert", "splade", "late interaction", "cross-encoder", "cross-encoder by onnx"],
+        2,
+    ),
 )
 def test_threads_share_a_model(
     label: str, models: Path, tmp_path: Path, loads: list[object], effort: int, figures: Figures

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from milvus_server import milvus_url, shared_milvus
 from pymilvus import MilvusClient
-from soaking import Figures
+from soaking import Figures, mostly_soaked
 
 from nlp_retrieval import Searcher, verify_index
 from nlp_retrieval.retrievers.milvus.collections import CollectionRecord, verify_collections
@@ -80,7 +80,7 @@ def check_readers(
     return sum(one["searches"] for one in seen), len({number for one in seen for number in one["generations"]})
 
 
-@pytest.mark.parametrize("publish", [replaced, updated])
+@pytest.mark.parametrize("publish", mostly_soaked([replaced, updated]))
 def test_every_answer_belongs_to_one_generation(tmp_path: Path, publish: Callable[[Searcher, Path, int], None]) -> None:
     searches, _ = check_readers(tmp_path, publish, processes=2, threads=3, generations=5)
     assert searches > 0

@@ -12,7 +12,7 @@ import pytest
 from core.engines import Brief, SplitAt
 from damage.collection import QUERIES, pages, retrievers
 from hashed_words import HashedWords
-from soaking import Figures
+from soaking import Figures, mostly_soaked
 
 from nlp_retrieval import Bm25Retriever, FaissRetriever, LinkGraphRetriever, PyseriniRetriever, RetrievalResult, Searcher
 from nlp_retrieval.core.search.retriever import BaseRetriever
@@ -52,7 +52,7 @@ def signals(results: list[list[RetrievalResult]]) -> list[list[tuple[str, float,
 
 
 @pytest.mark.filterwarnings("ignore:bm25 found nothing:nlp_retrieval.errors.RetrievalWarning")
-@pytest.mark.parametrize("label", searchers())
+@pytest.mark.parametrize("label", mostly_soaked(list(searchers()), 3))
 def test_a_searcher_gives_every_thread_what_it_gives_one(label: str, path: Path, effort: int, figures: Figures) -> None:
     check_shared(searchers()[label].open(path), label, effort, figures)
 
@@ -74,7 +74,7 @@ def check_shared(shared: Searcher, label: str, effort: int, figures: Figures) ->
     figures.add("Concurrency", f"{label}: searched by {THREADS} threads", searches, searches, "answers as alone")
 
 
-@pytest.mark.parametrize("label", retrievers())
+@pytest.mark.parametrize("label", mostly_soaked(list(retrievers()), 3))
 def test_a_retriever_used_first_by_many_threads_opens_its_index_once(
     label: str, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,6 +97,7 @@ def check_opened_once(retriever: BaseRetriever, path: Path, monkeypatch: pytest.
     assert all(found == signals(retriever.retrieve(asked, path, 10)) for found in together)
 
 
+@pytest.mark.soak
 def test_threads_that_start_java_at_once_start_it_once(tmp_path: Path) -> None:
     index = tmp_path / "index"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])}

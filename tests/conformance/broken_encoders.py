@@ -11,7 +11,7 @@ from hashed_words import HashedWords
 from sparse_models import HashedTerms
 
 from nlp_retrieval.core.candidates import offsets_of
-from nlp_retrieval.encoders.sparse_base import TermWeights
+from nlp_retrieval.encoders.base import TermWeights
 from nlp_retrieval.testing import EncoderRules, SparseEncoderRules, TokenEncoderRules
 
 from .breaking import breaks

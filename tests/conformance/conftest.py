@@ -16,3 +16,11 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     words = {"words": f"{broken_retrievers.Words.__module__}:Words"}
     with registered_parts(tmp_path_factory.mktemp("registered"), BROKEN, retrievers=words):
         yield
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One loader streams a large source in the short run; the soak has all of them."""
+    for item in items:
+        if item.name == "test_streaming_holds_a_part_of_a_large_source" and "TestJsonl" not in item.nodeid:
+            item.add_marker(pytest.mark.soak)

@@ -32,6 +32,7 @@ class TestLanguageModelAnswerer(AsksAModel):
         return LanguageModelAnswerer(self.model(), passages=2, passage_characters=90)
 
 
+@pytest.mark.soak
 class TestLanguageModelAnswererFromMemory(AsksAModel):
     def make(self):
         return LanguageModelAnswerer(self.model(), passages=0)

@@ -39,6 +39,7 @@ class TestSentenceTransformers(EncoderRules):
         return SentenceTransformerEncoder(str(self.folder / "model"), precision="float32", device="cpu", batch_size=4)
 
 
+@pytest.mark.soak
 class TestSentenceTransformersByOnnx(EncoderRules):
     component = SentenceTransformerEncoder
 
@@ -75,6 +76,7 @@ class TestSplade(SparseEncoderRules):
         return SpladeEncoder(str(self.folder / "model"), device="cpu", batch_size=4)
 
 
+@pytest.mark.soak
 class TestSpladeWithQueriesLookedUp(SparseEncoderRules):
     component = SpladeEncoder
     tolerance = 1e-5
@@ -116,6 +118,7 @@ class TestColbert(TokenEncoderRules):
         return ColbertEncoder(str(self.folder / "model"), precision="float32", device="cpu", batch_size=4)
 
 
+@pytest.mark.soak
 class TestColbertTokenByToken(TokenEncoderRules):
     component = ColbertEncoder
     tolerance = 1e-6

@@ -5,12 +5,9 @@ from __future__ import annotations
 import pytest
 from chat_server import asked, fields, model, server
 
-from nlp_retrieval.processors.chain import Chain
-from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition
-from nlp_retrieval.processors.clauses import ClauseSplit
 from nlp_retrieval.processors.entity_phrases import EntityPhrases
-from nlp_retrieval.processors.hyde import HyDE
-from nlp_retrieval.processors.keyword_expansion import KeywordExpansion
+from nlp_retrieval.processors.rules import Chain, ClauseSplit, KeywordExpansion
+from nlp_retrieval.processors.with_model import ClaimDecomposition, HyDE
 from nlp_retrieval.testing import ProcessorRules
 
 __all__ = ["model", "server"]
@@ -20,6 +17,7 @@ class TestClauseSplit(ProcessorRules):
     component = ClauseSplit
 
 
+@pytest.mark.soak
 class TestClausesWithoutTheQuery(ProcessorRules):
     component = ClauseSplit
 
@@ -31,6 +29,7 @@ class TestEntityPhrases(ProcessorRules):
     component = EntityPhrases
 
 
+@pytest.mark.soak
 class TestPhrasesWithoutTheQuery(ProcessorRules):
     component = EntityPhrases
 
@@ -48,6 +47,7 @@ class TestKeywordExpansion(ProcessorRules):
         return KeywordExpansion({"lighthouse": ["beacon", "東京"], "the": ["article"], "glacier": ["ice"]})
 
 
+@pytest.mark.soak
 class TestKeywordsForEveryQuery(ProcessorRules):
     component = KeywordExpansion
 

@@ -27,6 +27,7 @@ class TestOverlap(RerankerRules):
     component = OverlapReranker
 
 
+@pytest.mark.soak
 class TestOverlapBlendedByRank(RerankerRules):
     component = OverlapReranker
 
@@ -54,6 +55,7 @@ class TestCrossEncoderOnnx(RerankerRules):
         return CrossEncoderReranker(str(self.folder / "model"), backend="onnx")
 
 
+@pytest.mark.soak
 class TestCrossEncoderTorch(RerankerRules):
     component = CrossEncoderReranker
     tolerance = 1e-5  # a model's arithmetic depends on how far a batch is padded
@@ -114,6 +116,7 @@ class TestMmr(ListRerankerRules):
         return MmrReranker(HashedWords(24))
 
 
+@pytest.mark.soak
 class TestMmrOverIncomingScores(ListRerankerRules):
     component = MmrReranker
 
@@ -140,6 +143,7 @@ class TestMultiSignal(RerankerRules):
         return MultiSignalReranker("climate", min_similarity=0.0, encoder=HashedWords(24), word_vectors=HashedWords(16))
 
 
+@pytest.mark.soak
 class TestMultiSignalWithoutProfile(RerankerRules):
     component = MultiSignalReranker
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hashed_tokens import HashedTokens
 from hashed_words import HashedWords
 from milvus_server import milvus_url, shared_milvus
@@ -47,6 +48,7 @@ class TestBm25(RetrieverRules):
         return {"language": "de", "stemmer": "english", "stopwords": None, "pattern": "[a-z]+"}
 
 
+@pytest.mark.soak
 class TestBm25ExpandedByRm3(Searching):
     component = Bm25Retriever
 
@@ -54,6 +56,7 @@ class TestBm25ExpandedByRm3(Searching):
         return Bm25Retriever(feedback="rm3")
 
 
+@pytest.mark.soak
 class TestBm25ExpandedByBo1(Searching):
     component = Bm25Retriever
 
@@ -61,6 +64,7 @@ class TestBm25ExpandedByBo1(Searching):
         return Bm25Retriever(feedback="bo1")
 
 
+@pytest.mark.soak
 class TestBm25MergedByRank(AnswerRules):
     component = Bm25Retriever
 
@@ -89,6 +93,7 @@ class TestFaissFlat(EverythingMatches, RetrieverRules):
         return FaissRetriever(HashedWords(dimension=24))
 
 
+@pytest.mark.soak
 class TestFaissHnsw(Searching):
     component = FaissRetriever
     tolerance = 1e-6
@@ -97,6 +102,7 @@ class TestFaissHnsw(Searching):
         return FaissRetriever(HashedWords(dimension=24), index="hnsw")
 
 
+@pytest.mark.soak
 class TestFaissSq8(Searching):
     component = FaissRetriever
     tolerance = 1e-6
@@ -118,6 +124,7 @@ class TestColbert(EverythingMatches, RetrieverRules):
         return ColbertRetriever(HashedTokens(24))
 
 
+@pytest.mark.soak
 class TestColbertUncompressed(EverythingMatches, UpdateRules):
     component = ColbertRetriever
     tolerance = 1e-6
@@ -152,6 +159,7 @@ class TestLinkGraph(EverythingMatches, RetrieverRules):
         return LinkGraphRetriever([Bm25Retriever()], links=[TitleMentions(), Hyperlinks()])
 
 
+@pytest.mark.soak
 class TestLinkGraphWithVectors(Searching):
     component = LinkGraphRetriever
     tolerance = 1e-6
@@ -161,6 +169,7 @@ class TestLinkGraphWithVectors(Searching):
         return LinkGraphRetriever([Bm25Retriever(), FaissRetriever(HashedWords(dimension=24))], pagerank="exact")
 
 
+@pytest.mark.soak
 class TestLinkGraphOverEntitySentences(Searching):
     component = LinkGraphRetriever
     order_depends_on_filter = True
@@ -180,6 +189,7 @@ class TestFeedback(EverythingMatches, RetrieverRules):
         return FeedbackRetriever([FaissRetriever(HashedWords(dimension=24)), Bm25Retriever()])
 
 
+@pytest.mark.soak
 class TestFeedbackInASmallPool(Searching):
     component = FeedbackRetriever
     tolerance = 1e-5
@@ -206,6 +216,7 @@ class TestPgvectorExact(OnAServer, EverythingMatches, RetrieverRules):
         return PgvectorRetriever(HashedWords(dimension=24), url=self.url)
 
 
+@pytest.mark.soak
 class TestPgvectorHnsw(OnAServer, Searching):
     component = PgvectorRetriever
     tolerance = 1e-6
@@ -214,6 +225,7 @@ class TestPgvectorHnsw(OnAServer, Searching):
         return PgvectorRetriever(HashedWords(dimension=24), url=self.url, index_type="hnsw")
 
 
+@pytest.mark.soak
 class TestPgvectorHalves(OnAServer, Searching):
     component = PgvectorRetriever
     tolerance = 1e-6
@@ -222,6 +234,7 @@ class TestPgvectorHalves(OnAServer, Searching):
         return PgvectorRetriever(HashedWords(dimension=24), url=self.url, index_type="hnsw", precision="halfvec")
 
 
+@pytest.mark.soak
 class TestPgvectorOld(Searching):
     component = PgvectorRetriever
     tolerance = 1e-6
@@ -233,6 +246,7 @@ class TestPgvectorOld(Searching):
         return PgvectorRetriever(HashedWords(dimension=24), url=self.url, index_type="hnsw")
 
 
+@pytest.mark.soak
 class TestPgvectorEmbedded(EverythingMatches, AnswerRules, FilterRules):
     component = PgvectorRetriever
     tolerance = 1e-6
@@ -272,11 +286,13 @@ class TestMilvusBoth(OnMilvus, EverythingMatches, RetrieverRules):
         return MilvusRetriever(HashedWords(dimension=24), "both", url=self.url)
 
 
+@pytest.mark.soak
 class TestMilvusHnsw(OnMilvus, Searching):
     def make(self):
         return MilvusRetriever(HashedWords(dimension=24), url=self.url, index_type="hnsw")
 
 
+@pytest.mark.soak
 class TestMilvusWords(OnMilvus, AnswerRules, FilterRules, UpdateRules):
     update_tolerance = 2.0  # words are weighed in each segment until segments are joined
 
@@ -292,6 +308,7 @@ def words_of(text):
     return {*re.findall(r"\w+", text.lower())}
 
 
+@pytest.mark.soak
 class TestMilvusEmbedded(EverythingMatches, AnswerRules, FilterRules):
     component = MilvusRetriever
     tolerance = 1e-6

@@ -27,7 +27,7 @@ from nlp_retrieval import (
 from nlp_retrieval.core.filters import parse_filter
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable, write_items
 from nlp_retrieval.errors import QueryError
-from nlp_retrieval.processors.clauses import ClauseSplit
+from nlp_retrieval.processors.rules import ClauseSplit
 
 WORDS = "fox whale tree river bridge castle novel film director painter island queen album singer orbit harbour".split()
 COUNTRIES = ["Japan", "Peru", "Chile", "Norway"]

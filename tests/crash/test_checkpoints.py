@@ -5,11 +5,12 @@ from __future__ import annotations
 import signal
 
 import pytest
+from soaking import mostly_soaked
 
 from nlp_retrieval.core.index.checkpoint import PREFIX
 
 
-@pytest.mark.parametrize("name", ["index in batches", "add in batches"])
+@pytest.mark.parametrize("name", mostly_soaked(["index in batches", "add in batches"]))
 def test_killed_at_any_event_of_a_checkpoint_it_leaves_the_old_state_or_the_new_one(trials, name):
     made = trials[name].anew()
     points = [(number, event) for number, event in enumerate(made.events, 1) if PREFIX in event]

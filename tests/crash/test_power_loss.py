@@ -99,7 +99,7 @@ FORGOTTEN: dict[str, Callable[[str], bool]] = {
 }
 
 
-@pytest.mark.parametrize("what", FORGOTTEN)
+@pytest.mark.parametrize("what", mostly_soaked(list(FORGOTTEN), 2))
 def test_a_sync_that_is_left_out_is_found(trials, records, what):
     """The test above can fail: every kind of sync that it is about is needed."""
     known = trials["index"]

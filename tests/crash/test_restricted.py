@@ -51,7 +51,6 @@ def _limited(made: Trials, limits: list[int], since: int = 1) -> list[str]:
             "delete",
             "compact, every engine",
         ],
-        2,
     ),
 )
 def test_a_file_that_may_not_grow_is_a_typed_error_and_the_old_state_stays(trials, name, effort, figures):
@@ -63,6 +62,7 @@ def test_a_file_that_may_not_grow_is_a_typed_error_and_the_old_state_stays(trial
     assert not made.wrong, "\n".join(made.wrong)
 
 
+@pytest.mark.soak
 def test_each_engine_says_that_it_cannot_write(trials, worker):
     """Limits just below the size of each file of each engine, so that every writer meets one."""
     made = trials["index, every engine"].anew()
@@ -132,7 +132,7 @@ def _mode(world: Path, mode: int) -> None:
             path.chmod(mode)
 
 
-@pytest.mark.parametrize("name", ["index beside an index", "add", "delete", "compact"])
+@pytest.mark.parametrize("name", mostly_soaked(["add", "index beside an index", "delete", "compact"]))
 def test_an_index_that_may_not_be_written_is_a_typed_error(trials, name):
     made = trials[name].anew()
     with made.world() as world:
@@ -168,7 +168,7 @@ def test_a_cache_that_may_not_be_written_changes_nothing(trials):
         assert made.judge(world, "no cache", done=True), made.wrong
 
 
-@pytest.mark.parametrize("file", ["vectors.npy", "index.faiss", "items.arrow", "rows.npy", "manifest.json"])
+@pytest.mark.parametrize("file", mostly_soaked(["items.arrow", "manifest.json", "vectors.npy", "index.faiss", "rows.npy"], 2))
 def test_a_file_that_may_not_be_read_is_a_typed_error_and_is_not_lost(trials, file):
     made = trials["add, every engine"].anew()
     with made.world() as world:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from cli.commands import run as run_command
+from soaking import mostly_soaked
 
 from nlp_retrieval import Bm25Retriever, JsonlLoader, RetrievalResult, SearchableItem, Searcher, verify_index
 from nlp_retrieval.core import BaseRetriever
@@ -57,7 +58,7 @@ def file_of(index: Path, label: str) -> Path:
 
 
 @pytest.mark.parametrize("change", [cut, emptied, copied_over, replaced])
-@pytest.mark.parametrize("label", ["items", *LABELS])
+@pytest.mark.parametrize("label", mostly_soaked(["items", *LABELS], 3))
 def test_an_open_reader_is_told_of_a_file_that_was_changed(label: str, change: Callable[[Path], None], own: Path) -> None:
     check_told(retrievers()[LABELS[0] if label == "items" else label], file_of(own, label), change, own)
 
@@ -80,7 +81,7 @@ def check_told(retriever: BaseRetriever, file: Path, change: Callable[[Path], No
     assert told(searcher.search(QUERIES, 10)) == told(results), "restored, it is searched again"
 
 
-@pytest.mark.parametrize("label", LABELS)
+@pytest.mark.parametrize("label", mostly_soaked(LABELS, 2))
 def test_a_file_that_is_touched_linked_copied_or_removed_is_read_on(label: str, own: Path, tmp_path: Path) -> None:
     check_read_on(retrievers()[label], files_of(own), label, own, tmp_path)
 

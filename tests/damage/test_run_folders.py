@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.small_benchmark import benchmarker, collection, configuration
-from soaking import Figures
+from soaking import Figures, mostly_soaked
 
 from nlp_retrieval import write_run_files
 from nlp_retrieval.benchmarks.benchmarker import run_searchers
@@ -35,7 +35,7 @@ def every_damage(path: Path, effort: int) -> list[Damage]:
     return [*structural(path, others, effort), *flips(size, 6 * effort, 2), *ends]
 
 
-@pytest.mark.parametrize("name", READ_BACK)
+@pytest.mark.parametrize("name", mostly_soaked(READ_BACK, 2))
 def test_a_file_of_a_run_that_was_changed_is_named(
     name: str, run: Path, believing: Trials, effort: int, figures: Figures
 ) -> None:

@@ -121,6 +121,7 @@ def test_compiled_code_follows_no_damaged_numbers(label: str, index: Path, effor
     note(figures, f"{label}, compiled", outcomes, len(files))
 
 
+@pytest.mark.soak
 def test_java_survives_damaged_lucene_files(lucene_index: Path, effort: int, figures: Figures) -> None:
     trials = Trials()
     told = {"index": str(lucene_index), "label": "lucene"}

@@ -13,8 +13,7 @@ from named_models import NAMED
 from safetensors.numpy import load_file, save_file
 
 from nlp_retrieval import FaissRetriever, SearchableItem
-from nlp_retrieval.encoders.base import Vectors, checked_vectors
-from nlp_retrieval.encoders.token_base import checked_tokens
+from nlp_retrieval.encoders.base import Vectors, checked_tokens, checked_vectors
 from nlp_retrieval.errors import ModelError
 
 TEXTS = ["red fox", "blue whale"]

@@ -19,11 +19,10 @@ from ray_cluster import ray_cluster
 from worker_encoders import Unlucky
 
 from nlp_retrieval import FaissRetriever, Searcher
-from nlp_retrieval.encoders.workers import cluster as room
-from nlp_retrieval.encoders.workers.cluster import cluster_pool
-from nlp_retrieval.encoders.workers.pool import WorkerPool
-from nlp_retrieval.encoders.workers.signals import handlers_kept
-from nlp_retrieval.encoders.workers.task import PassageTask
+from nlp_retrieval.encoders import cluster as room
+from nlp_retrieval.encoders.cluster import cluster_pool, handlers_kept
+from nlp_retrieval.encoders.passages import PassageTask, encoded_by
+from nlp_retrieval.encoders.workers import WorkerPool
 from nlp_retrieval.errors import ConfigurationError, DependencyError, WorkerError
 from nlp_retrieval.retrievers import vectors as vectors_room
 
@@ -93,7 +92,7 @@ def test_a_node_that_is_lost_in_the_middle_changes_no_byte(cluster, monkeypatch)
     try:
         assert pool.n_workers == 3
         made = []
-        for texts, batch in pool.encoded(PassageTask(encoder), iter(batches)):
+        for texts, batch in encoded_by(pool, PassageTask(encoder), iter(batches)):
             made.append((texts, batch.rows.tobytes()))
             if len(made) == 20:
                 _wait_for_three(pool)
@@ -104,7 +103,7 @@ def test_a_node_that_is_lost_in_the_middle_changes_no_byte(cluster, monkeypatch)
 
 
 def _wait_for_three(pool: WorkerPool) -> None:
-    while len(pool.taken) < 3:
+    while len(pool.opened) < 3:
         time.sleep(0.05)
 
 

@@ -16,7 +16,7 @@ import pytest
 from colbert_checkpoints import by_hand, carried_folder, save_bert, save_pylate, save_stanford
 from hashed_words import items_of, rows_of
 
-from nlp_retrieval.encoders import shared_models
+from nlp_retrieval.encoders import models
 from nlp_retrieval.encoders.colbert import ColbertEncoder, is_multi_vector
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, ModelError, RetrievalWarning
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
@@ -171,10 +171,10 @@ def test_any_encoder_is_read_token_by_token(plain: ColbertEncoder) -> None:
 
 
 def test_two_loads_give_equal_vectors(plain: ColbertEncoder) -> None:
-    loaded = dict(shared_models._open)
-    shared_models._open.clear()
+    loaded = dict(models._open)
+    models._open.clear()
     again = quietly()
-    shared_models._open.update(loaded)
+    models._open.update(loaded)
     assert again._model is not plain._model
     for one, other in zip(plain.encode_passages(PASSAGES), again.encode_passages(PASSAGES), strict=True):
         np.testing.assert_array_equal(one, other)
@@ -300,7 +300,7 @@ def test_a_checkpoint_that_the_library_would_add_a_random_projection_to_is_read_
     (folder / "config_sentence_transformers.json").write_text(json.dumps(saved))
     found = []
     for seed in (0, 1):
-        monkeypatch.setattr(shared_models, "_open", WeakValueDictionary())
+        monkeypatch.setattr(models, "_open", WeakValueDictionary())
         torch.manual_seed(seed)
         with pytest.warns(RetrievalWarning, match="read token by token, through a fixed random projection to 16 dimensions"):
             found += encoder(folder, projection=16).encode_passages([PASSAGES[0]])

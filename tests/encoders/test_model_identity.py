@@ -12,7 +12,7 @@ from named_models import NAMED, PEOPLE, Named
 
 from nlp_retrieval import FaissRetriever, SearchableItem, SentenceTransformerEncoder
 from nlp_retrieval.core.components.component import Component
-from nlp_retrieval.encoders import shared_models
+from nlp_retrieval.encoders import models
 from nlp_retrieval.errors import IndexMismatchError, ModelError
 
 
@@ -30,7 +30,7 @@ def folder(kind: Named, tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def nothing_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Other tests may hold an open model of the same bytes, which would be shared."""
-    monkeypatch.setattr(shared_models, "_open", WeakValueDictionary())
+    monkeypatch.setattr(models, "_open", WeakValueDictionary())
 
 
 def save_other(kind: Named, folder: Path) -> None:

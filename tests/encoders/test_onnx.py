@@ -21,7 +21,7 @@ from named_models import NAMED
 from nlp_retrieval import FaissRetriever, RetrievalWarning, Searcher, SentenceTransformerEncoder
 from nlp_retrieval.encoders import backends as choice
 from nlp_retrieval.encoders import backends as export
-from nlp_retrieval.encoders import shared_models
+from nlp_retrieval.encoders import models
 from nlp_retrieval.encoders.backends import Chosen, OnnxModel
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.errors import ConfigurationError, DependencyError, IndexMismatchError, ModelError
@@ -46,7 +46,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def nothing_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_models, "_open", WeakValueDictionary())
+    monkeypatch.setattr(models, "_open", WeakValueDictionary())
 
 
 def by_torch(model: Path, **settings: object) -> SentenceTransformerEncoder:
@@ -117,7 +117,7 @@ def test_an_export_is_made_once_and_read_without_torch_afterwards(
     made = exports(own_cache)
     assert len(made) == 2, "one in float32, one in 8 bits made of it"
     monkeypatch.setattr(SentenceTransformerEncoder, "_load_torch", lambda *_, **__: pytest.fail("torch loads a model"))
-    monkeypatch.setattr(shared_models, "_open", WeakValueDictionary())
+    monkeypatch.setattr(models, "_open", WeakValueDictionary())
     again = by_onnx(model)
     np.testing.assert_array_equal(again.encode_queries(TEXTS), wanted)
     assert isinstance(again.open_model(), OnnxModel)
@@ -133,10 +133,10 @@ def test_an_export_of_another_model_is_not_taken_for_it(model: Path, tmp_path: P
     (other,) = set(exports(own_cache)) - {mine}
     assert not np.allclose(wanted, theirs, atol=1e-2)
     shutil.copyfile(other / "model.onnx", mine / "model.onnx")
-    shared_models._open.clear()
+    models._open.clear()
     np.testing.assert_array_equal(by_onnx(model, precision="float32").encode_queries(TEXTS), wanted)
     for name in ("model.onnx", "tokenizer.json", "settings.json", "made.json"):
-        shared_models._open.clear()
+        models._open.clear()
         content = bytearray((mine / name).read_bytes())
         content[len(content) // 3] ^= 4
         (mine / name).write_bytes(content)

@@ -18,7 +18,7 @@ from static_models import save_static
 from nlp_retrieval import Bm25Retriever, FaissRetriever, SentenceTransformerEncoder, StaticEncoder
 from nlp_retrieval.cli.app import app
 from nlp_retrieval.encoders import distill_static
-from nlp_retrieval.encoders.token_base import BaseTokenEncoder
+from nlp_retrieval.encoders.base import BaseTokenEncoder
 from nlp_retrieval.errors import (
     ConfigurationError,
     DependencyError,

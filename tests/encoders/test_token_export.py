@@ -14,7 +14,7 @@ from hashed_words import items_of, rows_of
 from named_models import NAMED
 
 from nlp_retrieval.encoders import backends as token_export
-from nlp_retrieval.encoders import shared_models
+from nlp_retrieval.encoders import models
 from nlp_retrieval.encoders.colbert import ColbertEncoder
 from nlp_retrieval.errors import ConfigurationError, IndexMismatchError, ModelError
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
@@ -43,7 +43,7 @@ def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.fixture(autouse=True)
 def nothing_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_models, "_open", WeakValueDictionary())
+    monkeypatch.setattr(models, "_open", WeakValueDictionary())
 
 
 def by_torch(model: Path, **settings: object) -> ColbertEncoder:
@@ -94,7 +94,7 @@ def test_an_export_is_made_once_and_is_part_of_the_identity_of_an_index(
     (first,) = ColbertRetriever(by_onnx(model), bits=None).retrieve([["Kubrick filmed"]], tmp_path / "index", 3)
     monkeypatch.setattr(token_export, "write_graph", None)
     monkeypatch.setattr(token_export, "write_quantized", None)
-    monkeypatch.setattr(shared_models, "_open", WeakValueDictionary())
+    monkeypatch.setattr(models, "_open", WeakValueDictionary())
     again = by_onnx(model)
     for one, other in zip(again.encode_passages(TEXTS), wanted, strict=True):
         np.testing.assert_array_equal(one, other)
@@ -152,7 +152,7 @@ def test_files_that_change_while_they_are_read_leave_no_export(
 def test_a_graph_that_does_not_open_is_the_models_error(model: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     encoder = by_onnx(model)
     encoder.encode_queries(["red"])
-    monkeypatch.setattr(shared_models, "_open", WeakValueDictionary())
+    monkeypatch.setattr(models, "_open", WeakValueDictionary())
 
     def broken(file: Path) -> object:
         raise RuntimeError("no protobuf")

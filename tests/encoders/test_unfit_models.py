@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from named_models import NAMED, TEXT
 
-from nlp_retrieval.encoders.model_turns import as_model_error
+from nlp_retrieval.encoders.models import as_model_error
 from nlp_retrieval.errors import ModelError
 
 

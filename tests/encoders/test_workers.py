@@ -21,11 +21,18 @@ from worker_encoders import Placed, Surroundings, Unlucky
 from nlp_retrieval import ColbertRetriever, FaissRetriever, Searcher
 from nlp_retrieval.core.blocks import EncodedBatch, EncodedBlock, WorkBlock
 from nlp_retrieval.core.processes import threads_of
-from nlp_retrieval.encoders.workers import processes
-from nlp_retrieval.encoders.workers.pool import WorkerPool, _Call
-from nlp_retrieval.encoders.workers.processes import ProcessWorker, local_pool
-from nlp_retrieval.encoders.workers.task import PassageTask
-from nlp_retrieval.encoders.workers.worker import Confirmed, Failure, NoRoomError, Worker
+from nlp_retrieval.encoders import workers as workers_room
+from nlp_retrieval.encoders.passages import PassageTask, encoded_by
+from nlp_retrieval.encoders.workers import (
+    Confirmed,
+    Failure,
+    NoRoomError,
+    ProcessWorker,
+    Worker,
+    WorkerPool,
+    _Call,
+    local_pool,
+)
 from nlp_retrieval.errors import ConfigurationError, ModelError, WorkerError
 from nlp_retrieval.retrievers import vectors as vectors_room
 from nlp_retrieval.retrievers.colbert import retriever as colbert_room
@@ -100,7 +107,7 @@ def test_what_goes_wrong_in_a_worker_is_told_in_one_line(what, error, message, t
     assert not (tmp_path / "index" / "manifest.json").exists()
 
 
-@pytest.mark.parametrize(("room", "refused"), [(subprocess, "Popen"), (socket, "socketpair"), (processes, "TemporaryFile")])
+@pytest.mark.parametrize(("room", "refused"), [(subprocess, "Popen"), (socket, "socketpair"), (workers_room, "TemporaryFile")])
 @pytest.mark.parametrize("reason", [errno.EAGAIN, errno.EMFILE])
 def test_a_process_that_the_system_does_not_start_is_no_fault_of_the_index(reason, room, refused, tmp_path, monkeypatch):
     def refuse(*_: object, **__: object) -> None:
@@ -173,7 +180,7 @@ def test_passages_are_read_only_as_workers_become_free():
             yield [f"passage {row}"]
 
     before, pool = children(), local_pool(2)
-    encoded = pool.encoded(PassageTask(HashedWords()), batches())
+    encoded = encoded_by(pool, PassageTask(HashedWords()), batches())
     texts, batch = next(encoded)
     assert (texts, read) == (["passage 0"], 6)
     np.testing.assert_array_equal(batch.rows, HashedWords().encode_passages(texts))
@@ -235,7 +242,7 @@ def test_what_a_worker_makes_up_is_not_believed_though_its_checksums_fit(told):
     pool = WorkerPool(lambda: Untrue(UNTRUE[told]), 1, "use others")
     task = PassageTask(HashedWords(32), 32)
     with pytest.raises(WorkerError, match=r"3 workers were lost .* a worker sent something else than was asked for"):
-        list(pool.encoded(task, iter([["a", "b"]])))
+        list(encoded_by(pool, task, iter([["a", "b"]])))
     pool.close()
 
 
@@ -260,9 +267,9 @@ def test_the_last_two_workers_do_not_rely_on_each_other_where_both_find_no_room(
     started, left = threading.Barrier(2), threading.Barrier(2)
     leave = _Call._leave_to_others
 
-    def together(run: _Call, why: str) -> None:
+    def together(call: _Call, why: str) -> None:
         try:
-            leave(run, why)
+            leave(call, why)
         finally:
             left.wait(300)
 
@@ -271,7 +278,7 @@ def test_the_last_two_workers_do_not_rely_on_each_other_where_both_find_no_room(
 
     def encode() -> None:
         try:
-            list(pool.encoded(PassageTask(HashedWords()), iter([["a"], ["b"]])))
+            list(encoded_by(pool, PassageTask(HashedWords()), iter([["a"], ["b"]])))
         except WorkerError as error:
             raised.append(str(error))
 
@@ -287,18 +294,18 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts backg
 from hashed_words import items_of
 from worker_encoders import Unlucky
 from nlp_retrieval import FaissRetriever, Searcher
-from nlp_retrieval.encoders.workers import pool
+from nlp_retrieval.encoders import workers
 from nlp_retrieval.retrievers import vectors
 
 vectors._BATCH = 4
-result = pool._Call.result
-def told(run, block):
-    while {seconds} and len(run._pool.workers) < 2:
+result = workers._Call.result
+def shown(call, future):
+    while {seconds} and len(call._pool.workers) < 2:
         time.sleep(0.01)
-    print(*(worker._process.pid for worker in run._pool.workers.values()), flush=True)
+    print(*(worker._process.pid for worker in call._pool.workers.values()), flush=True)
     time.sleep({seconds})
-    return result(run, block)
-pool._Call.result = told
+    return result(call, future)
+workers._Call.result = shown
 encoder = Unlucky("nothing", "log", home=os.getpid())
 report = Searcher([FaissRetriever(encoder)]).index(items_of([f"passage {{n}}" for n in range(30)]), sys.argv[1], workers=2)
 print(report.built)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from nlp_retrieval.encoders.made_models import MADE_FILE
+from nlp_retrieval.encoders.models import MADE_FILE
 from nlp_retrieval.encoders.word_vectors import VECTORS_FILE, WORDS_FILE, write_word_vectors
 from nlp_retrieval.rerankers.multi_signal.profile import profile_path
 

@@ -17,7 +17,7 @@ from nlp_retrieval import StaticEncoder
 from nlp_retrieval.core.blocks import EncodedBatch, EncodedBlock, WorkBlock
 from nlp_retrieval.core.files.json_text import parse_json
 from nlp_retrieval.encoders.base import checked_vectors
-from nlp_retrieval.encoders.made_models import MADE_FILE, kept_model
+from nlp_retrieval.encoders.models import MADE_FILE, kept_model
 from nlp_retrieval.encoders.word_vectors import VECTORS_FILE, WORDS_FILE, WordVectors, read_word_vectors
 from nlp_retrieval.errors import ConfigurationError, ModelError
 from nlp_retrieval.rerankers.pair_models import OnnxPairs

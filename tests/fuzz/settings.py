@@ -16,8 +16,8 @@ from nlp_retrieval.encoders.colbert import is_multi_vector
 from nlp_retrieval.errors import ConfigurationError, ModelError, SourceError
 from nlp_retrieval.loaders.database import hide_secrets, resolve, scrub
 from nlp_retrieval.rerankers.multi_signal.profile import Profile, load_profile
+from nlp_retrieval.service.endpoints import faults_of
 from nlp_retrieval.service.index_service import SearchBody
-from nlp_retrieval.service.refusal import faults_of
 
 from .inputs import a_file, a_folder, as_text, parts
 

@@ -27,8 +27,8 @@ from nlp_retrieval.loaders.files import read_json_list, read_lines
 from nlp_retrieval.loaders.judgements import read_judgements
 from nlp_retrieval.loaders.tables import CsvLoader, JsonlLoader
 from nlp_retrieval.loaders.topics import TopicsLoader
-from nlp_retrieval.processors.clauses import ClauseSplit
 from nlp_retrieval.processors.entity_phrases import EntityPhrases
+from nlp_retrieval.processors.rules import ClauseSplit
 from nlp_retrieval.rerankers.endpoint import read_scores
 from nlp_retrieval.rerankers.listwise import read_permutation
 from nlp_retrieval.text.mentions import mentions_by_rules

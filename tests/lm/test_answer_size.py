@@ -12,7 +12,7 @@ from chat_server import Flood, asked, fields
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.lm.counting import CallCounts
 from nlp_retrieval.lm.engine import LARGEST_ANSWER
-from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition
+from nlp_retrieval.processors.with_model import ClaimDecomposition
 
 CLAIM = "red fox of blue whale"
 PART = b"x" * 2**16

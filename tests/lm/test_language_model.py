@@ -286,7 +286,7 @@ def connect(self, address):
     return real(self, address)
 socket.socket.connect = connect
 from nlp_retrieval.lm.language_model import LanguageModel
-from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition
+from nlp_retrieval.processors.with_model import ClaimDecomposition
 lm = LanguageModel("openai/small", base_url={server.url!r}, cache_dir={str(tmp_path / "answers")!r})
 assert ClaimDecomposition(lm, keep_query=False).process(["red fox"]) == [["red", "fox"]]
 import dspy
@@ -302,7 +302,7 @@ def test_settings_can_be_made_without_dspy_being_imported():
     program = """
 import sys
 from nlp_retrieval.lm.language_model import LanguageModel
-from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition
+from nlp_retrieval.processors.with_model import ClaimDecomposition
 ClaimDecomposition(LanguageModel("openai/small", base_url="http://localhost/v1"))
 assert "dspy" not in sys.modules
 """

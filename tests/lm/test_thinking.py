@@ -16,9 +16,8 @@ from nlp_retrieval.lm.answering import LanguageModelAnswerer
 from nlp_retrieval.lm.asking import ask_all
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.lm.reading import final_answer, read_passage, read_phrases, unwrapped
-from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition
-from nlp_retrieval.processors.hyde import HyDE
 from nlp_retrieval.processors.signatures import PassageWriter
+from nlp_retrieval.processors.with_model import ClaimDecomposition, HyDE
 from nlp_retrieval.rerankers.listwise import ListwiseReranker
 from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
 

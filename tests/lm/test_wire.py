@@ -10,7 +10,7 @@ from chat_server import DRIPPING_BODY, DRIPPING_CHUNKS, DRIPPING_HEAD, asked, fi
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.lm.counting import CallCounts
 from nlp_retrieval.lm.endpoint import within
-from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition
+from nlp_retrieval.processors.with_model import ClaimDecomposition
 
 CLAIMS = [f"red fox number {n} of blue whale" for n in range(4)]
 

@@ -10,9 +10,8 @@ from nlp_retrieval import ClauseSplit
 from nlp_retrieval.core import BaseUserQueryProcessor
 from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.errors import ConfigurationError, QueryError
-from nlp_retrieval.processors.chain import Chain
 from nlp_retrieval.processors.entity_phrases import EntityPhrases
-from nlp_retrieval.processors.keyword_expansion import KeywordExpansion
+from nlp_retrieval.processors.rules import Chain, KeywordExpansion
 
 CLAIM = "Stanley Kubrick directed the film Barry Lyndon, which was shot in Ireland by candle light"
 

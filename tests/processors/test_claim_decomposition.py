@@ -14,8 +14,8 @@ from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, SourceErr
 from nlp_retrieval.lm.counting import CallCounts
 from nlp_retrieval.lm.language_model import LanguageModel
 from nlp_retrieval.lm.programs import save_program
-from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition
 from nlp_retrieval.processors.signatures import Decomposer, PassageWriter
+from nlp_retrieval.processors.with_model import ClaimDecomposition
 
 CLAIMS = [f"red fox number {n} of blue whale" for n in range(8)]
 HALVES = [[f"red fox number {n}"[: len("red fox number")], f"{n} of blue whale"] for n in range(8)]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.processors.clauses import ClauseSplit
+from nlp_retrieval.processors.rules import ClauseSplit
 
 PIECES = st.sampled_from(
     [
@@ -87,7 +87,7 @@ def test_sub_queries_are_distinct_and_the_query_comes_first(query: str) -> None:
 
 def test_a_query_of_100_000_characters_of_any_kind_is_cut_in_linear_time() -> None:
     program = """
-from nlp_retrieval.processors.clauses import ClauseSplit
+from nlp_retrieval.processors.rules import ClauseSplit
 for unit in (" ", "\\t\\n", ", ", "a ", "that ", "(;:) ", ". "):
     query = "who wrote" + unit * (100_000 // len(unit)) + "the novel"
     assert ClauseSplit().process([query])[0][0] == query

@@ -12,13 +12,10 @@ from chat_server import fields
 
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.lm.programs import save_program
-from nlp_retrieval.processors import claim_decomposition, hyde
-from nlp_retrieval.processors.chain import Chain
-from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition
-from nlp_retrieval.processors.clauses import ClauseSplit
-from nlp_retrieval.processors.compiled import CompiledProcessor
-from nlp_retrieval.processors.hyde import HyDE
+from nlp_retrieval.processors import with_model
+from nlp_retrieval.processors.rules import Chain, ClauseSplit
 from nlp_retrieval.processors.signatures import Decomposer, PassageWriter
+from nlp_retrieval.processors.with_model import ClaimDecomposition, CompiledProcessor, HyDE
 from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
 
 KINDS: dict[type[CompiledProcessor], type] = {ClaimDecomposition: Decomposer, HyDE: PassageWriter}
@@ -34,7 +31,9 @@ def written(kind: type[CompiledProcessor], path: Path, instructions: str) -> Pat
 
 
 @pytest.mark.parametrize(
-    ("program", "asked"), [(Decomposer(), claim_decomposition.FIELDS), (PassageWriter(), hyde.FIELDS)], ids=["claims", "hyde"]
+    ("program", "asked"),
+    [(Decomposer(), with_model.CLAIM_FIELDS), (PassageWriter(), with_model.PASSAGE_FIELDS)],
+    ids=["claims", "hyde"],
 )
 def test_the_fields_that_a_program_is_compared_with_are_those_of_the_signature(program, asked):
     assert {name: tuple(one.signature.fields) for name, one in program.named_predictors()} == asked
@@ -80,8 +79,8 @@ def test_a_program_is_checked_without_dspy_being_imported(tmp_path):
 import sys
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.lm.language_model import LanguageModel
-from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition
-from nlp_retrieval.processors.hyde import HyDE
+from nlp_retrieval.processors.with_model import ClaimDecomposition
+from nlp_retrieval.processors.with_model import HyDE
 lm = LanguageModel("openai/small", base_url="http://localhost/v1")
 ClaimDecomposition(lm, program={str(tmp_path / "program.json")!r})
 try:

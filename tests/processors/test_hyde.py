@@ -7,8 +7,8 @@ from chat_server import asked, fields
 
 from nlp_retrieval.errors import ConfigurationError, QueryError, RetrievalWarning
 from nlp_retrieval.lm.programs import save_program
-from nlp_retrieval.processors.hyde import ExpandedQuery, HyDE
 from nlp_retrieval.processors.signatures import Decomposer, PassageWriter
+from nlp_retrieval.processors.with_model import ExpandedQuery, HyDE
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.errors import ConfigurationError
-from nlp_retrieval.processors.keyword_expansion import KeywordExpansion
+from nlp_retrieval.processors.rules import KeywordExpansion
 from nlp_retrieval.text.mentions import normalize
 
 TRIGGERED = {"film": ["movie", "cinema"], "New York": ["Manhattan"], "Köln": ["Cologne", "Rhein"]}

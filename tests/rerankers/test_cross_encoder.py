@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from nlp_retrieval import Bm25Retriever, RetrievalResult, SearchableItem, Searcher
 from nlp_retrieval.core.components.registry import build
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, RetrievalWarning
-from nlp_retrieval.processors.clauses import ClauseSplit
+from nlp_retrieval.processors.rules import ClauseSplit
 from nlp_retrieval.rerankers.cross_encoder import CrossEncoderReranker
 from nlp_retrieval.rerankers.pair_models import OnnxPairs
 

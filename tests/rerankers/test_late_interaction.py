@@ -14,11 +14,10 @@ from hashed_words import HashedWords
 from nlp_retrieval import Bm25Retriever, RetrievalResult, SearchableItem, Searcher
 from nlp_retrieval.core import BaseReranker
 from nlp_retrieval.core.components.registry import build
-from nlp_retrieval.encoders.base import Vectors
+from nlp_retrieval.encoders.base import BaseTokenEncoder, Vectors
 from nlp_retrieval.encoders.colbert import ColbertEncoder
-from nlp_retrieval.encoders.token_base import BaseTokenEncoder
 from nlp_retrieval.errors import ConfigurationError, ModelError, RetrievalWarning
-from nlp_retrieval.processors.clauses import ClauseSplit
+from nlp_retrieval.processors.rules import ClauseSplit
 from nlp_retrieval.rerankers.late_interaction import LateInteractionReranker, maxsim
 
 

@@ -11,9 +11,8 @@ import pytest
 from nlp_retrieval import CrossEncoderReranker
 from nlp_retrieval.core.files.model_files import ModelFiles
 from nlp_retrieval.errors import ConfigurationError, ModelError
-from nlp_retrieval.rerankers import pair_export
-from nlp_retrieval.rerankers.pair_export import onnx_pairs
-from nlp_retrieval.rerankers.pair_models import Pair, TorchPairs
+from nlp_retrieval.rerankers import pair_models
+from nlp_retrieval.rerankers.pair_models import Pair, TorchPairs, onnx_pairs
 
 from .tiny_models import TinyOnnx, save_bert
 
@@ -45,8 +44,8 @@ def test_where_a_folder_has_no_export_one_of_8_bits_is_made_once(
     graphs = [onnx.load(str(file)).graph for file in (own_cache / "nlp-retrieval" / "models" / "onnx").glob("*/model.onnx")]
     kinds = sorted(any(node.op_type == "MatMulInteger" for node in graph.node) for graph in graphs)
     assert kinds == [False, True]
-    monkeypatch.setattr(pair_export, "write_graph", None)
-    monkeypatch.setattr(pair_export, "write_quantized", None)
+    monkeypatch.setattr(pair_models, "write_graph", None)
+    monkeypatch.setattr(pair_models, "write_quantized", None)
     np.testing.assert_array_equal(onnx_pairs(ModelFiles.of(folder), "int8", None).logits(PAIRS), found)
 
 
@@ -74,11 +73,11 @@ def test_an_export_that_does_not_match_its_model_is_not_kept(
     tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = ModelFiles.of(save_bert(tmp_path / "bert"))
-    by_torch = pair_export._by_torch
-    monkeypatch.setattr(pair_export, "_by_torch", lambda *model: 2 * by_torch(*model))
+    by_torch = pair_models._by_torch
+    monkeypatch.setattr(pair_models, "_by_torch", lambda *model: 2 * by_torch(*model))
     with pytest.raises(ModelError, match=r"the float32 export does not match its model: .* pass backend='torch'"):
         onnx_pairs(files, "auto", None)
-    monkeypatch.setattr(pair_export, "_by_torch", by_torch)
+    monkeypatch.setattr(pair_models, "_by_torch", by_torch)
     onnx_pairs(files, "auto", None)
 
 

@@ -19,7 +19,7 @@ from nlp_retrieval.errors import (
     RetrievalError,
     ServerError,
 )
-from nlp_retrieval.service.refusal import RefusedError, refusal_of
+from nlp_retrieval.service.endpoints import RefusedError, refusal_of
 from nlp_retrieval.service.serving import listen
 from nlp_retrieval.service.settings import ServiceLimits, ServiceSettings, is_loopback, read_token
 

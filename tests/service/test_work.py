@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from nlp_retrieval.service.refusal import RefusedError
+from nlp_retrieval.service.endpoints import RefusedError
 from nlp_retrieval.service.work import WorkPool, stop_where_nobody_waits
 
 

@@ -2,19 +2,68 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nlp_retrieval.core.candidates import Rows, Scores, entries_of
+from nlp_retrieval.core.index.items import ItemTable
+from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.rerankers.multi_signal.profile import Profile, ProfileQuestion
 from nlp_retrieval.text.mentions import FUNCTION_WORDS
-from nlp_retrieval.text.words import LinearPattern, Stems, in_characters
+from nlp_retrieval.text.quantities import Quantity, quantities_of, same_value, years_of
+from nlp_retrieval.text.words import LinearPattern, Stems, in_characters, stems_of_language
 
-__all__ = ["Features", "Focus", "PatternMatch"]
+__all__ = [
+    "SIGNALS",
+    "AnalysedTexts",
+    "AskedNumbers",
+    "Features",
+    "Focus",
+    "ListedPassages",
+    "NumbersOfTexts",
+    "PassageSource",
+    "PatternMatch",
+    "Rarity",
+    "TablePassages",
+    "pattern_scores",
+    "weighted_mean",
+]
+
+
+# Names of the signals, and their weighted mean.
+
+SIGNALS = ("transformer", "word_vectors", "patterns", "fuzzy")
+
+
+def weighted_mean(columns: Mapping[str, Scores], weights: Mapping[str, float], n_passages: int) -> Scores:
+    """Return the weighted mean of the signals that a passage has; the weights of the others are left out.
+
+    Args:
+        columns: ``[passages]`` by signal, 0 to 1; NaN if it is missing.
+        weights: by signal.
+        n_passages: number of passages.
+
+    Returns:
+        ``[passages]``, 0 to 1; NaN for a passage that has none of the signals.
+    """
+    total, weight = np.zeros(n_passages), np.zeros(n_passages)
+    for name, column in columns.items():
+        there = ~np.isnan(column)
+        total[there] += weights[name] * column[there]
+        weight[there] += weights[name]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean: Scores = np.where(weight > 0, total / weight, np.nan)
+    return mean
+
 
 MENTIONED, KEYWORDS_OF_QUESTION, GROUP_OF_QUESTION = 1.0, 0.25, 0.1
 """Weights of a group that the query mentions, of the keywords of the nearest question, and of a group named there."""
@@ -177,3 +226,362 @@ class Features:
 
 def _of(question: Any) -> str:
     return f"question {question.number}"
+
+
+# Texts analysed once: their words and matching features of a profile, as columns over slots.
+#
+# Each text has a slot, by its content, and is found there when it is scored again. When there are too many texts, all are
+# forgotten and those in use are analysed again.
+
+_READ_AT_ONCE = 4096
+_SAMPLED = 20_000
+_MOST_TEXTS = 300_000
+"""Most texts remembered, beyond those of one batch."""
+
+
+@dataclass(frozen=True)
+class Rarity:
+    """Rarity of words in an index: ln((n + 1) / (d + 1/2)), of n texts of which d have the word.
+
+    Args:
+        n_texts: n.
+        frequencies: d by the number of the word; a word of a higher number is in none.
+    """
+
+    n_texts: int
+    frequencies: NDArray[np.int64]
+
+    def of(self, word: int | None) -> float:
+        """Return how rare a word is, above 0.
+
+        Args:
+            word: its number in the vocabulary; None for an unknown word.
+        """
+        known = word is not None and word < len(self.frequencies)
+        return math.log((self.n_texts + 1) / ((int(self.frequencies[word]) if known else 0) + 0.5))
+
+
+class PassageSource(ABC):
+    """Source of the passages of a batch of candidates, by their positions in the batch."""
+
+    def __init__(self, n_passages: int) -> None:
+        self.n_passages = n_passages
+
+    @abstractmethod
+    def texts(self, positions: Rows) -> list[str]:
+        """Return the texts of candidates."""
+
+    @abstractmethod
+    def slots(self, analysed: AnalysedTexts) -> Rows:
+        """Return the slot of every candidate, ``[candidates]``; new texts are analysed."""
+
+    def rarity(self, analysed: AnalysedTexts) -> Rarity | None:
+        """Return the rarity of words in the passages' index; None if unknown."""
+        del analysed
+        return None
+
+    @abstractmethod
+    def values(self, key: str) -> list[object]:
+        """Return a metadata value of every candidate; None if it has none."""
+
+
+class ListedPassages(PassageSource):
+    """Passages in memory.
+
+    Args:
+        items: ``[candidates]``.
+    """
+
+    def __init__(self, items: Sequence[SearchableItem]) -> None:
+        super().__init__(len(items))
+        self._items = items
+
+    def texts(self, positions: Rows) -> list[str]:
+        return [self._items[position].text for position in positions.tolist()]
+
+    def slots(self, analysed: AnalysedTexts) -> Rows:
+        return analysed.slots([item.text for item in self._items])
+
+    def values(self, key: str) -> list[object]:
+        return [item.metadata.get(key) for item in self._items]
+
+
+class TablePassages(PassageSource):
+    """Passages in rows of an index; only unknown ones are read.
+
+    Args:
+        table: the items of the index.
+        rows: ``[candidates]``.
+    """
+
+    def __init__(self, table: ItemTable, rows: Rows) -> None:
+        super().__init__(len(rows))
+        self._table = table
+        self._rows = rows
+
+    def texts(self, positions: Rows) -> list[str]:
+        return [item.text for item in self._table.items(self._rows[positions])]
+
+    def slots(self, analysed: AnalysedTexts) -> Rows:
+        return analysed.slots_of_rows(self._table, self._rows)
+
+    def rarity(self, analysed: AnalysedTexts) -> Rarity:
+        return analysed.rarity(self._table)
+
+    def values(self, key: str) -> list[object]:
+        found: list[object] = []
+        for first in range(0, len(self._rows), _READ_AT_ONCE):
+            items = self._table.items(self._rows[first : first + _READ_AT_ONCE])
+            found += [item.metadata.get(key) for item in items]
+        return found
+
+
+class AnalysedTexts:
+    """The words and matches of texts; not for several threads at once.
+
+    Args:
+        stems: splits texts into words.
+        features: to look for; None for none.
+    """
+
+    def __init__(self, stems: Stems, features: Features | None) -> None:
+        self._stems = stems
+        self._features = features
+        self.epoch = 0
+        """Grows when all texts are forgotten; slots of an earlier epoch are invalid."""
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget all texts."""
+        self.epoch += 1
+        self._slots: dict[bytes, int] = {}
+        self._rows: WeakKeyDictionary[ItemTable, Rows] = WeakKeyDictionary()
+        self._rarities: WeakKeyDictionary[ItemTable, Rarity] = WeakKeyDictionary()
+        self._numbers: dict[str, int] = {}
+        self.vocabulary: list[str] = []
+        self.words = _Lists()
+        """Per slot, the distinct words, as numbers in the vocabulary."""
+        self.features = _Lists()
+        """Per slot, the features that match."""
+        self.counts = _Lists()
+        """Per slot, the number of matches of each."""
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def slots(self, texts: Sequence[str]) -> Rows:
+        """Return the slots of texts, ``[texts]``; new texts are analysed."""
+        if len(self._slots) + len(texts) > _MOST_TEXTS and self._slots:
+            self.forget()
+        return self._add(texts)
+
+    def slots_of_rows(self, table: ItemTable, rows: Rows) -> Rows:
+        """Return the slots of the texts in some rows of an index, ``[rows]``."""
+        known = self._rows.get(table)
+        n_missing = len(rows) if known is None else int((known[rows] < 0).sum())
+        if len(self._slots) + n_missing > _MOST_TEXTS and self._slots and n_missing:
+            self.forget()
+        return self._slots_of_rows(table, rows)
+
+    def _slots_of_rows(self, table: ItemTable, rows: Rows) -> Rows:
+        known = self._rows.get(table)
+        if known is None:
+            known = self._rows[table] = np.full(len(table), -1, np.int64)
+        missing = np.unique(rows[known[rows] < 0])
+        for first in range(0, len(missing), _READ_AT_ONCE):
+            part = missing[first : first + _READ_AT_ONCE]
+            known[part] = self._add([item.text for item in table.items(part)])
+        found: Rows = known[rows]
+        return found
+
+    def number_of(self, word: str) -> int | None:
+        """Return the number of a word in the vocabulary; None if no text has it."""
+        return self._numbers.get(word)
+
+    def rarity(self, table: ItemTable) -> Rarity:
+        """Return the rarity of words in an index; in a large one, in 20,000 of its texts, evenly spread."""
+        known = self._rarities.get(table)
+        if known is None:
+            rows = np.arange(len(table)) if table.live is None else np.flatnonzero(table.live)
+            rows = rows[np.linspace(0, len(rows) - 1, min(len(rows), _SAMPLED)).astype(np.int64)]
+            words, _ = self.words.of(self._slots_of_rows(table, rows))
+            known = self._rarities[table] = Rarity(len(rows), np.bincount(words, minlength=len(self.vocabulary)))
+        return known
+
+    def _add(self, texts: Sequence[str]) -> Rows:
+        slots = np.empty(len(texts), np.int64)
+        for place, text in enumerate(texts):
+            key = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+            slot = self._slots.get(key)
+            if slot is None:
+                slot = self._slots[key] = len(self._slots)
+                self._analyse(text)
+            slots[place] = slot
+        return slots
+
+    def _analyse(self, text: str) -> None:
+        words = self._stems.words(text)
+        numbers = self._numbers
+        ids = []
+        for word in dict.fromkeys(words):
+            number = numbers.get(word)
+            if number is None:
+                number = numbers[word] = len(self.vocabulary)
+                self.vocabulary.append(word)
+            ids.append(number)
+        self.words.append(ids)
+        found = {} if self._features is None else self._features.find(words, text)
+        self.features.append(list(found))
+        self.counts.append(list(found.values()))
+
+
+class _Lists:
+    """Lists of whole numbers, one per slot, that grow at the end."""
+
+    def __init__(self) -> None:
+        self._pending: list[int] = []
+        self._lengths: list[int] = []
+        self._values: NDArray[np.int32] = np.zeros(0, np.int32)
+        self._offsets: Rows = np.zeros(1, np.int64)
+        self._owner: Rows = np.zeros(0, np.int64)
+
+    def append(self, values: list[int]) -> None:
+        """Add the list of the next slot."""
+        self._pending += values
+        self._lengths.append(len(values))
+
+    def of(self, slots: Rows) -> tuple[NDArray[np.int32], Rows]:
+        """Return the entries of some slots, one slot after another, and for each entry the position of its slot."""
+        if self._lengths:
+            self._values = np.concatenate([self._values, np.array(self._pending, np.int32)])
+            ends = self._offsets[-1] + np.cumsum(np.array(self._lengths, np.int64))
+            self._offsets = np.concatenate([self._offsets, ends])
+            self._owner = np.repeat(np.arange(len(self._offsets) - 1), np.diff(self._offsets))
+            self._pending, self._lengths = [], []
+        n_slots = len(self._offsets) - 1
+        if len(slots) == n_slots and np.array_equal(slots, np.arange(n_slots)):
+            return self._values, self._owner
+        entries, counts = entries_of(self._offsets, slots)
+        return self._values[entries], np.repeat(np.arange(len(slots)), counts)
+
+
+# The signal of patterns: the share of a query's keywords, patterns and numbers that a passage has.
+
+
+def pattern_scores(
+    features: Features | None, focus: Focus | None, texts: AnalysedTexts, slots: Rows, numbers: Scores | None = None
+) -> Scores | None:
+    """Score passages by keywords, patterns and numbers.
+
+    In each group that counts, a passage has m distinct keywords and matches of patterns, up to three times each; the group
+    scores 1 - 2^-m, so that each further match adds half as much as the one before. The numbers that the query names form one
+    more group, as if it were mentioned. The score is the weighted mean of the groups: between 0 and 1, and never lower with
+    another match.
+
+    Args:
+        features: of the profile; None without one.
+        focus: the groups that count, with weights; None without a profile.
+        texts: analysed with these features.
+        slots: ``[passages]``.
+        numbers: ``[passages]``, number of the query's numbers in a passage; None if it names none.
+
+    Returns:
+        ``[passages]``; None if nothing counts.
+    """
+    total, weights = np.zeros(len(slots)), 0.0
+    if features is not None and focus is not None and focus.groups:
+        found, owner = texts.features.of(slots)
+        counts, _ = texts.counts.of(slots)
+        counted = np.where(found < features.n_keywords, 1, np.minimum(counts, COUNTED))
+        for members, weight in zip(focus.features, focus.weights, strict=True):
+            wanted = np.zeros(len(features), np.bool_)
+            wanted[members] = True
+            here = wanted[found]
+            total += weight * _saturated(np.bincount(owner[here], counted[here], len(slots)).astype(np.float64))
+            weights += weight
+    if numbers is not None:
+        total += MENTIONED * _saturated(numbers)
+        weights += MENTIONED
+    return total / weights if weights else None
+
+
+def _saturated(matches: Scores) -> Scores:
+    """1 - 2^-m."""
+    share: Scores = -np.expm1(-np.log(2.0) * matches)
+    return share
+
+
+# Numbers with units, and years: those of a query that a passage has too, in whatever unit.
+
+QUANTITIES, YEARS = "quantities", "years"
+
+
+@dataclass(frozen=True)
+class AskedNumbers:
+    """The numbers that a query names.
+
+    Args:
+        years: each once; of a range, its ends. A passage has a year if its digits occur as a word.
+        quantities: numbers with a unit.
+    """
+
+    years: frozenset[str]
+    quantities: tuple[Quantity, ...]
+
+    @classmethod
+    def of(cls, query: str) -> AskedNumbers:
+        """Read the numbers of a query."""
+        years = frozenset(str(end) for year in years_of(query) for end in (year.first, year.last))
+        return cls(years, tuple(quantities_of(query)))
+
+    def __bool__(self) -> bool:
+        return bool(self.years or self.quantities)
+
+    def matches(self, text: str) -> list[PatternMatch]:
+        """Return the positions of the wanted numbers in a text."""
+        found = [
+            PatternMatch(QUANTITIES, other.begin, other.end, text[other.begin : other.end])
+            for other in (quantities_of(text) if self.quantities else [])
+            if any(_agree(asked, other) for asked in self.quantities)
+        ]
+        words = stems_of_language(None).spans(text) if self.years else []
+        return found + [PatternMatch(YEARS, begin, end, text[begin:end]) for word, begin, end in words if word in self.years]
+
+
+class NumbersOfTexts:
+    """The quantities of passages, read once and kept by slot; only if a query names a quantity."""
+
+    def __init__(self) -> None:
+        self._epoch = -1
+        self._known: dict[int, list[Quantity]] = {}
+
+    def counts(self, asked: AskedNumbers, texts: AnalysedTexts, slots: Rows, source: PassageSource, positions: Rows) -> Scores:
+        """Return how many of the numbers that a query names each passage has, ``[passages]``.
+
+        Args:
+            asked: of the query.
+            texts: hold the passages.
+            slots: ``[passages]``.
+            source: of passages that have not been read yet.
+            positions: ``[passages]``, their positions in the source.
+        """
+        counts = np.zeros(len(slots))
+        years = [number for year in asked.years if (number := texts.number_of(year)) is not None]
+        if years:
+            words, owner = texts.words.of(slots)
+            counts += np.bincount(owner[np.isin(words, years)], minlength=len(slots))
+        if not asked.quantities:
+            return counts
+        if self._epoch != texts.epoch:
+            self._epoch, self._known = texts.epoch, {}
+        wanted: Sequence[int] = slots.tolist()
+        missing = [place for place, slot in enumerate(wanted) if slot not in self._known]
+        for place, text in zip(missing, source.texts(positions[missing]) if missing else [], strict=True):
+            self._known[wanted[place]] = quantities_of(text)
+        for quantity in asked.quantities:
+            counts += [any(_agree(quantity, other) for other in self._known[slot]) for slot in wanted]
+        return counts
+
+
+def _agree(one: Quantity, other: Quantity) -> bool:
+    return one.unit == other.unit and same_value(one, other)

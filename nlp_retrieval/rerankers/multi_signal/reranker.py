@@ -25,12 +25,21 @@ from nlp_retrieval.core.search.reranker import BaseReranker, Blend
 from nlp_retrieval.core.search.stages import current_stages
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors, checked_vectors
 from nlp_retrieval.errors import ConfigurationError, DependencyError, RetrievalWarning, install
-from nlp_retrieval.rerankers.multi_signal.features import Features, PatternMatch
-from nlp_retrieval.rerankers.multi_signal.patterns import pattern_scores
+from nlp_retrieval.rerankers.multi_signal.features import (
+    SIGNALS,
+    AnalysedTexts,
+    AskedNumbers,
+    Features,
+    ListedPassages,
+    NumbersOfTexts,
+    PassageSource,
+    PatternMatch,
+    Rarity,
+    TablePassages,
+    pattern_scores,
+    weighted_mean,
+)
 from nlp_retrieval.rerankers.multi_signal.profile import Profile, load_profile, profile_path
-from nlp_retrieval.rerankers.multi_signal.quantities import AskedNumbers, NumbersOfTexts
-from nlp_retrieval.rerankers.multi_signal.signals import SIGNALS, weighted_mean
-from nlp_retrieval.rerankers.multi_signal.texts import AnalysedTexts, ListedPassages, PassageSource, Rarity, TablePassages
 from nlp_retrieval.text.mentions import FUNCTION_WORDS
 from nlp_retrieval.text.words import Stems, stems_of_language
 

@@ -25,8 +25,8 @@ from nlp_retrieval.errors import ConfigurationError, GoldError, nearest
 from nlp_retrieval.evaluation.evaluator import Evaluation, RetrievalEvaluator
 from nlp_retrieval.evaluation.gold import gold_of, relevant_documents, rows_of
 from nlp_retrieval.evaluation.resampling import bootstrap_interval, family_numbers
+from nlp_retrieval.rerankers.multi_signal.features import SIGNALS, weighted_mean
 from nlp_retrieval.rerankers.multi_signal.reranker import MultiSignalReranker
-from nlp_retrieval.rerankers.multi_signal.signals import SIGNALS, weighted_mean
 
 __all__ = ["SignalTuningReport", "tune_signals"]
 

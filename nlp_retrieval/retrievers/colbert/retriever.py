@@ -32,10 +32,9 @@ from nlp_retrieval.core.processes import usable_cores
 from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.search.joining import MergeRule
 from nlp_retrieval.core.search.retriever import BaseRetriever
-from nlp_retrieval.encoders.base import Vectors
+from nlp_retrieval.encoders.base import BaseTokenEncoder, Vectors, checked_tokens
 from nlp_retrieval.encoders.colbert import ColbertEncoder
 from nlp_retrieval.encoders.passages import encoded_tokens
-from nlp_retrieval.encoders.token_base import BaseTokenEncoder, checked_tokens
 from nlp_retrieval.errors import ConfigurationError, ModelError
 from nlp_retrieval.retrievers.colbert import steps as colbert_steps
 from nlp_retrieval.retrievers.colbert.codec import (

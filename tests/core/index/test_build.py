@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from soaking import mostly_soaked
 
 from core.engines import TermCount, TermShare, documents
 from nlp_retrieval.core.files import checksums
@@ -630,7 +631,7 @@ def test_a_read_only_directory_is_a_write_error_and_still_searchable(open_folder
     assert state(built) == before
 
 
-@pytest.mark.parametrize("limit", [0, 100, 2_000, 200_000])
+@pytest.mark.parametrize("limit", mostly_soaked([2_000, 0, 100, 200_000]))
 def test_a_full_disk_is_a_write_error_and_leaves_nothing_half_written(built, limit):
     before = state(built)
     told = in_another_process(

@@ -19,6 +19,7 @@ from hashed_tokens import HashedTokens
 from hashed_words import HashedWords, items_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from soaking import mostly_soaked
 
 from nlp_retrieval import (
     ColbertRetriever,
@@ -170,7 +171,7 @@ def in_a_child(do: Callable[[], object]) -> int:
 
 
 @pytest.mark.parametrize("make", KINDS)
-@pytest.mark.parametrize("at", [2, 4, 8, 10])
+@pytest.mark.parametrize("at", mostly_soaked([4, 2, 8, 10]))
 def test_a_killed_build_is_taken_up_and_gives_the_same_bytes(make, at, tmp_path):
     expected, retriever = whole(make, tmp_path), make()
     retriever.encoder.at, retriever.encoder.how = at, _die
@@ -183,7 +184,7 @@ def test_a_killed_build_is_taken_up_and_gives_the_same_bytes(make, at, tmp_path)
     assert files_of(tmp_path / "index") == expected
 
 
-@pytest.mark.parametrize("at", [4, 8])
+@pytest.mark.parametrize("at", mostly_soaked([4, 8]))
 def test_a_model_whose_vectors_depend_on_the_batch_gives_the_same_bytes(at, tmp_path, monkeypatch):
     monkeypatch.setattr(vectors_room, "_BATCH", 4)
     texts = [" ".join(["fox", "whale", "river"][: 1 + row % 3] * (1 + row % 5)) for row in range(11)]
@@ -467,7 +468,7 @@ def taken_up(make, folder: Path, name: str, content: bytes) -> tuple[dict[str, b
     )
 
 
-@pytest.mark.parametrize("make", [flat, exact])
+@pytest.mark.parametrize("make", mostly_soaked([flat, exact]))
 def test_cut_off_anywhere_it_gives_the_whole_batches_before(make, left, tmp_path):
     name, content, expected = left[make.__name__]
     for end in range(0, len(content), 29):
@@ -477,7 +478,7 @@ def test_cut_off_anywhere_it_gives_the_whole_batches_before(make, left, tmp_path
         assert (encoded == 11) or warned == []
 
 
-@pytest.mark.parametrize("make", [flat, exact])
+@pytest.mark.parametrize("make", mostly_soaked([flat, exact]))
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_damaged_anywhere_it_never_gives_other_vectors(make, left, tmp_path_factory, data):

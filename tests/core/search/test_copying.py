@@ -13,6 +13,7 @@ import pytest
 from damage.collection import QUERIES, pages, retrievers
 from hashed_words import HashedWords
 from rerankers.tiny_models import TinyOnnx
+from soaking import mostly_soaked
 
 import nlp_retrieval.errors
 from core.engines import Brief, SplitAt, TermCount, documents
@@ -50,7 +51,7 @@ copied_both_ways = pytest.mark.parametrize("copied", COPIES.values(), ids=COPIES
 
 
 @copied_both_ways
-@pytest.mark.parametrize("label", [*retrievers(), "hybrid"])
+@pytest.mark.parametrize("label", mostly_soaked(["hybrid", *retrievers()], 3))
 def test_a_copy_of_an_opened_searcher_searches_the_same_index(label, copied, tmp_path, monkeypatch):
     monkeypatch.chdir("/")
     check_copied(hybrid() if label == "hybrid" else Searcher([retrievers()[label]]), copied, tmp_path)

@@ -11,6 +11,7 @@ from hashed_words import HashedWords
 
 from nlp_retrieval import FaissRetriever, MultiSignalReranker, RetrievalResult, SearchableItem, Searcher
 from nlp_retrieval.errors import ConfigurationError, QueryError, RetrievalWarning, SourceError
+from nlp_retrieval.rerankers.multi_signal import features
 
 TEXTS = {
     "target": "Emissions fall by 40% below 2010 levels by 2030, an unconditional target.",
@@ -359,13 +360,12 @@ def test_texts_of_other_scripts_and_of_broken_characters_are_scored():
 
 
 def test_texts_beyond_the_limit_are_forgotten_and_scored_alike(monkeypatch):
-    from nlp_retrieval.rerankers.multi_signal import texts
 
     small, kept = (only("fuzzy", word_vectors=HashedWords(), word_vectors_weight=1.0) for _ in range(2))
     for turn in range(6):
         given = results(items({f"{name}{turn}": f"{text} turn{turn}" for name, text in TEXTS.items()}))
         with monkeypatch.context() as limited:
-            limited.setattr(texts, "_MOST_TEXTS", 8)
+            limited.setattr(features, "_MOST_TEXTS", 8)
             signals = signals_of(small, "wind and money", given)
         assert signals == signals_of(kept, "wind and money", given)
     assert (small.scoring.n_texts, kept.scoring.n_texts) == (6, 36)

@@ -17,7 +17,7 @@ from nlp_retrieval import (
     tune_signals,
 )
 from nlp_retrieval.errors import ConfigurationError, GoldError
-from nlp_retrieval.rerankers.multi_signal.signals import SIGNALS
+from nlp_retrieval.rerankers.multi_signal.features import SIGNALS
 
 COUNTRIES = [f"country{number}" for number in range(6)]
 THINGS = {"wind": "turbine", "coal": "pit", "flood": "river", "loans": "money"}

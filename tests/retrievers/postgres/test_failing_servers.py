@@ -13,6 +13,7 @@ from typing import Any
 import psycopg
 import pytest
 from hashed_words import HashedWords
+from soaking import mostly_soaked
 
 from nlp_retrieval import PgvectorRetriever, Searcher
 from nlp_retrieval.errors import IndexWriteError, ServerError
@@ -111,7 +112,7 @@ def test_a_server_that_dies_while_it_writes_leaves_the_old_state_and_the_next_at
     assert found(searcher_of(folder, **settings), k=100) == after
 
 
-@pytest.mark.parametrize("index_type", ["exact", "hnsw"])
+@pytest.mark.parametrize("index_type", mostly_soaked(["hnsw", "exact"]))
 def test_a_server_that_dies_in_the_middle_of_a_search_is_started_again(
     index_type: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ from mcp import Client
 from service.asking_mcp import called, over_http, over_stdio
 from service.running import running
 from service.test_mcp import REFUSED_SEARCHES, TOKEN, check_refused, check_refused_over_http
+from soaking import mostly_soaked
 
 from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.service.endpoints import ABOUT_TEXTS
@@ -74,7 +75,7 @@ def as_the_library(found: dict[str, Any], folder: Path) -> None:
         assert [one["content"] for one in found["read_passage"]["passages"]] == [DANUBE]
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("mode", mostly_soaked(["auto", "legacy"]))
 def test_every_tool_of_a_project_works_over_standard_input_and_output(project, mode):
     found = over_stdio([project, "--as", "project", "-r", "bm25"], all_tools, mode)
     assert found["add_document"] == {"added": [True], "document_count": 1, "passage_count": 1, "index_built": True}

@@ -57,6 +57,7 @@ def test_clients_of_a_project_ask_everything_while_others_add(tmp_path):
             assert client.get("/stats").json()["document_count"] == len(added)
 
 
+@pytest.mark.soak
 def test_what_is_too_much_or_too_slow_is_refused_and_health_is_not(tmp_path):
     words = [tmp_path, "--as", "project", "-r", "bm25", "--threads", "1", "--waiting", "1", "--seconds", "0.5"]
     text = "\n\n".join(f"The river number{n} is {n} kilometres long." for n in range(800))
@@ -84,6 +85,7 @@ def long_text(number: int) -> str:
     return "\n\n".join(f"River number{number} reaches the town of place{n} after {n} kilometres." for n in range(400))
 
 
+@pytest.mark.soak
 def test_a_request_under_way_is_answered_before_it_ends(tmp_path):
     service = Running([tmp_path, "--as", "project", "-r", "bm25"])
     with service.client() as client, ThreadPoolExecutor(1) as pool:

@@ -9,7 +9,7 @@ import pytest
 from service.test_work import asked
 
 from nlp_retrieval import Bm25Retriever, Searcher
-from nlp_retrieval.service.refusal import RefusedError
+from nlp_retrieval.service.endpoints import RefusedError
 from nlp_retrieval.service.work import WorkPool
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.service import AuditBody, ProjectService

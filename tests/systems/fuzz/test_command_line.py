@@ -14,7 +14,7 @@ from soaking import Figures
 from .command_lines import ALWAYS, GOOD, MORE, make_world
 
 _LINES = {"hover optimize": 10}
-_OTHERS = 40
+_OTHERS = 15
 """Command lines of each command, in the short run."""
 
 

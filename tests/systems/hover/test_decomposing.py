@@ -13,8 +13,8 @@ from nlp_retrieval.core.search.joining import CombSUM, WeightedSum
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.errors import ConfigurationError, IndexMissingError, RetrievalWarning
 from nlp_retrieval.lm.programs import fingerprint_of_program
-from nlp_retrieval.processors.claim_decomposition import ClaimDecomposition
-from nlp_retrieval.processors.clauses import ClauseSplit
+from nlp_retrieval.processors.rules import ClauseSplit
+from nlp_retrieval.processors.with_model import ClaimDecomposition
 from nlp_retrieval.rerankers.overlap import OverlapReranker
 from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
 from nlp_retrieval.systems.hover.programs import HoverMultiHopPipeline

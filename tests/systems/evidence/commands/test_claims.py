@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from cli.commands import refused, run
+from soaking import mostly_soaked
 
 from .world import CLAIM, SOURCES, make_project
 
@@ -111,7 +112,10 @@ def test_an_audit_after_the_last_source_was_deleted_says_so_of_each_citation(tmp
     refused(run("evidence", "verify", "project", CLAIM, folder=world), 2, "project holds no sources")
 
 
-@pytest.mark.parametrize(("fail_on", "code"), [("never", 0), ("not-indexed", 1), ("review", 1)])
+@pytest.mark.parametrize(
+    ("fail_on", "code"),
+    [pytest.param("never", 0, marks=pytest.mark.soak), ("not-indexed", 1), pytest.param("review", 1, marks=pytest.mark.soak)],
+)
 def test_a_report_with_wrong_citations_fails_where_it_is_asked_to(fail_on: str, code: int, world: Path) -> None:
     done = run("evidence", "audit", "project", "report.md", "--fail-on", fail_on, folder=world)
     assert done.returncode == code, done.stderr
@@ -132,7 +136,10 @@ def test_a_report_fails_only_for_what_was_asked(cited: str, codes: dict[str, int
         assert done.returncode == code, done.stdout
 
 
-@pytest.mark.parametrize(("threshold", "counts"), [("0.001", "1 passed, 1 to review"), ("0.999999", "0 passed, 2 to review")])
+@pytest.mark.parametrize(
+    ("threshold", "counts"),
+    [("0.001", "1 passed, 1 to review"), pytest.param("0.999999", "0 passed, 2 to review", marks=pytest.mark.soak)],
+)
 def test_the_threshold_decides_what_passes_and_never_lets_a_missing_number_pass(
     threshold: str, counts: str, world: Path
 ) -> None:
@@ -140,7 +147,7 @@ def test_the_threshold_decides_what_passes_and_never_lets_a_missing_number_pass(
     assert counts in done.stdout
 
 
-@pytest.mark.parametrize("text", ["", "A report without a single source.\n", "# Only a heading"])
+@pytest.mark.parametrize("text", mostly_soaked(["", "A report without a single source.\n", "# Only a heading"]))
 def test_a_report_without_citations_is_noted_and_fails_where_it_is_asked_to(text: str, world: Path) -> None:
     (world / "bare.md").write_text(text)
     assert run("evidence", "audit", "project", "bare.md", folder=world).returncode == 0

@@ -69,6 +69,7 @@ def test_one_claim_has_two_origins_and_a_wire_story_at_two_outlets_has_one(made:
     assert "SUPPORTED  supported by one independent origin, contradicted by none; VERIFIED needs two" in lines
 
 
+@pytest.mark.soak
 def test_the_commands_that_it_shows_can_be_run_again(made: tuple[Path, str, str]) -> None:
     folder, shown, said = made
     *_, audit = [line for line in said.splitlines() if line.startswith("$ nlp-retrieval ")]

@@ -58,6 +58,7 @@ def test_every_step_is_a_row_with_recall_cost_and_significance(tmp_path: Path) -
     assert all(0 < one.p_holm <= 1 and one.families == 4 for one in judged.values())
 
 
+@pytest.mark.soak
 def test_a_step_finds_what_the_project_finds(tmp_path: Path) -> None:
     run("evidence", "export", "project", "-o", "collection", "--judged", "judged.jsonl", folder=world_in(tmp_path))
     ran = measured(tmp_path, {"1 words": {"retrievers": ["bm25"]}})

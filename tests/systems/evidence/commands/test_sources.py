@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from cli.commands import refused, run
+from soaking import mostly_soaked
 
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.retrievers.bm25.retriever import Bm25Retriever
@@ -155,7 +156,7 @@ def test_what_cannot_be_added_is_told_and_changes_nothing(words: tuple[str, ...]
     assert index_of(world / "project").sources() == before
 
 
-@pytest.mark.parametrize("words", [("search", "nowhere", "x"), ("stats", "nowhere"), ("verify", "nowhere", "x")])
+@pytest.mark.parametrize("words", mostly_soaked([("search", "nowhere", "x"), ("stats", "nowhere"), ("verify", "nowhere", "x")]))
 def test_a_project_that_is_not_there_is_told_and_not_made(words: tuple[str, ...], tmp_path: Path) -> None:
     refused(run("evidence", *words, folder=tmp_path), 2, "nowhere holds no sources", "nlp-retrieval evidence add nowhere")
     assert not (tmp_path / "nowhere").exists()

@@ -10,6 +10,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from soaking import mostly_soaked
 
 from systems.evidence.index.sources import lexical, told, two_sources
 from systems.evidence.index.test_searching import held_ids
@@ -38,6 +39,7 @@ def test_processes_that_add_at_once_lose_nothing(tmp_path):
     assert told(index)["document_count"] == 45
 
 
+@pytest.mark.soak
 def test_processes_that_build_at_once_wait_for_each_other(tmp_path):
     workers = [started("work", tmp_path, name, 3) for name in ("one", "two")]
     assert [worker.wait(timeout=300) for worker in workers] == [0, 0]
@@ -49,6 +51,7 @@ def test_processes_that_build_at_once_wait_for_each_other(tmp_path):
     assert len(held_ids(index)) == 4
 
 
+@pytest.mark.soak
 def test_the_searches_of_all_readers_are_counted(tmp_path):
     two_sources(tmp_path).close()
     workers = [started("ask", tmp_path, name, 20) for name in ("one", "two")]
@@ -65,7 +68,7 @@ def test_the_searches_of_all_readers_are_counted(tmp_path):
     assert lexical(tmp_path).stats()["cache_hit_rate"] == 59 / 100
 
 
-@pytest.mark.parametrize("lines", [1, 4, 8])
+@pytest.mark.parametrize("lines", mostly_soaked([4, 1, 8]))
 def test_a_killed_process_leaves_what_it_said_and_the_next_build_makes_all_right(tmp_path, lines):
     """It is killed in the middle of what comes after its last line: of an addition, a deletion or a build."""
     worker = started("work", tmp_path, "one", 1000)

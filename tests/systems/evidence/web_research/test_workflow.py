@@ -11,7 +11,7 @@ from chat_server import ChatServer, chat_server, fields
 from nlp_retrieval import Bm25Retriever, Searcher
 from nlp_retrieval.errors import DependencyError, FetchError, IndexStateError, QueryError, SourceError
 from nlp_retrieval.lm.language_model import LanguageModel
-from nlp_retrieval.processors.hyde import HyDE
+from nlp_retrieval.processors.with_model import HyDE
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
 from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher, FetchedPage, FolderFetcher, HttpFetcher
 from nlp_retrieval.systems.evidence.web_research.research import LONGEST_QUERY, research

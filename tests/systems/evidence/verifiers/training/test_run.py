@@ -77,6 +77,7 @@ def test_a_run_that_was_stopped_goes_on_and_ends_with_the_same_model(
     assert not list((tmp_path / "stopped").glob("*checkpoint*"))
 
 
+@pytest.mark.soak
 def test_a_run_inside_a_callers_autocast_is_the_same(base: str, tmp_path: Path) -> None:
     settings = replace(SETTINGS, epochs=1, precision="bfloat16")
     report = train_verifier(judged(), base, tmp_path / "alone", settings)
@@ -174,6 +175,7 @@ def test_another_precision_or_device_is_named_before_anything_is_trained(base: s
     assert not (tmp_path / "model").exists()
 
 
+@pytest.mark.soak
 def test_what_is_kept_is_as_sure_as_it_is_right_on_held_out_pairs(base: str, tmp_path: Path) -> None:
     """The temperature is in the weights: of what the saved model says no other one would be better."""
     sure = replace(SETTINGS, epochs=6, learning_rate=3e-2)

@@ -310,9 +310,9 @@ def test_a_compressed_page_is_unpacked(web: WebServer) -> None:
 
 def test_a_bomb_is_not_unpacked(web: WebServer) -> None:
     packing = zlib.compressobj(9, zlib.DEFLATED, zlib.MAX_WBITS | 16)
-    bomb = b"".join(packing.compress(bytes(2**20)) for _ in range(300)) + packing.flush()
+    bomb = b"".join(packing.compress(bytes(2**20)) for _ in range(40)) + packing.flush()
     web.pages["/a"] = Page(bomb, headers={"Content-Encoding": "gzip"})
-    assert len(bomb) < 400_000
+    assert len(bomb) < 60_000
     tracemalloc.start()
     with pytest.raises(FetchError, match="larger than 1,000,000 bytes"):
         fetcher(max_bytes=1_000_000).fetch(f"{web.url}/a")

@@ -18,7 +18,7 @@ from benchmarks.small_benchmark import benchmarker
 from nlp_retrieval import Bm25Retriever, OverlapReranker, Searcher, write_run_files
 from nlp_retrieval.benchmarks.results import BenchmarkRun
 from nlp_retrieval.core.components.registry import registered
-from nlp_retrieval.encoders.workers import cluster as room
+from nlp_retrieval.encoders import cluster as room
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +49,7 @@ def ran(folder: Path, searchers: dict[str, Searcher], **changed: Any) -> tuple[B
     return run, {path.name: path.read_bytes() for path in files}
 
 
+@pytest.mark.soak
 def test_a_node_that_is_lost_in_the_middle_of_a_sweep_changes_no_byte(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -34,7 +34,7 @@ from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.benchmarks.runs import read_run_folder
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.lm.language_model import LanguageModel
-from nlp_retrieval.processors.chain import Chain
+from nlp_retrieval.processors.rules import Chain
 from nlp_retrieval.reports.figures import cost_columns, price_columns, price_text
 from nlp_retrieval.reports.page.page import render_page
 from nlp_retrieval.reports.tables import latex_table, markdown_table
@@ -192,7 +192,7 @@ def models_of(cost: Cost | None) -> dict[str, ModelTokens]:
     return cost.language_model.models
 
 
-@pytest.mark.parametrize("stages", [None, "stages"])
+@pytest.mark.parametrize("stages", [pytest.param(None, marks=pytest.mark.soak), "stages"])
 def test_tokens_are_counted_by_model_and_a_second_run_has_the_same_price_and_spends_nothing(
     server: ChatServer, tmp_path: Path, stages: str | None
 ) -> None:

@@ -7,17 +7,27 @@ every worker reports its versions and its model before its first block.
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
+import signal
 import socket
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, cast
 
-from nlp_retrieval.encoders.workers.pool import WorkerPool
-from nlp_retrieval.encoders.workers.signals import handlers_kept
-from nlp_retrieval.encoders.workers.worker import Confirmed, Failure, NoRoomError, Task, Worker, WorkerLostError, WorkerSide
+from nlp_retrieval.encoders.workers import (
+    Confirmed,
+    Failure,
+    NoRoomError,
+    Task,
+    Worker,
+    WorkerLostError,
+    WorkerPool,
+    WorkerSide,
+)
 from nlp_retrieval.errors import ConfigurationError, DependencyError, WorkerError, first_line, install
 
 ROOM_SECONDS = 60.0
@@ -165,6 +175,28 @@ def _ray() -> Any:
     except ImportError as error:
         raise DependencyError(f"a cluster needs ray ({error}): {install('ray')}") from error
     return ray
+
+
+_SIGNALS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGABRT, signal.SIGTERM)
+_LARGEST_ACTION = 512
+"""Bytes, more than a ``struct sigaction`` has on any platform."""
+
+
+@contextmanager
+def handlers_kept() -> Iterator[None]:
+    """Restore the handlers of signals that end a process: Ray sets its own, and removes existing ones.
+
+    Java reads invalid memory on purpose, and its handler turns that into an exception. Without it, a search by Lucene after a
+    connection to a cluster would end the process.
+    """
+    library = ctypes.CDLL(None)
+    kept = {number: ctypes.create_string_buffer(_LARGEST_ACTION) for number in _SIGNALS}
+    known = [number for number, handler in kept.items() if library.sigaction(int(number), None, handler) == 0]
+    try:
+        yield
+    finally:
+        for number in known:
+            library.sigaction(int(number), kept[number], None)
 
 
 def _connect(ray: Any, address: str) -> None:
