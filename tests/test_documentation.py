@@ -65,10 +65,32 @@ def test_every_command_that_the_documents_name_exists() -> None:
     assert set(re.findall(r"\$ make ([\w-]+)", README + CONTRIBUTING)) <= targets
 
 
+def headings(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    titles = re.findall(r"^#+ (.+)$", re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.M | re.S), re.MULTILINE)
+    return {
+        re.sub(r"[^\w\- ]", "", re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", title).lower()).replace(" ", "-") for title in titles
+    }
+
+
+def test_links_between_the_pages_lead_somewhere() -> None:
+    broken = []
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text("utf-8")):
+            path, _, anchor = link.partition("#")
+            target = (page.parent / path).resolve() if path else page
+            if "://" in link or (target.exists() and (not anchor or target.suffix != ".md" or anchor in headings(target))):
+                continue
+            broken.append(f"{page.name}: {link}")
+    assert broken == []
+
+
 def documented(package: str, name: str) -> str:
     """The docstring of a public name; that of a constant or a type alias is the text below it, if there is one."""
-    value = getattr(import_module(package), name)
-    if inspect.isclass(value) or inspect.isfunction(value):
+    value = inspect.unwrap(getattr(import_module(package), name))
+    if inspect.ismodule(value):
+        return f"The package `{name}`; an error with advice if it is not installed."
+    if inspect.isclass(value) or (inspect.isfunction(value) and value.__name__ == name):
         return inspect.getdoc(value) or ""
     body = ast.parse(inspect.getsource(import_module(modules_of(package)[name]))).body
     below = [
@@ -98,6 +120,7 @@ def test_the_list_of_public_names_is_the_documented_one() -> None:
     lines += ["", "The packages below have what plug-ins are written with; the four systems use nothing else of the library."]
     for room in ROOMS:
         lines += ["", f"## nlp_retrieval.{room}", *listed(f"nlp_retrieval.{room}")]
+    assert [line for line in lines if line.endswith("|  |")] == []
     expected = "\n".join(lines) + "\n"
     written = (ROOT / "docs" / "API.md").read_text("utf-8")
     assert written == expected, f"docs/API.md should be:\n{expected}"

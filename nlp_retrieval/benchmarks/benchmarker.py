@@ -260,9 +260,9 @@ class _Running:
             warnings.warn(f"{self.missing.said}; they {done}", RetrievalWarning, stacklevel=4)
         if self.missing is not None and settings.gold_missing == "drop":
             kept = without_missing(settings.gold, corpus.item_ids, corpus.titles)
-            if not any(grade > 0 for one in kept for grade in one.relevance.values()):
+            if not any(grade > 0 for wanted in kept for grade in wanted.relevance.values()):
                 raise GoldError(f"{self.missing.said}; none is left, so nothing can be measured: {self.missing.cure}")
-            left = {one.query_id for one in kept}
+            left = {wanted.query_id for wanted in kept}
             self._dropped = [query.query_id for query in settings.queries if query.query_id not in left]
             queries = [query for query in settings.queries if query.query_id in left]
             self.settings = replace(settings, queries=queries, gold=kept)
@@ -293,7 +293,7 @@ class _Running:
             "unasked": settings.unasked,
             "dropped": self._dropped,
             "ungrouped": [
-                one.query_id for one, label in zip(settings.queries, labels, strict=True) if grouped and label is None
+                query.query_id for query, label in zip(settings.queries, labels, strict=True) if grouped and label is None
             ],
         }
         first = {what: several[0] for what, several in ids.items() if several}

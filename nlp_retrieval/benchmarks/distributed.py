@@ -393,9 +393,11 @@ def spread(
         WorkerError: no worker is available, or one does not see the index and the results.
     """
     done = Spread()
-    composed = {name: one for name, one in searchers.items() if isinstance(one, Searcher) and type(one) in COMPOSED}
-    others = [one for name, one in searchers.items() if name not in composed and isinstance(one, Component)]
-    rerankers = [one.reranker for one in composed.values() if one.reranker is not None]
+    composed = {
+        name: searcher for name, searcher in searchers.items() if isinstance(searcher, Searcher) and type(searcher) in COMPOSED
+    }
+    others = [searcher for name, searcher in searchers.items() if name not in composed and isinstance(searcher, Component)]
+    rerankers = [searcher.reranker for searcher in composed.values() if searcher.reranker is not None]
     asked_here = encoders_of([*others, *rerankers])
     spreading = _Spreading(shared, generation, asked_here, done, say)
     for only_rerankers in (False, True):
@@ -476,7 +478,7 @@ class _Spreading:
         token = folder / f".seen-{secrets.token_hex(8)}"
         token.touch()
         task = StageTask(str(self._generation.path), str(folder), token.name, corpus_of(self._generation))
-        blocks = [StageBlock(number, chain[0].name, [one.told for one in chain]) for number, chain in enumerate(chains)]
+        blocks = [StageBlock(number, chain[0].name, [stage.told for stage in chain]) for number, chain in enumerate(chains)]
         try:
             for block, answer in pool.done(task, blocks):
                 self._account(chains[block.number], answer)

@@ -115,12 +115,12 @@ def labels_of(values: Sequence[object]) -> list[str]:
     plain = [to_plain(value) for value in values]
     labels = [_short(value) for value in plain]
     places: dict[str, list[int]] = {}
-    for place, label in enumerate(labels):
-        places.setdefault(label, []).append(place)
+    for number, label in enumerate(labels):
+        places.setdefault(label, []).append(number)
     for alike in places.values():
         if len(alike) > 1:
-            for place, label in zip(alike, _told_apart([plain[place] for place in alike]), strict=True):
-                labels[place] = label
+            for number, label in zip(alike, _told_apart([plain[number] for number in alike]), strict=True):
+                labels[number] = label
     return labels
 
 
@@ -175,11 +175,11 @@ def _with_parameters(fields: list[dict[str, Any]]) -> list[str]:
     """The name, and the parameters in which components of one name differ."""
     labels = [value["name"] for value in fields]
     for key in dict.fromkeys(key for value in fields for key in value):
-        having = [place for place, value in enumerate(fields) if key in value]
-        told = _column([fields[place][key] for place in having])
-        if len(having) < len(fields) or len(set(told)) > 1:
-            for place, label in zip(having, told, strict=True):
-                labels[place] += f" {key}={label}"
+        having = [number for number, value in enumerate(fields) if key in value]
+        texts = _column([fields[number][key] for number in having])
+        if len(having) < len(fields) or len(set(texts)) > 1:
+            for number, label in zip(having, texts, strict=True):
+                labels[number] += f" {key}={label}"
     return labels
 
 
@@ -291,15 +291,17 @@ def _axis(path: str, values: object, where: str) -> Axis:
     if not found:
         raise ConfigurationError(f"{where}: no values; give at least one, or leave the axis out")
     seen: dict[str, int] = {}
-    for place, value in enumerate(found):
-        before = seen.setdefault(value_key(value), place)
-        if before != place:
-            raise ConfigurationError(f"{where}: values {before + 1} and {place + 1} are equal ({_shown(value)}); leave one out")
+    for number, value in enumerate(found):
+        before = seen.setdefault(value_key(value), number)
+        if before != number:
+            raise ConfigurationError(
+                f"{where}: values {before + 1} and {number + 1} are equal ({_shown(value)}); leave one out"
+            )
     labels = labels if named else labels_of(found)
-    for place, label in enumerate(labels):
+    for number, label in enumerate(labels):
         before = labels.index(label)
-        if before != place or not label.strip():
-            what = f"values {before + 1} and {place + 1} would both be" if before != place else f"value {place + 1} would be"
+        if before != number or not label.strip():
+            what = f"values {before + 1} and {number + 1} would both be" if before != number else f"value {number + 1} would be"
             raise ConfigurationError(f"{where}: {what} called {label!r}; give them names of their own: {{name: value, ...}}")
     return Axis(path, tuple(labels), tuple(found), named)
 
@@ -315,7 +317,7 @@ def _read_skip(given: object, axes: Mapping[str, Axis], where: str) -> Skip:
         chosen = list(wanted) if isinstance(wanted, Sequence) and several else [wanted]
         if not chosen:
             raise ConfigurationError(f"{where}.{path}: no values; name at least one")
-        labels[path] = frozenset(_label(one, axes[path], f"{where}.{path}") for one in chosen)
+        labels[path] = frozenset(_label(value, axes[path], f"{where}.{path}") for value in chosen)
     return labels
 
 
@@ -371,7 +373,7 @@ class Combinations:
             )
         if skips:
             numbers = {axis.path: {label: number for number, label in enumerate(axis.labels)} for axis in axes}
-            places = {axis.path: place for place, axis in enumerate(axes)}
+            places = {axis.path: number for number, axis in enumerate(axes)}
             rules = [
                 [(places[path], {numbers[path][label] for label in labels}) for path, labels in skip.items()] for skip in skips
             ]
@@ -394,7 +396,7 @@ class Combinations:
         chosen: set[int] = set()
         while len(chosen) < sample:
             chosen.add(draw.randrange(self.count))
-        return [self._combination(self._left[place]) for place in sorted(chosen)]
+        return [self._combination(self._left[number]) for number in sorted(chosen)]
 
     def _combination(self, number: int) -> Combination:
         """The combination with a given number in the product."""

@@ -234,22 +234,28 @@ class BenchmarkReport:
 
     def _repr_html_(self) -> str:
         measured = {name for result in self.configurations for name in result.measures}
-        measures = sorted(map(Measure.parse, measured), key=lambda one: one.order)
-        shown = [one for one in measures if one.family in _SHOWN and one.cutoff in (None, max(self.k_values, default=0))]
-        shown = [Measure.parse(self.main_measure), *(one for one in shown if str(one) != self.main_measure)]
-        said = {(one.system, one.measure): verdict(one) for one in self.comparisons.get("", [])}
+        measures = sorted(map(Measure.parse, measured), key=lambda measure: measure.order)
+        shown = [
+            measure
+            for measure in measures
+            if measure.family in _SHOWN and measure.cutoff in (None, max(self.k_values, default=0))
+        ]
+        shown = [Measure.parse(self.main_measure), *(measure for measure in shown if str(measure) != self.main_measure)]
+        said = {(comparison.system, comparison.measure): verdict(comparison) for comparison in self.comparisons.get("", [])}
         rows = [
             [
                 result.name + (" (baseline)" if result.name == self.baseline else ""),
-                *(_figure(result, str(one), said.get((result.name, str(one)), "")) for one in shown),
+                *(_figure(result, str(measure), said.get((result.name, str(measure)), "")) for measure in shown),
                 "" if result.cost is None else f"{result.cost.latency_ms:.3g}",
                 "" if result.cost is None else f"{result.cost.index_bytes / 1e6:.3g}",
             ]
             for result in self.configurations
         ]
         marks = "[interval]; ▲ better, ▼ worse than the baseline by the corrected test. table() has all figures."
-        failed = "".join(f"<p>{html_text(f'{one.name} failed: {one.reason}')}</p>" for one in self.failed)
-        return html_table(["", *(one.label for one in shown), "median ms", "index MB"], rows, marks) + failed
+        failed = "".join(
+            f"<p>{html_text(f'{configuration.name} failed: {configuration.reason}')}</p>" for configuration in self.failed
+        )
+        return html_table(["", *(measure.label for measure in shown), "median ms", "index MB"], rows, marks) + failed
 
 
 @dataclass(frozen=True, repr=False)

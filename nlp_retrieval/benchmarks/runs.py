@@ -222,14 +222,14 @@ def corpora_of(report: BenchmarkReport) -> dict[str, RunCorpus | None]:
     if not isinstance(before, Mapping):
         return dict.fromkeys(names, _corpus(manifest.get("corpus")))
     # runs compared before the corpus of each was recorded: folders have one corpus if all of them do
-    found = {_corpus(one.get("corpus")) if isinstance(one, Mapping) else None for one in before.values()}
+    found = {_corpus(about.get("corpus")) if isinstance(about, Mapping) else None for about in before.values()}
     common = found.pop() if len(found) == 1 else None
     return {result.name: common if result.fingerprint else None for result in report.configurations}
 
 
 def corpora_record(corpora: Mapping[str, RunCorpus | None]) -> Config:
     """Return the corpora of compared runs for their manifest; a common one also as ``corpus``."""
-    each = {name: None if one is None else asdict(one) for name, one in corpora.items()}
+    each = {name: None if corpus is None else asdict(corpus) for name, corpus in corpora.items()}
     first = next(iter(corpora.values()), None)
     common = first is not None and set(corpora.values()) == {first}
     return {"corpora": each} | ({"corpus": next(iter(each.values()))} if common else {})
@@ -242,14 +242,14 @@ def corpora_note(corpora: Mapping[str, RunCorpus | None]) -> str:
         corpora: by configuration, for those shown.
     """
     known: dict[RunCorpus, list[str]] = {}
-    unknown = [name for name, one in corpora.items() if one is None]
-    for name, one in corpora.items():
-        if one is not None:
-            known.setdefault(one, []).append(name)
+    unknown = [name for name, corpus in corpora.items() if corpus is None]
+    for name, corpus in corpora.items():
+        if corpus is not None:
+            known.setdefault(corpus, []).append(name)
     said = []
     if len(known) > 1:
-        told = "; ".join(f"{', '.join(names)}: {one}" for one, names in known.items())
-        said.append(f"These configurations were run on different corpora, and a difference may be one of corpora. {told}.")
+        runs = "; ".join(f"{', '.join(names)}: {corpus}" for corpus, names in known.items())
+        said.append(f"These configurations were run on different corpora, and a difference may be one of corpora. {runs}.")
     if unknown and len(corpora) > 1:
         said.append(
             f"Which corpus {', '.join(unknown)} {'was' if len(unknown) == 1 else 'were'} run on is not known, so a difference "
@@ -264,13 +264,13 @@ def refuse_other_corpora(corpora: Mapping[str, RunCorpus | None]) -> None:
     Raises:
         SourceError: two corpora are known to differ.
     """
-    known = {name: one for name, one in corpora.items() if one is not None}
+    known = {name: corpus for name, corpus in corpora.items() if corpus is not None}
     if len(set(known.values())) > 1:
-        (name, one), *others = known.items()
-        other_name, other = next((other_name, other) for other_name, other in others if other != one)
+        (name, corpus), *others = known.items()
+        other_name, other = next((other_name, other) for other_name, other in others if other != corpus)
         raise SourceError(
-            f"{name!r} was run on a corpus of {one}, and {other_name!r} on one of {other}; compare runs over the same corpus "
-            "or, if corpora are what is to be compared, pass --across-corpora (in Python across_corpora=True)"
+            f"{name!r} was run on a corpus of {corpus}, and {other_name!r} on one of {other}; compare runs over the same "
+            "corpus or, if corpora are what is to be compared, pass --across-corpora (in Python across_corpora=True)"
         )
 
 
@@ -308,9 +308,9 @@ def refuse_other_texts(saved: Sequence[SavedRun]) -> None:
     Raises:
         QueryError: a text differs.
     """
-    holding = [one for one in saved if holds_texts(one)]
+    holding = [run for run in saved if holds_texts(run)]
     for other in holding[1:]:
-        ours, theirs = (_by_query(one, one.lists.texts) for one in (holding[0], other))
+        ours, theirs = (_by_query(run, run.lists.texts) for run in (holding[0], other))
         changed = [query_id for query_id, text in ours.items() if theirs[query_id] != text]
         if changed:
             raise QueryError(
@@ -327,7 +327,7 @@ def holds_texts(saved: SavedRun) -> bool:
 
 def cautions_of(saved: Sequence[SavedRun]) -> list[str]:
     """Return, in sentences, differences between the queries of folders, folders without texts, and the folders' cautions."""
-    said = [f"{one.folder}: {caution}" for one in saved for caution in cautions_in(one.report)]
+    said = [f"{run.folder}: {caution}" for run in saved for caution in cautions_in(run.report)]
     for other in saved[1:]:
         first = saved[0]
         if not (holds_texts(first) and holds_texts(other)):
@@ -455,12 +455,12 @@ def read_sources(
         QueryError: queries with one id have different texts in two folders.
     """
     opened: dict[str, SavedRun] = {}
-    named = [one for run in runs for one in _named(run, opened)]
+    named = [entry for run in runs for entry in _named(run, opened)]
     saved = list(opened.values())
     gold = _gold(named, saved, qrels)
     refuse_other_texts(saved)
-    named = [replace(one, rankings=with_matched_numbers(one.rankings, gold, one.where)) for one in named]
-    unjudged = list(dict.fromkeys(query_id for one in named for query_id in one.rankings if query_id not in gold))
+    named = [replace(entry, rankings=with_matched_numbers(entry.rankings, gold, entry.where)) for entry in named]
+    unjudged = list(dict.fromkeys(query_id for entry in named for query_id in entry.rankings if query_id not in gold))
     query_ids = [*gold, *unjudged]
     first = saved[0].lists if saved else None
     unknown: list[str | None] = [None] * len(query_ids)
@@ -474,16 +474,16 @@ def read_sources(
     entrants: dict[str, Entrant] = {}
     measured: dict[str, Measures] = {}
     corpora: dict[str, RunCorpus | None] = {}
-    repeated = {one.name for place, one in enumerate(named) if one.name in {other.name for other in named[:place]}}
-    for one in named:
-        name = f"{one.where}: {one.name}" if one.name in repeated else one.name
+    repeated = {entry.name for number, entry in enumerate(named) if entry.name in {other.name for other in named[:number]}}
+    for entry in named:
+        name = f"{entry.where}: {entry.name}" if entry.name in repeated else entry.name
         if name in entrants:
             raise ConfigurationError(f"{name} is named twice; name each run once")
-        entrants[name] = _added(builder, name, one, list(gold), unjudged, titles)
+        entrants[name] = _added(builder, name, entry, list(gold), unjudged, titles)
         corpora[name] = None
-        if one.saved is not None:
-            measured[name] = _result(one.saved, one.name).measures
-            corpora[name] = corpora_of(one.saved.report)[one.name]
+        if entry.saved is not None:
+            measured[name] = _result(entry.saved, entry.name).measures
+            corpora[name] = corpora_of(entry.saved.report)[entry.name]
     if not across_corpora:
         refuse_other_corpora(corpora)
     for folder in saved:
@@ -496,32 +496,32 @@ def read_sources(
 
 
 def _added(
-    builder: ListsBuilder, name: str, one: _Named, query_ids: list[str], unjudged: list[str], titles: dict[str, str]
+    builder: ListsBuilder, name: str, entry: _Named, query_ids: list[str], unjudged: list[str], titles: dict[str, str]
 ) -> Entrant:
-    if one.saved is None:
-        rankings = one.rankings
+    if entry.saved is None:
+        rankings = entry.rankings
         lists: list[Ranking] = [rankings.get(query_id, []) for query_id in (*query_ids, *unjudged)]
         if not any(lists[: len(query_ids)]):
-            raise SourceError(f"{one.where}: none of the {len(query_ids):,} queries is in it; was it made for other queries?")
+            raise SourceError(f"{entry.where}: none of the {len(query_ids):,} queries is in it; was it made for other queries?")
         missing = [query_id for query_id in query_ids if query_id not in rankings]
         if missing:
             warnings.warn(
-                f"{one.where}: {len(missing):,} of {len(query_ids):,} queries are not in it (the first: {missing[0]!r}); "
+                f"{entry.where}: {len(missing):,} of {len(query_ids):,} queries are not in it (the first: {missing[0]!r}); "
                 "they score 0 and count",
                 RetrievalWarning,
                 stacklevel=2,
             )
         builder.add_rankings(name, lists, titles)
-        config: Config = {"name": "trec_run", "path": one.where}
+        config: Config = {"name": "trec_run", "path": entry.where}
         return Entrant(config, "", None)
-    found, own = one.saved.lists.rankings(one.name), one.saved.lists.listing(one.name)
-    place = {query_id: number for number, query_id in enumerate(one.saved.lists.query_ids)}
-    order = [place[query_id] for query_id in query_ids]
+    found, own = entry.saved.lists.rankings(entry.name), entry.saved.lists.listing(entry.name)
+    number_of = {query_id: number for number, query_id in enumerate(entry.saved.lists.query_ids)}
+    order = [number_of[query_id] for query_id in query_ids]
     nothing: list[Ranking] = [[] for _ in unjudged]
     listing: Listing = builder.add_rankings(name, [*(found[number] for number in order), *nothing], titles)
     hits = np.concatenate([np.arange(own.of(number).start, own.of(number).stop) for number in order])
     listing.signals.update({signal: values[hits] for signal, values in own.signals.items()})
-    result = _result(one.saved, one.name)
+    result = _result(entry.saved, entry.name)
     return Entrant(result.config, result.fingerprint, result.cost)
 
 
@@ -573,10 +573,10 @@ def _opened(folder: Path, opened: dict[str, SavedRun]) -> SavedRun:
 
 def _gold(named: list[_Named], saved: list[SavedRun], qrels: str | Path | None) -> dict[str, dict[str, int]]:
     """The gold that all runs are judged by."""
-    golds = [(str(one.folder), one.lists.qrels()) for one in saved]
+    golds = [(str(run.folder), run.lists.qrels()) for run in saved]
     if qrels is not None:
         golds.append((str(qrels), _relevant(Path(qrels))))
-    files = [one for one in named if one.saved is None]
+    files = [run for run in named if run.saved is None]
     if files and not golds:
         beside = Path(files[0].where).parent / QRELS
         if not beside.exists():
@@ -598,8 +598,8 @@ def _relevant(path: Path) -> dict[str, dict[str, int]]:
 
 def _titles(saved: list[SavedRun]) -> dict[str, str]:
     titles: dict[str, str] = {}
-    for one in saved:
-        titles |= dict(zip(one.lists.item_ids, one.lists.titles, strict=True))
+    for run in saved:
+        titles |= dict(zip(run.lists.item_ids, run.lists.titles, strict=True))
     return titles
 
 
@@ -637,7 +637,7 @@ def compare_runs(
     cutoffs = list(k_values or _CUTOFFS)
     reach = max(cutoffs)
     if saved:
-        reach = min(one.report.k_values[-1] for one in saved)
+        reach = min(run.report.k_values[-1] for run in saved)
         cutoffs = list(k_values or [k for k in saved[0].report.k_values if k <= reach] or [reach])
     if max(cutoffs) > reach:
         warnings.warn(
@@ -647,21 +647,21 @@ def compare_runs(
         )
     gold = [Gold(query_id=query_id, relevance=grades) for query_id, grades in lists.qrels().items()]
     evaluator = RetrievalEvaluator(gold, lists.item_ids, None, cutoffs)
-    evaluations = {name: evaluator.evaluate_ragged(one.offsets, one.items) for name, one in lists.listings.items()}
-    _warn_of_other_gold(sources, {name: one.means() for name, one in evaluations.items()})
-    hardware = [one.report.manifest.get("hardware") for one in saved]
-    alike = all(one == hardware[0] for one in hardware)
-    entrants = {name: one if alike else replace(one, cost=None) for name, one in sources.entrants.items()}
+    evaluations = {name: evaluator.evaluate_ragged(listing.offsets, listing.items) for name, listing in lists.listings.items()}
+    _warn_of_other_gold(sources, {name: evaluation.means() for name, evaluation in evaluations.items()})
+    hardware = [run.report.manifest.get("hardware") for run in saved]
+    alike = all(machine == hardware[0] for machine in hardware)
+    entrants = {name: entrant if alike else replace(entrant, cost=None) for name, entrant in sources.entrants.items()}
     order = list(saved[0].report.query_counts) if saved else []
-    chosen_on = [f"{one.folder}: {note}" for one in saved if (note := one.report.selection_note)]
+    chosen_on = [f"{run.folder}: {note}" for run in saved if (note := run.report.selection_note)]
     report = BenchmarkReport(
         configurations=[],
         baseline=chosen,
         k_values=evaluator.k_values,
         query_counts={},
-        n_items=max((one.report.n_items for one in saved), default=len(lists.item_ids)),
+        n_items=max((run.report.n_items for run in saved), default=len(lists.item_ids)),
         manifest={
-            "compared": {str(one.folder): one.report.manifest for one in saved},
+            "compared": {str(run.folder): run.report.manifest for run in saved},
             "cautions": sources.cautions,
             "significance": {"resamples": RESAMPLES, "level": LEVEL, "seed": seed},
         }
@@ -670,17 +670,17 @@ def compare_runs(
         | ({"hardware": hardware[0]} if saved and alike else {})
         | ({"halving": {"note": " ".join(chosen_on)}} if chosen_on else {}),
         counted=_counted(sources),
-        prices=saved[0].report.prices if saved and all(one.report.prices == saved[0].report.prices for one in saved) else None,
+        prices=saved[0].report.prices if saved and all(run.report.prices == saved[0].report.prices for run in saved) else None,
     )
     report = judged(report, entrants, evaluations, lists.families, masks_of(lists.groups, order), seed)
-    return BenchmarkRun(report, lists, {name: one.per_query for name, one in evaluations.items()})
+    return BenchmarkRun(report, lists, {name: evaluation.per_query for name, evaluation in evaluations.items()})
 
 
 def _counted(sources: Sources) -> Counted:
     """Return the queries behind the figures; the first folder's own record is included."""
     lists = sources.judged
     hopeless = [query_id for query_id, grades in lists.qrels().items() if not grades]
-    before = next((one.report.counted for one in sources.saved if one.report.counted is not None), Counted(0))
+    before = next((run.report.counted for run in sources.saved if run.report.counted is not None), Counted(0))
     labels = [query_id for query_id, label in zip(lists.query_ids, lists.groups, strict=True) if label is None]
     ungrouped = labels if len(labels) < len(lists.query_ids) else []
     ids = {"without_relevant": hopeless, "unjudged": sources.unjudged, "ungrouped": ungrouped}
@@ -735,7 +735,7 @@ def judged_again(saved: SavedRun, only: Sequence[str] = (), baseline: str | None
     entrants = {name: Entrant(results[name].config, results[name].fingerprint, results[name].cost) for name in names}
     seed = int((report.manifest.get("significance") or {}).get("seed", 0))
     lists = replace(saved.lists, listings={name: saved.lists.listings[name] for name in names})
-    explained = [one for one in report.explained if one.configuration in names] if chosen == report.baseline else []
+    explained = [query for query in report.explained if query.configuration in names] if chosen == report.baseline else []
     again = judged(
         replace(report, baseline=chosen, explained=explained),
         entrants,

@@ -120,10 +120,10 @@ class _Joining:
 
     def __init__(self, searcher: Searcher, groups: Sequence[GroupTrace]) -> None:
         lists = [lists_of(searcher, group.trace, len(group.positions)) for group in groups]
-        self._n_lists = [int(one[-1]) for one in lists]
+        self._n_lists = [int(starts[-1]) for starts in lists]
         positions = [position for group in groups for position in group.positions]
         self._queries = np.argsort(positions, kind="stable").tolist()
-        owner = np.repeat(positions, np.concatenate([np.diff(one) for one in lists]))
+        owner = np.repeat(positions, np.concatenate([np.diff(starts) for starts in lists]))
         self._lists = np.argsort(owner, kind="stable")
         self._entries = np.zeros(0, np.int64)
 
@@ -619,7 +619,9 @@ def _language_model_cost(
     n_queries = len(measured.results)
     whole = _tokens(total, searched + summed(answered.values()), n_queries)
     models = {
-        model: _tokens(counts, summed(one[model] for one in (measured.searched, answered) if model in one), n_queries)
+        model: _tokens(
+            counts, summed(counted[model] for counted in (measured.searched, answered) if model in counted), n_queries
+        )
         for model, counts in asked.items()
     }
     return LanguageModelCost(

@@ -16,13 +16,18 @@ if TYPE_CHECKING:
 
 
 Corpus = Annotated[str, typer.Argument(help="File, folder or database URL of the corpus.")]
+"""The argument of a command that names a corpus."""
+
 Loader = Annotated[
     str | None,
     typer.Option("--loader", "-l", help="Loader of the corpus: csv, parquet, beir, database, ... Default: by its suffix."),
 ]
+"""The option of a command that names a loader."""
+
 LoaderOptions = Annotated[
     list[str] | None, typer.Option("--option", "-o", help="A parameter of the loader, as key=value. Repeatable.")
 ]
+"""The option of a command that sets parameters of a loader, as ``key=value``."""
 
 
 _BY_SUFFIX = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet"}
@@ -78,6 +83,7 @@ Trust = Annotated[
         "Without it, such requests are reported and refused.",
     ),
 ]
+"""The option of a command that allows what a manifest may not decide."""
 
 
 def index(

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import unquote
 
 HIDDEN = "***"
+"""What is shown in place of a secret."""
 
 _SECRET_NAME = re.compile(
     r"(?:(?:^|[_.-]|(?-i:(?<=[a-z0-9])(?=[A-Z])))(?:token|(?:key|authorization|bearer|cookie|pwd)s?)"

@@ -64,22 +64,22 @@ def gold_answers(queries: Sequence[Query]) -> list[GoldAnswer]:
 
 
 def _answers(query: Query) -> list[str]:
-    told = query.metadata[ANSWER]
-    texts = told if isinstance(told, list) else [told]
+    answer = query.metadata[ANSWER]
+    texts = answer if isinstance(answer, list) else [answer]
     if not all(isinstance(text, str) for text in texts):
-        raise GoldError(f'question {query.query_id!r}: "{ANSWER}" is {told!r:.80}; a text is wanted, or a list of texts')
+        raise GoldError(f'question {query.query_id!r}: "{ANSWER}" is {answer!r:.80}; a text is wanted, or a list of texts')
     return [str(text) for text in texts]
 
 
 def _facts(query: Query) -> list[Fact] | None:
     if FACTS not in query.metadata:
         return None
-    told = query.metadata[FACTS]
-    facts = [_fact(one) for one in told] if isinstance(told, list) else [None]
+    given = query.metadata[FACTS]
+    facts = [_fact(fact) for fact in given] if isinstance(given, list) else [None]
     read = [fact for fact in facts if fact is not None]
     if len(read) != len(facts):
         raise GoldError(
-            f'question {query.query_id!r}: "{FACTS}" is {told!r:.120}; a list of [title, sentence number from 0] is wanted'
+            f'question {query.query_id!r}: "{FACTS}" is {given!r:.120}; a list of [title, sentence number from 0] is wanted'
         )
     return read
 
@@ -139,8 +139,8 @@ def answers_agree(text: str, answers: Sequence[str]) -> Agreement:
     if not answers:
         return NONE if text else FULL
     agreed = [_agreement(text, answer) for answer in answers]
-    best = max(agreed, key=lambda one: (one.f1, one.exact))
-    return best._replace(exact=max(one.exact for one in agreed))
+    best = max(agreed, key=lambda score: (score.f1, score.exact))
+    return best._replace(exact=max(score.exact for score in agreed))
 
 
 def facts_agree(cited: Collection[Fact], gold: Collection[Fact]) -> Agreement:
@@ -153,11 +153,11 @@ def facts_agree(cited: Collection[Fact], gold: Collection[Fact]) -> Agreement:
 
 
 def _agreement(text: str, answer: str) -> Agreement:
-    one, other = normalize_answer(text), normalize_answer(answer)
-    exact = float(one == other)
-    if not exact and ({one, other} & _ALONE):
+    given, other = normalize_answer(text), normalize_answer(answer)
+    exact = float(given == other)
+    if not exact and ({given, other} & _ALONE):
         return NONE
-    words, wanted = one.split(), other.split()
+    words, wanted = given.split(), other.split()
     both = sum((Counter(words) & Counter(wanted)).values())
     return Agreement(exact, both / len(words), both / len(wanted)) if both else Agreement(exact, 0.0, 0.0)
 
@@ -187,12 +187,12 @@ class AnswerEvaluator:
     def __init__(self, gold: Sequence[GoldAnswer]) -> None:
         if not gold:
             raise GoldError("there are no right answers, so nothing can be measured; give one GoldAnswer per question")
-        repeated = [query_id for query_id, count in Counter(one.query_id for one in gold).items() if count > 1]
+        repeated = [query_id for query_id, count in Counter(question.query_id for question in gold).items() if count > 1]
         if repeated:
             raise GoldError(
                 f"{len(repeated)} question ids stand more than once in the gold (first: {repeated[0]!r}); give one each"
             )
-        without = [one.query_id for one in gold if one.facts is None]
+        without = [question.query_id for question in gold if question.facts is None]
         if 0 < len(without) < len(gold):
             raise GoldError(
                 f"{len(without)} of {len(gold)} questions have no supporting facts (first: {without[0]!r}); give them for "
@@ -220,8 +220,8 @@ class AnswerEvaluator:
                 f"{len(answers)} answers for {len(self.gold)} questions; give one each, without text where there is none"
             )
         values = np.array([self._values(answer, gold) for answer, gold in zip(answers, self.gold, strict=True)], np.float64)
-        per_query = {name: values[:, place].copy() for place, name in enumerate(self.measures)}
-        return Evaluation([one.query_id for one in self.gold], per_query, sum(not answer.text for answer in answers))
+        per_query = {name: values[:, column].copy() for column, name in enumerate(self.measures)}
+        return Evaluation([question.query_id for question in self.gold], per_query, sum(not answer.text for answer in answers))
 
     def _values(self, answer: Answer, gold: GoldAnswer) -> list[float]:
         answered: Agreement = NONE if answer.failed else answers_agree(answer.text, gold.answers)

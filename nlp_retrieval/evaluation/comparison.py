@@ -192,7 +192,7 @@ def _compared(
     intervals = bootstrap_intervals(differences, families, resamples, level, seed, bounds=bounds).tolist()
     test = randomisation_test(differences, families, resamples, seed)
     p = test.p.tolist()
-    p_holm = [one for first in range(0, len(p), per_measure) for one in holm(p[first : first + per_measure])]
+    p_holm = [value for first in range(0, len(p), per_measure) for value in holm(p[first : first + per_measure])]
     numbers = family_numbers(families)
     sums, sizes = family_sums(differences, numbers), np.bincount(numbers)
     for place, (measure, system, baseline) in enumerate(names):
@@ -288,7 +288,7 @@ def _with_all(groups: Mapping[str, Mask], n_queries: int) -> dict[str, Mask]:
 
 
 def _picked(per_query: PerQuery, mask: Mask) -> dict[str, dict[str, Scores]]:
-    return {name: {measure: values[mask] for measure, values in one.items()} for name, one in per_query.items()}
+    return {name: {measure: values[mask] for measure, values in measures.items()} for name, measures in per_query.items()}
 
 
 def _members(families: Sequence[str | None], mask: Mask) -> list[str | None]:
@@ -317,9 +317,9 @@ class Pairwise:
     def both_ways(self) -> Mapping[tuple[str, str], Comparison]:
         """Return the comparisons by system and compared system, each pair in both orders."""
         found = {}
-        for one in self.comparisons:
-            found[one.system, one.baseline] = one
-            found[one.baseline, one.system] = turned(one)
+        for comparison in self.comparisons:
+            found[comparison.system, comparison.baseline] = comparison
+            found[comparison.baseline, comparison.system] = turned(comparison)
         return found
 
 
@@ -345,18 +345,18 @@ def compare_pairs(per_query: PerQuery, measure: str, families: Sequence[str | No
     return Pairwise(measure, list(values), compare(values, None, families, RESAMPLES, LEVEL, seed))
 
 
-def turned(one: Comparison) -> Comparison:
+def turned(comparison: Comparison) -> Comparison:
     """Return the same comparison seen from the other system."""
-    low, high = one.interval
+    low, high = comparison.interval
     return replace(
-        one,
-        system=one.baseline,
-        baseline=one.system,
-        difference=-one.difference,
+        comparison,
+        system=comparison.baseline,
+        baseline=comparison.system,
+        difference=-comparison.difference,
         interval=(-high, -low),
-        effect_size=None if one.effect_size is None else -one.effect_size,
-        wins=one.losses,
-        losses=one.wins,
+        effect_size=None if comparison.effect_size is None else -comparison.effect_size,
+        wins=comparison.losses,
+        losses=comparison.wins,
     )
 
 

@@ -179,11 +179,11 @@ class RetrievalEvaluator:
         if self.missing is not None and (gold_missing == "error" or self.missing.confused):
             raise GoldError(f"{self.missing.said}; {self.missing.cure}")
         if gold_missing == "drop":
-            wanted = [{key: one for key, one in documents.items() if key in places} for documents in wanted]
+            wanted = [{key: grade for key, grade in documents.items() if key in places} for documents in wanted]
         nowhere = len(item_ids)  # row for documents that are not in the corpus; no ranking contains it
         found = [places.get(key, [nowhere]) for key in chain.from_iterable(wanted)]
         self._names = [name for documents in wanted for _, name in documents.values()]
-        self.query_ids = [one.query_id for one in gold]
+        self.query_ids = [wanted.query_id for wanted in gold]
         self._item_ids = item_ids
 
         # A unit is one relevant document of one query; a title shared by several rows is one unit with several rows.
@@ -225,7 +225,9 @@ class RetrievalEvaluator:
         Raises:
             EngineError: as :meth:`evaluate`.
         """
-        return self.evaluate_ragged(offsets_of([len(one) for one in lists]), np.fromiter(chain.from_iterable(lists), np.int64))
+        return self.evaluate_ragged(
+            offsets_of([len(ranking) for ranking in lists]), np.fromiter(chain.from_iterable(lists), np.int64)
+        )
 
     def evaluate_ragged(self, offsets: NDArray[np.integer], rows: NDArray[np.integer]) -> Evaluation:
         """Score rankings stored consecutively, as in a ``CandidateBatch``.

@@ -169,10 +169,12 @@ def read_lists(folder: str | Path) -> RunLists:
     if (twice := first_repeated(query_ids)) is not None:
         raise SourceError(f"{Path(folder) / QUERIES} has query {twice!r} twice; run the benchmark again")
     gold = queries.column("gold").to_pylist()
-    if any(one is None or one["item_id"] is None or one["grade"] is None for golds in gold for one in golds):
+    if any(
+        document is None or document["item_id"] is None or document["grade"] is None for golds in gold for document in golds
+    ):
         raise SourceError(f"{Path(folder) / QUERIES} has gold without an item or a grade; run the benchmark again")
-    gold_ids = [one["item_id"] for golds in gold for one in golds]
-    gold_titles = [one["title"] for golds in gold for one in golds]
+    gold_ids = [document["item_id"] for golds in gold for document in golds]
+    gold_titles = [document["title"] for golds in gold for document in golds]
     hit_ids = hits.column("item_id").to_pylist()
     places: dict[str, int] = {}
     for item_id in [*gold_ids, *hit_ids]:
@@ -203,7 +205,7 @@ def read_lists(folder: str | Path) -> RunLists:
         titles=[named[item_id] or "" for item_id in places],
         gold_offsets=offsets_of([len(golds) for golds in gold]),
         gold_items=np.array([places[item_id] for item_id in gold_ids], np.int64),
-        gold_grades=np.array([one["grade"] for golds in gold for one in golds], np.int64),
+        gold_grades=np.array([document["grade"] for golds in gold for document in golds], np.int64),
         listings=listings,
         passages=_passages(Path(folder) / PASSAGES),
     )

@@ -128,10 +128,10 @@ class RunLists:
             number: number of queries.
         """
         listings = {}
-        for name, one in self.listings.items():
-            end = int(one.offsets[number])
-            signals = {signal: values[:end] for signal, values in one.signals.items()}
-            listings[name] = Listing(one.offsets[: number + 1], one.items[:end], one.scores[:end], signals)
+        for name, listing in self.listings.items():
+            end = int(listing.offsets[number])
+            signals = {signal: values[:end] for signal, values in listing.signals.items()}
+            listings[name] = Listing(listing.offsets[: number + 1], listing.items[:end], listing.scores[:end], signals)
         end = int(self.gold_offsets[number])
         return replace(
             self,
@@ -192,8 +192,8 @@ class ListsBuilder:
             return self._added(configuration, found)
 
     def _added(self, configuration: str, found: Sequence[Sequence[RetrievalResult]]) -> Listing:
-        self.add_passages({hit.item.item_id: hit.item.content for one in found for hit in one[:TEXT_DEPTH]})
-        hits = [hit for one in found for hit in one]
+        self.add_passages({hit.item.item_id: hit.item.content for hits_of_query in found for hit in hits_of_query[:TEXT_DEPTH]})
+        hits = [hit for hits_of_query in found for hit in hits_of_query]
         items = [self._at(hit.item.item_id, hit.item.title) for hit in hits]
         names = dict.fromkeys(name for hit in hits for name in hit.signals)
         signals = {name: np.array([hit.signals.get(name, np.nan) for hit in hits], np.float64) for name in names}
@@ -201,7 +201,7 @@ class ListsBuilder:
 
     def add_rankings(self, configuration: str, rankings: Sequence[Ranking], titles: Mapping[str, str]) -> Listing:
         """Add lists with ids and scores alone, one per query."""
-        pairs = [pair for one in rankings for pair in one]
+        pairs = [pair for ranking in rankings for pair in ranking]
         items = [self._at(item_id, titles.get(item_id, "")) for item_id, _ in pairs]
         return self._put(configuration, list(map(len, rankings)), items, [score for _, score in pairs], {})
 
@@ -214,9 +214,9 @@ class ListsBuilder:
     def without_passage(self) -> list[str]:
         """Return the ids, without a text so far, of gold and of the first hits of lists added without texts."""
         wanted = dict.fromkeys(self._gold_items.tolist())
-        for one in self._listings.values():
-            rank = np.arange(len(one.items)) - np.repeat(one.offsets[:-1], np.diff(one.offsets))
-            wanted |= dict.fromkeys(one.items[rank < TEXT_DEPTH].tolist())
+        for listing in self._listings.values():
+            rank = np.arange(len(listing.items)) - np.repeat(listing.offsets[:-1], np.diff(listing.offsets))
+            wanted |= dict.fromkeys(listing.items[rank < TEXT_DEPTH].tolist())
         ids = list(self._place)
         return [ids[item] for item in wanted if ids[item] not in self._passages]
 
@@ -296,8 +296,8 @@ def own_ids_of_lists(lists: RunLists, ignore: bool | None) -> OwnIds:
         ignore: whether an item with the id of its query is the query itself; None: true if most of the queries that find
             such an item find it first, or if their texts are equal.
     """
-    place = {item_id: number for number, item_id in enumerate(lists.item_ids)}
-    own = np.array([place.get(query_id, -1) for query_id in lists.query_ids], np.int64)
+    number_of = {item_id: number for number, item_id in enumerate(lists.item_ids)}
+    own = np.array([number_of.get(query_id, -1) for query_id in lists.query_ids], np.int64)
     listed, first = 0, 0
     met: set[str] = set()
     for listing in lists.listings.values():
@@ -323,8 +323,8 @@ def without_own(lists: RunLists, own: OwnIds) -> dict[str, Listing]:
         lists: lists of runs.
         own: the hits that do not count.
     """
-    place = {item_id: number for number, item_id in enumerate(lists.item_ids)}
-    mine = np.array([-1 if one is None else place.get(one, -1) for one in own.ids], np.int64)
+    number_of = {item_id: number for number, item_id in enumerate(lists.item_ids)}
+    mine = np.array([-1 if item_id is None else number_of.get(item_id, -1) for item_id in own.ids], np.int64)
     found = {}
     for name, listing in lists.listings.items():
         owner = np.repeat(np.arange(len(mine)), np.diff(listing.offsets))

@@ -29,6 +29,7 @@ from nlp_retrieval.core.files.opening import READ_ERRORS, open_bytes, read_error
 from nlp_retrieval.errors import SourceError
 
 JsonObject = dict[str, JsonValue]
+"""A JSON object."""
 
 MAX_ENTRY = 64 * 2**20
 """The longest line, row or list entry allowed, in bytes or characters: a file without line ends must not fill the memory."""

@@ -27,6 +27,7 @@ from nlp_retrieval.loaders.files import JsonObject, kind
 
 ID_NAMES = ("id", "_id", "docid", "doc_id", "item_id", "pid", "passage_id", "document_id", "uid", "key")
 CONTENT_NAMES = ("content", "contents", "text", "body", "passage", "abstract", "document", "description", "paragraph")
+"""Usual names of the field with the text, the most common first."""
 
 _SHOWN = 12
 

@@ -273,6 +273,7 @@ def _setting(file: Path, key: str) -> object:
 # The weights are converted like those of encoders (:mod:`nlp_retrieval.encoders.backends`).
 
 PairPrecision = Literal["auto", "float32", "int8"]
+"""Precision of the weights of an exported cross-encoder."""
 
 _FORMAT = 1
 _BESIDE = ("config.json", "tokenizer_config.json")

@@ -45,6 +45,7 @@ FUNCTION_WORDS = frozenset(
     shall should may might must
     """.split()
 )
+"""Words that are no part of a phrase, in lower case."""
 
 
 @dataclass(frozen=True)

@@ -203,6 +203,7 @@ def test_the_table_and_the_page_show_answers_and_what_they_took(tmp_path, model)
         assert label in page
 
 
+@pytest.mark.soak
 def test_the_runs_of_a_dashboard_hold_answers_and_what_they_took(tmp_path, model):
     report = write_run_files(ran(tmp_path, model()), tmp_path / "run")
     folders = log_to_wandb(report, WandbSettings(project="tests", mode="offline"), tmp_path / "wandb")

@@ -81,7 +81,7 @@ def of_countries(index: Path, **changed: Any):
     return benchmarker(index, **arguments)
 
 
-@pytest.mark.parametrize("stages", [False, True])
+@pytest.mark.parametrize("stages", [pytest.param(False, marks=pytest.mark.soak), True])
 @pytest.mark.parametrize("where", [None, {"year": {"gte": 2018}}])
 def test_every_query_finds_what_it_finds_by_hand(tmp_path: Path, stages: bool, where: Any) -> None:
     gold = [

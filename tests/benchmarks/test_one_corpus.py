@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from hashed_words import InMemory
 from linked_pages import questions, wiki
+from soaking import mostly_soaked
 
 from nlp_retrieval import (
     Bm25Retriever,
@@ -127,7 +128,7 @@ def told() -> Iterator[list[str]]:
     texts += [str(one.message) for one in caught if issubclass(one.category, RetrievalWarning)]
 
 
-@pytest.fixture(params=["alone", "shared stages"])
+@pytest.fixture(params=mostly_soaked(["shared stages", "alone"]))
 def stages(request: pytest.FixtureRequest, tmp_path: Path) -> Path | None:
     return tmp_path / "stages" if request.param == "shared stages" else None
 
@@ -152,7 +153,7 @@ def test_a_configuration_that_opens_the_index_after_a_delete_is_left_out_and_say
     assert any("measured on the 80 items that it held before" in text for text in warned)
 
 
-@pytest.mark.parametrize("change", [delete, add])
+@pytest.mark.parametrize("change", [delete, pytest.param(add, marks=pytest.mark.soak)])
 def test_an_update_while_latency_is_measured_changes_no_figure_and_is_told(
     tmp_path: Path, stages: Path | None, change: Callable[[Path], None]
 ) -> None:
@@ -171,7 +172,7 @@ def test_an_update_while_latency_is_measured_changes_no_figure_and_is_told(
     assert any(f"{index} was changed while the benchmark ran" in text for text in warned)
 
 
-@pytest.mark.parametrize("moment", ["while_timing", "before its turn"])
+@pytest.mark.parametrize("moment", mostly_soaked(["while_timing", "before its turn"]))
 def test_a_searcher_that_takes_up_an_update_is_left_out(tmp_path: Path, stages: Path | None, moment: str) -> None:
     first, second = Meddling([Bm25Retriever()]), Meddling([Bm25Retriever(k1=1.2)])
     meddling = first if moment == "before its turn" else second

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from soaking import mostly_soaked
 
 import nlp_retrieval
 from nlp_retrieval import Bm25Retriever, HuggingFaceLoader, JsonlLoader, Searcher, TopicsLoader
@@ -98,7 +99,7 @@ def test_a_cure_of_a_loader_works_in_python(case: str, tmp_path: Path) -> None:
     assert all("kestrel" in item.content for item in items)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", mostly_soaked([*CASES], 3))
 def test_a_cure_of_a_loader_works_on_the_command_line(
     case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

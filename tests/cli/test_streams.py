@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from soaking import mostly_soaked
 
 from .commands import COMMAND, run
 
@@ -32,14 +33,16 @@ def shell(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["bash", "-c", line], cwd=folder, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("words", ["search index fox", "search index fox --json", "components", "--version", "--help"])
+@pytest.mark.parametrize(
+    "words", mostly_soaked(["search index fox", "components", "search index fox --json", "--version", "--help"], 2)
+)
 def test_a_full_device_is_one_line_and_code_1(words: str, folder: Path) -> None:
     done = shell(f"@ {words} > /dev/full", folder)
     assert done.returncode == 1
     assert done.stderr == "error: standard output could not be written (No space left on device); files and indexes are whole\n"
 
 
-@pytest.mark.parametrize("words", ["search index fox -k 200", "search index fox -k 200 --json", "components"])
+@pytest.mark.parametrize("words", mostly_soaked(["search index fox -k 200", "search index fox -k 200 --json", "components"]))
 def test_a_reader_that_has_what_it_wanted_is_no_error(words: str, folder: Path) -> None:
     done = shell(f"@ {words} | head -c 1", folder)
     assert (done.returncode, len(done.stdout), done.stderr) == (0, 1, "")

@@ -44,8 +44,11 @@ def run_here(page: str) -> list[Block]:
 
 
 RUN = [page for page in FOUND if any(block.language in LANGUAGES for block in run_here(page))]
-LONG = {"docs/ENCODERS.md"}
-"""Pages that take a minute or two: a whole vocabulary is distilled."""
+LONG = {
+    f"docs/{name}.md"
+    for name in ("ENCODERS", "COMPARING_ENCODERS", "MULTIHOP", "INTEGRATIONS", "MILVUS", "SERVICE", "CHUNK_TABLES")
+}
+"""Pages that load a model, start a server or distil a vocabulary."""
 
 
 def without_numbers(text: str) -> list[str]:

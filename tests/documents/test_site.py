@@ -17,6 +17,8 @@ from nlp_retrieval._public_names import modules_of
 
 from .blocks import ROOT
 
+pytestmark = pytest.mark.soak  # links between the pages themselves: tests/test_documentation.py
+
 LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
 
 

@@ -343,6 +343,7 @@ def test_a_loader_can_be_left_half_read(url: str) -> None:
     stream.close()
 
 
+@pytest.mark.soak
 def test_a_table_of_60_mb_streams_in_little_memory(database: Make, tmp_path: Path) -> None:
     text = "word " * 1000
     url = database("CREATE TABLE docs (id INTEGER PRIMARY KEY, content TEXT)")

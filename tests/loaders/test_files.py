@@ -205,6 +205,7 @@ def test_gzip_that_is_cut_off_or_damaged_is_an_error(write: Write, reader: objec
         assert "the gzip data is cut off or damaged" in message
 
 
+@pytest.mark.soak
 def test_a_list_of_60_mb_streams_in_little_memory(tmp_path: Path) -> None:
     path = tmp_path / "big.json"
     entry = json.dumps({"id": "x", "text": "word " * 1000})

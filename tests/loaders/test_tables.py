@@ -117,6 +117,7 @@ def test_an_encoding_that_is_none_is_refused_at_once() -> None:
             CsvLoader("a.csv", encoding=encoding)
 
 
+@pytest.mark.soak
 def test_large_tables_stream_in_little_memory(tmp_path: Path) -> None:
     rows = [{"id": number, "content": f"word {number} " * 400} for number in range(5000)]
     with (tmp_path / "a.csv").open("w") as file:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 from typing import Any
 
@@ -67,7 +68,7 @@ def test_every_component_documents_its_parameters_where_help_looks():
         for name in registered(kind):
             cls = component_class(kind, name)
             for parameter in parameters_of(cls):
-                assert f"\n        {parameter}: " in (cls.__doc__ or ""), f"{name}: {parameter}"
+                assert f"\n    {parameter}: " in (inspect.getdoc(cls) or ""), f"{name}: {parameter}"
 
 
 def test_a_cell_ends_with_what_was_found(shell, tmp_path):

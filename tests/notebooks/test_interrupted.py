@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from soaking import mostly_soaked
 
 TESTS = Path(__file__).parents[1]
 
@@ -57,7 +58,7 @@ for cell in CELLS:
 """
 
 
-@pytest.mark.parametrize("name", ["new", "old"])
+@pytest.mark.parametrize("name", mostly_soaked(["new", "old"]))
 def test_a_kernel_that_is_interrupted_goes_on(name: str, tmp_path: Path) -> None:
     kernel = subprocess.Popen(
         [sys.executable, "-W", "ignore", "-c", KERNEL, str(TESTS), str(tmp_path), name],

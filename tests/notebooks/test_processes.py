@@ -10,6 +10,7 @@ import pytest
 from hashed_words import HashedWords, items_of
 from joblib import Parallel, delayed
 from joblib.externals.loky import get_reusable_executor
+from soaking import mostly_soaked
 
 from nlp_retrieval import FaissRetriever, Searcher
 from nlp_retrieval.core import RankedLists
@@ -25,7 +26,7 @@ def searcher(tmp_path: Path) -> Searcher:
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-@pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
+@pytest.mark.parametrize("method", mostly_soaked(["spawn", "fork", "forkserver"], 2))
 def test_a_pool_of_processes_searches(searcher: Searcher, method: str) -> None:
     here = [searcher.search(part, 5) for part in PARTS]
     with ProcessPoolExecutor(2, multiprocessing.get_context(method)) as pool:

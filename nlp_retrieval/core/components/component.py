@@ -93,6 +93,7 @@ def _shown(parameter: str, value: object, place: Sequence[int | str] = ()) -> st
 
 
 Config = dict[str, Any]
+"""Settings of a component as plain values: its registry name under ``name``, and its parameters."""
 
 _ALLOW_COMPONENTS = ConfigDict(arbitrary_types_allowed=True, strict=True)
 

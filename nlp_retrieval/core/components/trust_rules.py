@@ -60,9 +60,15 @@ MODEL_RULES: dict[str, Rule] = {
     "device": one_of(_DEVICE, "use the device"),
     "revision": one_of(_REVISION, "read the revision"),
 }
+"""Trust rules of the usual parameters of a component with a model, for ``manifest_may_set``."""
+
 ENCODER_RULES = may_set(
     "precision", "batch_size", "max_length", "query_prompt", "passage_prompt", **MODEL_RULES, trust_remote_code=runs_code
 )
 PART_RULES = may_set("retrievers", "fusion", "reranker")
+"""Trust rules of the parameters that hold the parts of a searcher."""
+
 READS_FILE = given("read")
+"""The trust rule of a parameter that names a file to read: only the user may set it."""
+
 FIELD_NAMES = ("id_field", "content_field", "title_field", "metadata_fields")

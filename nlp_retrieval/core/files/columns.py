@@ -22,6 +22,7 @@ from numpy.typing import DTypeLike, NDArray
 from nlp_retrieval.errors import IndexDamagedError, IndexStateError
 
 CURE = "restore it from a copy, or index again with replace=True"
+"""The advice of an error about a damaged file of an index."""
 
 _FORM = re.compile(
     rb"\{'descr': '([<>|=]?[a-zA-Z][0-9]{1,4})', 'fortran_order': False, 'shape': "

@@ -22,6 +22,8 @@ from nlp_retrieval.core.unicode import find_lone_surrogate
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError
 
 MANIFEST_FILE = "manifest.json"
+"""The name of the manifest in an index directory."""
+
 FORMAT = 2
 
 _PlainName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*$", max_length=255)]

@@ -92,6 +92,7 @@ def _take_in_turn(rows: list[int], lists: list[range], k: int, share: int, *, fi
 # itself finds. ``rrf`` adds reciprocal ranks (Cormack et al., SIGIR 2009).
 
 MergeRule = Literal["alternate", "max", "rrf", "round_robin"]
+"""How the lists of a query's sub-queries are merged."""
 
 RRF_K = 60
 """The constant of reciprocal rank fusion, from Cormack et al., SIGIR 2009."""

@@ -28,6 +28,7 @@ from nlp_retrieval.errors import IndexDamagedError
 from nlp_retrieval.text.surfaces import MOST_WORDS, Surface, grouped, is_mention, spans_of, words_of
 
 Hashes = NDArray[np.uint64]
+"""``[n]`` hashes of terms."""
 
 
 def hash_of(key: str) -> int:

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -53,12 +54,14 @@ def logged(report: BenchmarkReport, tmp_path_factory: pytest.TempPathFactory) ->
             os.environ["WANDB_API_KEY"] = before
 
 
+@cache
 def records(run: Path) -> list[dict[str, Any]]:
     """What a run recorded, in order, as W&B's own reader reads it."""
     found = subprocess.run([*LEET, str(run)], check=True, capture_output=True, text=True)
     return [json.loads(line) for line in found.stdout.splitlines()]
 
 
+@cache
 def overview(run: Path) -> dict[str, Any]:
     """State, config and summary of a run, as W&B's own reader reads them."""
     found = subprocess.run([*LEET, "--summary", str(run)], check=True, capture_output=True, text=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from hashed_words import items_of
+from soaking import mostly_soaked
 
 from nlp_retrieval import Bm25Retriever, PyseriniRetriever, SearchableItem, Searcher
 from nlp_retrieval.text.words import Words
@@ -51,7 +52,7 @@ def best(scores: Scores, n: int) -> list[int]:
     return sorted(scores, key=lambda row: (-scores[row], row))[:n]
 
 
-@pytest.mark.parametrize("weight", [0.1, 0.5, 0.8])
+@pytest.mark.parametrize("weight", mostly_soaked([0.5, 0.1, 0.8]))
 def test_rm3_finds_and_scores_what_anserini_does(folder: Path, weight: float) -> None:
     """All terms are taken: Anserini cuts ties in the order of a hash table. It finds a weight of 0, which says nothing, too."""
     ours = Bm25Retriever(feedback="rm3", fb_docs=5, fb_terms=1000, original_query_weight=weight)
@@ -104,15 +105,20 @@ Rule = Callable[[Counter[str], Scores], dict[str, float]]
 RULES = pytest.mark.parametrize(
     ("retriever", "rule"),
     [
-        (Bm25Retriever(feedback="rm3"), lambda query, first: rm3_by_hand(query, first, 10, 10, 0.5)),
+        pytest.param(
+            Bm25Retriever(feedback="rm3"),
+            lambda query, first: rm3_by_hand(query, first, 10, 10, 0.5),
+            marks=pytest.mark.soak,
+        ),
         (
             Bm25Retriever(feedback="rm3", fb_docs=2, fb_terms=4, original_query_weight=0.2, backend="numba"),
             lambda query, first: rm3_by_hand(query, first, 2, 4, 0.2),
         ),
         (Bm25Retriever(feedback="bo1"), lambda query, first: bo1_by_hand(query, first, 3, 10)),
-        (
+        pytest.param(
             Bm25Retriever(feedback="bo1", fb_docs=1, fb_terms=5, backend="numba"),
             lambda query, first: bo1_by_hand(query, first, 1, 5),
+            marks=pytest.mark.soak,
         ),
     ],
     ids=["rm3", "rm3 of two", "bo1", "bo1 of one"],

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hashed_words import items_of
+from soaking import mostly_soaked
 
 from nlp_retrieval import Bm25Retriever, SearchableItem
 from nlp_retrieval.core.index.items import ItemTable, write_items
@@ -85,7 +86,7 @@ def test_building_holds_a_run_and_a_block_however_many_items_there_are(tmp_path:
     assert peaks[1] < 1.2 * peaks[0] + 4 * 36 * len(texts)  # beside 4 bytes for the length of each item
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", mostly_soaked(NAMES))
 def test_a_disk_that_is_full_is_an_error_that_says_so(tmp_path: Path, name: str) -> None:
     items = table(tmp_path / "items", items_of(texts_of(200)))
     folder = tmp_path / "index"
@@ -154,7 +155,7 @@ def test_numbers_that_compiled_code_could_not_follow_are_damage_that_names_the_f
     assert str(tmp_path / "index" / blamed) in str(caught.value)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", mostly_soaked(NAMES, 2))
 def test_a_file_that_is_missing_or_cut_off_is_damage_that_names_it(tmp_path: Path, name: str) -> None:
     files = built(table(tmp_path / "items", items_of(texts_of(50))), tmp_path / "index")
     path = tmp_path / "index" / name

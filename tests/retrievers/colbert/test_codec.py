@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from soaking import mostly_soaked
 
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.retrievers.colbert import codec as colbert_centroids
@@ -46,7 +47,7 @@ def decoded(compressor: Compressor, tokens: Vectors) -> Vectors:
     return (found / units_of(dimension)).astype(np.float32)
 
 
-@pytest.mark.parametrize("dimension", [128, 19])
+@pytest.mark.parametrize("dimension", mostly_soaked([19, 128]))
 @pytest.mark.parametrize(("bits", "least"), [(2, 0.9), (4, 0.98)])
 def test_what_is_decoded_is_close_to_what_was_compressed(dimension: int, bits: int, least: float) -> None:
     tokens = directions(4000, dimension)
@@ -59,7 +60,7 @@ def test_what_is_decoded_is_close_to_what_was_compressed(dimension: int, bits: i
     assert cosines.mean() > least
 
 
-@pytest.mark.parametrize("dimension", [128, 19])
+@pytest.mark.parametrize("dimension", mostly_soaked([19, 128]))
 @pytest.mark.parametrize("bits", [2, 4])
 def test_every_residual_is_packed_as_its_bucket(dimension: int, bits: int) -> None:
     tokens = directions(3000, dimension)
@@ -101,7 +102,7 @@ def test_products_in_units_are_exact_in_float32(dimension: int) -> None:
 
 
 @pytest.mark.parametrize("bits", [2, 4])
-@pytest.mark.parametrize("dimension", [128, 30, 7])
+@pytest.mark.parametrize("dimension", mostly_soaked([30, 128, 7]))
 def test_compiled_scores_are_those_of_numpy_to_the_last_bit(dimension: int, bits: int) -> None:
     tokens = directions(3000, dimension)
     compressor = train_compressor(tokens, 64, bits, 0)  # type: ignore[arg-type]
@@ -128,7 +129,7 @@ def test_compiled_scores_are_those_of_numpy_to_the_last_bit(dimension: int, bits
     assert sums[0].tolist() == sums[1].tolist() == by_hand
 
 
-@pytest.mark.parametrize("nprobe", [1, 3, 12])
+@pytest.mark.parametrize("nprobe", mostly_soaked([3, 1, 12]))
 def test_the_closest_centroids_are_the_lowest_numbers_where_scores_tie(nprobe: int) -> None:
     scores = np.random.default_rng(0).integers(0, 4, (12, 5)).astype(np.float32)
     wanted = np.zeros(12, np.bool_)
@@ -140,7 +141,7 @@ def test_the_closest_centroids_are_the_lowest_numbers_where_scores_tie(nprobe: i
         assert probed.tolist() == wanted.tolist()
 
 
-@pytest.mark.parametrize("tokens", [1, 5, 40])
+@pytest.mark.parametrize("tokens", mostly_soaked([5, 1, 40]))
 def test_close_centroids_have_a_token_with_at_least_that_score(tokens: int) -> None:
     scores = np.random.default_rng(0).integers(0, 50, (30, tokens)).astype(np.float32)
     least = np.float32(np.median(scores.max(axis=1)))

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from soaking import mostly_soaked
 
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.retrievers.colbert import files as divided
@@ -21,7 +22,7 @@ def drawn(count: int) -> Vectors:
     return scaled
 
 
-@pytest.mark.parametrize("count", [2, 3, 7])
+@pytest.mark.parametrize("count", mostly_soaked([3, 2, 7]))
 def test_any_number_of_threads_gives_the_same_scores_to_the_last_bit(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(divided, "_WORTH_A_THREAD", 100)
     tokens = drawn(3000)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hashed_words import items_of
+from soaking import mostly_soaked
 from token_passages import ENCODER, TEXTS
 
 from nlp_retrieval.errors import IndexDamagedError
@@ -25,7 +26,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 FILES = ["codes", "residuals", "centroids", "weights", "offsets", "list_offsets", "list_rows"]
 
 
-@pytest.mark.parametrize("name", [*(f"{file}.npy" for file in FILES), "settings.json"])
+@pytest.mark.parametrize("name", mostly_soaked(["settings.json", *(f"{file}.npy" for file in FILES)], 2))
 def test_a_changed_byte_is_an_error_that_names_the_file(path: Path, tmp_path: Path, name: str) -> None:
     shutil.copytree(path, tmp_path / "index")
     for file in (tmp_path / "index").glob(f"colbert-*/{name}"):
@@ -36,7 +37,7 @@ def test_a_changed_byte_is_an_error_that_names_the_file(path: Path, tmp_path: Pa
         ColbertRetriever(ENCODER, bits=2).retrieve([["word1"]], tmp_path / "index", 5)
 
 
-@pytest.mark.parametrize("name", [*(f"{file}.npy" for file in FILES), "settings.json"])
+@pytest.mark.parametrize("name", mostly_soaked(["settings.json", *(f"{file}.npy" for file in FILES)], 2))
 @pytest.mark.parametrize("damage", ["missing", "cut", "other"])
 def test_files_that_do_not_fit_together_are_an_error_also_where_checksums_do(
     path: Path, tmp_path: Path, name: str, damage: str

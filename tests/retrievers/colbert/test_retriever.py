@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hashed_tokens import HashedTokens, naive_maxsim
 from hashed_words import InMemory, items_of, rows_of
+from soaking import mostly_soaked
 from token_passages import ASKED, ENCODER, QUERIES, SPOKEN, TEXTS
 
 import nlp_retrieval
@@ -50,7 +51,7 @@ def same_hits(one: object, other: object) -> bool:
     return all(np.array_equal(a, b) for a, b in pairs)
 
 
-@pytest.mark.parametrize("k", [1, 10, 5000])
+@pytest.mark.parametrize("k", mostly_soaked([10, 1, 5000]))
 def test_exact_search_gives_maxsim_by_hand(path: Path, k: int) -> None:
     found = ColbertRetriever(ENCODER, bits=None).retrieve(ASKED[:12], path, k)
     for query, hits in zip(QUERIES, found, strict=False):
@@ -89,7 +90,7 @@ def demo() -> tuple[Remembered, list[SearchableItem], list[str]]:
     return encoder, items, claims
 
 
-@pytest.mark.parametrize(("bits", "least"), [(2, 0.85), (4, 0.95)])
+@pytest.mark.parametrize(("bits", "least"), [(2, 0.85), pytest.param(4, 0.95, marks=pytest.mark.soak)])
 def test_compressed_search_comes_close_to_exact_search_over_real_passages(
     demo: tuple[Remembered, list[SearchableItem], list[str]], tmp_path: Path, bits: Literal[2, 4], least: float
 ) -> None:
@@ -122,7 +123,7 @@ def test_empty_passages_are_never_found_and_k_may_be_larger_than_the_corpus(path
 
 
 @pytest.mark.parametrize("bits", [None, 2, 4])
-@pytest.mark.parametrize("share", [0.0, 0.005, 0.1, 0.9])
+@pytest.mark.parametrize("share", mostly_soaked([0.0, 0.1, 0.005, 0.9], 2))
 def test_a_mask_never_leaks_and_k_are_found_where_k_are_allowed(path: Path, bits: Literal[2, 4] | None, share: float) -> None:
     allowed = np.random.default_rng(1).random(len(TEXTS)) < share
     hits = opened(path, bits=bits, rescored=12, nprobe=1).search_batch(QUERIES, 10, allowed)
@@ -140,7 +141,7 @@ def test_a_mask_keeps_the_order_of_the_rest(path: Path) -> None:
         assert found.tolist() == everything[allowed[everything]][:10].tolist()
 
 
-@pytest.mark.parametrize("bits", [None, 2, 4])
+@pytest.mark.parametrize("bits", mostly_soaked([2, None, 4]))
 @pytest.mark.parametrize("backend", ["numpy", "numba"])
 def test_a_batch_gives_what_its_queries_give_one_by_one_to_the_last_bit(
     path: Path, bits: Literal[2, 4] | None, backend: str
@@ -156,7 +157,10 @@ def test_a_batch_gives_what_its_queries_give_one_by_one_to_the_last_bit(
 
 
 @pytest.mark.parametrize("bits", [2, 4])
-@pytest.mark.parametrize("settings", [{}, {"nprobe": 1, "prune": 0.9}, {"nprobe": 1000, "prune": -1.0}, {"rescored": 1000}])
+@pytest.mark.parametrize(
+    "settings",
+    mostly_soaked([{}, {"nprobe": 1, "prune": 0.9}, {"nprobe": 1000, "prune": -1.0}, {"rescored": 1000}]),  # type: ignore[list-item]
+)
 def test_compiled_search_gives_what_numpy_gives_to_the_last_bit(
     path: Path, bits: Literal[2, 4], settings: dict[str, object]
 ) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hashed_tokens import HashedTokens, naive_maxsim
 from hashed_words import items_of
-from soaking import Figures
+from soaking import Figures, mostly_soaked
 from token_passages import TEXTS as MANY_TEXTS
 from updated_collection import UpdatedCollection, check_against, files_of, found_by
 
@@ -76,7 +76,7 @@ def test_any_updates_leave_what_maxsim_by_hand_finds(tmp_path: Path, effort: int
     figures.add("Live updates", "colbert, whole tokens: random steps of add, update, delete, compact", steps, steps)
 
 
-@pytest.mark.parametrize("bits", [2, 4])
+@pytest.mark.parametrize("bits", mostly_soaked([2, 4]))
 def test_compressed_every_passage_that_is_there_is_found_once_and_no_other(
     bits: Bits, tmp_path: Path, effort: int, figures: Figures
 ) -> None:
@@ -95,7 +95,7 @@ def test_compressed_every_passage_that_is_there_is_found_once_and_no_other(
     figures.add("Live updates", f"colbert, {bits} bits: random steps of add, update, delete, compact", steps, steps)
 
 
-@pytest.mark.parametrize("bits", ALL_BITS)
+@pytest.mark.parametrize("bits", mostly_soaked(ALL_BITS, [2]))
 def test_joining_segments_changes_no_score_by_a_bit_and_encodes_nothing(
     bits: Bits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,7 +110,7 @@ def test_joining_segments_changes_no_score_by_a_bit_and_encodes_nothing(
     assert [found_by(collection.searcher, query, 1000) for query in QUERIES] == before
 
 
-@pytest.mark.parametrize("bits", ALL_BITS)
+@pytest.mark.parametrize("bits", mostly_soaked(ALL_BITS, [2]))
 def test_segments_behind_the_first_are_joined_without_it(bits: Bits, tmp_path: Path) -> None:
     collection = UpdatedCollection(retriever(bits), some_texts(150), tmp_path)
     collection.add(some_texts(20, 4))
@@ -124,7 +124,7 @@ def test_segments_behind_the_first_are_joined_without_it(bits: Bits, tmp_path: P
     assert [found_by(collection.searcher, query, 1000) for query in QUERIES] == before
 
 
-@pytest.mark.parametrize("bits", ALL_BITS)
+@pytest.mark.parametrize("bits", mostly_soaked(ALL_BITS, [2]))
 def test_compacted_it_is_the_index_built_at_once_within_quantisation(bits: Bits, tmp_path: Path) -> None:
     collection = changed(bits, tmp_path / "updated")
     collection.searcher.compact()
@@ -138,7 +138,7 @@ def test_compacted_it_is_the_index_built_at_once_within_quantisation(bits: Bits,
         assert collection.files("*.*") == files_of(at_once, "*.*")
 
 
-@pytest.mark.parametrize("bits", [2, 4])
+@pytest.mark.parametrize("bits", mostly_soaked([2, 4]))
 def test_inverted_lists_of_joined_segments_are_those_of_their_codes(
     bits: Bits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,7 +158,7 @@ def test_inverted_lists_of_joined_segments_are_those_of_their_codes(
         assert rows[bounds[centroid] : bounds[centroid + 1]].tolist() == np.unique(owner[codes == centroid]).tolist()
 
 
-@pytest.mark.parametrize("bits", [2, 4])
+@pytest.mark.parametrize("bits", mostly_soaked([2, 4]))
 def test_compiled_search_over_segments_gives_what_numpy_gives(bits: Bits, tmp_path: Path) -> None:
     path = tmp_path / "index"
     collection = UpdatedCollection(retriever(bits), MANY_TEXTS[:600], path)
@@ -175,7 +175,7 @@ def test_compiled_search_over_segments_gives_what_numpy_gives(bits: Bits, tmp_pa
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("bits", [2, 4])
+@pytest.mark.parametrize("bits", mostly_soaked([2, 4]))
 def test_candidates_of_several_segments_find_as_much_as_those_of_one(bits: Bits, tmp_path: Path) -> None:
     collection = UpdatedCollection(retriever(bits, rescored=40), MANY_TEXTS[:500], tmp_path)
     collection.add(MANY_TEXTS[500:])
@@ -187,7 +187,7 @@ def test_candidates_of_several_segments_find_as_much_as_those_of_one(bits: Bits,
     assert np.mean([len(dict(a).keys() & dict(b).keys()) for a, b in zip(apart, together, strict=True)]) > 9
 
 
-@pytest.mark.parametrize("bits", ALL_BITS)
+@pytest.mark.parametrize("bits", mostly_soaked(ALL_BITS, [2]))
 def test_filters_see_every_segment(bits: Bits, tmp_path: Path) -> None:
     collection = changed(bits, tmp_path, rescored=8)
     even = [item.item_id for item in collection.items if item.metadata["even"] and item.content]
@@ -197,7 +197,7 @@ def test_filters_see_every_segment(bits: Bits, tmp_path: Path) -> None:
         assert {name for name, _ in found} <= set(even)
 
 
-@pytest.mark.parametrize("bits", [2, 4])
+@pytest.mark.parametrize("bits", mostly_soaked([2, 4]))
 def test_a_codec_that_a_few_passages_trained_is_not_used_for_many(
     bits: Bits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -222,7 +222,7 @@ def test_a_codec_that_a_few_passages_trained_is_not_used_for_many(
             np.testing.assert_allclose([hit.score for hit in hits], by_hand, atol=LOSS[bits])
 
 
-@pytest.mark.parametrize("bits", [2, 4])
+@pytest.mark.parametrize("bits", mostly_soaked([2, 4]))
 def test_an_index_that_began_with_one_passage_is_compacted_to_the_index_built_at_once(bits: Bits, tmp_path: Path) -> None:
     collection = UpdatedCollection(retriever(bits), ["alone"], tmp_path / "updated")
     for text in some_texts(9):
@@ -234,7 +234,7 @@ def test_an_index_that_began_with_one_passage_is_compacted_to_the_index_built_at
     assert collection.files("*.*") == files_of(at_once, "*.*")
 
 
-@pytest.mark.parametrize("bits", ALL_BITS)
+@pytest.mark.parametrize("bits", mostly_soaked(ALL_BITS, [2]))
 def test_an_index_whose_first_passages_have_no_token_takes_up_some_that_have(bits: Bits, tmp_path: Path) -> None:
     collection = UpdatedCollection(retriever(bits), ["", " "], tmp_path)
     collection.add([""])
@@ -252,7 +252,7 @@ def test_an_index_whose_first_passages_have_no_token_takes_up_some_that_have(bit
     assert found_by(collection.searcher, "green tree", 3)[0][0] == "d7"
 
 
-@pytest.mark.parametrize("bits", ALL_BITS)
+@pytest.mark.parametrize("bits", mostly_soaked(ALL_BITS, [2]))
 def test_a_segment_without_any_item_that_is_there_is_searched_around_and_joined(bits: Bits, tmp_path: Path) -> None:
     collection = UpdatedCollection(retriever(bits), some_texts(60), tmp_path)
     collection.add(["word1 other1", "word2"])
@@ -292,7 +292,7 @@ class Projecting(HashedTokens):
         return self.encode_passages(queries)
 
 
-@pytest.mark.parametrize("bits", ALL_BITS)
+@pytest.mark.parametrize("bits", mostly_soaked(ALL_BITS, [2]))
 def test_what_joins_goes_through_the_projection_of_the_index(bits: Bits, tmp_path: Path) -> None:
     for number in range(4):
         texts = some_texts(30, number)
@@ -317,7 +317,7 @@ class Widened(HashedTokens):
         return {"name": "widened"}
 
 
-@pytest.mark.parametrize("bits", ALL_BITS)
+@pytest.mark.parametrize("bits", mostly_soaked(ALL_BITS, [2]))
 def test_tokens_of_another_dimension_cannot_join(bits: Bits, tmp_path: Path) -> None:
     encoder = Widened(24)
     collection = UpdatedCollection(ColbertRetriever(encoder, bits=bits), some_texts(20), tmp_path)
@@ -343,7 +343,7 @@ def test_centroids_are_grouped_anew_where_many_tokens_join_and_find_the_nearest(
     assert quality.mean() > 0.97
 
 
-@pytest.mark.parametrize("bits", [2, 4])
+@pytest.mark.parametrize("bits", mostly_soaked([2, 4]))
 def test_a_codec_compresses_tokens_again_to_what_they_were(bits: Literal[2, 4], tmp_path: Path) -> None:
     collection = UpdatedCollection(retriever(bits), some_texts(150), tmp_path)
     ids = collection.add([item.content for item in collection.items])
@@ -357,7 +357,7 @@ def test_a_codec_compresses_tokens_again_to_what_they_were(bits: Literal[2, 4], 
     assert (np.diff(compressor_of(codec, 5, 0).cutoffs) >= 0).all()
 
 
-@pytest.mark.parametrize("bits", ALL_BITS)
+@pytest.mark.parametrize("bits", mostly_soaked(ALL_BITS, [2]))
 def test_a_segment_of_another_number_of_items_is_refused(bits: Bits, tmp_path: Path) -> None:
     folders = segments_of(changed(bits, tmp_path))
     wrong = SegmentFolder(folders[0].folder, 0, 151)

@@ -11,6 +11,7 @@ import pytest
 from hashed_words import HashedWords, items_of, rows_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from soaking import mostly_soaked
 
 from nlp_retrieval import FaissRetriever
 from nlp_retrieval.core.index.generation import open_generation
@@ -67,7 +68,7 @@ def in_order(scores: np.ndarray) -> list[int]:
     return [int(row) for row in np.lexsort((np.arange(len(scores)), -scores))]
 
 
-@pytest.mark.parametrize("k", [1, 10, 100, 700, 5000])
+@pytest.mark.parametrize("k", mostly_soaked([10, 5000, 1, 100, 700], 2))
 def test_flat_gives_what_numpy_gives(flat: Path, k: int) -> None:
     found = FaissRetriever(ENCODER, index="flat").retrieve([[query] for query in QUERIES], flat, k)
     for hits, scores in zip(found, brute_force(QUERIES), strict=True):
@@ -168,7 +169,7 @@ def test_the_same_search_twice_gives_the_same_answer(ann: tuple[FaissRetriever, 
     assert retriever.retrieve(asked, path, 10) == retriever.retrieve(asked, path, 10)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 1.0])
+@pytest.mark.parametrize("share", mostly_soaked([0.0, 0.5, 0.01, 1.0], 2))
 def test_a_mask_never_leaks_from_flat_and_keeps_the_order_of_the_rest(flat: Path, share: float) -> None:
     allowed = np.random.default_rng(1).random(len(TEXTS)) < share
     opened = FaissRetriever(ENCODER, index="flat").open(open_generation(flat))
@@ -180,7 +181,7 @@ def test_a_mask_never_leaks_from_flat_and_keeps_the_order_of_the_rest(flat: Path
         assert rows.tolist() == everything[allowed[everything]][:10].tolist()
 
 
-@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 1.0])
+@pytest.mark.parametrize("share", mostly_soaked([0.0, 0.5, 0.01, 1.0], 2))
 def test_a_mask_never_leaks_from_an_approximate_index(ann: tuple[FaissRetriever, Path], share: float) -> None:
     allowed = np.random.default_rng(1).random(len(TEXTS)) < share
     retriever, path = ann
@@ -316,7 +317,7 @@ def test_auto_is_flat_for_a_small_corpus_and_a_graph_for_a_large_one(
     assert [file.name for file in (tmp_path / "large").glob("faiss-*/[!.]*")] == ["index.faiss"]
 
 
-@pytest.mark.parametrize("count", [1, 100, 255])
+@pytest.mark.parametrize("count", mostly_soaked([255, 1, 100]))
 def test_too_few_items_for_ivfpq_is_an_error_that_says_what_to_use(tmp_path: Path, count: int) -> None:
     with pytest.raises(ConfigurationError, match=rf"{count} items are too few to train ivfpq.*index='flat'"):
         FaissRetriever(ENCODER, **(ANN["ivfpq"] | {"nlist": None})).index(items_of(TEXTS[:count]), tmp_path)

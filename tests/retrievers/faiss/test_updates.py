@@ -270,7 +270,15 @@ def written(index_type: str, folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("index_type", ["hnsw", "sq8", "ivfpq"])
-@pytest.mark.parametrize(("place", "form", "value"), [(4, "<i", 17), (8, "<q", 299), (8, "<q", 2**40), (0, "4s", b"IxMp")])
+@pytest.mark.parametrize(
+    ("place", "form", "value"),
+    [
+        (4, "<i", 17),
+        (8, "<q", 2**40),
+        pytest.param(8, "<q", 299, marks=pytest.mark.soak),
+        pytest.param(0, "4s", b"IxMp", marks=pytest.mark.soak),
+    ],
+)
 def test_a_faiss_file_that_contradicts_its_segment_is_refused(
     index_type: str, tmp_path: Path, place: int, form: str, value: object
 ) -> None:

@@ -14,6 +14,7 @@ import pytest
 import Stemmer
 from hashed_words import HashedWords, rows_of
 from linked_pages import FILLER, page, questions, wiki
+from soaking import mostly_soaked
 
 from nlp_retrieval import (
     Bm25Retriever,
@@ -66,7 +67,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(params=list(VARIANTS))
+@pytest.fixture(params=mostly_soaked(list(VARIANTS), ["both seeds", "lexical alone", "exact"]))
 def variant(request: pytest.FixtureRequest) -> LinkGraphRetriever:
     return VARIANTS[request.param]
 
@@ -171,7 +172,9 @@ def plain_pool(retriever: LinkGraphRetriever, steps: np.ndarray, query: str, pat
     }
 
 
-@pytest.mark.parametrize("name", ["both seeds", "lexical alone", "encoder without its seed", "few seeds", "other weights"])
+@pytest.mark.parametrize(
+    "name", mostly_soaked(["both seeds", "encoder without its seed", "lexical alone", "few seeds", "other weights"], 2)
+)
 def test_ranking_scores_and_signals_are_those_of_sets_and_a_solved_equation(folder: Path, name: str) -> None:
     retriever = VARIANTS[name]
     settings = {key: value for key, value in retriever._arguments.items() if key != "epsilon"}
@@ -340,7 +343,7 @@ def test_alone_in_a_searcher_it_gives_what_it_gives_alone(folder: Path, variant:
 
 
 @pytest.mark.parametrize("scope", ["pooled", "per_subquery"])
-@pytest.mark.parametrize("rule", ["max", "rrf", "round_robin"])
+@pytest.mark.parametrize("rule", mostly_soaked(["max", "rrf", "round_robin"]))
 def test_it_is_fused_and_reranked_like_any_other(folder: Path, scope: str, rule: str) -> None:
     searcher = Searcher(
         {"walk": link_graph(merge=rule), "words": BM25},

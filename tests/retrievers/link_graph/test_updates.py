@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hashed_words import HashedWords
 from linked_pages import page, questions, wiki
-from soaking import Figures
+from soaking import Figures, mostly_soaked
 
 from nlp_retrieval import (
     Bm25Retriever,
@@ -85,7 +85,7 @@ def same_tables(path: Path, live: list[SearchableItem], folder: Path) -> None:
         assert covered.tolist() == plain.covered(hashes, np.arange(len(live))).tolist()
 
 
-@pytest.mark.parametrize("auto_compact", [False, True])
+@pytest.mark.parametrize("auto_compact", mostly_soaked([True, False]))
 @pytest.mark.filterwarnings("ignore::nlp_retrieval.errors.RetrievalWarning")
 def test_links_titles_and_terms_after_every_change_are_those_that_the_documentation_says(
     auto_compact: bool, tmp_path: Path, effort: int, figures: Figures
@@ -174,7 +174,7 @@ def changed(tmp_path: Path) -> Searcher:
 LIVE = [item for item in ITEMS if item not in (ITEMS[3], ITEMS[7], ITEMS[41], *ITEMS[56:59])] + [ITEMS[3]]
 
 
-@pytest.mark.parametrize("walk", ["local", "exact"])
+@pytest.mark.parametrize("walk", mostly_soaked(["local", "exact"]))
 def test_after_compact_the_answers_are_those_of_an_index_built_at_once(changed: Searcher, walk: str, tmp_path: Path) -> None:
     assert changed.compact().segments == 1
     at_once = Searcher([both(pagerank=walk)])

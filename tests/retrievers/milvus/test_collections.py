@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from hashed_words import HashedWords
 from milvus_server import milvus_url, shared_milvus
+from soaking import mostly_soaked
 
 from nlp_retrieval import Searcher
 from nlp_retrieval.errors import (
@@ -36,7 +37,7 @@ def names(client, index: Path | None = None) -> set[str]:
     return there if index is None else there & {record.collection for record in records(index)}
 
 
-@pytest.mark.parametrize("mode", ["dense", "bm25", "both"])
+@pytest.mark.parametrize("mode", mostly_soaked(["both", "dense", "bm25"]))
 def test_the_directory_keeps_a_record_without_url_token_or_ids_on_the_server(mode, index, client, monkeypatch):
     monkeypatch.setenv("SECRET_TOKEN", "root:s3cret-word")
     searcher(mode, token="env:SECRET_TOKEN").index(corpus(20), index)
@@ -93,7 +94,7 @@ def test_a_text_that_was_changed_is_an_error(index, client):
         searcher("bm25").open(index)
 
 
-@pytest.mark.parametrize("mode", ["bm25", "both"])
+@pytest.mark.parametrize("mode", mostly_soaked(["both", "bm25"]))
 def test_so_few_rows_are_read_at_once_that_the_longest_texts_fit_a_message(mode, index, monkeypatch):
     from pymilvus import MilvusClient
 

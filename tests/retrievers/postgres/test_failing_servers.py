@@ -13,6 +13,7 @@ from typing import Any
 import psycopg
 import pytest
 from hashed_words import HashedWords
+from soaking import mostly_soaked
 
 from nlp_retrieval import PgvectorRetriever, Searcher
 from nlp_retrieval.errors import IndexWriteError, ServerError
@@ -88,8 +89,12 @@ OPERATIONS: dict[str, Callable[[Searcher, Path], object]] = {
 @pytest.mark.parametrize(
     ("operation", "words"),
     [
-        *(("build", words) for words in ("CREATE TABLE", "COPY", "ADD PRIMARY KEY", "CREATE INDEX", "ANALYZE")),
-        ("add", "COPY"),
+        ("build", "COPY"),
+        *(
+            pytest.param("build", words, marks=pytest.mark.soak)
+            for words in ("CREATE TABLE", "ADD PRIMARY KEY", "CREATE INDEX", "ANALYZE")
+        ),
+        pytest.param("add", "COPY", marks=pytest.mark.soak),
         ("compact", "INSERT INTO"),
     ],
 )
@@ -111,7 +116,7 @@ def test_a_server_that_dies_while_it_writes_leaves_the_old_state_and_the_next_at
     assert found(searcher_of(folder, **settings), k=100) == after
 
 
-@pytest.mark.parametrize("index_type", ["exact", "hnsw"])
+@pytest.mark.parametrize("index_type", mostly_soaked(["hnsw", "exact"]))
 def test_a_server_that_dies_in_the_middle_of_a_search_is_started_again(
     index_type: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

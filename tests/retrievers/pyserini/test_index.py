@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from soaking import mostly_soaked
 
 from nlp_retrieval.core.candidates import Hits
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, IndexWriteError, JavaError
@@ -105,7 +106,7 @@ def as_pyserini_shows(scores: np.ndarray) -> list[float]:
     return shown
 
 
-@pytest.mark.parametrize("k", [1, 10, 5_000])
+@pytest.mark.parametrize("k", mostly_soaked([10, 1, 5_000]))
 @pytest.mark.parametrize(("k1", "b"), [(0.9, 0.4), (1.7, 0.0)])
 def test_rows_and_scores_are_those_of_pyserini(index: LuceneIndex, pyserini: Oracle, k: int, k1: float, b: float) -> None:
     hits = index.search(QUERIES, k, k1=k1, b=b)
@@ -145,7 +146,7 @@ def test_a_small_buffer_that_spills_many_segments_keeps_the_order(tmp_path: Path
     assert [int(stored.document(row).get("id")) for row in rows] == list(rows)
 
 
-@pytest.mark.parametrize("threads", [2, 5])
+@pytest.mark.parametrize("threads", mostly_soaked([2, 5]))
 def test_several_threads_give_the_same(index: LuceneIndex, threads: int) -> None:
     assert find(index, QUERIES, 50, threads=threads) == find(index, QUERIES, 50)
     assert find(index, QUERIES, 50, threads=threads, rm3=Rm3()) == find(index, QUERIES, 50, rm3=Rm3())
@@ -158,7 +159,7 @@ def test_many_python_threads_may_search_at_once(index: LuceneIndex) -> None:
     assert all(rows == expected for rows in found)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.02, 0.5, 1.0])
+@pytest.mark.parametrize("share", mostly_soaked([0.0, 0.5, 0.02, 1.0], 2))
 def test_only_allowed_rows_are_returned_and_none_is_missed(index: LuceneIndex, share: float) -> None:
     allowed = np.random.default_rng(3).random(len(TEXTS)) < share
     everything = find(index, QUERIES, len(TEXTS))

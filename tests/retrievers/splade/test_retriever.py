@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hashed_words import items_of, rows_of
 from scipy.sparse import csr_matrix
+from soaking import mostly_soaked
 from sparse_models import HashedTerms, save_splade
 from updated_collection import UpdatedCollection, check_against, files_of, found_by
 
@@ -63,7 +64,7 @@ def check_lists(searcher: Searcher, queries: list[str], scores: np.ndarray, k: i
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("k", [1, 10, 1000])
+@pytest.mark.parametrize("k", mostly_soaked([10, 1, 1000]))
 def test_scores_are_those_of_a_product_of_sparse_matrices(tmp_path, backend, k):
     encoder = HashedTerms()
     searcher = Searcher([SpladeRetriever(encoder, backend=backend)])

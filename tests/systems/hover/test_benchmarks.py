@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from benchmarks.small_benchmark import QUERIES, TEXTS, TITLES, benchmarker
-from benchmarks.stages.test_shared_answers import run
 from benchmarks.test_one_corpus import delete
+from benchmarks.test_shared_answers import run
 from chat_server import ChatServer, MakeModel, asked, fields
 from hashed_words import InMemory
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from soaking import mostly_soaked
 
 from nlp_retrieval.core import backend as backend_module
 from nlp_retrieval.errors import ConfigurationError, DependencyError, EngineError
@@ -89,7 +90,7 @@ def test_ranks_are_those_of_networkx_within_the_tolerance(backend, case, damping
         assert np.abs(row - by_networkx(n_nodes, kinds, ways, query, damping)).sum() <= 1e-6 + 1e-9
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", mostly_soaked(BACKENDS))
 @given(case=cases(), damping=DAMPINGS, epsilon=st.sampled_from([0.3, 0.03, 1e-3, 1e-6]))
 def test_local_ranks_are_never_too_high_and_as_far_from_the_exact_ones_as_they_say(backend, case, damping, epsilon):
     n_nodes, kinds, ways, queries = case
@@ -104,7 +105,7 @@ def test_local_ranks_are_never_too_high_and_as_far_from_the_exact_ones_as_they_s
         assert (np.diff(found.rows[begin:end]) > 0).all()
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", mostly_soaked(BACKENDS))
 @given(case=cases(), damping=DAMPINGS)
 def test_a_batch_is_its_queries_one_by_one(backend, case, damping):
     n_nodes, kinds, ways, queries = case

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from failing_bm25 import UnluckyBm25, register
 from hashed_words import HashedWords, InMemory
+from soaking import mostly_soaked
 from static_models import save_static
 
 from benchmarks.small_benchmark import TEXTS, TITLES, benchmarker
@@ -96,6 +97,7 @@ def test_latency_is_timed_here_and_throughput_is_not_told(model: Path, tmp_path:
 
 
 @pytest.mark.filterwarnings("ignore:.*gold items do not meet the filter")
+@pytest.mark.soak
 def test_each_query_finds_by_its_own_filter_in_workers_too(tmp_path: Path) -> None:
     searchers = {"bm25": Searcher([Bm25Retriever()]), "overlap": Searcher([Bm25Retriever()], reranker=OverlapReranker())}
     filtered = {"where_from": {"page": "hops"}, "loader": Paged(TEXTS, TITLES)}
@@ -132,7 +134,7 @@ def test_what_names_a_gpu_is_computed_here(device: str | None) -> None:
     assert why_local(CrossEncoderReranker("any", device=device)) == wanted
 
 
-@pytest.mark.parametrize("what", ["killed", "raises"])
+@pytest.mark.parametrize("what", mostly_soaked(["killed", "raises"]))
 def test_a_stage_that_a_worker_is_lost_over_or_fails_at_is_done_again(what: str, unlucky: None, tmp_path: Path) -> None:
     searchers = {
         "unlucky": Searcher([UnluckyBm25(what, str(tmp_path / "log"), home=os.getpid())]),
@@ -147,6 +149,7 @@ def test_a_stage_that_a_worker_is_lost_over_or_fails_at_is_done_again(what: str,
     assert here == ({} if what == "killed" else {"candidates of failing_bm25": "RuntimeError: the terms are gone"})
 
 
+@pytest.mark.soak
 def test_a_stage_that_kills_every_worker_fails_its_configurations_alone(unlucky: None, tmp_path: Path) -> None:
     searchers = {
         "unlucky": Searcher([UnluckyBm25("killed", str(tmp_path / "log"), times=3, home=os.getpid())]),

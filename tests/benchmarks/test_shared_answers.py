@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from chat_server import ChatServer, MakeModel, fields
 
-from benchmarks.cost.test_language_model_costs import asked_of, failing_for
 from benchmarks.small_benchmark import QUERIES, benchmarker
+from benchmarks.test_language_model_costs import asked_of, failing_for
 from nlp_retrieval import Bm25Retriever, ClaimDecomposition, RetrievalWarning, Searcher, write_run_files
 from nlp_retrieval.benchmarks.cost import LanguageModelCost
 from nlp_retrieval.benchmarks.stage_store import Entry, StageStore, identity_of, key_of

@@ -300,7 +300,7 @@ def gridded(tmp_path: Path) -> tuple[Benchmarker, Any]:
     return benchmarker(tmp_path / "index", searchers=grid.searchers), grid
 
 
-@pytest.mark.parametrize("width", [40, 80, 140])
+@pytest.mark.parametrize("width", [pytest.param(40, marks=pytest.mark.soak), 80, pytest.param(140, marks=pytest.mark.soak)])
 def test_two_hundred_configurations_stay_readable_in_any_terminal(tmp_path: Path, width: int) -> None:
     whole, grid = gridded(tmp_path)
     plan = plan_of(whole, grid, Halving("recall@10", queries=5))

@@ -49,6 +49,7 @@ def ran(folder: Path, searchers: dict[str, Searcher], **changed: Any) -> tuple[B
     return run, {path.name: path.read_bytes() for path in files}
 
 
+@pytest.mark.soak
 def test_a_node_that_is_lost_in_the_middle_of_a_sweep_changes_no_byte(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -131,8 +131,14 @@ def test_a_configuration_that_asks_the_same_as_an_earlier_one_spends_less_and_co
     assert (one.latency_cache_hits, other.latency_cache_hits) == (0, 3)
 
 
-@pytest.mark.parametrize("reply", [400, "", "[[ ## phrases ## ]]\nnull"])
-@pytest.mark.parametrize("latency_queries", [3, 20])
+@pytest.mark.parametrize(
+    ("latency_queries", "reply"),
+    [(3, 400)]
+    + [
+        pytest.param(*case, marks=pytest.mark.soak)
+        for case in [(20, 400), (3, ""), (20, ""), (3, "[[ ## phrases ## ]]\nnull"), (20, "[[ ## phrases ## ]]\nnull")]
+    ],
+)
 def test_an_endpoint_that_fails_for_some_claims_leaves_them_as_they_are_and_each_is_counted_once(
     server: ChatServer, model: MakeModel, tmp_path: Path, reply: int | str, latency_queries: int
 ) -> None:
@@ -208,6 +214,7 @@ def test_costs_are_in_their_file_and_quality_has_none_of_them(server: ChatServer
     assert not any(word in quality for word in ("tokens", "degraded", "calls", "cache"))
 
 
+@pytest.mark.soak
 def test_runs_of_weights_and_biases_hold_the_work_of_language_models(
     server: ChatServer, model: MakeModel, tmp_path: Path
 ) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from hashed_tokens import HashedTokens
 from hashed_words import HashedWords, InMemory
+from soaking import mostly_soaked
 
 from benchmarks.small_benchmark import GOLD, QUERIES, TEXTS, TITLES, benchmarker
 from nlp_retrieval import (
@@ -258,7 +259,7 @@ ASKED = [
 ]
 
 
-@pytest.mark.parametrize("name", compositions())
+@pytest.mark.parametrize("name", mostly_soaked([*compositions()]))
 def test_every_composition_finds_the_same_with_stages_and_from_disk(index: Path, tmp_path: Path, name: str) -> None:
     searcher = compositions()[name]
     with warnings.catch_warnings():
@@ -281,7 +282,7 @@ def test_every_composition_finds_the_same_with_stages_and_from_disk(index: Path,
     assert passage.reused
 
 
-@pytest.mark.parametrize("name", compositions())
+@pytest.mark.parametrize("name", mostly_soaked([*compositions()]))
 def test_every_composition_is_timed_by_its_stages(index: Path, tmp_path: Path, name: str) -> None:
     queries = [Query(query_id=f"a{number}", text=text) for number, text in enumerate(dict.fromkeys(ASKED))]
     gold = [GOLD[0].model_copy(update={"query_id": query.query_id}) for query in queries]
@@ -411,7 +412,7 @@ def test_a_sweep_that_is_killed_again_and_again_ends_with_the_same_bytes(
     script = (
         f"import sys; sys.path[:0] = [{str(tests)!r}]\n"
         "from pathlib import Path\n"
-        "from benchmarks.stages.test_shared import run_sweep\n"
+        "from benchmarks.test_shared import run_sweep\n"
         "index, stages, output = map(Path, sys.argv[1:])\n"
         "run_sweep(index, stages, output)\n"
     )
@@ -430,6 +431,7 @@ def test_a_sweep_that_is_killed_again_and_again_ends_with_the_same_bytes(
     assert quality(output) == plain
 
 
+@pytest.mark.soak
 def test_what_is_damaged_is_computed_again(index: Path, plain: dict[str, bytes], finished: Path, tmp_path: Path) -> None:
     stages = copied(finished, tmp_path)
     draw = random.Random(3)

@@ -192,7 +192,7 @@ def models_of(cost: Cost | None) -> dict[str, ModelTokens]:
     return cost.language_model.models
 
 
-@pytest.mark.parametrize("stages", [None, "stages"])
+@pytest.mark.parametrize("stages", [pytest.param(None, marks=pytest.mark.soak), "stages"])
 def test_tokens_are_counted_by_model_and_a_second_run_has_the_same_price_and_spends_nothing(
     server: ChatServer, tmp_path: Path, stages: str | None
 ) -> None:
