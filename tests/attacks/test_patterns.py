@@ -195,7 +195,7 @@ class Texts(BaseLoader):
 for unit in ("words", "characters"):
     sum(1 for _ in ChunkingLoader(Texts(), unit=unit).stream())
 """,
-    "processors/clauses.py": """
+    "processors/rules.py": """
 from nlp_retrieval.processors.rules import ClauseSplit
 ClauseSplit().process([" " * N, " that" * N, ". " * N, ", " * N, "a." * N, "by " * N, "of the" * N, "a. " * N, "(" * N])
 """,
@@ -402,7 +402,7 @@ for text in ("pass " * N, "pass ab=" * N, "pass ab=" + '"' * N, "pass ab=[" * N,
              'pass ab="' + chr(92) * N, "pass replace=True" * N):
     in_yaml(text), on_command_line(text, {"option": "--option"}, of_source=True)
 """,
-    "service/refusal.py": """
+    "service/endpoints.py": """
 from nlp_retrieval.service.endpoints import _PATH
 for text in ("/" * N, "/a" * N, " /" * N, "a" * N, "a/" * N, " a" * N, "/a " * N, "http://" * N, "/" + "a" * N + ":", ": /" * N,
              "." * N):
@@ -460,7 +460,7 @@ def test_an_exponential_pattern_is_ended_by_the_kernel() -> None:
 
 
 def test_no_text_makes_a_step_of_these_work_longer_than_in_proportion(tally: Tally) -> None:
-    check_growth({name: ATTACKED[name] for name in ("core/secrets.py", "text/titles.py", "service/refusal.py")}, 1, tally)
+    check_growth({name: ATTACKED[name] for name in ("core/secrets.py", "text/titles.py", "service/endpoints.py")}, 1, tally)
 
 
 @pytest.mark.soak
