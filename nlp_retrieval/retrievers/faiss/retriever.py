@@ -103,7 +103,7 @@ class FaissRetriever(VectorRetriever):
             raise ConfigurationError(
                 f"FaissRetriever: {', '.join(former)} and index both describe the index type; pass index alone"
             )
-        made = resolve_components(self, FaissRetriever, index=index)["index"]
+        made = Auto() if index == "auto" else resolve_components(self, FaissRetriever, index=index)["index"]
         flat = FORMER | former if former else made.flat
         self._type = from_flat(flat)
         self.index_type: str = flat["index_type"]
