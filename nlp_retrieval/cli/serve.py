@@ -112,7 +112,8 @@ def command(
         list[str] | None,
         typer.Option(
             "--set",
-            help="A setting of the service, for an index fusion=rrf or reranker='{name: overlap, blend: rank}'. Repeatable.",
+            help="KEY=VALUE, a setting of the service. An index takes fusion and reranker: a name (reranker=overlap), "
+            "or a mapping with its parameters (reranker='{name: overlap, blend: rank}'). Repeatable.",
         ),
     ] = None,
     mcp: Annotated[

@@ -76,12 +76,14 @@ def test_an_actor_that_is_killed_is_replaced_and_its_block_is_done_again(cluster
     assert vectors_of(tmp_path / "one") == vectors_of(tmp_path / "cluster")
 
 
+@pytest.mark.soak
 def test_a_worker_with_another_model_is_found_before_the_work(cluster, tmp_path):
     encoder = Unlucky("other_model", str(tmp_path / "log"), home=os.getpid())
     with pytest.raises(WorkerError, match=r"process \d+ on node [\d.]+ has another encoder.model_fingerprint than"):
         Searcher([FaissRetriever(encoder)]).index(items_of(TEXTS), tmp_path / "index", ray=cluster.address)
 
 
+@pytest.mark.soak
 def test_a_node_that_is_lost_in_the_middle_changes_no_byte(cluster, monkeypatch):
     monkeypatch.setattr(room, "ROOM_SECONDS", 600.0)
     lost = cluster.add_node(num_cpus=1)
@@ -114,6 +116,7 @@ def as_it_was() -> Iterator[None]:
         yield
 
 
+@pytest.mark.soak
 @pytest.mark.usefixtures("as_it_was")
 def test_a_cluster_without_a_free_core_is_an_error_that_says_so(cluster, tmp_path, monkeypatch):
     import ray
@@ -159,6 +162,7 @@ def test_without_ray_the_error_says_what_to_install(monkeypatch):
         cluster_pool("auto", None)
 
 
+@pytest.mark.soak
 def test_a_head_that_is_gone_ends_the_build_and_the_same_call_goes_on(cluster, tmp_path, monkeypatch):
     """The last test of the cluster."""
     monkeypatch.setattr(room, "LOOK_SECONDS", 0.2)

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from hashed_tokens import HashedTokens
 from hashed_words import HashedWords, items_of
+from soaking import mostly_soaked
 from worker_encoders import Placed, Surroundings, Unlucky
 
 from nlp_retrieval import ColbertRetriever, FaissRetriever, Searcher
@@ -108,7 +109,7 @@ def test_what_goes_wrong_in_a_worker_is_told_in_one_line(what, error, message, t
 
 
 @pytest.mark.parametrize(("room", "refused"), [(subprocess, "Popen"), (socket, "socketpair"), (workers_room, "TemporaryFile")])
-@pytest.mark.parametrize("reason", [errno.EAGAIN, errno.EMFILE])
+@pytest.mark.parametrize("reason", mostly_soaked([errno.EAGAIN, errno.EMFILE]))
 def test_a_process_that_the_system_does_not_start_is_no_fault_of_the_index(reason, room, refused, tmp_path, monkeypatch):
     def refuse(*_: object, **__: object) -> None:
         raise OSError(reason, os.strerror(reason))
@@ -332,7 +333,7 @@ def test_a_script_needs_no_guard_around_what_it_does(tmp_path):
     assert out.splitlines()[-1] == "['faiss']"
 
 
-@pytest.mark.parametrize("how", ["kill", "interrupt"])
+@pytest.mark.parametrize("how", mostly_soaked(["kill", "interrupt"]))
 def test_no_worker_outlives_the_process_that_asked_it(how, tmp_path):
     with running(SCRIPT.format(seconds=60), tmp_path) as script:
         assert script.stdout is not None

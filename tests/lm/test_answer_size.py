@@ -8,6 +8,7 @@ import tracemalloc
 
 import pytest
 from chat_server import Flood, asked, fields
+from soaking import mostly_soaked
 
 from nlp_retrieval.errors import RetrievalWarning
 from nlp_retrieval.lm.counting import CallCounts
@@ -29,7 +30,7 @@ FLOODS = {
 }
 
 
-@pytest.mark.parametrize("kind", FLOODS)
+@pytest.mark.parametrize("kind", mostly_soaked(list(FLOODS), ["in chunks", "compressed"]))
 def test_an_answer_without_an_end_is_left_and_counted_and_costs_the_query_alone(server, model, kind):
     flood = Flood(*FLOODS[kind])
     server.answer = lambda body: flood if asked(body, "claim") == CLAIM else fields(phrases=["x y"])

@@ -10,6 +10,7 @@ import pytest
 from .running import Running, make_index
 
 
+@pytest.mark.soak
 def test_workers_end_where_the_process_that_started_them_is_killed(tmp_path):
     make_index(tmp_path / "index")
     service = Running([tmp_path / "index", "--workers", "2"])

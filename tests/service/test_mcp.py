@@ -231,22 +231,30 @@ def test_lines_that_are_no_messages_are_survived(index):
     assert f"serving the index {index} over MCP" in said
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ('{"query": "fox", "k": NaN}', "k: Input should be a valid integer"),
-        ('{"query": "fox", "k": 1e999}', "k: Input should be a valid integer"),
-        ('{"query": "fox", "where": {"year": NaN}}', "where.year: nan is not a number"),
-        ('{"query": "fox", "where": {"year": -1e999}}', "where.year: -inf is not a number"),
-        ("null", "query: Field required"),
-    ],
-)
-def test_numbers_that_json_does_not_know_are_refused(index, arguments, said):
-    call = f'{{"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {{"name": "search", "arguments": {arguments}}}}}'
-    found, _ = messages_of(started(COMMAND, "serve", index, "--mcp"), *written(HELLO, INITIALIZED), call.encode(), until={1, 2})
-    (answer,) = (one["result"] for one in found if one["id"] == 2)
-    assert answer["isError"]
-    assert said in answer["content"][0]["text"]
+REFUSED = {
+    '{"query": "fox", "k": NaN}': "k: Input should be a valid integer",
+    '{"query": "fox", "k": 1e999}': "k: Input should be a valid integer",
+    '{"query": "fox", "where": {"year": NaN}}': "where.year: nan is not a number",
+    '{"query": "fox", "where": {"year": -1e999}}': "where.year: -inf is not a number",
+    "null": "query: Field required",
+}
+
+
+def test_numbers_that_json_does_not_know_are_refused(index):
+    calls = [
+        f'{{"jsonrpc": "2.0", "id": {n}, "method": "tools/call", "params": {{"name": "search", "arguments": {arguments}}}}}'
+        for n, arguments in enumerate(REFUSED, 2)
+    ]
+    messages, _ = messages_of(
+        started(COMMAND, "serve", index, "--mcp"),
+        *written(HELLO, INITIALIZED),
+        *(call.encode() for call in calls),
+        until=set(range(1, 2 + len(REFUSED))),
+    )
+    answers = {message["id"]: message["result"] for message in messages if "id" in message}
+    for number, reason in enumerate(REFUSED.values(), 2):
+        assert answers[number]["isError"]
+        assert reason in answers[number]["content"][0]["text"]
 
 
 NOISY = """

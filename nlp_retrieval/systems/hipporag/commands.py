@@ -74,7 +74,7 @@ def extract_command(
     model = _model(lm, lm_base_url, lm_option or [], calls_at_once)
     extractor = KnowledgeExtractor(model, passages_per_call=passages_per_call, passage_characters=passage_characters)
     with KnowledgeStore(store, schema=schema, create=True) as opened:
-        others = [one for one in opened.extractions() if one != extractor.extraction]
+        others = [extraction for extraction in opened.extractions() if extraction != extractor.extraction]
         if others:
             say(f"{opened!r} also holds {len(others)} extractions with another prompt or model, which are not changed")
         done = extract_knowledge(items if first is None else islice(items, first), opened, extractor, commit_every=commit_every)
@@ -178,12 +178,12 @@ def index(
 def ask(question: Annotated[list[str], typer.Argument(help="Questions.")], config: Settings, as_json: AsJson = False) -> None:
     """Answer questions, with the passages that were read and cited."""
     pipeline = _pipeline(config)
-    for one in pipeline.ask(question):
+    for answer in pipeline.ask(question):
         if as_json:
-            print_json_line(plain_answer(one) | {"metrics": pipeline.metrics.to_dict()})
+            print_json_line(plain_answer(answer) | {"metrics": pipeline.metrics.to_dict()})
         else:
-            print_hits(one.question, one.results, [{} for _ in one.results], signals=False)
-            print_answer(one)
+            print_hits(answer.question, answer.results, [{} for _ in answer.results], signals=False)
+            print_answer(answer)
 
 
 @app.command()

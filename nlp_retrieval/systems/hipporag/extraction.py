@@ -138,8 +138,8 @@ class KnowledgeExtractor:
             places = [place for place in range(len(shown)) if place not in read]
             outcome = self._outcome([shown[place] for place in places])
             tries += 1
-            for number, one in (outcome.value or {}).items():
-                read[places[number]] = one
+            for number, knowledge in (outcome.value or {}).items():
+                read[places[number]] = knowledge
             error = self.lm.hidden(outcome.reason) or "the answer left this passage out"
             if outcome.endpoint_failed:
                 asked = outcome.reason != self._line.given_up
@@ -434,16 +434,16 @@ class _Extraction:
 
     def came(self, group: list[Same], found: list[ExtractedPassage]) -> None:
         """Record the results of a group, and commit if there are enough."""
-        for same, one in zip(group, found, strict=True):
-            if not one.asked:
+        for same, result in zip(group, found, strict=True):
+            if not result.asked:
                 self._count["not_asked"] += len(same)
                 continue
-            self._count["failed" if one.read is None else "extracted"] += 1 if one.read is not None else len(same)
-            self._count["copied"] += 0 if one.read is None else len(same) - 1
-            if one.read is None:
-                self._reasons[one.error] += len(same)
+            self._count["failed" if result.read is None else "extracted"] += 1 if result.read is not None else len(same)
+            self._count["copied"] += 0 if result.read is None else len(same) - 1
+            if result.read is None:
+                self._reasons[result.error] += len(same)
             for item in same:
-                self._note(item, one.read, one.tries, one.error)
+                self._note(item, result.read, result.tries, result.error)
         if len(self._records) >= self._commit_every:
             self.commit()
 

@@ -358,13 +358,13 @@ def _write(said: Collected, folder: Path, encoder: BaseEncoder, threshold: float
         np.concatenate(none + [table.triples for table, _ in before]),
     )
     entities, triples = sorted(new.entities), sorted(new.triples)
-    spoken = [new.triples[key] for key in triples]
+    new_triples = [new.triples[key] for key in triples]
     texts = [new.entities[key] for key in entities]
-    encoded = texts + [shown_triple(one.subject, one.predicate, one.object) for one in spoken]
+    encoded = texts + [shown_triple(triple.subject, triple.predicate, triple.object) for triple in new_triples]
     _write_vectors(encoded, folder / VECTORS_FILE, encoder, _dimension(before) if any(len(v) for _, v in before) else None)
     by_phrase = {phrase: key for key, phrase in phrases.items()}
-    ends = np.array([(by_phrase[one.subject], by_phrase[one.object]) for one in spoken], np.uint64).reshape(-1, 2)
-    column = TextColumn.of(texts + [one.predicate for one in spoken])
+    ends = np.array([(by_phrase[triple.subject], by_phrase[triple.object]) for triple in new_triples], np.uint64).reshape(-1, 2)
+    column = TextColumn.of(texts + [triple.predicate for triple in new_triples])
     hashes = np.array(entities, np.uint64)
     vectors = mapped(folder / VECTORS_FILE, np.float32, (len(encoded), None))[: len(entities)]
     pairs = _synonyms(hashes, column, vectors, before, threshold)

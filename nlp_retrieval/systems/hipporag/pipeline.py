@@ -346,9 +346,7 @@ class HippoRagPipeline:
     def _count(self, *, queries: int = 0, documents: int = 0) -> None:
         before = self._metrics
         self._metrics = replace(
-            before,
-            queries_processed=before.queries_processed + queries,
-            documents_indexed=before.documents_indexed + documents,
+            before, queries_processed=before.queries_processed + queries, documents_indexed=before.documents_indexed + documents
         )
 
 

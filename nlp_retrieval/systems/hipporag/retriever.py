@@ -97,12 +97,12 @@ def linked_by_triples(
         return [_linked(np.zeros(0, np.int64), np.zeros(0))] * len(queries)
     shown = [triples for triples, _ in nearest]
     chosen = shown if kept is None else kept(queries, shown)
-    found = []
+    linked = []
     for (triples, scores), lowest, stay in zip(nearest, knowledge.triples.farthest(vectors), chosen, strict=True):
         weights = _scaled(scores, lowest)
-        here = np.isin(triples, stay)
-        found.append(_from_triples(knowledge, triples[here], weights[here], scores[here], entity_k))
-    return found
+        stays = np.isin(triples, stay)
+        linked.append(_from_triples(knowledge, triples[stays], weights[stays], scores[stays], entity_k))
+    return linked
 
 
 def linked_by_nodes(knowledge: KnowledgeGraph, vectors: Vectors, k: int) -> list[Linked]:
@@ -124,12 +124,12 @@ def linked_by_names(
     names = [sorted(entities_by_rules(query)) or [query] for query in queries]
     distinct = list(dict.fromkeys(name for of_query in names for name in of_query))
     nearest = dict(zip(distinct, knowledge.entities.nearest(encode(distinct), k), strict=True))
-    found = []
+    linked = []
     for of_query in names:
         numbers = np.concatenate([nearest[name][0] for name in of_query])
         scores = np.concatenate([nearest[name][1] for name in of_query])
-        found.append(_linked(numbers, np.maximum(scores, 0.0), scores))
-    return found
+        linked.append(_linked(numbers, np.maximum(scores, 0.0), scores))
+    return linked
 
 
 def _from_triples(knowledge: KnowledgeGraph, triples: Rows, weights: Scores, scores: Scores, entity_k: int) -> Linked:
@@ -137,9 +137,9 @@ def _from_triples(knowledge: KnowledgeGraph, triples: Rows, weights: Scores, sco
     occurrences = np.bincount(place.ravel(), minlength=len(ends))
     sums = np.bincount(place.ravel(), np.repeat(weights, 2), len(ends))
     means = sums / np.maximum(occurrences, 1) / knowledge.passages_of_entity[ends]
-    foremost = np.sort(np.lexsort((ends, -means))[:entity_k])
-    some = foremost[means[foremost] > 0]
-    return Linked(ends[some], means[some], triples, scores)
+    best = np.sort(np.lexsort((ends, -means))[:entity_k])
+    positive = best[means[best] > 0]
+    return Linked(ends[positive], means[positive], triples, scores)
 
 
 def _linked(numbers: Rows, weights: Scores, scores: Scores | None = None) -> Linked:
@@ -393,12 +393,12 @@ class Explainer:
         """Return the link from the query to the first passage of a chain, in words."""
         phrases = self._phrases(entities)
         first = entities[0] - self._knowledge.n_rows
-        near = [
+        near_triples = [
             f'"{self._knowledge.shown(triple)}" ({similarity:.3g})'
             for triple, similarity in zip(self._linked.triples.tolist(), self._linked.similarities.tolist(), strict=False)
             if first in self._knowledge.ends[triple]
         ]
-        reason = f"the query is near {' and '.join(near)}" if near else f'the query is near "{phrases[0]}"'
+        reason = f"the query is near {' and '.join(near_triples)}" if near_triples else f'the query is near "{phrases[0]}"'
         onwards = f", and from there by {' and '.join(map(repr, phrases[1:]))}" if len(phrases) > 1 else ""
         return f"{reason}{onwards}"
 

@@ -126,13 +126,13 @@ class OpenIeFile:
         return read.knowledge
 
     def _warn(self) -> None:
-        said = []
+        messages = []
         if self._dropped:
-            said.append(f"{self._dropped} unusable entities and triples were dropped (first: {self._first})")
+            messages.append(f"{self._dropped} unusable entities and triples were dropped (first: {self._first})")
         if self._repeated:
-            said.append(f"{self._repeated} passages are repeated with other knowledge; the first of each was kept")
-        if said:
-            warnings.warn(f"{self.path}: {'; '.join(said)}", RetrievalWarning, stacklevel=3)
+            messages.append(f"{self._repeated} passages are repeated with other knowledge; the first of each was kept")
+        if messages:
+            warnings.warn(f"{self.path}: {'; '.join(messages)}", RetrievalWarning, stacklevel=3)
 
 
 def _is_json_lines(path: str | Path) -> bool:

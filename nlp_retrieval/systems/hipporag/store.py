@@ -281,7 +281,7 @@ class KnowledgeStore:
         hashes = [passage_hash(item.title, item.content) for item in items]
         key = extraction.extraction_id
         found = self._read(lambda connection: knowledge_by_hash(connection, self._tables, key, set(hashes)))
-        return [found.get(one) for one in hashes]
+        return [found.get(content_hash) for content_hash in hashes]
 
     def digest(self, extraction: Extraction) -> str:
         """Return the SHA-256, in hexadecimal digits, of an extraction and of all its content, in any order."""
@@ -299,10 +299,10 @@ class KnowledgeStore:
             ConfigurationError: there is none, more than one, or none of this fingerprint.
         """
         extractions = self.extractions()
-        chosen = [one for one in extractions if one.extraction_id.startswith(extraction_id or "")]
+        chosen = [extraction for extraction in extractions if extraction.extraction_id.startswith(extraction_id or "")]
         if len(chosen) == 1:
             return StoredKnowledge(self, chosen[0])
-        known = ", ".join(f"{one.extraction_id[:8]} by {one.model}" for one in extractions[:20]) or "none"
+        known = ", ".join(f"{extraction.extraction_id[:8]} by {extraction.model}" for extraction in extractions[:20]) or "none"
         wanted = "is needed" if extraction_id is None else f"{extraction_id[:40]!r} was asked for"
         raise ConfigurationError(f"{self._database.shown}: one extraction {wanted}, and the store holds: {known}")
 

@@ -254,8 +254,8 @@ def collected(items: ItemTable, source: KnowledgeSource | None) -> Collected:
     for batch in _in_batches(items):
         for knowledge in source.of(batch) if source is not None else [None] * len(batch):
             known[row] = knowledge is not None
-            said = _distinct(knowledge.triples if knowledge is not None else ())
-            for key, triple in sorted(said.items()):
+            statements = _distinct(knowledge.triples if knowledge is not None else ())
+            for key, triple in sorted(statements.items()):
                 triples[key] = triple
                 for phrase in (triple.subject, triple.object):
                     entities[entity_hash(phrase)] = phrase

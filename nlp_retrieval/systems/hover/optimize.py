@@ -92,12 +92,12 @@ def examples_of(queries: Sequence[Query], gold: Sequence[Gold]) -> list[Any]:
     Raises:
         GoldError: a query has no gold, or gold that is keyed by item id.
     """
-    by_id = {one.query_id: one for one in gold}
+    by_id = {query_gold.query_id: query_gold for query_gold in gold}
     examples = []
     for query in queries:
-        one = by_id.get(query.query_id)
-        titles = [key for key, grade in one.relevance.items() if grade > 0] if one is not None else []
-        if one is None or one.by != "title" or not titles:
+        query_gold = by_id.get(query.query_id)
+        titles = [key for key, grade in query_gold.relevance.items() if grade > 0] if query_gold is not None else []
+        if query_gold is None or query_gold.by != "title" or not titles:
             raise GoldError(f"query {query.query_id!r} has no gold by title; programs are judged by titles")
         example = dspy.Example(claim=query.text, gold_titles=titles, query_id=query.query_id, family=query.family)
         examples.append(example.with_inputs("claim"))
@@ -262,10 +262,10 @@ class _Run:
         """Return the metric with a sentence on the missing documents, as GEPA requires."""
         del pred_name, pred_trace
         missing = missing_titles(gold, pred)
-        told = "All documents that the claim takes were found."
+        feedback = "All documents that the claim takes were found."
         if missing:
-            told = f"These documents that the claim takes were not found: {'; '.join(missing)}."
-        return dspy.Prediction(score=self.score(gold, pred, trace), feedback=told)
+            feedback = f"These documents that the claim takes were not found: {'; '.join(missing)}."
+        return dspy.Prediction(score=self.score(gold, pred, trace), feedback=feedback)
 
     def mean(self, program: Any, examples: Sequence[Any], lm: LanguageModel) -> float:
         """Return the mean of the metric over examples, between 0 and 1."""

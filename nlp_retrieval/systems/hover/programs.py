@@ -116,11 +116,11 @@ def walk(
             with stage(f"hop{hop + 1}.query"):
                 _ask(walks, ask[hop - 1], lm, hop)
         else:
-            for one in walks:
-                one.queries.append(one.claim)
+            for single in walks:
+                single.queries.append(single.claim)
         with stage(f"hop{hop + 1}.retrieve"):
-            for one, found in zip(walks, search([one.queries[-1] for one in walks], per_hop), strict=True):
-                one.hops.append(found)
+            for single, found in zip(walks, search([single.queries[-1] for single in walks], per_hop), strict=True):
+                single.hops.append(found)
         if hop < len(ask):
             with stage(f"hop{hop + 1}.summarize"):
                 _summarize(walks, summarize[hop], lm, hop, passage_characters)

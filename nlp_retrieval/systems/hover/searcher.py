@@ -111,8 +111,8 @@ class MultiHopSearcher(BaseSearcher):
         return 2 * (self.hops - 1)
 
     def provenance(self) -> dict[str, str]:
-        told = {} if self._compiled is None else {str(self.program): self._compiled.fingerprint}
-        return super().provenance() | told
+        program = {} if self._compiled is None else {str(self.program): self._compiled.fingerprint}
+        return super().provenance() | program
 
     def search(self, queries: str | Sequence[str], k: int = 21, where: Where | None = None) -> RankedLists:
         """Search.

@@ -26,11 +26,7 @@ from nlp_retrieval.text import printable
 
 Method = Literal["vector", "hop", "both"]
 
-METHODS: dict[Method, str] = {
-    "vector": "vector_similarity",
-    "hop": "graph_hop",
-    "both": "vector_similarity+graph_hop",
-}
+METHODS: dict[Method, str] = {"vector": "vector_similarity", "hop": "graph_hop", "both": "vector_similarity+graph_hop"}
 """Names of the methods in the files."""
 
 FORMAT = 1
@@ -44,9 +40,9 @@ def check_method(method: object) -> Method:
         ConfigurationError: there is no such method.
     """
     known: tuple[Method, ...] = get_args(Method)
-    for one in known:
-        if method == one:
-            return one
+    for valid in known:
+        if method == valid:
+            return valid
     raise ConfigurationError(f"there is no method {method!r}; {nearest(str(method), known)}")
 
 
@@ -141,7 +137,7 @@ def subjects_of(items: ItemTable, field: str) -> dict[str, int]:
     for item in items.stream_live():
         total += 1
         value = item.metadata.get(field)
-        names = {one for one in (value if isinstance(value, list) else [value]) if isinstance(one, str) and one.strip()}
+        names = {name for name in (value if isinstance(value, list) else [value]) if isinstance(name, str) and name.strip()}
         counts.update(names)
         without += not names
         if not names and len(keys) < _LISTED:

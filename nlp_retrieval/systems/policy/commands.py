@@ -48,8 +48,7 @@ def ask_command(
         Path | None, typer.Argument(help="A study's configuration (YAML): profile, index, searcher, hop. Or use --index.")
     ] = None,
     profile: Annotated[
-        str | None,
-        typer.Option("--profile", "-p", help="With --index: a profile of the package (climate), or your own file."),
+        str | None, typer.Option("--profile", "-p", help="With --index: a profile of the package (climate), or your own file.")
     ] = None,
     index: Annotated[Path | None, typer.Option("--index", help="An index directory; its own retrievers are used.")] = None,
     question: Annotated[
@@ -65,8 +64,7 @@ def ask_command(
         ),
     ] = None,
     method: Annotated[
-        str | None,
-        typer.Option("--method", "-m", help="vector (signals), hop (along relations), or both. Default: vector."),
+        str | None, typer.Option("--method", "-m", help="vector (signals), hop (along relations), or both. Default: vector.")
     ] = None,
     hop: Annotated[bool, typer.Option("--hop", help="Same as --method both.")] = False,
     top_k: Annotated[int | None, typer.Option(help="Maximum number of passages; default: the profile's.")] = None,
@@ -74,10 +72,7 @@ def ask_command(
     n_per_document: Annotated[
         int | None, typer.Option(help="Maximum number of passages of one document; default: the profile's.")
     ] = None,
-    where: Annotated[
-        str | None,
-        typer.Option("--where", help='An additional filter: {"year": {"gte": 2020}}.'),
-    ] = None,
+    where: Annotated[str | None, typer.Option("--where", help='An additional filter: {"year": {"gte": 2020}}.')] = None,
     output: Annotated[
         Path | None, typer.Option("--output", help="Folder for answers and page; default: the configuration's, or answers.")
     ] = None,
@@ -202,13 +197,13 @@ def _tell_changes(study: PolicyStudy, folder: Path) -> None:
     """Report how many of the known changes between the plans were found."""
     with (folder / "plans" / "changes.tsv").open(encoding="utf-8") as file:
         known = {(row["later"], row["earlier"], row["relation"]) for row in csv.DictReader(file, delimiter="\t")}
-    found = {
+    computed = {
         (change.later.item_id if change.later else "", change.earlier.item_id if change.earlier else "", change.relation)
         for subject in study.subjects
         for edition in study.changes(subject)
         for change in edition.changes
     }
-    say(f"changes between the plans: {len(known & found)} of {len(known)} found, {len(found - known)} found by mistake")
+    say(f"changes between the plans: {len(known & computed)} of {len(known)} found, {len(computed - known)} found by mistake")
 
 
 app = typer.Typer(

@@ -9,16 +9,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo
 
 from nlp_retrieval import MultiSignalReranker, Searcher
-from nlp_retrieval.core import (
-    BaseLoader,
-    BaseRetriever,
-    BaseSearcher,
-    build,
-    build_as,
-    read_yaml,
-    retrievers_of,
-    said_in_yaml,
-)
+from nlp_retrieval.core import BaseLoader, BaseRetriever, BaseSearcher, build, build_as, read_yaml, retrievers_of, said_in_yaml
 from nlp_retrieval.errors import ConfigurationError, IndexMissingError, InputError, nearest
 from nlp_retrieval.rerankers import Profile, load_profile
 from nlp_retrieval.systems.policy.study import PolicyStudy

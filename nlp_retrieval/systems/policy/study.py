@@ -213,9 +213,9 @@ class PolicyStudy:
         """
         settings = self.settings(method, top_k, min_similarity, n_per_document, where)
         (name,) = chosen_subjects(subject, self.subjects, self.profile.subject)
-        one = self.profile.question(question) if isinstance(question, int) else _own_question(question)
-        (answer,) = self._ask([one], name, settings)
-        return {key: found.results for key, found in answer.items()}
+        asked_question = self.profile.question(question) if isinstance(question, int) else _own_question(question)
+        (answer,) = self._ask([asked_question], name, settings)
+        return {key: answer_of_method.results for key, answer_of_method in answer.items()}
 
     def run(
         self,
@@ -298,24 +298,24 @@ class PolicyStudy:
         begin: float,
     ) -> StudyReport:
         fingerprint = self.fingerprint(settings)
-        numbers = tuple(one.number for one in wanted)
+        numbers = tuple(question.number for question in wanted)
         note(logging.INFO, "run", f"{len(chosen)} of {len(files)}, questions {numbers}, {METHODS[settings.method]}")
         _refuse_losses(folder, files, chosen, numbers, fingerprint)
         done: dict[str, list[str]] = {"answered": [], "kept": [], "replaced": []}
         with progress(f"asking {self.profile.name} by {self.profile.subject}", len(chosen)) as advance:
             for subject in chosen:
                 path = files[subject]
-                there = read_answers(path)
-                kept = belonging(there, subject, fingerprint)
+                answers = read_answers(path)
+                kept = belonging(answers, subject, fingerprint)
                 if kept is None and path.exists():
                     done["replaced"].append(subject)
                 kept = kept or {}
-                missing = [one for one in wanted if question_key(one.number) not in kept]
+                missing = [question for question in wanted if question_key(question.number) not in kept]
                 done["answered" if missing else "kept"].append(subject)
                 if missing:
                     entries = dict(kept)
-                    for one, answer in zip(missing, self._ask(missing, subject, settings), strict=True):
-                        entries[question_key(one.number)] = entry_of(one, subject, answer)
+                    for question, answer in zip(missing, self._ask(missing, subject, settings), strict=True):
+                        entries[question_key(question.number)] = entry_of(question, subject, answer)
                     write_output(
                         path, to_json(file_of(self.profile, subject, self.subjects[subject], entries, settings, fingerprint))
                     )
@@ -329,17 +329,17 @@ class PolicyStudy:
         """Ask questions about a subject, all in one search for each method."""
         where = settings.filter_for(self.profile.subject, subject)
         n_passages = self.subjects[subject]
-        plain = [asked_text(one, subject, "vector", keywords=settings.keywords) for one in wanted]
+        plain = [asked_text(question, subject, "vector", keywords=settings.keywords) for question in wanted]
         hits = all_hits(self.searcher, plain, n_passages, where, settings, "vector")
         columns: dict[str, list[Asked]] = {}
         if "vector" in settings.methods:
             columns["vector"] = asked(self.searcher, plain, hits, settings, "vector", subject)
         if "hop" in settings.methods:
             hop = self.opened_hop()
-            texts = [asked_text(one, subject, "hop", keywords=settings.keywords) for one in wanted]
+            texts = [asked_text(question, subject, "hop", keywords=settings.keywords) for question in wanted]
             along = all_hits(hop, texts, n_passages, where, settings, "hop")
             columns["hop"] = asked(hop, texts, along, settings, "hop", subject, (self.searcher, hits))
-        return [{method: column[place] for method, column in columns.items()} for place in range(len(wanted))]
+        return [{method: column[number] for method, column in columns.items()} for number in range(len(wanted))]
 
     def opened_hop(self) -> BaseSearcher:
         """Return the searcher of the method ``hop``, opened on the index of the other.
@@ -367,10 +367,10 @@ def _refuse_losses(folder: Path, files: dict[str, Path], chosen: list[str], numb
     asked_for = {question_key(number) for number in numbers}
     lost = []
     for subject, path in files.items():
-        there = read_answers(path)
-        if there is None or belonging(there, subject, fingerprint) is not None or there["metadata"]["subject"] != subject:
+        answers = read_answers(path)
+        if answers is None or belonging(answers, subject, fingerprint) is not None or answers["metadata"]["subject"] != subject:
             continue
-        if subject not in chosen or not there["questions"].keys() <= asked_for:
+        if subject not in chosen or not answers["questions"].keys() <= asked_for:
             lost.append(subject)
     if lost:
         named = ", ".join(lost[:5]) + (f" and {len(lost) - 5} more" if len(lost) > 5 else "")

@@ -95,7 +95,7 @@ def test_a_single_configuration_is_compared_with_nothing(tmp_path: Path) -> None
 
 
 def test_a_seed_below_zero_is_refused_before_anything_runs(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="seed=-1"):
+    with pytest.raises(ConfigurationError, match="seed: expected an integer of at least 0, found -1"):
         benchmarker(tmp_path, seed=-1)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hashed_words import HashedWords
 from postgres_server import env_url
+from soaking import mostly_soaked
 
 from nlp_retrieval import Bm25Retriever, FaissRetriever, FeedbackRetriever, PgvectorRetriever, SearchableItem, Searcher
 from nlp_retrieval.core.index.generation import SegmentFolder
@@ -74,7 +75,7 @@ def test_what_other_countries_say_finds_what_one_says_in_words_of_its_own(tmp_pa
 
 
 @pytest.mark.parametrize("settings", [{}, {"pool": 3}], ids=["all are compared", "a pool is"])
-@pytest.mark.parametrize("precision", ["float32", "halfvec"])
+@pytest.mark.parametrize("precision", mostly_soaked(["float32", "halfvec"]))
 def test_vectors_in_a_server_feed_back_as_those_in_files_do(tmp_path, precision, settings):
     dense = PgvectorRetriever(HashedWords(400), url=env_url(), schema=f"feedback_{precision}", precision=precision)
     there = Searcher([FeedbackRetriever([dense, Bm25Retriever()], subject="country", **settings)])

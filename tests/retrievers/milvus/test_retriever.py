@@ -279,6 +279,6 @@ def test_settings_that_cannot_be_are_named_and_no_token_is_shown(settings, messa
 
 def test_the_package_is_imported_without_milvus():
     assert "pymilvus" in sys.modules  # of these tests
-    for module in ("retriever", "client", "collections", "searching", "embedded"):
+    for module in ("retriever", "client", "collections"):
         source = sys.modules[f"nlp_retrieval.retrievers.milvus.{module}"]
         assert not {"pymilvus", "grpc", "milvus_lite"} & set(vars(source))

@@ -79,7 +79,7 @@ def test_a_server_that_is_not_there_is_said_at_once_and_without_its_password(url
     ("version", "settings", "message"),
     [
         ("v2.3.9", {}, "upgrade the server to 2.5, or newer"),
-        ("2.4.17", {"mode": "both"}, "upgrade the server to 2.5, or newer"),
+        pytest.param("2.4.17", {"mode": "both"}, "upgrade the server to 2.5, or newer", marks=pytest.mark.soak),
         ("2.5.27", {"index_type": "rabitq"}, "upgrade the server to 2.6, which has index_type='rabitq', or newer"),
         ("v2.3.9", {"index_type": "rabitq", "mode": "both"}, "upgrade the server to 2.6, which has index_type='rabitq'"),
     ],

@@ -89,8 +89,12 @@ OPERATIONS: dict[str, Callable[[Searcher, Path], object]] = {
 @pytest.mark.parametrize(
     ("operation", "words"),
     [
-        *(("build", words) for words in ("CREATE TABLE", "COPY", "ADD PRIMARY KEY", "CREATE INDEX", "ANALYZE")),
-        ("add", "COPY"),
+        ("build", "COPY"),
+        *(
+            pytest.param("build", words, marks=pytest.mark.soak)
+            for words in ("CREATE TABLE", "ADD PRIMARY KEY", "CREATE INDEX", "ANALYZE")
+        ),
+        pytest.param("add", "COPY", marks=pytest.mark.soak),
         ("compact", "INSERT INTO"),
     ],
 )

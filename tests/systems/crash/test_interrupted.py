@@ -19,7 +19,7 @@ __all__ = ["records"]
 _OF_ENGINES = ", every engine of a system"
 _SOAKED = {"first sources", "delete a source", "build a project again", "audit"}
 _SHORT = {name for name in OPERATIONS if not name.endswith(_OF_ENGINES)} - _SOAKED
-_SHORT |= {f"{name}{_OF_ENGINES}" for name in ("index", "add", "compact")}
+_SHORT.add(f"add{_OF_ENGINES}")
 
 
 @pytest.mark.parametrize("name", mostly_soaked(named(OPERATIONS, native=False), _SHORT))

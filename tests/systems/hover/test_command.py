@@ -58,7 +58,7 @@ def sweep(server, tmp_path: Path) -> Path:  # noqa: F811
     return tmp_path / "sweep.yaml"
 
 
-@pytest.mark.parametrize(("searcher", "part"), [("phrases", "processor"), ("hops", None)])
+@pytest.mark.parametrize(("searcher", "part"), [pytest.param("phrases", "processor", marks=pytest.mark.soak), ("hops", None)])
 def test_the_file_can_go_into_the_configuration(sweep: Path, tmp_path: Path, searcher: str, part: str | None) -> None:
     words = ["--searcher", searcher, "--optimizer", "gepa", "--budget", "14", "--metric", "recall"]
     done = run("optimize", str(sweep), "--output", str(tmp_path / "best.json"), *words)
@@ -78,6 +78,7 @@ def test_the_file_can_go_into_the_configuration(sweep: Path, tmp_path: Path, sea
     assert opened.search(["the island of a king and the house in which his daughter lived"], 21)[0]
 
 
+@pytest.mark.soak
 def test_a_sweep_compares_them_with_a_plain_searcher(sweep: Path, tmp_path: Path) -> None:
     done = run("benchmark", str(sweep))
     assert done.returncode == 0, done.stderr
@@ -91,16 +92,17 @@ def test_a_searcher_that_asks_no_model_or_is_not_there_is_refused(sweep: Path, t
     refused(run("optimize", str(sweep), "-s", "phrasse", *output), 2, "did you mean 'phrases'")
 
 
-def test_a_missing_key_is_refused_before_anything_is_indexed(sweep: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", ["optimize", pytest.param("benchmark", marks=pytest.mark.soak)])
+def test_a_missing_key_is_refused_before_anything_is_indexed(sweep: Path, tmp_path: Path, command: str) -> None:
     settings = yaml.safe_load(sweep.read_text())
     settings["searchers"]["phrases"]["processor"]["lm"] = "openai/gpt-4o-mini"
     sweep.write_text(yaml.safe_dump(settings))
-    for command in (["benchmark"], ["optimize", "--output", str(tmp_path / "best.json")]):
-        refused(run(command[0], str(sweep), *command[1:], OPENAI_API_KEY=""), 2, "OPENAI_API_KEY is not set")
+    output = ["--output", str(tmp_path / "best.json")] if command == "optimize" else []
+    refused(run(command, str(sweep), *output, OPENAI_API_KEY=""), 2, "OPENAI_API_KEY is not set")
     assert not (tmp_path / "index").exists()
 
 
-@pytest.mark.parametrize(("searcher", "part"), [("phrases", "processor"), ("hops", None)])
+@pytest.mark.parametrize(("searcher", "part"), [("phrases", "processor"), pytest.param("hops", None, marks=pytest.mark.soak)])
 def test_the_program_of_another_searcher_is_refused_before_anything_is_indexed(
     sweep: Path, tmp_path: Path, searcher: str, part: str | None
 ) -> None:

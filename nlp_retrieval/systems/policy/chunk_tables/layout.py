@@ -110,15 +110,17 @@ class Layout:
         Raises:
             QueryError: there is no such column.
         """
-        found = {name: one for name, one in self.tables[CHUNKS].items() if one.compared_as is not None}
-        if column in found:
-            return found[column]
+        vector_columns = {
+            name: found_column for name, found_column in self.tables[CHUNKS].items() if found_column.compared_as is not None
+        }
+        if column in vector_columns:
+            return vector_columns[column]
         if column in self.tables[CHUNKS]:
             raise QueryError(
                 f"{CHUNKS}.{column} holds {self.tables[CHUNKS][column].type}, which is not a vector type; "
-                f"{nearest(column, found)}"
+                f"{nearest(column, vector_columns)}"
             )
-        has = nearest(column, found) if found else f"{CHUNKS} has no vector columns"
+        has = nearest(column, vector_columns) if vector_columns else f"{CHUNKS} has no vector columns"
         raise QueryError(f"{CHUNKS} has no column {column!r}; {has}")
 
     def table(self, name: str) -> TableClause:

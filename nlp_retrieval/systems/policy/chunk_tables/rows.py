@@ -96,15 +96,15 @@ def rows_of(item: SearchableItem) -> ChunkRow:
     Raises:
         ItemError: PostgreSQL cannot store it, or its document or country is not a string.
     """
-    told = f"item {item.item_id!r:.80}"
-    refuse_lone_surrogates([item.item_id, item.content, item.metadata], told, ItemError)
+    shown = f"item {item.item_id!r:.80}"
+    refuse_lone_surrogates([item.item_id, item.content, item.metadata], shown, ItemError)
     for where, value in (("id", item.item_id), ("content", item.content), ("metadata", item.metadata)):
         if _holds_zero(value):
-            raise ItemError(f"{told}: its {where} holds a NUL character (U+0000), which PostgreSQL cannot store; remove it")
+            raise ItemError(f"{shown}: its {where} holds a NUL character (U+0000), which PostgreSQL cannot store; remove it")
     data = dict(item.metadata)
     if ID_KEY in data:
-        raise ItemError(f"{told}: its metadata has a key {ID_KEY!r}, which the tables use themselves; rename it")
-    document, country = _name(told, data.pop(DOCUMENT_KEY, None), DOCUMENT_KEY), country_of(item)
+        raise ItemError(f"{shown}: its metadata has a key {ID_KEY!r}, which the tables use themselves; rename it")
+    document, country = _name(shown, data.pop(DOCUMENT_KEY, None), DOCUMENT_KEY), country_of(item)
     data.pop(COUNTRY_KEY, None)
     key = chunk_uuid(item.item_id)
     if str(key) != item.item_id:

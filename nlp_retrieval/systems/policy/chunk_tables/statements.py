@@ -189,8 +189,8 @@ def items_statement(layout: Layout, countries: Sequence[str] | None) -> Select[A
     filename = cast(document.filename, Text) if "filename" in document else cast(null(), Text)
     position: ColumnElement[Any] = cast(null(), Integer)
     if "chunk_data" in chunk:
-        told = cast(chunk.chunk_data, JSONB)["position"].astext
-        position = case((told.regexp_match("^[0-9]{1,9}$"), cast(told, Integer)))
+        stated = cast(chunk.chunk_data, JSONB)["position"].astext
+        position = case((stated.regexp_match("^[0-9]{1,9}$"), cast(stated, Integer)))
     statement = select(
         cast(chunk.id, Text).label("id"),
         chunk.content.label("content"),
@@ -298,8 +298,8 @@ def similarities_in(
     Raises:
         QueryError: there is no such column, or a vector has another dimension, is zero or not finite.
     """
-    found = layout.vectors(column)
-    matrix = _checked(vectors, column, found.dimension)
+    vectors_column = layout.vectors(column)
+    matrix = _checked(vectors, column, vectors_column.dimension)
     if layout.extension is None:
         raise QueryError("this database has no pgvector, so vectors cannot be compared; CREATE EXTENSION vector in it")
     if not len(matrix):
@@ -307,14 +307,14 @@ def similarities_in(
     source = source_of(layout)
     passing = [] if countries is None else [source.country.in_(list(countries))]
     _warn_of_missing(connection, source, column, passing)
-    compared_as = found.compared_as or "vector"
+    compared_as = vectors_column.compared_as or "vector"
     texts = func.unnest(cast(bindparam("vectors"), ARRAY(Text))).table_valued("text", with_ordinality="number", name="texts")
     given = texts.render_derived()
     # read once each, and not again for every chunk
     read = select(given.c.number, _pgvector(layout, given.c.text, compared_as).label("vector"))
     asked = read.cte("asked").prefix_with("MATERIALIZED")
     own, theirs = source.chunk.c[column], asked.c.vector
-    if found.type != compared_as:
+    if vectors_column.type != compared_as:
         own = _pgvector(layout, own, compared_as)
     distance: ColumnElement[Any] = own.op(f"OPERATOR({_extension(layout)}.<=>)", return_type=Float())(theirs)
     # an index cannot serve an order by more than the distance
@@ -363,11 +363,7 @@ def _warn_of_missing(connection: Connection, source: Source, column: str, passin
     counted = select(func.count(), func.count().filter(source.chunk.c[column].is_(None))).select_from(source.rows)
     every, missing = connection.execute(counted.where(*passing)).one()
     if missing:
-        warnings.warn(
-            f"{missing:,} of {every:,} chunks have no {column}, so they are left out",
-            RetrievalWarning,
-            stacklevel=4,
-        )
+        warnings.warn(f"{missing:,} of {every:,} chunks have no {column}, so they are left out", RetrievalWarning, stacklevel=4)
 
 
 def _search_wide(connection: Connection, layout: Layout, k: int | None) -> None:
@@ -427,20 +423,20 @@ def together(
     source = iter(documents)
     while True:
         failed: Exception | None = None
-        one: tuple[DocumentRow, list[ChunkRow]] | None = None
+        document_chunks: tuple[DocumentRow, list[ChunkRow]] | None = None
         try:
-            one = next(source, None)
+            document_chunks = next(source, None)
         except Exception as error:
             failed = error
-        own = {one[0].key, *(chunk.key for chunk in one[1])} if one is not None else set()
-        if waiting and (one is None or len(keys) >= at_least or own & keys):
+        own = {document_chunks[0].key, *(chunk.key for chunk in document_chunks[1])} if document_chunks is not None else set()
+        if waiting and (document_chunks is None or len(keys) >= at_least or own & keys):
             yield waiting
             waiting, keys = {}, set()
         if failed is not None:
             raise failed
-        if one is None:
+        if document_chunks is None:
             return
-        waiting[one[0]] = one[1]
+        waiting[document_chunks[0]] = document_chunks[1]
         keys |= own
 
 
@@ -547,8 +543,10 @@ def write_relations(connection: Connection, layout: Layout, relations: Sequence[
     Raises:
         ItemError: a relation leads from or to a missing chunk.
     """
-    latest = {(one.source_id, one.target_id, one.type): one for one in relations}
-    keys = {item_id: chunk_uuid(item_id) for one in latest.values() for item_id in (one.source_id, one.target_id)}
+    latest = {(relation.source_id, relation.target_id, relation.type): relation for relation in relations}
+    keys = {
+        item_id: chunk_uuid(item_id) for relation in latest.values() for item_id in (relation.source_id, relation.target_id)
+    }
     chunks, table = chunk_table(layout, CHUNKS), chunk_table(layout, RELATIONS)
     wanted, there = list(keys.values()), set[uuid.UUID]()
     for start in range(0, len(wanted), _RELATIONS_AT_ONCE):
@@ -562,14 +560,14 @@ def write_relations(connection: Connection, layout: Layout, relations: Sequence[
         )
     rows = [
         {
-            "id": relation_uuid(keys[one.source_id], keys[one.target_id], one.type),
-            "source_chunk_id": keys[one.source_id],
-            "target_chunk_id": keys[one.target_id],
-            "relationship_type": one.type,
-            "confidence_score": float(one.confidence),
-            "metadata": dict(one.metadata),
+            "id": relation_uuid(keys[relation.source_id], keys[relation.target_id], relation.type),
+            "source_chunk_id": keys[relation.source_id],
+            "target_chunk_id": keys[relation.target_id],
+            "relationship_type": relation.type,
+            "confidence_score": float(relation.confidence),
+            "metadata": dict(relation.metadata),
         }
-        for _, one in sorted(latest.items())
+        for _, relation in sorted(latest.items())
     ]
     put = insert(table)
     changed = {name: put.excluded[name] for name in ("confidence_score", "metadata")}
@@ -613,10 +611,10 @@ def relations_in(connection: Connection, layout: Layout, shown: str) -> Iterator
     for end, name in zip(ends, ("source_chunk_id", "target_chunk_id"), strict=True):
         rows = rows.join(end, cast(end.c.id, Text) == cast(relation.c[name], Text))  # type: ignore[assignment]
         kept.append(cast(end.c.chunk_data, JSONB)[ID_KEY].astext if "chunk_data" in end.c else cast(null(), Text))
-    told = cast(relation.c.metadata, Text) if "metadata" in relation.c else cast(null(), Text)
+    stored = cast(relation.c.metadata, Text) if "metadata" in relation.c else cast(null(), Text)
     source, target = (cast(end.c.id, Text) for end in ends)
     statement = (
-        select(source, kept[0], target, kept[1], relation.c.relationship_type, relation.c.confidence_score, told)
+        select(source, kept[0], target, kept[1], relation.c.relationship_type, relation.c.confidence_score, stored)
         .select_from(rows)
         .order_by(ends[0].c.id, ends[1].c.id, relation.c.relationship_type)
     )

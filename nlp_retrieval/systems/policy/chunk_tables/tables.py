@@ -276,29 +276,24 @@ class ChunkTables(ChunkReader):
             ModelError: vectors are not finite, or not of the column's dimension.
             OutputError: the database cannot be written; documents before this one are written.
         """
-        from nlp_retrieval.systems.policy.chunk_tables.statements import (
-            documents_of,
-            together,
-            vector_rows,
-            write_documents,
-        )
+        from nlp_retrieval.systems.policy.chunk_tables.statements import documents_of, together, vector_rows, write_documents
 
         self._require_own()
-        given = dict(vectors or {})
+        by_column = dict(vectors or {})
         n_documents = n_chunks = 0
         zero: dict[str, int] = {}
         for documents in together(documents_of(items), _CHUNKS_TOGETHER):
             chunks = [chunk.item for theirs in documents.values() for chunk in theirs]
-            own = {column: matrix[n_chunks : n_chunks + len(chunks)] for column, matrix in given.items()}
+            of_part = {column: matrix[n_chunks : n_chunks + len(chunks)] for column, matrix in by_column.items()}
             texts = [item.text for item in chunks]
-            own |= {column: encoder.encode_passages(texts) for column, encoder in (encoders or {}).items()}
-            rows, left_out = vector_rows(self._layout, [item.item_id for item in chunks], own)
+            of_part |= {column: encoder.encode_passages(texts) for column, encoder in (encoders or {}).items()}
+            rows, left_out = vector_rows(self._layout, [item.item_id for item in chunks], of_part)
             self._server.write(partial(write_documents, layout=self._layout, documents=documents, vectors=rows))
             n_documents, n_chunks = n_documents + len(documents), n_chunks + len(chunks)
             zero = {column: zero.get(column, 0) + count for column, count in left_out.items()}
-        if wrong := [column for column, matrix in given.items() if len(matrix) != n_chunks]:
+        if wrong := [column for column, matrix in by_column.items() if len(matrix) != n_chunks]:
             raise ItemError(
-                f"{wrong[0]}: {len(given[wrong[0]]):,} vectors for {n_chunks:,} items; pass one vector for each item"
+                f"{wrong[0]}: {len(by_column[wrong[0]]):,} vectors for {n_chunks:,} items; pass one vector for each item"
             )
         return WrittenChunks(n_documents, n_chunks, zero)
 
@@ -321,11 +316,13 @@ class ChunkTables(ChunkReader):
         keys = [document_uuid(document, ""), document_uuid(None, document)]
 
         def delete(connection: Connection) -> int:
-            there = connection.execute(select(documents.c.id).where(documents.c.id.in_(keys)).with_for_update()).scalars().all()
-            if not there:
+            existing = (
+                connection.execute(select(documents.c.id).where(documents.c.id.in_(keys)).with_for_update()).scalars().all()
+            )
+            if not existing:
                 raise ItemError(f"there is no document {document!r:.80}; name it as the items do")
-            count = connection.execute(select(func.count()).select_from(chunks).where(chunks.c.doc_id.in_(there))).scalar()
-            connection.execute(documents.delete().where(documents.c.id.in_(there)))
+            count = connection.execute(select(func.count()).select_from(chunks).where(chunks.c.doc_id.in_(existing))).scalar()
+            connection.execute(documents.delete().where(documents.c.id.in_(existing)))
             return count or 0
 
         return self._server.write(delete)

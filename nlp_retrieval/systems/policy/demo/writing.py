@@ -68,10 +68,10 @@ class PlanPassage:
 
 def countries() -> list[Config]:
     """Return the tables of the countries, by name."""
-    found: list[Config] = []
+    tables: list[Config] = []
     for number in (1, 2, 3):
-        found += parse_yaml(_shipped(f"countries-{number}.yaml"), f"countries-{number}.yaml")
-    return sorted(found, key=lambda country: str(country["name"]))
+        tables += parse_yaml(_shipped(f"countries-{number}.yaml"), f"countries-{number}.yaml")
+    return sorted(tables, key=lambda country: str(country["name"]))
 
 
 def plan_passages() -> list[PlanPassage]:
@@ -175,13 +175,13 @@ _QUESTIONS = {
 def _queries(named: dict[str, PlanPassage]) -> tuple[list[Config], list[tuple[str, str, int]]]:
     queries, qrels = [], []
     relations = _changes(named)
-    for country in dict.fromkeys(one.country for one in named.values()):
+    for country in dict.fromkeys(passage.country for passage in named.values()):
         slug = _slug(country)
-        own = {name: one for name, one in named.items() if one.country == country}
+        own = {name: passage for name, passage in named.items() if passage.country == country}
         for number, text in _QUESTIONS.items():
             query = f"{slug}-q{number}"
             queries.append(_query(query, text.format(name=country), country, number, "question"))
-            qrels += [(query, name, 1 + one.edition) for name, one in own.items() if number in one.answers]
+            qrels += [(query, name, 1 + passage.edition) for name, passage in own.items() if number in passage.answers]
         for relation, column, text in (
             ("added", 0, f"What is in the second plan of {country} that the first did not have?"),
             ("dropped", 1, f"What of the first plan of {country} is not in the second any more?"),
@@ -203,11 +203,11 @@ def _query(name: str, text: str, country: str, number: int, kind: str) -> Config
 def _changes(named: dict[str, PlanPassage]) -> list[tuple[str, str, str, str]]:
     """Return the change of each passage: later id, earlier id, relation, and the change of its figures."""
     by_key: dict[tuple[str, str], dict[int, str]] = {}
-    for name, one in named.items():
-        by_key.setdefault((one.country, one.key), {})[one.edition] = name
+    for name, passage in named.items():
+        by_key.setdefault((passage.country, passage.key), {})[passage.edition] = name
     rows = []
-    for places in by_key.values():
-        earlier, later = places.get(0, ""), places.get(1, "")
+    for by_edition in by_key.values():
+        earlier, later = by_edition.get(0, ""), by_edition.get(1, "")
         if not earlier or not later:
             rows.append((later, earlier, "added" if later else "dropped", ""))
             continue
@@ -263,17 +263,17 @@ def judged_answers(files: Iterable[AnswerFile], gold: Mapping[tuple[str, int], G
     Raises:
         GoldError: no question that was asked has gold.
     """
-    found: dict[str, dict[tuple[str, int], list[str]]] = {}
+    lists_of_method: dict[str, dict[tuple[str, int], list[str]]] = {}
     for file in files:
-        for one in file.questions.values():
-            key = file.metadata.subject, one.question_number
-            for method, chunks in one.lists(file.metadata.retrieval_method).items():
+        for question in file.questions.values():
+            key = file.metadata.subject, question.question_number
+            for method, chunks in question.lists(file.metadata.retrieval_method).items():
                 if key in gold:
-                    found.setdefault(method, {})[key] = [chunk.id for chunk in chunks]
-    if not found:
+                    lists_of_method.setdefault(method, {})[key] = [chunk.id for chunk in chunks]
+    if not lists_of_method:
         raise GoldError("none of the questions that were asked has gold; name it by subject and number of the question")
     judged = {}
-    for method, lists in found.items():
+    for method, lists in lists_of_method.items():
         known = dict.fromkeys(name for ids in lists.values() for name in ids)
         known |= dict.fromkeys(name for key in lists for name in gold[key].relevance)
         rows = {name: row for row, name in enumerate(known)}

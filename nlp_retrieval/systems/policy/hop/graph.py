@@ -102,7 +102,7 @@ class RelationGraph:
                 heapq.heappush(queue, (-strength, 0, row, row, len(paths)))
                 paths.append(((row,), ()))
         fewest: dict[tuple[int, int], int] = {}
-        found: dict[int, RelationPath] = {}
+        reached: dict[int, RelationPath] = {}
         n_steps = 0
         while queue:
             minus, hops, row, origin, number = heapq.heappop(queue)
@@ -110,20 +110,20 @@ class RelationGraph:
                 continue  # reached by a path that is stronger and no longer
             fewest[origin, row] = hops
             rows, relations = paths[number]
-            if hops and row not in found:
-                found[row] = RelationPath(row, -minus, rows, relations)
+            if hops and row not in reached:
+                reached[row] = RelationPath(row, -minus, rows, relations)
             if hops == max_hops or n_steps == max_steps:
                 continue
             n_steps += 1
-            for place in range(int(offsets[row]), int(offsets[row + 1])):
-                other = int(others[place])
-                strength = round(-minus * float(worths[place]) * decay, 12)
+            for step in range(int(offsets[row]), int(offsets[row + 1])):
+                other = int(others[step])
+                strength = round(-minus * float(worths[step]) * decay, 12)
                 if other == origin or strength <= 0 or (allowed is not None and not allowed[other]):
                     continue
                 if fewest.get((origin, other), max_hops + 1) > hops + 1:
                     heapq.heappush(queue, (-strength, hops + 1, other, origin, len(paths)))
-                    paths.append(((*rows, other), (*relations, int(numbers[place]))))
-        return sorted(found.values(), key=lambda path: (-path.strength, path.row))
+                    paths.append(((*rows, other), (*relations, int(numbers[step]))))
+        return sorted(reached.values(), key=lambda path: (-path.strength, path.row))
 
     def adjacent(self, kind: int) -> tuple[Rows, Rows]:
         """Return the relations of a type, by the rows of both ends."""
@@ -156,11 +156,7 @@ def centrality_of(relations: Relations, n_rows: int) -> NDArray[np.float32]:
         np.concatenate([targets, sources[mutual]]),
         np.concatenate([confidences, confidences[mutual]]),
     )
-    columns = (
-        np.diff(offsets).astype(np.float64),
-        pagerank_of(*arrows, len(rows)),
-        betweenness_of(offsets, neighbours),
-    )
+    columns = (np.diff(offsets).astype(np.float64), pagerank_of(*arrows, len(rows)), betweenness_of(offsets, neighbours))
     for number, column in enumerate(columns):
         largest = float(column.max())
         result[rows, number] = (column / largest).round(6) if largest > 0 else 0.0

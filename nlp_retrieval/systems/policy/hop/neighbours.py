@@ -93,16 +93,16 @@ def _in_cells(
     asking = np.argsort(asked, kind="stable")
     asking_bounds = np.searchsorted(asked[asking], np.arange(len(centres) + 1))
     floors = np.full(len(rows), least)
-    best, found, n_found = Pairs.joined([]), list[Pairs](), 0
+    best, waiting, n_waiting = Pairs.joined([]), list[Pairs](), 0
     for cell in range(len(centres)):
         members = others[order[bounds[cell] : bounds[cell + 1]]]
         units = _unit(vectors_at(members))
         for places in _blocks(asking[asking_bounds[cell] : asking_bounds[cell + 1]] // _NEAREST_CELLS, _BEFORE):
             part = rows[places]
-            found.append(_near(part, _unit(vectors_at(part)), members, units, floors[places], apart))
-            n_found += len(found[-1].rows)
-        if n_found > max(_KEPT_PAIRS, len(best.rows)) or cell == len(centres) - 1:
-            best, found, n_found = _foremost([best, *found], most), [], 0
+            waiting.append(_near(part, _unit(vectors_at(part)), members, units, floors[places], apart))
+            n_waiting += len(waiting[-1].rows)
+        if n_waiting > max(_KEPT_PAIRS, len(best.rows)) or cell == len(centres) - 1:
+            best, waiting, n_waiting = _foremost([best, *waiting], most), [], 0
             ends = np.flatnonzero(np.diff(best.rows, append=-1))
             full = ends[np.diff(ends, prepend=-1) == most]
             floors[np.searchsorted(rows, best.rows[full])] = best.similarities[full]

@@ -82,13 +82,13 @@ class Relations:
     def of(cls, relations: Sequence[Relation]) -> Relations:
         """Put relations into columns; of several of one type between the same passages the most certain stays."""
         columns = cls(
-            np.array([one.source for one in relations], np.int64),
-            np.array([one.target for one in relations], np.int64),
-            np.array([RELATION_TYPES.index(one.type) for one in relations], np.uint8),
-            np.array([one.confidence for one in relations], np.float32),
-            np.array([(*one.source_span, *one.target_span) for one in relations], np.int32).reshape(-1, 4),
-            np.array([one.carried for one in relations], np.float32),
-            np.array([one.changed for one in relations], np.int32),
+            np.array([relation.source for relation in relations], np.int64),
+            np.array([relation.target for relation in relations], np.int64),
+            np.array([RELATION_TYPES.index(relation.type) for relation in relations], np.uint8),
+            np.array([relation.confidence for relation in relations], np.float32),
+            np.array([(*relation.source_span, *relation.target_span) for relation in relations], np.int32).reshape(-1, 4),
+            np.array([relation.carried for relation in relations], np.float32),
+            np.array([relation.changed for relation in relations], np.int32),
         )
         return columns.sorted()
 

@@ -21,18 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from nlp_retrieval.core import (
-    ItemTable,
-    Mask,
-    Rows,
-    SegmentFolder,
-    Stream,
-    damaged,
-    mapped,
-    progress,
-    read_blocks,
-    tracked,
-)
+from nlp_retrieval.core import ItemTable, Mask, Rows, SegmentFolder, Stream, damaged, mapped, progress, read_blocks, tracked
 from nlp_retrieval.encoders import BaseEncoder, Vectors, write_passages
 from nlp_retrieval.errors import IndexDamagedError, ItemError, RetrievalWarning, SourceError
 from nlp_retrieval.retrievers import Hashes, Stack, hash_of, live_among, live_of
@@ -41,14 +30,7 @@ from nlp_retrieval.systems.policy.chunk_tables.tables import ChunkTablesLoader
 from nlp_retrieval.systems.policy.hop.graph import centrality_of
 from nlp_retrieval.systems.policy.hop.judging import Passage, relations_between, statements_of, terms_of
 from nlp_retrieval.systems.policy.hop.neighbours import Pairs, VectorsAt, neighbours_before
-from nlp_retrieval.systems.policy.hop.relation import (
-    RELATION_TYPES,
-    Nodes,
-    Relation,
-    Relations,
-    RelationTables,
-    is_structure,
-)
+from nlp_retrieval.systems.policy.hop.relation import RELATION_TYPES, Nodes, Relation, Relations, RelationTables, is_structure
 from nlp_retrieval.systems.policy.hop.versions import Place, RelationFields, nearness_of, structure_of
 
 
@@ -183,10 +165,10 @@ def _family(
 ) -> tuple[list[Relation], Nodes]:
     items = everything.items(rows)
     places = [settings.fields.place_of(item) for item in items]
-    found = structure_of(rows, places, [item.content for item in items], vectors_at(rows), settings.min_carried)
-    told_by = np.full(len(rows), family, np.uint64)
-    nodes = Nodes(rows, found.versions, found.new.astype(np.float32), found.gone.astype(np.float32), told_by)
-    return found.relations, nodes
+    structure = structure_of(rows, places, [item.content for item in items], vectors_at(rows), settings.min_carried)
+    families = np.full(len(rows), family, np.uint64)
+    nodes = Nodes(rows, structure.versions, structure.new.astype(np.float32), structure.gone.astype(np.float32), families)
+    return structure.relations, nodes
 
 
 def _pairs(
@@ -313,12 +295,12 @@ def chunk_relations(relations: Relations, item_ids: Sequence[str], method: str =
         method: that found them; stored with each.
     """
     for number in range(len(relations)):
-        one = relations.at(number)
-        evidence: dict[str, Any] = {"source": list(one.source_span), "target": list(one.target_span)}
-        if not math.isnan(one.carried):
-            evidence |= {"carried": one.carried, "changed": one.changed}
+        relation = relations.at(number)
+        evidence: dict[str, Any] = {"source": list(relation.source_span), "target": list(relation.target_span)}
+        if not math.isnan(relation.carried):
+            evidence |= {"carried": relation.carried, "changed": relation.changed}
         about = {"method": method, "evidence": evidence}
-        yield ChunkRelation(item_ids[one.source], item_ids[one.target], one.type, one.confidence, about)
+        yield ChunkRelation(item_ids[relation.source], item_ids[relation.target], relation.type, relation.confidence, about)
 
 
 def graph_relations(relations: Iterable[ChunkRelation], rows: Mapping[str, int]) -> Relations:
@@ -331,24 +313,24 @@ def graph_relations(relations: Iterable[ChunkRelation], rows: Mapping[str, int])
     Raises:
         ItemError: a relation leads from or to an item without a row; the message names the first.
     """
-    made: list[Relation] = []
+    converted: list[Relation] = []
     missing: list[str] = []
-    for one in relations:
-        missing += [item_id for item_id in (one.source_id, one.target_id) if item_id not in rows]
+    for relation in relations:
+        missing += [item_id for item_id in (relation.source_id, relation.target_id) if item_id not in rows]
         if missing:
             continue
-        evidence = one.metadata.get("evidence")
-        told = evidence if isinstance(evidence, Mapping) else {}
-        made.append(
+        evidence = relation.metadata.get("evidence")
+        known = evidence if isinstance(evidence, Mapping) else {}
+        converted.append(
             Relation(
-                rows[one.source_id],
-                rows[one.target_id],
-                one.type,
-                one.confidence,
-                _span(told.get("source")),
-                _span(told.get("target")),
-                _number(told.get("carried"), math.nan),
-                int(_number(told.get("changed"), 0)),
+                rows[relation.source_id],
+                rows[relation.target_id],
+                relation.type,
+                relation.confidence,
+                _span(known.get("source")),
+                _span(known.get("target")),
+                _number(known.get("carried"), math.nan),
+                int(_number(known.get("changed"), 0)),
             )
         )
     if missing:
@@ -357,7 +339,7 @@ def graph_relations(relations: Iterable[ChunkRelation], rows: Mapping[str, int])
             f"{len(missing):,} ends of relations are missing items (the first: {shown}); pass all items of the "
             "tables, or only the relations between the items that you pass"
         )
-    return Relations.of(made)
+    return Relations.of(converted)
 
 
 def _span(told: object) -> tuple[int, int]:
@@ -433,9 +415,9 @@ class StoredRelations(RelationFiles):
 def _told(source: ChunkTablesLoader, everything: ItemTable, live: Mask) -> tuple[Relations, int, Hashes]:
     """Return the relations between rows, the number of others, and the checksum of all."""
     rows = {item_id: row for row, item_id in enumerate(everything.ids()) if live[row]}
-    told = list(source.relations())
-    kept = [one for one in told if one.source_id in rows and one.target_id in rows]
-    return graph_relations(kept, rows).checked(len(everything)), len(told) - len(kept), _sum_of(told)
+    stored = list(source.relations())
+    kept = [relation for relation in stored if relation.source_id in rows and relation.target_id in rows]
+    return graph_relations(kept, rows).checked(len(everything)), len(stored) - len(kept), _sum_of(stored)
 
 
 def _keys(relations: Relations, n_rows: int) -> Rows:
@@ -446,7 +428,7 @@ def _keys(relations: Relations, n_rows: int) -> Rows:
 
 def _sum_of(told: list[ChunkRelation]) -> Hashes:
     """Return the number of relations, and the sum of their hashes, which does not depend on their order."""
-    texts = (f"{one.source_id}\0{one.target_id}\0{one.type}\0{one.confidence!r}" for one in told)
+    texts = (f"{relation.source_id}\0{relation.target_id}\0{relation.type}\0{relation.confidence!r}" for relation in told)
     total = sum(hash_of(text.encode(errors="replace").decode()) for text in texts)
     return np.array([len(told), total % 2**64], np.uint64)
 

@@ -55,12 +55,7 @@ from nlp_retrieval.systems.policy.hop.relation import (
     Relations,
     RelationTables,
 )
-from nlp_retrieval.systems.policy.hop.relation_files import (
-    FoundRelations,
-    RelationFiles,
-    RelationSettings,
-    StoredRelations,
-)
+from nlp_retrieval.systems.policy.hop.relation_files import FoundRelations, RelationFiles, RelationSettings, StoredRelations
 from nlp_retrieval.systems.policy.hop.versions import RelationFields
 
 RELATION_WEIGHTS: Mapping[str, float] = {
@@ -148,8 +143,8 @@ def change_in_words(kind: str, share: float, counterpart: Relation | None, asked
 def _step(source: int, target: int, relation: Relation, items: Mapping[int, SearchableItem]) -> Step:
     along = relation.source == source
     begin, end = relation.source_span
-    shown = items[relation.source].content[begin:end]
-    sentence = shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 3]}..."
+    evidence = items[relation.source].content[begin:end]
+    sentence = evidence if len(evidence) <= _LONGEST else f"{evidence[: _LONGEST - 3]}..."
     return Step(items[source], items[target], relation.type, along, sentence, 0, len(sentence))
 
 

@@ -200,9 +200,9 @@ def aligned(earlier: Sequence[str], later: Sequence[str], least: float) -> Align
     for number, passage in enumerate(old):
         for gram in {gram for _, gram in passage.grams()}:
             places.setdefault(gram, []).append(number)
-    found: dict[tuple[int, int], Counterpart] = {}
+    pairs: dict[tuple[int, int], Counterpart] = {}
     best_of_old: dict[int, Counterpart] = {}
-    fresh = np.zeros(len(new))
+    new_shares = np.zeros(len(new))
     for number, passage in enumerate(new):
         carried = np.zeros(len(passage.words), bool)
         shared: dict[int, Mask] = {}
@@ -214,20 +214,22 @@ def aligned(earlier: Sequence[str], later: Sequence[str], least: float) -> Align
             for owner in owners[:_MOST_SHARING]:
                 mask = shared.setdefault(owner, np.zeros(len(passage.words), bool))
                 mask[first : first + passage.size] = True
-        fresh[number] = 1 - carried.mean() if len(carried) else 0.0
+        new_shares[number] = 1 - carried.mean() if len(carried) else 0.0
         candidates = [_pair(number, passage, owner, old[owner], mask) for owner, mask in shared.items()]
         if candidates:
             best = min(candidates, key=lambda pair: (-pair.carried, abs(pair.earlier - number), pair.earlier))
-            found[number, best.earlier] = best
+            pairs[number, best.earlier] = best
         for pair in candidates:  # a passage that was merged into a longer one keeps a counterpart too
             known = best_of_old.get(pair.earlier)
             if known is None or pair.carried > known.carried:
                 best_of_old[pair.earlier] = pair
     for pair in best_of_old.values():
-        found.setdefault((pair.later, pair.earlier), pair)
-    kept = sorted((pair for pair in found.values() if pair.carried >= least), key=lambda pair: (pair.later, pair.earlier))
-    there = {gram for passage in new for _, gram in passage.grams()}
-    return Aligned([_shown(pair, new, old) for pair in kept], fresh, np.array([_gone(passage, there) for passage in old]))
+        pairs.setdefault((pair.later, pair.earlier), pair)
+    kept = sorted((pair for pair in pairs.values() if pair.carried >= least), key=lambda pair: (pair.later, pair.earlier))
+    later_grams = {gram for passage in new for _, gram in passage.grams()}
+    return Aligned(
+        [_shown(pair, new, old) for pair in kept], new_shares, np.array([_gone(passage, later_grams) for passage in old])
+    )
 
 
 def _pair(number: int, passage: _Passage, owner: int, other: _Passage, mask: Mask) -> Counterpart:
@@ -336,10 +338,10 @@ def structure_of(
     new, gone = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
     for version in range(1, len(order)):
         old, young = np.flatnonzero(versions == version - 1), np.flatnonzero(versions == version)
-        found = aligned([texts[one] for one in old.tolist()], [texts[one] for one in young.tolist()], carried)
-        new[young], gone[old] = found.new, found.gone
-        closest = {pair.later: pair for pair in sorted(found.counterparts, key=lambda pair: (pair.carried, -pair.earlier))}
-        for pair in found.counterparts:
+        alignment = aligned([texts[number] for number in old.tolist()], [texts[number] for number in young.tolist()], carried)
+        new[young], gone[old] = alignment.new, alignment.gone
+        closest = {pair.later: pair for pair in sorted(alignment.counterparts, key=lambda pair: (pair.carried, -pair.earlier))}
+        for pair in alignment.counterparts:
             later, earlier = int(young[pair.later]), int(old[pair.earlier])
             changed = len(changed_quantities(texts[earlier], texts[later]))
             if changed and closest[pair.later] is pair:  # another figure is a change, however few words differ

@@ -76,7 +76,7 @@ class AnswerView:
     @property
     def best(self) -> float | None:
         """Return the highest combined score, which shades the cell of the overview; None if nothing was found."""
-        scores = [one.passages[0].chunk.combined_score for one in self.lists if one.passages]
+        scores = [shown_list.passages[0].chunk.combined_score for shown_list in self.lists if shown_list.passages]
         return max(scores, default=None)
 
     @property
@@ -90,7 +90,7 @@ class AnswerView:
         """Return the number of passages; by method if there are two, because they find many of the same."""
         if len(self.lists) == 1:
             return counted(self.lists[0].total, "passage")
-        return ", ".join(f"{one.total} {one.name.lower()}" for one in self.lists)
+        return ", ".join(f"{shown_list.total} {shown_list.name.lower()}" for shown_list in self.lists)
 
 
 @dataclass(frozen=True)
@@ -255,8 +255,8 @@ def study_view(report: StudyReport, study: PolicyStudy) -> StudyView:
         SourceError: a file of answers is gone.
     """
     files = list(report.everything())
-    numbers = sorted({one.question_number for file in files for one in file.questions.values()})
-    n_lists = sum(len(one.lists(file.metadata.retrieval_method)) for file in files for one in file.questions.values())
+    numbers = sorted({answer.question_number for file in files for answer in file.questions.values()})
+    n_lists = sum(len(answer.lists(file.metadata.retrieval_method)) for file in files for answer in file.questions.values())
     shown = min(max(_MOST_PASSAGES // max(1, n_lists), _SHOWN[0]), _SHOWN[1])
     subjects = [
         _subject(place, file, report, study.changes(file.metadata.subject), shown) for place, file in enumerate(files, start=1)
@@ -264,13 +264,13 @@ def study_view(report: StudyReport, study: PolicyStudy) -> StudyView:
     groups = {
         match.group
         for file in files
-        for one in file.questions.values()
-        for chunks in one.lists(file.metadata.retrieval_method).values()
+        for answer in file.questions.values()
+        for chunks in answer.lists(file.metadata.retrieval_method).values()
         for chunk in chunks
         for match in chunk.matches
     }
     profile = study.profile
-    known = {one.number: one.asked_of(f"the {profile.subject}") for one in profile.questions}
+    known = {answer.number: answer.asked_of(f"the {profile.subject}") for answer in profile.questions}
     methods = sorted({name for file in files for name in _methods(file)}, key=list(METHOD_NAMES).index)
     return StudyView(
         title=profile.description or profile.name,
@@ -311,13 +311,13 @@ def _subject(place: int, file: AnswerFile, report: StudyReport, editions: list[E
     )
 
 
-def _answer(anchor: str, one: QuestionAnswer, file: AnswerFile, shown: int) -> AnswerView:
+def _answer(anchor: str, question: QuestionAnswer, file: AnswerFile, shown: int) -> AnswerView:
     lists = []
-    for method, chunks in one.lists(file.metadata.retrieval_method).items():
+    for method, chunks in question.lists(file.metadata.retrieval_method).items():
         passages = [_passage(rank, chunk) for rank, chunk in enumerate(chunks[:shown], start=1)]
         graph = relation_graph(chunks[:shown])
         lists.append(ListView(METHOD_NAMES.get(method, method), passages, len(chunks), graph))
-    return AnswerView(f"{anchor}-q{one.question_number}", one.question_number, one.question, lists)
+    return AnswerView(f"{anchor}-q{question.question_number}", question.question_number, question.question, lists)
 
 
 def _passage(rank: int, chunk: AnswerChunk) -> PassageView:
@@ -355,23 +355,25 @@ def _text(item: SearchableItem | None) -> str:
 
 
 def _methods(file: AnswerFile) -> set[str]:
-    return {name for one in file.questions.values() for name in one.lists(file.metadata.retrieval_method)} & set(METHOD_NAMES)
+    return {name for answer in file.questions.values() for name in answer.lists(file.metadata.retrieval_method)} & set(
+        METHOD_NAMES
+    )
 
 
 def _about(files: list[AnswerFile]) -> list[str]:
     if not files:
         return []
-    one = files[0].metadata
-    held = f"An answer holds at most {one.top_k} passages"
-    if one.min_similarity:
-        held += f" with a combined score of at least {one.min_similarity:g}"
-    if one.n_per_document is not None:
-        held += f", and at most {one.n_per_document} of one document"
-    about = [f"{held}."]
-    if one.keywords:
+    settings = files[0].metadata
+    limits = f"An answer holds at most {settings.top_k} passages"
+    if settings.min_similarity:
+        limits += f" with a combined score of at least {settings.min_similarity:g}"
+    if settings.n_per_document is not None:
+        limits += f", and at most {settings.n_per_document} of one document"
+    about = [f"{limits}."]
+    if settings.keywords:
         about.append("Questions are searched for together with their keywords.")
-    if one.where is not None:
-        about.append(f"Only passages that fulfil a filter are searched: {json.dumps(one.where, ensure_ascii=False)}.")
+    if settings.where is not None:
+        about.append(f"Only passages that fulfil a filter are searched: {json.dumps(settings.where, ensure_ascii=False)}.")
     return about
 
 

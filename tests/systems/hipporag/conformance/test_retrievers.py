@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from conformance.test_retrievers import EverythingMatches
 from hashed_words import HashedWords
 
@@ -48,11 +49,13 @@ class TestHippoRag(HippoRag, RetrieverRules):
         return HippoRagRetriever(HashedWords(dimension=24), self.knowledge)
 
 
+@pytest.mark.soak
 class TestHippoRagByEntities(HippoRag, AnswerRules, FilterRules, UpdateRules):
     def make(self):
         return HippoRagRetriever(HashedWords(dimension=24), self.knowledge, linking="entities")
 
 
+@pytest.mark.soak
 class TestHippoRagWithoutPassageNodes(HippoRag, AnswerRules, FilterRules, UpdateRules):
     def make(self):
         return HippoRagRetriever(HashedWords(dimension=24), self.knowledge, passage_weight=0.0, linking="nodes")

@@ -254,7 +254,15 @@ def test_what_can_be_checked_for_nothing_is_checked_before_the_language_model_is
     assert server.calls == 0
 
 
-@pytest.mark.parametrize(("reply", "said"), [(401, "status 401"), (404, "status 404"), (None, ""), ("no", "cannot be used")])
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (401, "status 401"),
+        pytest.param(404, "status 404", marks=pytest.mark.soak),
+        pytest.param(None, "", marks=pytest.mark.soak),
+        ("no", "cannot be used"),
+    ],
+)
 def test_where_the_model_gives_no_answer_at_all_nothing_is_indexed_and_the_reason_is_said(world, server, reply, said):
     server.answer = lambda body: reply
     failed = run("index", "people.jsonl")

@@ -10,6 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from psycopg import sql as names
+from soaking import mostly_soaked
 
 import nlp_retrieval
 from nlp_retrieval import SearchableItem
@@ -68,6 +69,7 @@ def is_of_one_writer(contents: list[str], versions: tuple[str, ...]) -> bool:
     return contents in [[f"{version} {number}" for number in range(40)] for version in versions]
 
 
+@pytest.mark.soak
 def test_of_two_writers_of_one_document_one_has_written_it(tables: ChunkTables, dsn: str, schema: str) -> None:
     writers = [started(dsn, schema, version, order) for version, order in (("one", "up"), ("two", "down"))]
     for writer in writers:
@@ -79,8 +81,8 @@ def test_of_two_writers_of_one_document_one_has_written_it(tables: ChunkTables, 
     assert all(is_of_one_writer(contents, ("one", "two")) for contents in found.values())
 
 
-@pytest.mark.parametrize("at_once", [1, 500])
-@pytest.mark.parametrize("event", ["before the first row", "between rows", "before the commit"])
+@pytest.mark.parametrize("at_once", mostly_soaked([1, 500]))
+@pytest.mark.parametrize("event", mostly_soaked(["between rows", "before the first row", "before the commit"]))
 def test_a_writer_that_is_killed_leaves_the_old_document_or_the_new_one(
     tables: ChunkTables, dsn: str, schema: str, event: str, at_once: int
 ) -> None:

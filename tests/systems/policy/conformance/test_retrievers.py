@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from conformance.test_retrievers import EverythingMatches, Searching
 from hashed_words import HashedWords
 
@@ -33,6 +34,7 @@ class TestHop(EverythingMatches, RetrieverRules):
         return HopRetriever(FaissRetriever(HashedWords(dimension=24)), min_similarity=0.2, across=10, centrality_weight=0.1)
 
 
+@pytest.mark.soak
 class TestHopOverWords(Searching):
     component = HopRetriever
     tolerance = 1e-6
@@ -42,6 +44,7 @@ class TestHopOverWords(Searching):
         return HopRetriever(Bm25Retriever(), encoder=HashedWords(dimension=24), min_similarity=0.4, max_hops=3)
 
 
+@pytest.mark.soak
 class TestHopOfChanges(Searching):
     component = HopRetriever
     tolerance = 1e-6

@@ -44,10 +44,12 @@ def believing() -> Iterator[Trials]:
     trials.close()
 
 
+@pytest.mark.soak
 def test_no_reader_follows_damaged_numbers(index: Path, believing: Trials, effort: int, figures: Figures) -> None:
     check_reader(believing, index, LABEL, own_files(index, LABEL, effort), effort, figures)
 
 
+@pytest.mark.soak
 def test_damage_is_noticed_where_the_file_was_checked_before(index: Path, effort: int, figures: Figures) -> None:
     Searcher([retrievers()[LABEL]]).open(index)
     files = [file for file in files_of(index, effort) if file.owner == LABEL]
