@@ -15,7 +15,7 @@ from typing import ClassVar, TypeVar
 import pytest
 
 from nlp_retrieval.core.components.component import Component, canonical_json, parameters_of
-from nlp_retrieval.core.components.registry import build, component_class, describe_parameters
+from nlp_retrieval.core.components.registry import build, component_class, describe_parameters, kinds, names
 from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.errors import ConfigurationError
 from nlp_retrieval.testing.verdict import broken, others_of, shown
@@ -150,6 +150,8 @@ class ComponentRules:
         return {}
 
     def test_a_constructor_opens_no_file_and_imports_nothing_heavy(self) -> None:
+        for kind in kinds():
+            names(kind)  # the registry reads what is installed once a process
         own = frozenset(cls.__module__.partition(".")[0] for cls in (*self.component.__mro__, type(self)))
         made, slow = watched(self.make, own)
         if slow:

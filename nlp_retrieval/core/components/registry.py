@@ -156,7 +156,7 @@ class PlannedComponent:
     Args:
         kind: one of :func:`~nlp_retrieval.core.components.registry.kinds`.
         name: its registry name.
-        package: the distribution that registers it.
+        entry: its entry point.
         cls: its class; None if it belongs to a package that must not be imported.
         fields: its parameters; components among them are planned too, unless ``cls`` is None.
         where: path in a configuration, for messages.
@@ -164,10 +164,15 @@ class PlannedComponent:
 
     kind: str
     name: str
-    package: str
+    entry: EntryPoint
     cls: type[Component] | None
     fields: dict[str, Any]
     where: str
+
+    @property
+    def package(self) -> str:
+        """The distribution that registers it."""
+        return self.entry.dist.name if self.entry.dist is not None else self.entry.module
 
     def make(self) -> Component:
         """Create the component, and the components inside it.
@@ -250,9 +255,8 @@ def plan(
     name = _taken_name(kind, fields, prefix, wanted)
     try:
         entry = _entry(kind, name)
-        package = entry.dist.name if entry.dist is not None else entry.module
         if only_own and not is_own_module(entry.module):
-            return PlannedComponent(kind, name, package, None, fields, where)
+            return PlannedComponent(kind, name, entry, None, fields, where)
         cls = component_class(kind, name)
     except ConfigurationError as error:
         raise ConfigurationError(f"{prefix}{error}") from None
@@ -262,7 +266,7 @@ def plan(
         if key not in parameters:
             raise ConfigurationError(f"{prefix}{name} has no parameter {key!r}; {nearest(str(key), parameters)}")
         fields[key] = _planned(hints.get(key), value, f"{where}.{key}" if where else key, only_own=only_own)
-    return PlannedComponent(kind, name, package, cls, fields, where)
+    return PlannedComponent(kind, name, entry, cls, fields, where)
 
 
 def _taken_name(kind: str, fields: dict[str, Any], prefix: str, wanted: type[Component]) -> str:
