@@ -220,7 +220,7 @@ class IndexService(BaseService):
         manifest = self.searcher.opened.manifest
         retrievers = [
             RetrieverFigures(
-                name=str(record.identity.get("name")),
+                name=record.config["name"],
                 bytes=sum(segment.bytes for segment in record.segments),
             )
             for record in self.searcher.index_records()

@@ -155,7 +155,8 @@ class ComponentRules:
         own = frozenset(cls.__module__.partition(".")[0] for cls in (*self.component.__mro__, type(self)))
         made, slow = watched(self.make, own)
         if slow:
-            broken("a constructor does nothing slow: models, files and heavy modules open at first use", made, "; ".join(slow[:5]))
+            rule = "a constructor does nothing slow: models, files and heavy modules open at first use"
+            broken(rule, made, "; ".join(slow[:5]))
 
     def test_the_component_is_of_the_class_that_is_checked(self) -> None:
         made = self.make()
@@ -208,8 +209,6 @@ class ComponentRules:
         for parameter, other in others_of(made, self.other_values()):
             if other is None:
                 continue
-            if f"{parameter}=" not in repr(other) and f"{parameter}=" not in repr(made):
-                broken("the repr shows every setting that is not the default", other, f"no {parameter}= in it")
             if other == made or other.config == made.config:
                 broken("components of different settings differ", made, f"{other!r} equals it, but for {parameter!r}")
             if len({repr(made), repr(other)}) == 1:

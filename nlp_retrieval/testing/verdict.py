@@ -216,6 +216,8 @@ def others_of(component: ComponentT, given: Mapping[str, object]) -> Iterator[tu
     """
     hints = get_type_hints(type(component).__init__, include_extras=True)
     for parameter in parameters_of(type(component)):
+        if parameter in component.former:
+            continue
         if parameter in given:
             yield parameter, with_value(component, parameter, given[parameter])
             continue
@@ -229,7 +231,9 @@ def with_value(component: ComponentT, parameter: str, value: object) -> Componen
     Raises:
         ConfigurationError: the value is not valid.
     """
-    return type(component)(**(component._arguments | {parameter: value}))
+    replaced = () if parameter in component._arguments else component.former  # it has their place
+    kept = {key: now for key, now in component._arguments.items() if key not in replaced}
+    return type(component)(**(kept | {parameter: value}))
 
 
 def _valid(component: ComponentT, parameter: str, now: object, hint: object) -> Iterator[ComponentT]:

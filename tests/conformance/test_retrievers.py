@@ -22,6 +22,7 @@ from nlp_retrieval import (
     PyseriniRetriever,
     SearchableItem,
 )
+from nlp_retrieval.retrievers import Flat
 from nlp_retrieval.retrievers.colbert.retriever import ColbertRetriever
 from nlp_retrieval.retrievers.link_graph.extractors import EntitySentences
 from nlp_retrieval.retrievers.link_graph.mentions import Hyperlinks, TitleMentions
@@ -87,7 +88,7 @@ class TestFaissFlat(EverythingMatches, RetrieverRules):
     tolerance = 1e-6  # products of one query and of many are rounded otherwise
 
     def other_values(self):
-        return {"encoder": HashedWords(seed=1)}
+        return {"encoder": HashedWords(seed=1), "index": Flat()}
 
     def make(self):
         return FaissRetriever(HashedWords(dimension=24))

@@ -64,20 +64,14 @@ class FaissRetriever(VectorRetriever):
             exact order over 8-bit vectors, ``auto`` flat below 200,000 items and hnsw above. With parameters:
             ``IVFPQ(nlist=256)``, or ``{name: ivfpq, nlist: 256}``.
         merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
-        index_type: the former name of ``index``; the following parameters belong to it.
-        hnsw_m: now ``m`` of hnsw.
-        ef_construction: now one of hnsw.
-        ef_search: now one of hnsw.
-        nlist: now one of ivfpq.
-        nprobe: now one of ivfpq.
-        pq_bytes: now one of ivfpq.
-        train_size: now one of ivfpq and sq8.
-        seed: now one of ivfpq and sq8.
+
+    Parameters after ``merge`` are those of the types side by side, as earlier releases wrote them into YAML files and manifests.
     """
 
     name = "faiss"
     manifest_may_set = may_set("index", *FORMER, "merge", encoder=reads_model)
     search_only = frozenset({"ef_search", "nprobe", "merge"})
+    former = frozenset(FORMER)
 
     def __init__(
         self,
