@@ -160,7 +160,7 @@ def _cannot_be_kept_up(record: RetrieverRecord) -> Iterator[None]:
     try:
         yield
     except ConfigurationError as error:
-        name = record.identity.get("name")
+        name = record.config["name"]
         raise IndexMismatchError(
             f"the index also holds {name!r}, which cannot be kept up to date: {error}{_UPDATE_IT}"
         ) from error

@@ -65,7 +65,7 @@ class FaissRetriever(VectorRetriever):
             ``IVFPQ(nlist=256)``, or ``{name: ivfpq, nlist: 256}``.
         merge: how sub-queries of one query are merged: ``alternate``, ``max``, ``rrf`` or ``round_robin``.
 
-    Parameters after ``merge`` are those of the types side by side, as earlier releases wrote them into YAML files and manifests.
+    Parameters after ``merge`` are those of all types side by side, as earlier releases wrote them into YAML and manifests.
     """
 
     name = "faiss"
