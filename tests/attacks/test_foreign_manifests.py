@@ -110,7 +110,6 @@ def test_no_parameter_of_any_component_that_is_registered_leads_anywhere(
         assert outcomes["used"] > 20, "harmless settings are obeyed"
 
 
-@pytest.mark.soak
 def test_an_index_that_ships_a_model_with_code_runs_it_for_nobody_who_has_not_said_so(tmp_path: Path, tally: Tally) -> None:
     index = tmp_path / "index"
     model, ran = planted(tmp_path, own_architecture, head=False)

@@ -99,7 +99,18 @@ def test_a_cure_of_a_loader_works_in_python(case: str, tmp_path: Path) -> None:
     assert all("kestrel" in item.content for item in items)
 
 
-@pytest.mark.parametrize("case", mostly_soaked([*CASES], 3))
+_SHORT = (
+    "another id",
+    "no line of names",
+    "one of several texts",
+    "a decimal comma",
+    "another delimiter",
+    "no quotes",
+    "UTF-16",
+)
+
+
+@pytest.mark.parametrize("case", mostly_soaked([*CASES], _SHORT))
 def test_a_cure_of_a_loader_works_on_the_command_line(
     case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

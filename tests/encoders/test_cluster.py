@@ -162,7 +162,6 @@ def test_without_ray_the_error_says_what_to_install(monkeypatch):
         cluster_pool("auto", None)
 
 
-@pytest.mark.soak
 def test_a_head_that_is_gone_ends_the_build_and_the_same_call_goes_on(cluster, tmp_path, monkeypatch):
     """The last test of the cluster."""
     monkeypatch.setattr(room, "LOOK_SECONDS", 0.2)

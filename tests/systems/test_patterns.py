@@ -21,6 +21,11 @@ def test_every_module_with_a_pattern_is_attacked(system: str) -> None:
     assert modules_with_patterns(ROOM / "systems" / system) - set(ATTACKED[system]) == set()
 
 
+def test_no_text_makes_a_step_of_evidence_work_longer_than_in_proportion(tally: Tally) -> None:
+    names = ("citations/markdown.py, parser", "index/passages.py", "reading/page.py, raised")
+    check_growth({name: EVIDENCE[name] for name in EVIDENCE if name.removeprefix("systems/evidence/") in names}, 1, tally)
+
+
 @pytest.mark.parametrize("system", mostly_soaked(["hipporag", "policy", "evidence"]))
 def test_no_text_makes_a_step_work_longer_than_in_proportion(system: str, effort: int, tally: Tally) -> None:
     check_growth(ATTACKED[system], effort, tally)

@@ -100,7 +100,6 @@ def test_ten_kills_and_a_last_run_equal_one_run(tmp_path, server, uninterrupted)
     assert server.calls - begin <= len(ITEMS) + KILLS * (2 + 3 + 2)
 
 
-@pytest.mark.soak
 def test_ctrl_c_ends_at_once_and_leaves_what_was_answered(tmp_path, server, uninterrupted):
     killer = Killer(server, signal.SIGINT)
     expected = uninterrupted(killer)

@@ -77,7 +77,6 @@ def test_a_run_that_was_stopped_goes_on_and_ends_with_the_same_model(
     assert not list((tmp_path / "stopped").glob("*checkpoint*"))
 
 
-@pytest.mark.soak
 def test_a_run_inside_a_callers_autocast_is_the_same(base: str, tmp_path: Path) -> None:
     settings = replace(SETTINGS, epochs=1, precision="bfloat16")
     report = train_verifier(judged(), base, tmp_path / "alone", settings)
