@@ -378,7 +378,7 @@ class Answered:
     @property
     def answers(self) -> list[Answer]:
         """The answers, in the order of the questions."""
-        return [one.answer for one in self.questions]
+        return [question.answer for question in self.questions]
 
 
 def answer_stage(
@@ -420,7 +420,7 @@ def answer_stage(
         failed=sum(answer.failed for answer in answers),
         dropped=sum(answer.dropped for answer in answers),
     )
-    whole = [AnsweredQuestion(*one) for one in zip(questions, read, answers, strict=True)]
+    whole = [AnsweredQuestion(*fields) for fields in zip(questions, read, answers, strict=True)]
     return Answered(whole, cost, calls.by_model)
 
 
@@ -442,7 +442,7 @@ def _computed(
 
 def _believed(entry: Entry, n_questions: int) -> list[Answer] | None:
     try:
-        answers = [Answer.model_validate(told, strict=False) for told in entry.about["answers"]]
+        answers = [Answer.model_validate(recorded, strict=False) for recorded in entry.about["answers"]]
     except (ValidationError, KeyError, TypeError):
         return None
     return answers if len(answers) == n_questions else None

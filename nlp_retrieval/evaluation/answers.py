@@ -74,12 +74,12 @@ def _answers(query: Query) -> list[str]:
 def _facts(query: Query) -> list[Fact] | None:
     if FACTS not in query.metadata:
         return None
-    given = query.metadata[FACTS]
-    facts = [_fact(fact) for fact in given] if isinstance(given, list) else [None]
+    recorded = query.metadata[FACTS]
+    facts = [_fact(fact) for fact in recorded] if isinstance(recorded, list) else [None]
     read = [fact for fact in facts if fact is not None]
     if len(read) != len(facts):
         raise GoldError(
-            f'question {query.query_id!r}: "{FACTS}" is {given!r:.120}; a list of [title, sentence number from 0] is wanted'
+            f'question {query.query_id!r}: "{FACTS}" is {recorded!r:.120}; a list of [title, sentence number from 0] is wanted'
         )
     return read
 
@@ -153,11 +153,11 @@ def facts_agree(cited: Collection[Fact], gold: Collection[Fact]) -> Agreement:
 
 
 def _agreement(text: str, answer: str) -> Agreement:
-    given, other = normalize_answer(text), normalize_answer(answer)
-    exact = float(given == other)
-    if not exact and ({given, other} & _ALONE):
+    normalized, other = normalize_answer(text), normalize_answer(answer)
+    exact = float(normalized == other)
+    if not exact and ({normalized, other} & _ALONE):
         return NONE
-    words, wanted = given.split(), other.split()
+    words, wanted = normalized.split(), other.split()
     both = sum((Counter(words) & Counter(wanted)).values())
     return Agreement(exact, both / len(words), both / len(wanted)) if both else Agreement(exact, 0.0, 0.0)
 

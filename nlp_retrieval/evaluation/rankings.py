@@ -191,13 +191,15 @@ class ListsBuilder:
         with no_collection():
             return self._added(configuration, found)
 
-    def _added(self, configuration: str, found: Sequence[Sequence[RetrievalResult]]) -> Listing:
-        self.add_passages({hit.item.item_id: hit.item.content for hits_of_query in found for hit in hits_of_query[:TEXT_DEPTH]})
-        hits = [hit for hits_of_query in found for hit in hits_of_query]
+    def _added(self, configuration: str, results: Sequence[Sequence[RetrievalResult]]) -> Listing:
+        self.add_passages(
+            {hit.item.item_id: hit.item.content for hits_of_query in results for hit in hits_of_query[:TEXT_DEPTH]}
+        )
+        hits = [hit for hits_of_query in results for hit in hits_of_query]
         items = [self._at(hit.item.item_id, hit.item.title) for hit in hits]
         names = dict.fromkeys(name for hit in hits for name in hit.signals)
         signals = {name: np.array([hit.signals.get(name, np.nan) for hit in hits], np.float64) for name in names}
-        return self._put(configuration, list(map(len, found)), items, [hit.score for hit in hits], signals)
+        return self._put(configuration, list(map(len, results)), items, [hit.score for hit in hits], signals)
 
     def add_rankings(self, configuration: str, rankings: Sequence[Ranking], titles: Mapping[str, str]) -> Listing:
         """Add lists with ids and scores alone, one per query."""
@@ -234,10 +236,10 @@ class ListsBuilder:
         return listing
 
     def _at(self, item_id: str, title: str) -> int:
-        place = self._place.setdefault(item_id, len(self._titles))
-        if place == len(self._titles):
+        number = self._place.setdefault(item_id, len(self._titles))
+        if number == len(self._titles):
             self._titles.append(title)
-        return place
+        return number
 
 
 @dataclass(frozen=True)

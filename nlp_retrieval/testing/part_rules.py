@@ -253,8 +253,8 @@ class ProcessorRules(ComponentRules):
 
     def test_the_same_call_twice_gives_the_same_answer(self) -> None:
         processor, queries = self.make(), self.queries
-        for made in (processor, self.make()):
-            if (first := self.process(processor, queries)) != (other := self.process(made, queries)):
+        for instance in (processor, self.make()):
+            if (first := self.process(processor, queries)) != (other := self.process(instance, queries)):
                 broken("the same call twice gives the same sub-queries", processor, f"{shown(first)}, then {shown(other)}")
 
     def test_an_answer_does_not_depend_on_the_rest_of_the_batch(self) -> None:
@@ -357,8 +357,8 @@ class AnswererRules(ComponentRules):
     def test_the_same_call_twice_gives_the_same_answer(self) -> None:
         answerer = self.make()
         before = self.answer(answerer, self.questions)
-        for made in (answerer, self.make()):
-            if (after := self.answer(made, self.questions)) != before:
+        for instance in (answerer, self.make()):
+            if (after := self.answer(instance, self.questions)) != before:
                 broken("the same call twice gives the same answers", answerer, f"{shown(before)}, then {shown(after)}")
 
     def test_threads_get_the_answers_of_one(self) -> None:

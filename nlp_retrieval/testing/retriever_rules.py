@@ -168,8 +168,8 @@ class UpdateRules(RetrieverChecks):
     @property
     def left(self) -> list[SearchableItem]:
         """The items that remain after all updates, in the order of their rows."""
-        gone = {*_DELETED, _UPDATED.item_id}
-        return [*(item for item in self.items if item.item_id not in gone), _UPDATED]
+        deleted = {*_DELETED, _UPDATED.item_id}
+        return [*(item for item in self.items if item.item_id not in deleted), _UPDATED]
 
     def updated(self) -> Searcher:
         """The index after all updates, in segments."""
@@ -192,12 +192,12 @@ class UpdateRules(RetrieverChecks):
     def test_what_was_deleted_is_not_found(self) -> None:
         for where in (None, *(where for where, _ in FILTERS)):
             for query, actual in self._search(self.updated(), where).items():
-                if gone := set(ids_of(actual)) & {*_DELETED}:
-                    broken("a deleted item is never found", self.opened, f"{query!r}, where={where}: {sorted(gone)}")
+                if deleted := set(ids_of(actual)) & {*_DELETED}:
+                    broken("a deleted item is never found", self.opened, f"{query!r}, where={where}: {sorted(deleted)}")
 
     def test_what_was_added_is_found(self) -> None:
-        there = {item.item_id for item in self.left}
-        asked = {query: wanted for query, wanted in self.queries.items() if wanted in there - {_UPDATED.item_id}}
+        expected = {item.item_id for item in self.left}
+        asked = {query: wanted for query, wanted in self.queries.items() if wanted in expected - {_UPDATED.item_id}}
         actual = self._search(self.updated())
         for query, wanted in {**asked, _ASKED: _UPDATED.item_id}.items():
             if wanted not in ids_of(actual[query]):
@@ -205,10 +205,10 @@ class UpdateRules(RetrieverChecks):
                 broken("an item is found from when it was added", self.opened, message)
 
     def test_an_updated_item_is_the_new_one(self) -> None:
-        left = {item.item_id: item for item in self.left}
+        items = {item.item_id: item for item in self.left}
         for query, actual in self._search(self.updated()).items():
             for result in actual:
-                if result.item != left[result.item.item_id]:
+                if result.item != items[result.item.item_id]:
                     broken("an updated item comes back as it is now", self.opened, f"{query!r}: {result.item!r}")
                 if not self.may_match(query, result.item):
                     broken("an updated item is not found by what it said before", self.opened, f"{query!r}: {result.item!r}")
@@ -266,9 +266,9 @@ class UpdateRules(RetrieverChecks):
 
     def test_what_was_deleted_can_be_added_again(self) -> None:
         searcher = self.copy_of_updated("added again")
-        again = [item for item in self.items if item.item_id in _DELETED]
+        deleted = [item for item in self.items if item.item_id in _DELETED]
         with without_warnings():
-            searcher.add(again, auto_compact=False)
+            searcher.add(deleted, auto_compact=False)
         (actual,) = self._search(searcher, queries=["Velda Marsh painted"]).values()
         if "velda" not in ids_of(actual):
             broken("an item that was deleted can be added again, and is found", self.opened, f"{ids_of(actual)}")
@@ -471,13 +471,13 @@ class AnswerRules(RetrieverChecks):
 
     def test_a_sub_query_that_stands_twice_counts_once(self) -> None:
         first, second, *_ = self.queries
-        for once, twice in (([first], [first, first]), ([first, second], [first, first, second]), ([first], [first, ""])):
-            (left,), (other,) = self.ask([once]), self.ask([twice])
+        for single, repeated in (([first], [first, first]), ([first, second], [first, first, second]), ([first], [first, ""])):
+            (left,), (other,) = self.ask([single]), self.ask([repeated])
             if ids_of(left) != ids_of(other):
                 broken(
                     "a sub-query that is repeated, or says nothing, changes no answer",
                     self.opened,
-                    f"{once}: {ids_of(left)}; {twice}: {ids_of(other)}",
+                    f"{single}: {ids_of(left)}; {repeated}: {ids_of(other)}",
                 )
 
     def test_the_lists_of_sub_queries_are_merged(self) -> None:

@@ -81,13 +81,13 @@ def _fits(adapter: TypeAdapter[Any], value: object) -> bool:
     return True
 
 
-def _shown(parameter: str, value: object, place: Sequence[int | str] = ()) -> str:
+def _shown(parameter: str, value: object, keys: Sequence[int | str] = ()) -> str:
     """A value as text, hidden if it or the name above it looks like a secret."""
     nested: Any = value
-    for part in reversed(place):
+    for part in reversed(keys):
         nested = {str(part): nested}
     shown: Any = without_secrets({parameter: nested})[parameter]
-    for part in place:
+    for part in keys:
         shown = shown[str(part)] if isinstance(shown, Mapping) else shown
     return repr(shown)
 
@@ -175,8 +175,8 @@ class Component:
 
     def index_identity(self) -> Config:
         """All that determines the content of an index: the index parameters of this component and of its parts."""
-        given = {key: _identity_of(value) for key, value in self._arguments.items() if key not in self.search_only}
-        return {"name": self.name, "format": self.format_version} | given
+        settings = {key: _identity_of(value) for key, value in self._arguments.items() if key not in self.search_only}
+        return {"name": self.name, "format": self.format_version} | settings
 
     def identity_among(self, recorded: Sequence[Config]) -> Config:
         """Return the identity in an index; choices made by a trial run are taken from the identities that the index records."""
@@ -237,8 +237,8 @@ class Component:
 
     def __repr__(self) -> str:
         defaults = {key: parameter.default for key, parameter in parameters_of(type(self)).items()}
-        given = {key: value for key, value in self._arguments.items() if value != defaults.get(key)}
-        shown = (f"{key}={value!r}" for key, value in without_secrets(given).items())
+        changed = {key: value for key, value in self._arguments.items() if value != defaults.get(key)}
+        shown = (f"{key}={value!r}" for key, value in without_secrets(changed).items())
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def __eq__(self, other: object) -> bool:

@@ -66,17 +66,17 @@ def registered(kind: str) -> dict[str, EntryPoint]:
     return entries
 
 
-def require_one_class_each(named: Iterable[tuple[str, str, type]]) -> None:
+def require_one_class_each(entries: Iterable[tuple[str, str, type]]) -> None:
     """Raise an error if two classes have the same registry name.
 
     Args:
-        named: kind, registry name and class of each component of a composition, or of a benchmark.
+        entries: kind, registry name and class of each component of a composition, or of a benchmark.
 
     Raises:
         ConfigurationError: two such classes exist.
     """
     classes: dict[tuple[str, str], type] = {}
-    for kind, name, cls in named:
+    for kind, name, cls in entries:
         other = classes.setdefault((kind, name), cls)
         if other is not cls:
             raise _two_classes(cls, kind, name, _path_of(other))
@@ -202,12 +202,12 @@ class PlannedComponent:
         Raises:
             ConfigurationError: as :meth:`make`; or the component is of another class.
         """
-        made = self.make()
-        if not isinstance(made, cls):
+        component = self.make()
+        if not isinstance(component, cls):
             ours = [name for name, entry in registered(self.kind).items() if is_own_module(entry.module)]
             fitting = ", ".join(sorted(name for name in ours if issubclass(component_class(self.kind, name), cls))) or "none"
-            raise ConfigurationError(f"{self.where}: {made.name!r} is not a {cls.__name__}; these are: {fitting}")
-        return made
+            raise ConfigurationError(f"{self.where}: {component.name!r} is not a {cls.__name__}; these are: {fitting}")
+        return component
 
 
 def build(kind: str, settings: str | Mapping[str, Any], where: str = "", wanted: type[Component] = Component) -> Component:
@@ -275,8 +275,8 @@ def _taken_name(kind: str, fields: dict[str, Any], prefix: str, wanted: type[Com
     if "name" not in fields and other in fields:
         fields["name"] = fields.pop(other)
     if "name" not in fields:
-        given = ", ".join(map(repr, fields)) or "nothing"
-        raise ConfigurationError(f"{prefix}no 'name' (found: {given}); {nearest('', names(kind))}")
+        fields_given = ", ".join(map(repr, fields)) or "nothing"
+        raise ConfigurationError(f"{prefix}no 'name' (found: {fields_given}); {nearest('', names(kind))}")
     name = fields.pop("name")
     if not isinstance(name, str):
         raise ConfigurationError(f"{prefix}name: {name!r} is not a string")

@@ -30,9 +30,9 @@ _FORM = re.compile(
 )
 
 
-def damaged(path: Path, found: str) -> IndexDamagedError:
+def damaged(path: Path, problem: str) -> IndexDamagedError:
     """Return the error for a file with unexpected content."""
-    return IndexDamagedError(f"{path} is damaged: {found}; {CURE}")
+    return IndexDamagedError(f"{path} is damaged: {problem}; {CURE}")
 
 
 def mapped(path: Path, dtype: type[np.generic], shape: tuple[int | None, ...] = (None,)) -> NDArray[Any]:

@@ -172,8 +172,8 @@ def _is_loaded(name: str, files: Mapping[str, Path]) -> bool:
     return where.name == "" or str(where / "sentence_bert_config.json") in files
 
 
-def _leads_out(file: Path, place: str, value: str) -> ModelError:
-    at = f" at {place[:80]}" if place else ""
+def _leads_out(file: Path, key: str, value: str) -> ModelError:
+    at = f" at {key[:80]}" if key else ""
     return ModelError(
         f"{file} names {value[:80]!r}{at}, which is not part of the model: its fingerprint would not cover what is loaded; put "
         "the file into the model's folder, and name it there"

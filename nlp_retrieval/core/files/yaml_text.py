@@ -77,8 +77,8 @@ def _checked(kind: str) -> Callable[[_Loader, yaml.Node], Any]:
             value = construct(loader, node)
         except (ValueError, KeyError):
             raise ConstructorError(None, None, f"{str(node.value)[:40]!r} is no {kind}", node.start_mark) from None
-        if (half := find_lone_surrogate(value)) is not None:
-            raise ConstructorError(None, None, f"{half} is half of a surrogate pair, which is not text", node.start_mark)
+        if (surrogate := find_lone_surrogate(value)) is not None:
+            raise ConstructorError(None, None, f"{surrogate} is half of a surrogate pair, which is not text", node.start_mark)
         if isinstance(value, float) and not math.isfinite(value):
             raise ConstructorError(None, None, f"{node.value} is not a finite number", node.start_mark)
         return value
@@ -103,10 +103,10 @@ def _check_size(root: yaml.Node) -> None:
     pending = [root]
     while pending:
         node = pending[-1]
-        held = _held(node)
+        children = _held(node)
         if node not in sizes and node not in entered:
             entered.add(node)
-            for inner in held:
+            for inner in children:
                 if inner in entered and inner not in sizes:
                     raise ConstructorError(None, None, "an alias stands inside of what it stands for", inner.start_mark)
                 if inner not in sizes:
@@ -114,8 +114,8 @@ def _check_size(root: yaml.Node) -> None:
             continue
         pending.pop()
         if node not in sizes:
-            sizes[node] = 1 + sum(sizes[inner] for inner in held)
-            depths[node] = 1 + max((depths[inner] for inner in held), default=0)
+            sizes[node] = 1 + sum(sizes[inner] for inner in children)
+            depths[node] = 1 + max((depths[inner] for inner in children), default=0)
             if depths[node] > _DEEPEST:
                 raise ConstructorError(None, None, f"more than {_DEEPEST} levels inside each other", node.start_mark)
             if sizes[node] > _MOST_VALUES:

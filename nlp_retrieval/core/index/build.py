@@ -197,8 +197,8 @@ def new_scratch(directory: Path) -> Path:
 
 
 def _clear_scratch(directory: Path) -> None:
-    for left in directory.glob(f"{SCRATCH}*"):
-        shutil.rmtree(left, ignore_errors=True)
+    for leftover in directory.glob(f"{SCRATCH}*"):
+        shutil.rmtree(leftover, ignore_errors=True)
     clear_asides(directory / MANIFEST_FILE, seconds=0)  # this is the only writer, so none belongs to another
 
 
@@ -322,9 +322,9 @@ def _remove_others(directory: Path, in_use: set[str]) -> None:
             continue
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            left = folder.rename(directory / f"{SCRATCH}{uuid4().hex}")  # after a crash, the next writer clears it
+            moved = folder.rename(directory / f"{SCRATCH}{uuid4().hex}")  # after a crash, the next writer clears it
             sync_folder(directory)
-            shutil.rmtree(left, ignore_errors=True)
+            shutil.rmtree(moved, ignore_errors=True)
         except OSError:
             continue
         finally:

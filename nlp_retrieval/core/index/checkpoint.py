@@ -87,9 +87,9 @@ def checkpoints_at(site: CheckpointContext) -> Iterator[None]:
 def keep_checkpoints(directory: Path, corpus: str | None = None) -> None:
     """Remove all checkpoints of an index directory except those of items with this fingerprint; only for its writer."""
     kept = "" if corpus is None else corpus[:_NAMED]
-    for left in directory.glob(f"{PREFIX}*"):
-        if left.name[len(PREFIX) :].partition("-")[0] != kept:
-            _remove(left)
+    for leftover in directory.glob(f"{PREFIX}*"):
+        if leftover.name[len(PREFIX) :].partition("-")[0] != kept:
+            _remove(leftover)
 
 
 EncodeAll = Callable[[Iterator[list[str]]], Generator[tuple[list[str], EncodedBatch], None, None]]
@@ -144,9 +144,9 @@ class _Checkpoint:
     def __init__(
         self, site: CheckpointContext, slot: Config, settings: Config, dtype: np.dtype[Any], dimension: int | None
     ) -> None:
-        place = [site.corpus, site.rows, slot, settings, dtype.str]
-        self._path = site.directory / f"{PREFIX}{site.corpus[:_NAMED]}-{_hashed(place).hex()[:_NAMED]}"
-        self._start = _MAGIC + _hashed([FORMAT, __version__, place])
+        described = [site.corpus, site.rows, slot, settings, dtype.str]
+        self._path = site.directory / f"{PREFIX}{site.corpus[:_NAMED]}-{_hashed(described).hex()[:_NAMED]}"
+        self._start = _MAGIC + _hashed([FORMAT, __version__, described])
         self._chain = hashlib.sha256(self._start).digest()
         self._site, self._dtype, self._dimension = site, dtype, dimension
         self._file: BinaryIO | None = None
@@ -225,7 +225,7 @@ class _Checkpoint:
         Raises:
             ValueError: it is not a batch of these texts; the message is empty if the file just ends.
         """
-        left = os.fstat(file.fileno()).st_size - self._end
+        n_bytes_left = os.fstat(file.fileno()).st_size - self._end
         head = file.read(_HEAD.size + _DIGEST)
         if len(head) < _HEAD.size + _DIGEST:
             raise ValueError
@@ -236,7 +236,7 @@ class _Checkpoint:
         fits = dimension == self._dimension or (self._dimension is None and 0 < dimension <= _LARGEST_DIMENSION)
         if not fits or n_cut > n_texts or n_bytes > _LARGEST_BATCH:
             raise ValueError(f"it says that {n_texts} texts have {n_rows} rows of dimension {dimension}")
-        if left < len(head) + 4 * n_texts + n_bytes + _DIGEST:
+        if n_bytes_left < len(head) + 4 * n_texts + n_bytes + _DIGEST:
             raise ValueError
         counts, rows = file.read(4 * n_texts), file.read(n_bytes)
         chain = chained(self._chain, (head, counts, rows))

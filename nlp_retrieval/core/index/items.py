@@ -380,11 +380,13 @@ class _Compared:
             for value in batch.to_pylist():
                 if value is None:
                     continue
-                held = json.loads(value) if kind == "json" else value
-                inner = held if isinstance(held, list) else [held]
+                decoded = json.loads(value) if kind == "json" else value
+                inner = decoded if isinstance(decoded, list) else [decoded]
                 here = set(map(_holds, inner)) or {"empty list"}
                 counts.update(here)
-                comparable |= dict.fromkeys(one for one in inner if _holds(one) in kinds and len(comparable) < _MOST_VALUES)
+                comparable |= dict.fromkeys(
+                    scalar for scalar in inner if _holds(scalar) in kinds and len(comparable) < _MOST_VALUES
+                )
         if condition.values and not kinds & set(counts):
             first = condition.values[0]
             has = ", ".join(f"{kind} ({count:,})" for kind, count in counts.most_common()) or "no value"
@@ -679,12 +681,12 @@ class ItemTable:
             ids = ids if kept is None else ids.take(pa.array(kept))
             if len(places) > _MANY:
                 pairs = [(places[item_id], row) for row, item_id in enumerate(ids.to_pylist()) if item_id in places]
-                here, found = np.array(pairs, np.int64).reshape(-1, 2).T
+                here, positions = np.array(pairs, np.int64).reshape(-1, 2).T
             else:
-                met = pc.index_in(wanted, value_set=ids.cast(pa.binary()))
-                here = np.flatnonzero(met.is_valid().to_numpy(zero_copy_only=False))
-                found = met.drop_null().to_numpy()
-            rows[here] = start + (found if kept is None else kept[found])
+                matches = pc.index_in(wanted, value_set=ids.cast(pa.binary()))
+                here = np.flatnonzero(matches.is_valid().to_numpy(zero_copy_only=False))
+                positions = matches.drop_null().to_numpy()
+            rows[here] = start + (positions if kept is None else kept[positions])
         return rows[[places[item_id] for item_id in item_ids]] if item_ids else rows
 
     def mask(self, where: Where | None) -> Mask | None:

@@ -290,8 +290,8 @@ class BaseListReranker(BaseReranker):
 
     def score_pairs(self, queries: list[str], items: list[SearchableItem]) -> Mapping[str, NDArray[np.floating]]:
         n_pairs = len(items)
-        alone = CandidateBatch(offsets_of([1] * n_pairs), np.arange(n_pairs), np.zeros(n_pairs), np.zeros(n_pairs, np.int32))
-        return self.score_lists(queries, alone, items)
+        single = CandidateBatch(offsets_of([1] * n_pairs), np.arange(n_pairs), np.zeros(n_pairs), np.zeros(n_pairs, np.int32))
+        return self.score_lists(queries, single, items)
 
     def rerank_batch(
         self, queries: Sequence[str], batch: CandidateBatch, items: list[SearchableItem], label: str | None = None

@@ -179,16 +179,16 @@ def no_collection() -> Iterator[None]:
 
 def _own(items: list[SearchableItem]) -> list[SearchableItem]:
     """The same items, with a copy for each repetition."""
-    met: set[int] = set()
+    seen: set[int] = set()
     for position, item in enumerate(items):
-        if id(item) in met:
+        if id(item) in seen:
             metadata = item.metadata.copy()
             for key, value in metadata.items():
                 if isinstance(value, _NESTED):
                     metadata[key] = _copied(value)
             items[position] = SearchableItem.trusted(item.item_id, item.content, metadata)
         else:
-            met.add(id(item))
+            seen.add(id(item))
     return items
 
 

@@ -57,22 +57,22 @@ def no_such_index(generation: Generation, name: str, wanted: Config) -> IndexMis
 def _differences(indexed: Config, given_config: Config, prefix: str = "") -> list[tuple[str, object, object]]:
     differences: list[tuple[str, object, object]] = []
     for key in sorted(indexed.keys() | given_config.keys()):
-        one, other = indexed.get(key), given_config.get(key)
-        if isinstance(one, dict) and isinstance(other, dict):
-            differences += _differences(one, other, f"{prefix}{key}.")
-        elif pairs := _paired(one, other):
+        before, now = indexed.get(key), given_config.get(key)
+        if isinstance(before, dict) and isinstance(now, dict):
+            differences += _differences(before, now, f"{prefix}{key}.")
+        elif pairs := _paired(before, now):
             for position, (mine, its) in enumerate(pairs):
                 differences += _differences(mine, its, f"{prefix}{key}[{position}].")
-        elif one != other:
-            differences.append((f"{prefix}{key}", one, other))
+        elif before != now:
+            differences.append((f"{prefix}{key}", before, now))
     return differences
 
 
-def _paired(one: object, other: object) -> list[tuple[Config, Config]]:
+def _paired(first: object, second: object) -> list[tuple[Config, Config]]:
     """The components of two lists in pairs, if both lists hold components of the same names in the same order."""
-    if not (isinstance(one, list) and isinstance(other, list) and len(one) == len(other)):
+    if not (isinstance(first, list) and isinstance(second, list) and len(first) == len(second)):
         return []
-    pairs = list(zip(one, other, strict=True))
+    pairs = list(zip(first, second, strict=True))
     alike = all(isinstance(mine, dict) and isinstance(its, dict) and mine.get("name") == its.get("name") for mine, its in pairs)
     return pairs if alike else []
 
