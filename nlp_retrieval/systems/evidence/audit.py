@@ -335,13 +335,13 @@ class CitationAuditor:
         if len(text) <= _LONGEST_SOURCE:
             return _Text(text, [(passage.start, passage) for passage in passages])
         searched = self.index.search_source(citation.sentence, citation.url, _PASSAGES_OF_LONG_SOURCE) if newest else []
-        found = {one.start for one in searched}
-        chosen = [one for one in passages if one.start in found] or _sharing_most_words(citation.sentence, passages)
+        starts = {window.start for window in searched}
+        chosen = [window for window in passages if window.start in starts] or _sharing_most_words(citation.sentence, passages)
         parts, begins, length = [], [], 0
-        for one in chosen:
-            begins.append((length, one))
-            parts.append(text[one.start : one.end])
-            length += len(one.content) + 2
+        for window in chosen:
+            begins.append((length, window))
+            parts.append(text[window.start : window.end])
+            length += len(window.content) + 2
         return _Text("\n\n".join(parts), begins)
 
     def _reason(self, claim: str, source: SourceVersion, reading: _ReadCitation) -> tuple[AuditReason, str, str]:

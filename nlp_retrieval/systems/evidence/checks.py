@@ -110,7 +110,10 @@ def unmatched_names(claim: str, passage: str) -> list[str]:
             if len(word) > 1
             and _stem(word, _NAME_ENDINGS) not in there
             and not (len(word) > 3 and word in joined)
-            and not (month_of(word) and (month_of(word) in months or any(one.begin < end and begin < one.end for one in dates)))
+            and not (
+                month_of(word)
+                and (month_of(word) in months or any(date_span.begin < end and begin < date_span.end for date_span in dates))
+            )
         ]
         name = claim[begin:end]
         if lacking and not _as_initials(name, [word for word in words_of(name) if word not in _JOINING], passage):
@@ -217,11 +220,11 @@ def miscounted(claim: str, passage: str) -> list[Miscounted]:
         counted = around.counted(by_year=year)[:1]
         if not agreed or not counted or any(counted[0] in context.counted(by_year=year)[:_BESIDE] for context in agreed):
             continue
-        beside = [(other, context) for other, context in others if counted[0] in context.counted(by_year=year)[:_BESIDE]]
-        if not beside:
+        nearby = [(other, context) for other, context in others if counted[0] in context.counted(by_year=year)[:_BESIDE]]
+        if not nearby:
             continue
         words = around.words
-        nearest, best = max(((other, _likeness(words, context)) for other, context in beside), key=lambda pair: pair[1])
+        nearest, best = max(((other, _likeness(words, context)) for other, context in nearby), key=lambda pair: pair[1])
         if best - max(_likeness(words, context) for context in agreed) >= _APART:
             results.append(Miscounted(number.written, nearest.written))
     return results
@@ -651,13 +654,13 @@ def _is_letter(char: str) -> bool:
     return char.isalnum() and not is_unspaced(char) and not "\uac00" <= char <= "\ud7a3"
 
 
-def _can_open(mark: str, before: str, after: str, sentence: str, place: int) -> bool:
+def _can_open(mark: str, before: str, after: str, sentence: str, position: int) -> bool:
     if mark in _OPENS_ALWAYS:
         return mark != "\u201c" or not (before and not before.isspace() and (not after or after.isspace()))
     if mark in _ENDING or _is_letter(before) or not after or (after.isspace() and mark not in "\u00bb\u203a"):
         return False
     if mark in _SINGLE:
-        return not _SHORTENED.match(sentence, place + 1) and (before not in _SINGLE or not before)
+        return not _SHORTENED.match(sentence, position + 1) and (before not in _SINGLE or not before)
     return True
 
 

@@ -40,10 +40,10 @@ def _dateline(mark: str) -> str:
 
 def _credit(name: str) -> str:
     """Return a pattern for an agency in a credit; a text that only names or quotes it may be original."""
-    named = rf"(?:[Tt]he )?(?:{name})"
+    pattern = rf"(?:[Tt]he )?(?:{name})"
     before = (
-        rf"(?:\b[Bb]y|\b[Vv]ia) {named}|^[ \t]*By [^\n]{{3,60}}[\n,|/]\s{{0,4}}{named}|"
-        rf"(?:\u00a9|\([Cc]\)|Copyright|Sources?:|[Aa]ccording to)[^\n.]{{0,30}}\b{named}"
+        rf"(?:\b[Bb]y|\b[Vv]ia) {pattern}|^[ \t]*By [^\n]{{3,60}}[\n,|/]\s{{0,4}}{pattern}|"
+        rf"(?:\u00a9|\([Cc]\)|Copyright|Sources?:|[Aa]ccording to)[^\n.]{{0,30}}\b{pattern}"
     )
     return rf"{before}|(?:{name}) (?:contributed|reported|[Ww]riter|[Jj]ournalist)"
 
@@ -89,7 +89,7 @@ def origins_of(domains: Sequence[Set[str]], texts: Sequence[str], passages: Sequ
         texts: the whole text of each.
         passages: the relevant one of each; by default only the texts are compared.
     """
-    published = [frozenset(filter(None, one)) for one in domains]
+    published = [frozenset(filter(None, names)) for names in domains]
     parent = list(range(len(published)))
     reasons: dict[int, list[str]] = {}
 
@@ -99,8 +99,8 @@ def origins_of(domains: Sequence[Set[str]], texts: Sequence[str], passages: Sequ
             number = parent[number]
         return number
 
-    def join(one: int, other: int, reason: str) -> None:
-        first, second = sorted((root(one), root(other)))
+    def join(member: int, joining: int, reason: str) -> None:
+        first, second = sorted((root(member), root(joining)))
         if first != second:
             parent[second] = first
             reasons[first] = [*reasons.get(first, []), *reasons.pop(second, []), reason]
@@ -147,10 +147,10 @@ def _shingles(text: str) -> frozenset[int]:
     return frozenset(zlib.crc32(run.encode()) for run in runs if run)
 
 
-def _alike(one: frozenset[int], other: frozenset[int]) -> bool:
+def _alike(first: frozenset[int], second: frozenset[int]) -> bool:
     """Return whether two texts share half of the shorter one."""
-    least = min(len(one), len(other))
-    return least > 0 and len(one & other) >= _NEAR * least
+    least = min(len(first), len(second))
+    return least > 0 and len(first & second) >= _NEAR * least
 
 
 # Passages judged for a claim, each with a quote from the stored text.

@@ -106,7 +106,7 @@ class StudyConfig(BaseModel):
 
 def _in_words(error: ValidationError, file: str) -> InputError:
     """Return the first error of a file: the one that a component raised, or what is expected at the key."""
-    first = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")
+    first = min(error.errors(), key=lambda problem: problem["type"] != "extra_forbidden")
     key, fields = str(first["loc"][0]), StudyConfig.model_fields
     raised = first.get("ctx", {}).get("error")
     if isinstance(raised, InputError):

@@ -154,7 +154,7 @@ class References:
     def entries(self) -> Iterator[Reference]:
         """Yield every entry that counts, in the order of the report."""
         entries = [*self.defined.values(), *self.listed.values(), *self.notes.values(), *self.unmarked]
-        yield from sorted(entries, key=lambda one: one.line)
+        yield from sorted(entries, key=lambda entry: entry.line)
 
     def add(self, kind: dict[str, Reference], entry: Reference) -> None:
         """Add an entry; the first one of a mark that has a URL counts, or the first one if none has a URL."""
@@ -376,9 +376,9 @@ class _OpenEntry:
         self._mark, self._line, self._depth, self._pieces = "", 0, 0, []
 
 
-def _starts(found: re.Match[str], pieces: Sequence[Piece]) -> bool:
+def _starts(match: re.Match[str], pieces: Sequence[Piece]) -> bool:
     """Return whether a later line begins an entry: a number with a full stop may also be the year at the end of a title."""
-    return not found[3] or (bool(pieces) and int(found[3]) < 1000)
+    return not match[3] or (bool(pieces) and int(match[3]) < 1000)
 
 
 def _is_work(text: str) -> bool:

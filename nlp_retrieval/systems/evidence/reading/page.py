@@ -249,8 +249,8 @@ def _short(element: Any) -> str:
 
 def _is_mark(element: Any, tag: str, text: str, before: str) -> bool:
     links = [element] if tag == "a" else list(islice(element.iter("a"), 4))
-    named = " ".join(element.get(name, "") for name in ("class", "id", "role", "epub:type", "rel")).lower()
-    leads = any(_NOTE_PLACE.search(link.get("href", "")) for link in links) or bool(_NOTE_NAMES.search(named))
+    names = " ".join(element.get(name, "") for name in ("class", "id", "role", "epub:type", "rel")).lower()
+    leads = any(_NOTE_PLACE.search(link.get("href", "")) for link in links) or bool(_NOTE_NAMES.search(names))
     bracketed = _BRACKETED.fullmatch(text) is not None
     if tag == "a":
         if not leads or not element.get("href", "").strip().startswith(("#", "http", "/")):
@@ -323,9 +323,9 @@ def main_lines(page: Any, lines: Sequence[Line]) -> list[bool]:
         for number, (is_selected, aside, within) in enumerate(zip(selected, navigation, inside, strict=True))
     ]
     counts = [len(line.text.split()) or 1 for line in lines]
-    held = sum(count for count, keep in zip(counts, kept, strict=True) if keep)
+    n_kept = sum(count for count, keep in zip(counts, kept, strict=True) if keep)
     besides = sum(count for count, aside in zip(counts, navigation, strict=True) if not aside)
-    if held < _LEAST_PART * besides:
+    if n_kept < _LEAST_PART * besides:
         return [keep or not aside for keep, aside in zip(kept, navigation, strict=True)]
     return kept
 
@@ -339,18 +339,18 @@ def _taken(page: Any, lines: Sequence[Line]) -> list[bool]:
         return [False] * len(lines)
     text = block_text(extracted.body)
     whole = {_plain(line) for line in text.split("\n")} - {""}
-    there = set(text.casefold().split())
-    return [_plain(line.text) in whole or _is_among(line.text, there) for line in lines]
+    words = set(text.casefold().split())
+    return [_plain(line.text) in whole or _is_among(line.text, words) for line in lines]
 
 
 def _plain(line: str) -> str:
     return "".join(char for char in line if char.isalnum()).casefold()
 
 
-def _is_among(line: str, there: set[str]) -> bool:
+def _is_among(line: str, page_words: set[str]) -> bool:
     """Return whether the words of a long line occur, as when two lines were joined."""
     words = line.casefold().split()
-    return len(words) >= _FEWEST_WORDS and sum(word in there for word in words) >= _MOST_OF_IT * len(words)
+    return len(words) >= _FEWEST_WORDS and sum(word in page_words for word in words) >= _MOST_OF_IT * len(words)
 
 
 def _inside(lines: Sequence[Line], selected: Sequence[bool]) -> list[bool]:

@@ -272,8 +272,8 @@ class _Reading:
             raise SourceError(f'{where}: "quality" is {quality[:40]!r}; grades are A, B, C, D and E')
         url = values["url"]
         graded = self._grade(where, url)  # even if the grade is not needed: this detects a wrong URL
-        given = self._given(*(name for name in ("title", "quality", "fetch_date") if values.get(name)))
-        return SourceDocument(content.strip(), url, title, quality or self.quality or graded, date, given)
+        provided = self._given(*(name for name in ("title", "quality", "fetch_date") if values.get(name)))
+        return SourceDocument(content.strip(), url, title, quality or self.quality or graded, date, provided)
 
     def _grade(self, where: str, url: str) -> str:
         try:

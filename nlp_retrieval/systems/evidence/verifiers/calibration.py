@@ -160,10 +160,10 @@ def _maximised(
         expected = probabilities * possible / mass[:, None]
         gradient = (weights[:, None] * (expected - probabilities)[:, :2]).T @ design - penalty * fitted
         hessian = np.zeros((2 * n, 2 * n))
-        for one in range(2):
+        for label in range(2):
             for other in range(2):
-                curve = weights * probabilities[:, one] * ((one == other) - probabilities[:, other])
-                hessian[one * n : (one + 1) * n, other * n : (other + 1) * n] = design.T @ (curve[:, None] * design)
+                curve = weights * probabilities[:, label] * ((label == other) - probabilities[:, other])
+                hessian[label * n : (label + 1) * n, other * n : (other + 1) * n] = design.T @ (curve[:, None] * design)
         hessian += np.diag(np.tile(penalty, 2))
         fitted = fitted + np.linalg.solve(hessian, gradient.ravel()).reshape(2, n)
     return fitted

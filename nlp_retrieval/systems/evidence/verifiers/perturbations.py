@@ -36,15 +36,15 @@ def with_perturbations(pairs: Sequence[JudgedPair], share: float, rng: random.Ra
     """
     supported = [pair for pair in pairs if pair.label == "support"]
     names = _names(pairs)
-    made: list[JudgedPair | None] = []
+    perturbed: list[JudgedPair | None] = []
     for pair in supported:
         if rng.random() < share:
-            made.append(changed_number(pair, rng))
+            perturbed.append(changed_number(pair, rng))
         if rng.random() < share:
-            made.append(swapped_name(pair, names[pair.collection], rng))
+            perturbed.append(swapped_name(pair, names[pair.collection], rng))
         if rng.random() < share:
-            made.append(negated(pair, rng))
-    made += [negated(pair, rng) for pair in pairs if pair.label == "contradict" and rng.random() < share]
+            perturbed.append(negated(pair, rng))
+    perturbed += [negated(pair, rng) for pair in pairs if pair.label == "contradict" and rng.random() < share]
     # a collection without neutral pairs gets claims with unrelated passages
     neutral = Counter(pair.collection for pair in pairs if pair.label == "neutral")
     by_word = _by_word(pairs)
@@ -55,8 +55,8 @@ def with_perturbations(pairs: Sequence[JudgedPair], share: float, rng: random.Ra
                 for word in sorted(set(words_of(pair.claim)), key=lambda word: (len(word), word))[-4:]
                 for other in by_word.get(word, ())
             ]
-            made.append(elsewhere(pair, rng.choice(near if near and rng.random() < 0.6 else pairs)))
-    return [*pairs, *(pair for pair in made if pair is not None)]
+            perturbed.append(elsewhere(pair, rng.choice(near if near and rng.random() < 0.6 else pairs)))
+    return [*pairs, *(pair for pair in perturbed if pair is not None)]
 
 
 def changed_number(pair: JudgedPair, rng: random.Random) -> JudgedPair | None:
@@ -130,7 +130,7 @@ def _by_word(pairs: Sequence[JudgedPair]) -> dict[str, list[JudgedPair]]:
     for pair in pairs:
         for word in set(words_of(pair.claim)):
             pairs_of[word].append(pair)
-    return {word: some for word, some in pairs_of.items() if 2 <= len(some) <= 50}
+    return {word: members for word, members in pairs_of.items() if 2 <= len(members) <= 50}
 
 
 def _made(pair: JudgedPair, claim: str, label: str, how: str) -> JudgedPair:

@@ -355,13 +355,13 @@ class Extract(FullTextModule[list[int]]):
             merged_by_rank([numbers for numbers in answers if numbers], lambda passage: passage)
             for answers in self.ask(asked, numbered, parts)
         ]
-        again = [number for number, numbers in enumerate(chosen) if len(parts[number]) > 1 and len(numbers) > self.most]
+        repeated = [number for number, numbers in enumerate(chosen) if len(parts[number]) > 1 and len(numbers) > self.most]
         finals = self.ask(
-            [asked[number] for number in again],
-            [numbered[number] for number in again],
-            [[numbered[number].part(sorted(chosen[number]))] for number in again],
+            [asked[number] for number in repeated],
+            [numbered[number] for number in repeated],
+            [[numbered[number].part(sorted(chosen[number]))] for number in repeated],
         )
-        for number, (numbers,) in zip(again, finals, strict=True):
+        for number, (numbers,) in zip(repeated, finals, strict=True):
             chosen[number] = numbers or chosen[number]
         return [
             [text.passage(number) for number in numbers[: self.most]] for text, numbers in zip(numbered, chosen, strict=True)

@@ -143,8 +143,8 @@ def _near(
     allowed = (others[None] < rows[:, None]) & (cosines >= floors[:, None])
     if apart is not None:
         allowed &= apart[others][None] != apart[rows][:, None]
-    number, place = np.nonzero(allowed)
-    return Pairs(rows[number], others[place], cosines[number, place])
+    number, column = np.nonzero(allowed)
+    return Pairs(rows[number], others[column], cosines[number, column])
 
 
 def _blocks(rows: Rows, size: int) -> Iterator[Rows]:
