@@ -25,12 +25,12 @@ from nlp_retrieval.errors import ConfigurationError, InputError, nearest
 T = TypeVar("T")
 
 
-def _whole(value: Any) -> Any:
+def _plain_integers(value: Any) -> Any:
     """Turn numpy's integers into Python's."""
     return int(value.__index__()) if hasattr(value, "__index__") and not isinstance(value, bool) else value
 
 
-Integer = Annotated[int, Strict(), BeforeValidator(_whole)]
+Integer = Annotated[int, Strict(), BeforeValidator(_plain_integers)]
 
 _CONFIG = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 _UNKNOWN = ("unexpected_keyword_argument", "extra_forbidden")

@@ -325,9 +325,9 @@ def why_local(component: Component) -> str:
     if names_gpu(component):
         return "it names a GPU, which workers do not have"
     if any(isinstance(part, ServerRetriever) for part in parts):
-        return "its data lies in a server"
+        return "its data is on a server"
     if any(part.local_only for part in parts):
-        return "it was made as a manifest describes it"
+        return "it was created from a manifest"
     return _why_not_made(component, parts)
 
 
@@ -342,7 +342,7 @@ def _why_not_made(component: Component, parts: list[Component]) -> str:
     except RetrievalError as error:
         return first_line(error)
     same = rebuilt == component and list(map(type, with_held(rebuilt))) == list(map(type, parts))
-    return "" if same else "the registry makes something else of its configuration"
+    return "" if same else "the registry creates another component from its configuration"
 
 
 def encoders_of(components: Iterable[Component]) -> set[str]:
@@ -469,7 +469,7 @@ class _Spreading:
 
     def _reason(self, component: Component) -> str:
         if encoders_of([component]) & self._asked_here:
-            return "its encoder is also asked where only this process can: by a reranker, or a searcher that is none of parts"
+            return "its encoder is also used where only this process can: by a reranker, or by a searcher without parts"
         return why_local(component)
 
     def _run(self, pool: WorkerPool, chains: Sequence[Sequence[MissingStage]]) -> None:

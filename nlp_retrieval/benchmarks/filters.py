@@ -118,7 +118,7 @@ class Unfiltered(Searcher):
             ConfigurationError: a filter is passed.
         """
         if where is not None:
-            raise ConfigurationError("an 'unfiltered' searcher takes no filter; take a 'searcher' to search by one")
+            raise ConfigurationError("an 'unfiltered' searcher takes no filter; use a 'searcher' for that")
         return super().search(queries, k, None, subqueries)
 
 

@@ -119,7 +119,7 @@ def labels_of(values: Sequence[object]) -> list[str]:
         places.setdefault(label, []).append(number)
     for alike in places.values():
         if len(alike) > 1:
-            for number, label in zip(alike, _told_apart([plain[number] for number in alike]), strict=True):
+            for number, label in zip(alike, _distinct_labels([plain[number] for number in alike]), strict=True):
                 labels[number] = label
     return labels
 
@@ -154,7 +154,7 @@ def _short(value: Any) -> str:
     return "+".join(map(_short, value)) if isinstance(value, list) else str(_normal(value))
 
 
-def _told_apart(values: list[Any]) -> list[str]:
+def _distinct_labels(values: list[Any]) -> list[str]:
     """Labels of values whose short labels are equal."""
     if all(isinstance(value, list) and len(value) == len(values[0]) for value in values):
         return _joined(values)
@@ -269,12 +269,13 @@ def read_skips(skip: object, axes: Sequence[Axis], where: str) -> list[Skip]:
 def _axis(path: str, values: object, where: str) -> Axis:
     if isinstance(values, Mapping) and values and values.keys() <= {"values", "when"}:
         raise ConfigurationError(
-            f"{where}: 'values' and 'when' are no names for values, and an axis has no condition; write the values themselves, "
-            "leave combinations out under 'skip', or vary whole components: [{name: rrf, k: 10}, {name: rrf, k: 60}, combsum]"
+            f"{where}: 'values' and 'when' cannot be names of values, and an axis has no condition; write the values "
+            "themselves, leave combinations out under 'skip', or vary whole components: [{name: rrf, k: 10}, "
+            "{name: rrf, k: 60}, combsum]"
         )
     if isinstance(values, Mapping) and isinstance(values.get("name"), str):
         raise ConfigurationError(
-            f"{where}: a component stands where its values are expected; write them as a list, even if it is one: [{{name: "
+            f"{where}: a component is given where a list of values is expected; write a list, even of one: [{{name: "
             f"{values['name']}, ...}}]"
         )
     if isinstance(values, Mapping):
@@ -370,8 +371,8 @@ class Combinations:
         self._left: Sequence[int] = range(self.count)
         if skips and self.count > _MOST_WITH_SKIPS:
             raise ConfigurationError(
-                f"{where}: leaves something out of {self.count:,} combinations, and that is done for {_MOST_WITH_SKIPS:,} at "
-                "most; vary less, or take 'skip' out"
+                f"{where}: chooses from {self.count:,} combinations, and 'skip' is supported for {_MOST_WITH_SKIPS:,} at most; "
+                "vary less, or remove 'skip'"
             )
         if skips:
             numbers = {axis.path: {label: number for number, label in enumerate(axis.labels)} for axis in axes}
@@ -383,7 +384,7 @@ class Combinations:
             self._left = [number for number, values in enumerate(product) if not _is_skipped(values, rules)]
             self.count = len(self._left)
         if not self.count:
-            raise ConfigurationError(f"{where}: leaves no combination; take something out of it")
+            raise ConfigurationError(f"{where}: leaves no combination; remove some of it")
 
     def drawn(self, sample: int | None, seed: int) -> list[Combination]:
         """Return combinations in order: all, or a sample.
@@ -560,7 +561,7 @@ def _settings(searcher: Mapping[str, Any], axes: Sequence[Axis], chosen: Combina
         other = path_of.setdefault(full_path, axis.path)
         if other != axis.path:
             raise ConfigurationError(
-                f"{where}.vary.{axis.path}: is the same place as {other!r} in the configuration {name!r}; make them one axis"
+                f"{where}.vary.{axis.path}: sets the same value as {other!r} in the configuration {name!r}; make them one axis"
             )
     return cast(Config, settings)
 

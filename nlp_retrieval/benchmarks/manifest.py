@@ -79,7 +79,7 @@ def manifest_of(
             | ({"failed": failed[name]} if name in failed else identities[name])
             for name, searcher in settings.searchers.items()
         },
-        **_who(settings, spread),
+        **_worker_record(settings, spread),
     } | describe_environment()
 
 
@@ -91,7 +91,7 @@ def _recorded(settings: BenchmarkSettings) -> Config:
     return {name: without_secrets(value) for name, value in settings.record().items() if name not in _ELSEWHERE}
 
 
-def _who(settings: BenchmarkSettings, spread: Spread) -> Config:
+def _worker_record(settings: BenchmarkSettings, spread: Spread) -> Config:
     """Processes that encoded the index and searched, and the machine that was timed; empty if all of it was one process."""
     workers = settings.processes
     if not workers.elsewhere:

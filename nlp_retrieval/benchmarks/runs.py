@@ -270,7 +270,7 @@ def refuse_other_corpora(corpora: Mapping[str, RunCorpus | None]) -> None:
         other_name, other = next((other_name, other) for other_name, other in others if other != corpus)
         raise SourceError(
             f"{name!r} was run on a corpus of {corpus}, and {other_name!r} on one of {other}; compare runs over the same "
-            "corpus or, if corpora are what is to be compared, pass --across-corpora (in Python across_corpora=True)"
+            "corpus or, to compare corpora, pass --across-corpora (in Python across_corpora=True)"
         )
 
 
@@ -314,7 +314,7 @@ def refuse_other_texts(saved: Sequence[SavedRun]) -> None:
         changed = [query_id for query_id, text in ours.items() if theirs[query_id] != text]
         if changed:
             raise QueryError(
-                f"{len(changed):,} of {len(ours):,} queries ask something else in {holding[0].folder} than in {other.folder}, "
+                f"{len(changed):,} of {len(ours):,} queries have other texts in {holding[0].folder} than in {other.folder}, "
                 f"the first: {changed[0]!r}, {_short(ours[changed[0]])} and {_short(theirs[changed[0]])}; compare runs over "
                 "the same queries"
             )

@@ -391,7 +391,9 @@ class BenchmarkConfig(BenchmarkSettings):
     def __getattr__(self, name: str) -> Any:
         if name not in _FORMER:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        warnings.warn(f"BenchmarkConfig.{name} is now {_FORMER[name]}; the old name goes with the next release", stacklevel=2)
+        warnings.warn(
+            f"BenchmarkConfig.{name} is now {_FORMER[name]}; the old name will be removed in the next release", stacklevel=2
+        )
         return getattr(self, _FORMER[name])
 
     @property
@@ -436,7 +438,7 @@ def read_benchmark_config(path: str | Path) -> BenchmarkConfig:
         seed = built.get("seed", 0)
         built["grid"] = grid.built(seed if isinstance(seed, int) else 0, f"{where}: grid")
         built["halving"] = grid.halving
-        built["searchers"] |= _beside(built["searchers"], built["grid"], where)
+        built["searchers"] |= _grid_searchers(built["searchers"], built["grid"], where)
     return values_of(BenchmarkConfig, {"output": Path("runs") / Path(path).stem} | built, where)
 
 
@@ -473,7 +475,7 @@ def _searcher(value: Any, name: str) -> Entry:
     return cast(Entry, build("searchers", {"name": Searcher.name} | dict(value), f"searchers.{name}"))
 
 
-def _beside(searchers: Mapping[str, Entry], grid: Grid, where: str) -> dict[str, Entry]:
+def _grid_searchers(searchers: Mapping[str, Entry], grid: Grid, where: str) -> dict[str, Entry]:
     for name in grid.searchers:
         if name in searchers:
             raise ConfigurationError(

@@ -399,7 +399,7 @@ def answer_stage(
     key = _key(answerer, questions, read) if store is not None else ""
     with record_calls() as calls:
         entry = store.find(_GROUP, key) if store is not None else None
-        answers = _believed(entry, len(questions)) if entry is not None else None
+        answers = _checked_answers(entry, len(questions)) if entry is not None else None
         if entry is None or answers is None:
             entry, answers = _computed(answerer, questions, read)
             if store is not None:
@@ -440,7 +440,7 @@ def _computed(
     return Entry(about), answers
 
 
-def _believed(entry: Entry, n_questions: int) -> list[Answer] | None:
+def _checked_answers(entry: Entry, n_questions: int) -> list[Answer] | None:
     try:
         answers = [Answer.model_validate(recorded, strict=False) for recorded in entry.about["answers"]]
     except (ValidationError, KeyError, TypeError):

@@ -212,7 +212,7 @@ def _unpacked(content: bytes, name: str) -> Entry:
     batch.validate(full=True)
     plain = json.loads(batch.column(0)[0].as_py())
     if not isinstance(plain, dict):
-        raise TypeError("it says nothing about the result")
+        raise TypeError("it does not describe the result")
     arrays = [column.values.to_numpy() for column in batch.columns[1:]]
     return Entry(plain, {name: array.reshape(shape) for name, array, shape in zip(alike, arrays, shapes, strict=True)})
 

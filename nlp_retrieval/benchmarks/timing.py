@@ -252,7 +252,7 @@ class StageClock:
             shared[trace.reranked.reranker.name] = self._scoring(trace.reranked, lists, generation)
         asked = [trace.processed[position] for position in self._sample.positions] if trace.processed is not None else []
         content = self._sample.told() | {"stages at hand": asked}
-        seconds, by_stage, _ = self._kept_of(searcher, content, partial(self._left, searcher, trace, lists))
+        seconds, by_stage, _ = self._kept_of(searcher, content, partial(self._time_replayed, searcher, trace, lists))
         for name, duration in shared.items():
             seconds = seconds + duration
             by_stage |= {name: by_stage[name] + duration}
@@ -302,7 +302,7 @@ class StageClock:
         }
         return self._kept(content, partial(self._timed, prepared)).arrays["seconds"]
 
-    def _left(self, searcher: Searcher, trace: SearchTrace, lists: Rows) -> Timing:
+    def _time_replayed(self, searcher: Searcher, trace: SearchTrace, lists: Rows) -> Timing:
         """Time a search whose stages are available."""
 
         def search(position: int) -> tuple[float, StageSeconds]:

@@ -349,7 +349,7 @@ def diff(
 
     sources = read_sources([run_a, run_b], qrels, across_corpora=across_corpora, ignore_identical_ids=ignore_identical_ids)
     lists = sources.lists
-    name_a, name_b = _two(lists, run_a, run_b)
+    name_a, name_b = _two_names(lists, run_a, run_b)
     for note in sources.notes:
         say(f"note: {note}")
     if sources.own.ignored:
@@ -375,7 +375,7 @@ def diff(
         say(f"note: {' and '.join(without)}: no signals; give FOLDER:CONFIGURATION of a benchmark's output to see them")
 
 
-def _two(lists: RunLists, run_a: str, run_b: str) -> tuple[str, str]:
+def _two_names(lists: RunLists, run_a: str, run_b: str) -> tuple[str, str]:
     from nlp_retrieval.errors import ConfigurationError
 
     names = list(lists.listings)
@@ -466,5 +466,5 @@ def rerun(
     for line in moved:
         say(f"results: {line}")
     if moved:
-        raise RetrievalError("the results are not those of before; what is different stands above")
+        raise RetrievalError("the results differ from those before; the differences are listed above")
     say("results: the same, to the last bit")

@@ -92,7 +92,7 @@ class Hits:
         if self.rows.min() < 0 or self.rows.max() >= n_items:
             raise EngineError(f"{engine} returned a row outside 0..{n_items - 1}")
         if allowed is not None and not allowed[self.rows].all():
-            raise EngineError(f"{engine} returned an item that is deleted, or that the filter leaves out")
+            raise EngineError(f"{engine} returned an item that is deleted, or that the filter excludes")
         owner = np.repeat(np.arange(n_queries), counts)
         if len(np.unique(owner * n_items + self.rows)) != len(self.rows):
             raise EngineError(f"{engine} returned an item twice for one query")

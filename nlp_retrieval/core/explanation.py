@@ -114,7 +114,7 @@ class Explanation:
         if not contained:
             return None
         not_shown = contained[_TERMS_SHOWN:]
-        shown = [_told(term) for term in contained[:_TERMS_SHOWN]]
+        shown = [_term_text(term) for term in contained[:_TERMS_SHOWN]]
         if not_shown:
             shown.append(f"{len(not_shown)} more {sum(term.score for term in not_shown):.3g}")
         origin = f"{label} scores {sum(term.score for term in contained):.4g} by the terms {', '.join(shown)}"
@@ -158,7 +158,7 @@ class Explanation:
         return values | {"terms": [asdict(term) for term in self.terms]} if self.terms else values
 
 
-def _told(term: TermScore) -> str:
+def _term_text(term: TermScore) -> str:
     added = " added to" if term.is_added else " in"
     raised = f", {term.fed_back:.3g} of it fed back," if 0 < term.fed_back < term.weight else ""
     return f"{term.term!r} {term.score:.3g} ({term.weight:.3g}{added} the query{raised} x {term.held:.3g} in the passage)"

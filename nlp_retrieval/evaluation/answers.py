@@ -190,7 +190,7 @@ class AnswerEvaluator:
         repeated = [query_id for query_id, count in Counter(question.query_id for question in gold).items() if count > 1]
         if repeated:
             raise GoldError(
-                f"{len(repeated)} question ids stand more than once in the gold (first: {repeated[0]!r}); give one each"
+                f"{len(repeated)} question ids occur more than once in the gold (first: {repeated[0]!r}); give one each"
             )
         without = [question.query_id for question in gold if question.facts is None]
         if 0 < len(without) < len(gold):

@@ -30,7 +30,7 @@ def gold_of(queries: Sequence[Query], gold: Sequence[Gold]) -> list[Gold]:
     """
     for what, ids in (("queries", [query.query_id for query in queries]), ("gold", [judged.query_id for judged in gold])):
         if (repeated := first_repeated(ids)) is not None:
-            raise GoldError(f"the query id {repeated!r} stands more than once in the {what}; give each query once")
+            raise GoldError(f"the query id {repeated!r} occurs more than once in the {what}; give each query once")
     by_id = {judged.query_id: judged for judged in gold}
     missing = [query.query_id for query in queries if query.query_id not in by_id]
     if missing:
@@ -49,7 +49,7 @@ def relevant_documents(gold: Sequence[Gold]) -> list[dict[Key, tuple[int, str]]]
     repeated = [query_id for query_id, count in Counter(judged.query_id for judged in gold).items() if count > 1]
     if repeated:
         raise GoldError(
-            f"{len(repeated)} query ids stand more than once in the gold (first: {repeated[0]!r}); "
+            f"{len(repeated)} query ids occur more than once in the gold (first: {repeated[0]!r}); "
             "give one Gold per query, with all of its relevance"
         )
     wanted: list[dict[Key, tuple[int, str]]] = [{} for _ in gold]

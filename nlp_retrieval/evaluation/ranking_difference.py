@@ -238,7 +238,7 @@ class _Side:
 
 def _hit(lists: RunLists, item: int, grade: int, first: _Side, second: _Side, k: int) -> HitDifference:
     first_rank, second_rank = first.ranks.get(item), second.ranks.get(item)
-    names = [name for name in dict.fromkeys([*first.columns, *second.columns]) if not _told_by_score(name, first, second)]
+    names = [name for name in dict.fromkeys([*first.columns, *second.columns]) if not _is_rank_of_score(name, first, second)]
     signals = [SignalMove(name, *_paired(first.signal(name, item), second.signal(name, item))) for name in names]
     return HitDifference(
         item_id=lists.item_ids[item],
@@ -253,7 +253,7 @@ def _hit(lists: RunLists, item: int, grade: int, first: _Side, second: _Side, k:
     )
 
 
-def _told_by_score(name: str, first: _Side, second: _Side) -> bool:
+def _is_rank_of_score(name: str, first: _Side, second: _Side) -> bool:
     """Return whether this is a rank that always comes with a score of the same label."""
     score = name.removesuffix(_RANK) + _SCORE
     return name.endswith(_RANK) and all(score in side.columns for side in (first, second) if name in side.columns)

@@ -92,7 +92,7 @@ def read_run(path: str | Path) -> Run:
         scores = scores_of.setdefault(query_id, {})
         if item_id in scores:
             raise SourceError(
-                f"{path}, line {number}: item {item_id!r} of query {query_id!r} stood on an earlier line; keep one of them"
+                f"{path}, line {number}: item {item_id!r} of query {query_id!r} is already on an earlier line; keep one of them"
             )
         scores[item_id] = score
         written.setdefault(query_id, []).append(raw[2])
@@ -177,7 +177,7 @@ def _as_trec_eval(hits: dict[str, float], written: list[bytes]) -> list[tuple[st
 def _encode(name: str) -> str:
     """An id as one column."""
     if not name:
-        raise QueryError("an id is empty; it cannot stand in a TREC file")
+        raise QueryError("an id is empty; a TREC file cannot hold it")
     return encode_id(name)
 
 
@@ -222,5 +222,5 @@ def _read(path: str | Path) -> Iterator[tuple[int, list[str], list[bytes]]]:
             if ENCODED in text:
                 names = [decode_id(name) for name in names]
                 if not all(names):
-                    raise SourceError(f"{path}, line {number}: {ENCODED!r} with nothing behind it is an empty id")
+                    raise SourceError(f"{path}, line {number}: {ENCODED!r} with nothing after it is an empty id")
             yield number, names, columns

@@ -73,7 +73,7 @@ class AnyEncoderRules(ComponentRules, Generic[Encoder]):
         for row, text in enumerate(self.texts):
             for how, alone in self.arrays([text]).items():
                 for other in (together[how][row], turned[how][len(self.texts) - 1 - row]):
-                    rule = "a text becomes the same alone and within a batch"
+                    rule = "a text is encoded the same alone and within a batch"
                     self._compare(rule, how, [text], alone, [other], self.tolerance)
 
     def test_threads_get_the_numbers_of_one(self) -> None:

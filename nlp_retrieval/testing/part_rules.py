@@ -217,7 +217,7 @@ class ProcessorRules(ComponentRules):
         turned = self.process(processor, queries[::-1])[::-1]
         for query, first, other in zip(queries, self.process(processor, queries), turned, strict=True):
             if first != other:
-                broken("each list stands where its query stands", processor, f"{query!r}: {first}, in reverse {other}")
+                broken("lists come in the order of their queries", processor, f"{query!r}: {first}, in reverse {other}")
 
     def test_sub_queries_are_text(self) -> None:
         processor = self.make()
@@ -352,7 +352,7 @@ class AnswererRules(ComponentRules):
         *others, first = self.answer(answerer, [*self.questions[1:], self.questions[0]])
         for (question, _), left, other in zip(self.questions, together, [first, *others], strict=True):
             if left != other:
-                broken("a question is answered alike whatever stands beside it", answerer, f"{question!r}: {left}, {other}")
+                broken("a question is answered the same in any batch", answerer, f"{question!r}: {left}, {other}")
 
     def test_the_same_call_twice_gives_the_same_answer(self) -> None:
         answerer = self.make()

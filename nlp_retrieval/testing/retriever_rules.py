@@ -220,7 +220,7 @@ class UpdateRules(RetrieverChecks):
                 wanted = {result.item.item_id for result in whole[query] if passes(result.item.metadata)}
                 if len(set(ids_of(actual))) != len(actual) or set(ids_of(actual)) != wanted:
                     broken(
-                        "filters hold over all segments, and an item stands once in a list",
+                        "filters hold over all segments, and a list holds an item once",
                         self.opened,
                         f"{query!r}, where={where}: {ids_of(actual)}, not {sorted(wanted)}",
                     )
@@ -234,7 +234,7 @@ class UpdateRules(RetrieverChecks):
             twins = [pair for pair in pairs_of(actual) if pair[0] in TWINS]
             if twins and (len(twins) < len(TWINS) or not all(close(twins[0][1], first, self._apart) for _, first in twins)):
                 broken(
-                    "items that differ in nothing but their ids score alike, in whatever segments they are",
+                    "items that differ only in their ids get equal scores, in whatever segments they are",
                     self.opened,
                     f"{query!r}: {twins} of {list(TWINS)} (tolerance {self._apart:g})",
                 )
@@ -317,7 +317,7 @@ class AnswerRules(RetrieverChecks):
         for query, first, other in zip(queries, self.ask_each().values(), turned, strict=True):
             if message := difference(first, other, self.tolerance):
                 broken(
-                    "each list stands where its query stands",
+                    "lists come in the order of their queries",
                     self.opened,
                     f"{query!r}, asked in order and in reverse: {message}",
                 )
@@ -333,7 +333,7 @@ class AnswerRules(RetrieverChecks):
     def test_no_item_comes_twice(self) -> None:
         for query, actual in self.ask_each().items():
             if len(set(ids_of(actual))) != len(actual):
-                broken("an item stands once in a list", self.opened, f"{query!r}: {ids_of(actual)}")
+                broken("a list holds an item once", self.opened, f"{query!r}: {ids_of(actual)}")
 
     def test_the_best_comes_first(self) -> None:
         for query, actual in self.ask_each().items():
@@ -354,7 +354,7 @@ class AnswerRules(RetrieverChecks):
             scores = {result.score for result in actual if result.item.item_id in TWINS}
             if twins and (twins != list(TWINS) or len(scores) > 1):
                 broken(
-                    "items that differ in nothing but their ids have one score, and come in the order of their rows",
+                    "items that differ only in their ids get equal scores, and come in the order of their rows",
                     self.opened,
                     f"{query!r}: {[pair for pair in pairs_of(actual) if pair[0] in TWINS]}; indexed as {list(TWINS)}",
                 )
@@ -416,7 +416,7 @@ class AnswerRules(RetrieverChecks):
                 f"{n_empty} of {len(processed)} lists are empty; warned of: {message}",
             )
         if ids_of(actual[0]) != ids_of(self.ask([[speaking[0]]])[0]):
-            broken("queries that say nothing change no other list", self.opened, f"{speaking[0]!r}: {ids_of(actual[0])}")
+            broken("queries without content change no other list", self.opened, f"{speaking[0]!r}: {ids_of(actual[0])}")
 
     def test_a_query_of_stop_words_alone_is_searched_or_the_setting_that_keeps_them_named(self) -> None:
         for query in STOP_WORDS_ALONE:
@@ -576,7 +576,7 @@ class IndexRules(RetrieverChecks):
         for query, first, its in zip(self.queries, *actual, strict=True):
             if message := difference(its, first, self.tolerance):
                 broken(
-                    "a parameter that search_only names is none of what the index is made of",
+                    "a parameter that search_only names is not part of what the index is built from",
                     other,
                     f"with another {parameter!r}, {query!r} gets from an index of its own, and from this one: {message}",
                 )

@@ -221,11 +221,11 @@ class Component:
             ConfigurationError: an argument holds a secret, which would be in the pickle.
         """
         refuse_secrets(self, "pickled")
-        return _made_again, (type(self), self._arguments, self._kept())
+        return _recreate, (type(self), self._arguments, self._kept())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Component:
         arguments, kept = copy.deepcopy((self._arguments, self._kept()), memo)
-        return _made_again(type(self), arguments, kept)
+        return _recreate(type(self), arguments, kept)
 
     def _kept(self) -> dict[str, Any]:
         return ({"local_only": True} if self.local_only else {}) | self.extra_state()
@@ -270,7 +270,7 @@ def _recorded(value: Any) -> Any:
     return to_plain(value)
 
 
-def _made_again(cls: type[Component], arguments: dict[str, Any], kept: dict[str, Any]) -> Component:
+def _recreate(cls: type[Component], arguments: dict[str, Any], kept: dict[str, Any]) -> Component:
     component = cls(**arguments)
     component.__dict__.update(kept)
     return component

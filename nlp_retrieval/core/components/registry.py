@@ -182,7 +182,7 @@ class PlannedComponent:
         """
         prefix = f"{self.where}: " if self.where else ""
         cls = self.cls or component_class(self.kind, self.name)
-        fields = {key: _made(value) for key, value in self.fields.items()}
+        fields = {key: _created(value) for key, value in self.fields.items()}
         try:
             for key, value in fields.items():
                 check_parameter(cls, key, value)
@@ -252,7 +252,7 @@ def plan(
     if not isinstance(settings, Mapping):
         raise ConfigurationError(f"{prefix}expected a name or a mapping with 'name', found {without_secrets(settings)!r}")
     fields = dict(settings)
-    name = _taken_name(kind, fields, prefix, wanted)
+    name = _pop_name(kind, fields, prefix, wanted)
     try:
         entry = _entry(kind, name)
         if only_own and not is_own_module(entry.module):
@@ -269,7 +269,7 @@ def plan(
     return PlannedComponent(kind, name, entry, cls, fields, where)
 
 
-def _taken_name(kind: str, fields: dict[str, Any], prefix: str, wanted: type[Component]) -> str:
+def _pop_name(kind: str, fields: dict[str, Any], prefix: str, wanted: type[Component]) -> str:
     """Take the registry name out of the settings of a component; if it names a model instead, make that a parameter."""
     other = "loader" if kind == "loaders" else "model" if kind in _NAMED_BY_MODEL else ""
     if "name" not in fields and other in fields:
@@ -314,7 +314,7 @@ def resolve_components(component: Component, owner: type[Component], **given: An
     """
     hints = get_type_hints(owner.__init__, include_extras=True)
     made = {
-        key: _made(_planned(hints[key], list(value) if isinstance(value, tuple) else value, f"{owner.__name__}: {key}"))
+        key: _created(_planned(hints[key], list(value) if isinstance(value, tuple) else value, f"{owner.__name__}: {key}"))
         for key, value in given.items()
     }
     component._arguments |= {key: value for key, value in made.items() if key in component._arguments}
@@ -345,14 +345,14 @@ def _planned(hint: Any, value: Any, where: str, *, only_own: bool = False) -> An
     return value
 
 
-def _made(value: Any) -> Any:
+def _created(value: Any) -> Any:
     """Create the planned components in a parameter; leave everything else as it is."""
     if isinstance(value, PlannedComponent):
         return value.make()
     if isinstance(value, list):
-        return [_made(part) for part in value]
+        return [_created(part) for part in value]
     if isinstance(value, dict):
-        return {key: _made(part) for key, part in value.items()}
+        return {key: _created(part) for key, part in value.items()}
     return value
 
 

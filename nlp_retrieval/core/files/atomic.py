@@ -55,13 +55,13 @@ def explained_writes(path: Path) -> Iterator[None]:
         if error.errno is None:
             raise
         target = error.filename or path
-        if isinstance(target, str) and not _one_above_the_other(Path(target).absolute(), path.absolute()):
+        if isinstance(target, str) and not _is_nested(Path(target).absolute(), path.absolute()):
             raise  # not this directory: an engine could not read one of its own files
         reason = _CURES.get(error.errno, os.strerror(error.errno))
         raise IndexWriteError(f"cannot write to {target}: {reason}. What was there before is unchanged.") from error
 
 
-def _one_above_the_other(path: Path, other: Path) -> bool:
+def _is_nested(path: Path, other: Path) -> bool:
     return path.is_relative_to(other) or other.is_relative_to(path)
 
 

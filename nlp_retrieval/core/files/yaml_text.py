@@ -103,12 +103,12 @@ def _check_size(root: yaml.Node) -> None:
     pending = [root]
     while pending:
         node = pending[-1]
-        children = _held(node)
+        children = _children(node)
         if node not in sizes and node not in entered:
             entered.add(node)
             for inner in children:
                 if inner in entered and inner not in sizes:
-                    raise ConstructorError(None, None, "an alias stands inside of what it stands for", inner.start_mark)
+                    raise ConstructorError(None, None, "an alias refers to a value that contains it", inner.start_mark)
                 if inner not in sizes:
                     pending.append(inner)
             continue
@@ -124,7 +124,7 @@ def _check_size(root: yaml.Node) -> None:
                 )
 
 
-def _held(node: yaml.Node) -> list[yaml.Node]:
+def _children(node: yaml.Node) -> list[yaml.Node]:
     if isinstance(node, yaml.MappingNode):
         return [part for pair in node.value for part in pair]
     return list(node.value) if isinstance(node, yaml.SequenceNode) else []
@@ -141,7 +141,7 @@ def parse_yaml(text: str, where: str) -> Any:
         ConfigurationError: it is not YAML, too large, or has a repeated key or something other than plain values.
     """
     if len(text) > _LONGEST:
-        raise ConfigurationError(f"{where} is longer than {_LONGEST >> 20} MiB; a configuration is not")
+        raise ConfigurationError(f"{where} is longer than {_LONGEST >> 20} MiB, which is too long for a configuration")
     try:
         return yaml.load(text, _Loader)  # noqa: S506 -- a subclass of the safe loader
     except RecursionError:

@@ -166,7 +166,7 @@ class _Checkpoint:
                 self._file.flush()
             self._end = len(self._start)
         except OSError as error:
-            self._give_up(error)
+            self._disable(error)
         else:
             if size and not self._reading:
                 self._dropped("it is of another version, or damaged")
@@ -205,7 +205,7 @@ class _Checkpoint:
             return
         rows = np.ascontiguousarray(batch.rows, self._dtype)
         if rows.nbytes > _LARGEST_BATCH:
-            self._give_up(None)
+            self._disable(None)
             return
         head = _HEAD.pack(len(texts), rows.shape[1], batch.n_cut, len(rows), nanoseconds) + digest_of(texts)
         parts = (head, np.ascontiguousarray(batch.counts, "<u4").data, rows.data)
@@ -217,7 +217,7 @@ class _Checkpoint:
             self._file.flush()
             self._end = self._file.tell()
         except OSError as error:
-            self._give_up(error)
+            self._disable(error)
 
     def _read(self, texts: Sequence[str], file: BinaryIO) -> tuple[EncodedBatch, int]:
         """Read the next batch.
@@ -252,13 +252,13 @@ class _Checkpoint:
 
     def _dropped(self, reason: str) -> None:
         warnings.warn(
-            f"{self._path}, left by an interrupted build, cannot be taken up ({reason}); all passages but the first "
+            f"{self._path}, left by an interrupted build, cannot be continued ({reason}); all passages but the first "
             f"{self._taken:,} are encoded again",
             RetrievalWarning,
             stacklevel=2,
         )
 
-    def _give_up(self, error: OSError | None) -> None:
+    def _disable(self, error: OSError | None) -> None:
         """Continue without a checkpoint."""
         self.__exit__()
         self._file, self._reading = None, False

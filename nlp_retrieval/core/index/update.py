@@ -329,14 +329,14 @@ def _updating(path: str | Path, resolve: Resolve, auto_compact: bool) -> Iterato
             try:
                 yield update
                 if auto_compact:
-                    _join_where_due(update)
+                    _join_segments_if_due(update)
                 keep_checkpoints(directory)
             finally:
                 remove_unused(directory)
                 drop_orphans(directory, update.builders)
 
 
-def _join_where_due(update: IndexChange) -> None:
+def _join_segments_if_due(update: IndexChange) -> None:
     """Join segments if that is due; the update is already published, so a failure is only a warning."""
     try:
         update.join_where_due()

@@ -160,7 +160,7 @@ _NESTED = (dict, list)
 def to_results(batch: CandidateBatch, items: ItemTable) -> list[list[RetrievalResult]]:
     """Return one list of results per list of candidates."""
     with no_collection():
-        items_found = _own(items.items(batch.rows))
+        items_found = _copied_repeats(items.items(batch.rows))
         made = list(map(RetrievalResult.trusted, items_found, batch.scores.tolist(), _signals(batch)))
     return [made[begin:end] for begin, end in pairwise(batch.offsets.tolist())]
 
@@ -177,7 +177,7 @@ def no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _own(items: list[SearchableItem]) -> list[SearchableItem]:
+def _copied_repeats(items: list[SearchableItem]) -> list[SearchableItem]:
     """The same items, with a copy for each repetition."""
     seen: set[int] = set()
     for position, item in enumerate(items):

@@ -50,7 +50,7 @@ def no_such_index(generation: Generation, name: str, wanted: Config) -> IndexMis
     listed = "; ".join(f"{field}: indexed with {found!r}, now {now!r}" for field, found, now in differences)
     return IndexMismatchError(
         f"the {name} index at {generation.path} was built with another configuration ({listed}); search with the "
-        "configuration that was indexed, or index again with this one beside it"
+        "configuration that was indexed, or index again with this one as well"
     )
 
 
@@ -127,8 +127,8 @@ class BaseRetriever(Component, ABC):
         del segments, everything
         if self.parts() and type(self).load_segments is BaseRetriever.load_segments:
             raise ConfigurationError(
-                f"{self.name} searches with other retrievers, whose rows count through the whole index; items can join its "
-                "index only where it overrides load_segments"
+                f"{self.name} searches with other retrievers, whose rows are numbered across the whole index; "
+                "override load_segments, so that items can be added to its index"
             )
         self.build(items, folder)
 

@@ -359,10 +359,10 @@ class CitationAuditor:
         other = self._other_source(claim, source) if elsewhere else ""
         if other:
             return "another source", other, "another indexed source supports this"
-        reason, detail = self._lack(reading)
+        reason, detail = self._why_unsupported(reading)
         return reason, "", detail
 
-    def _lack(self, reading: _ReadCitation) -> tuple[AuditReason, str]:
+    def _why_unsupported(self, reading: _ReadCitation) -> tuple[AuditReason, str]:
         """Return what a source lacks of a citation, or what the verifier says."""
         there, judgement = reading.there, reading.judgement
         if there.quotations:
@@ -393,9 +393,9 @@ class CitationAuditor:
         judged = judge_passages(self.verifier, claim, others)
         judged = [candidate for candidate in judged if candidate.judgement.support >= self.threshold]
         judged.sort(key=lambda candidate: -candidate.judgement.support)
-        return next((candidate.passage.url for candidate in judged if not self._parted(claim, candidate.passage)), "")
+        return next((candidate.passage.url for candidate in judged if not self._contradicts(claim, candidate.passage)), "")
 
-    def _parted(self, claim: str, passage: EvidencePassage) -> bool:
+    def _contradicts(self, claim: str, passage: EvidencePassage) -> bool:
         try:
             whole = self.index.text(passage.key)
         except QueryError:  # another process deleted it since it was found

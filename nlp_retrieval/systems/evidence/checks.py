@@ -80,7 +80,7 @@ def names_of(claim: str) -> list[tuple[int, int]]:
         if shouting and not word.isupper():
             continue
         apart = begin >= 0 and _BREAK.search(claim, end, token.start())
-        plain = number == 0 and _is_common(word) and not _goes_on(claim, tokens)
+        plain = number == 0 and _is_common(word) and not _begins_name(claim, tokens)
         if _is_capital(word) and not plain and word.lower() not in FUNCTION_WORDS:
             if begin < 0 or apart:
                 spans += [(begin, end)] if begin >= 0 else []
@@ -105,7 +105,7 @@ def unmatched_names(claim: str, passage: str) -> list[str]:
     for begin, end in names_of(claim):
         lacking = [
             word
-            for part in _looked_for(claim, begin, end)
+            for part in _names_to_find(claim, begin, end)
             for word in words_of(part)
             if len(word) > 1
             and _stem(word, _NAME_ENDINGS) not in there
@@ -121,7 +121,7 @@ def unmatched_names(claim: str, passage: str) -> list[str]:
     return missing
 
 
-def _looked_for(claim: str, begin: int, end: int) -> list[str]:
+def _names_to_find(claim: str, begin: int, end: int) -> list[str]:
     """Return the parts of a name to look up."""
     parts = [part[0] for part in _PART.finditer(claim, begin, end)]
     named = [part for part in parts if part.lower() not in _JOINING and (_is_capital(part) or part[0].isdigit())]
@@ -138,7 +138,7 @@ def _is_common(word: str) -> bool:
     return word[1:].islower() or len(word) == 1
 
 
-def _goes_on(claim: str, tokens: list[re.Match[str]]) -> bool:
+def _begins_name(claim: str, tokens: list[re.Match[str]]) -> bool:
     """Return whether the first word begins a name: the next one, after only white space, is capitalised."""
     return len(tokens) > 1 and _is_capital(tokens[1][0]) and claim[tokens[0].end() : tokens[1].start()].isspace()
 
@@ -179,12 +179,12 @@ class _Around(NamedTuple):
 
     @classmethod
     def in_claim(cls, claim: str, number: Number) -> _Around:
-        return cls._of(*_beside(claim, number), _CLAIM_WORDS)
+        return cls._of(*_context_of(claim, number), _CLAIM_WORDS)
 
     @classmethod
     def in_passage(cls, passage: str, number: Number) -> _Around:
         """Return those in the number's clause only, since a passage makes several statements."""
-        before, after = _beside(passage, number)
+        before, after = _context_of(passage, number)
         return cls._of(_CLAUSE_END.split(before)[-1], _CLAUSE_END.split(after)[0], _PASSAGE_WORDS)
 
     @classmethod
@@ -230,7 +230,7 @@ def miscounted(claim: str, passage: str) -> list[Miscounted]:
     return results
 
 
-def _beside(text: str, number: Number) -> tuple[str, str]:
+def _context_of(text: str, number: Number) -> tuple[str, str]:
     return text[max(0, number.begin - _REACH) : number.begin], text[number.end : number.end + _REACH]
 
 
@@ -400,7 +400,7 @@ def check(claim: str, passage: str) -> Checks:
         missing.dates + missing.numbers,
         tuple(names),
         "" if contradicting is None else contradicting.says,
-        _together(rest, sentences),
+        _best_overlap(rest, sentences),
         missing.unclear,
     )
 
@@ -460,7 +460,7 @@ def _opposite(claim: str, wanted: frozenset[str], sentences: Sequence[_Sentence]
     return best
 
 
-def _together(wanted: frozenset[str], sentences: Sequence[_Sentence]) -> float:
+def _best_overlap(wanted: frozenset[str], sentences: Sequence[_Sentence]) -> float:
     """Return the largest share of some words in neighbouring sentences."""
     groups = [sentences[first : first + _NEIGHBOURS] for first in range(max(1, len(sentences) - _NEIGHBOURS + 1))]
     return max(_share(wanted, frozenset[str]().union(*(sentence.content for sentence in group))) for group in groups)

@@ -303,7 +303,7 @@ class ClaimVerifier:
         passages = self.index.search(claim, self.k, min_quality=_QUALITY[claim_type])
         judged = judge_passages(self.verifier, claim, passages)
         texts = {key: self._text(key) for key in {item.passage.key for item in judged}}
-        judged = [item for item in judged if _stands(item, texts[item.passage.key])]
+        judged = [item for item in judged if _matches_stored_text(item, texts[item.passage.key])]
         doubtful = [item for item in judged if self._is_doubtful(item)]
         sure = [item for item in judged if item not in doubtful]
         likely = [item for item in sure if item.judgement.support >= self.threshold]
@@ -357,7 +357,7 @@ class ClaimVerifier:
             return ""
 
 
-def _stands(judged: JudgedPassage, text: str) -> bool:
+def _matches_stored_text(judged: JudgedPassage, text: str) -> bool:
     """Return whether the stored text contains the passage and its quote exactly."""
     passage = judged.passage
     stored = text[passage.start : passage.end]

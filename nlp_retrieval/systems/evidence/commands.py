@@ -192,11 +192,12 @@ def add(
 
 
 def delete(
-    project: Project, urls: Annotated[list[str], typer.Argument(help="URLs of sources, in any of their forms.")]
+    project: Project, urls: Annotated[list[str], typer.Argument(help="URLs of sources, in any equivalent form.")]
 ) -> None:
     """Delete sources from a project, with all their versions.
 
-    A text that another URL has too stays. Audits distinguish citations of a deleted source from those of an unknown one.
+    A text that is also stored under another URL is kept. Audits distinguish citations of a deleted source from those of an
+    unknown one.
     """
     from nlp_retrieval.errors import SourceError
     from nlp_retrieval.reports import counted
@@ -328,7 +329,7 @@ def audit(
 ) -> None:
     """Audit every citation of a report.
 
-    Writes 09_qa/retrieval_audit.md in the project where it may be written to. A citation passes where its own source
+    Writes 09_qa/retrieval_audit.md in the project if that is writable. A citation passes where its own source
     supports the sentence; the others are to be reviewed, with the reason, or their source is not indexed.
     """
     from nlp_retrieval.core import check_folder_for_output, progress
@@ -477,7 +478,7 @@ def research(
     if as_json:
         typer.echo(json.dumps(report.as_dict(), indent=1))
         return
-    _say_what_happened(report)
+    _print_problems(report)
     print_passages(report.passages)
 
 
@@ -490,7 +491,7 @@ def _hyde(text: str | None) -> HyDE | None:
     return HyDE(build_as(LanguageModel, "language_models", parse_component(text), "--hyde"))
 
 
-def _say_what_happened(report: ResearchReport) -> None:
+def _print_problems(report: ResearchReport) -> None:
     from nlp_retrieval.text import visible
 
     for query in report.queries:

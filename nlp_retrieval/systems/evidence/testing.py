@@ -88,7 +88,7 @@ class VerifierRules(ComponentRules):
         *others, first = self.judge(verifier, [*self.pairs[1:], self.pairs[0]])
         turned = [first, *others]
         for pair, judgement, other in zip(self.pairs, together, turned, strict=True):
-            if _apart(judgement, other):
+            if _differ(judgement, other):
                 broken("a pair is judged the same in any batch", verifier, f"{shown(pair)}: {judgement} and {other}")
 
     def test_the_same_call_twice_gives_the_same_answer(self) -> None:
@@ -103,11 +103,11 @@ class VerifierRules(ComponentRules):
         calls = [partial(self.judge, verifier, pairs) for pairs in (self.pairs, self.pairs[3:], self.pairs[:2])]
         wanted = [call() for call in calls]
         for number, judgements in in_threads(calls):
-            if any(_apart(first, second) for first, second in zip(judgements, wanted[number], strict=True)):
+            if any(_differ(first, second) for first, second in zip(judgements, wanted[number], strict=True)):
                 broken("a verifier is safe in several threads at once", verifier, shown(judgements))
 
 
-def _apart(judgement: Judgement, other: Judgement) -> bool:
+def _differ(judgement: Judgement, other: Judgement) -> bool:
     """Return whether two judgements differ by more than floating-point rounding."""
     values = ((judgement.support, other.support), (judgement.contradict, other.contradict), (judgement.neutral, other.neutral))
     return judgement.sentence != other.sentence or any(abs(first - second) > _ROUNDING for first, second in values)
@@ -249,7 +249,7 @@ class FetcherRules(ComponentRules):
         for url in self.known_urls():
             first, second = fetcher.fetch(url), fetcher.fetch(url)
             if (first.content, first.url, first.media_type) != (second.content, second.url, second.media_type):
-                broken("a page that did not change is fetched alike", fetcher, f"{url!r}: {shown(first)}, then {shown(second)}")
+                broken("an unchanged page gives the same bytes", fetcher, f"{url!r}: {shown(first)}, then {shown(second)}")
 
     def test_threads_get_the_pages_of_one(self) -> None:
         fetcher = self.make()

@@ -82,7 +82,7 @@ class Database:
                 return work(connection)
 
         try:
-            return self._tried(reading, tries)
+            return self._with_retries(reading, tries)
         except _errors() as error:
             raise SourceError(
                 f"{self.shown}: the knowledge store cannot be read: {self._reason(error)}; check that the database is running, "
@@ -104,7 +104,7 @@ class Database:
                 return work(connection)
 
         try:
-            return self._tried(writing, _TRIES)
+            return self._with_retries(writing, _TRIES)
         except _errors() as error:
             raise OutputError(
                 f"{self.shown}: the knowledge store cannot be written: {self._reason(error)}; committed results "
@@ -115,7 +115,7 @@ class Database:
         """Close what is open."""
         self.engine.dispose()
 
-    def _tried(self, work: Callable[[], T], tries: int) -> T:
+    def _with_retries(self, work: Callable[[], T], tries: int) -> T:
         from sqlalchemy.exc import IntegrityError, OperationalError
 
         for attempt in range(tries):
@@ -123,7 +123,7 @@ class Database:
                 return work()
             except (IntegrityError, OperationalError) as error:
                 # a row that another process wrote first, a lock, a server that restarts; a missing table stays missing
-                if attempt == tries - 1 or _for_good(error):
+                if attempt == tries - 1 or _is_permanent(error):
                     raise
                 time.sleep(self._wait * 2**attempt)
         raise AssertionError("the last attempt returns or raises")
@@ -139,7 +139,7 @@ def _errors() -> tuple[type[Exception], ...]:
     return (SQLAlchemyError, OSError, UnicodeError)
 
 
-def _for_good(error: Exception) -> bool:
+def _is_permanent(error: Exception) -> bool:
     reason = str(getattr(error, "orig", None) or error)
     return isinstance(getattr(error, "orig", None), sqlite3.Error) and not any(
         word in reason for word in ("locked", "busy", "UNIQUE", "FOREIGN")

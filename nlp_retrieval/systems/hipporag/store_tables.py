@@ -301,7 +301,7 @@ def write_passages(connection: Connection, tables: Tables, extraction_id: str, r
     """Write passages, replacing existing ones; of two records of one document, the last counts."""
     latest = list({record.document_id: record for record in records}.values())
     keys = [record.passage_row(extraction_id, 0)["passage_id"] for record in latest]
-    tries = _tries(connection, tables, keys)
+    tries = _tries_of(connection, tables, keys)
     orphans = _clear(connection, tables, keys)
     passages = [record.passage_row(extraction_id, tries.get(key, 0)) for key, record in zip(keys, latest, strict=True)]
     entities: dict[str, Row] = {}
@@ -323,7 +323,7 @@ def write_passages(connection: Connection, tables: Tables, extraction_id: str, r
 
 def remove_passages(connection: Connection, tables: Tables, keys: Sequence[str]) -> int:
     """Remove passages, and entities that only they had; return their number."""
-    n_existing = len(_tries(connection, tables, keys))
+    n_existing = len(_tries_of(connection, tables, keys))
     _remove_unused(connection, tables, _clear(connection, tables, keys))
     return n_existing
 
@@ -335,7 +335,7 @@ def write_run(connection: Connection, tables: Tables, extraction_id: str, run: E
     connection.execute(progress.insert(), [run.row(extraction_id)])
 
 
-def _tries(connection: Connection, tables: Tables, keys: Sequence[str]) -> dict[str, int]:
+def _tries_of(connection: Connection, tables: Tables, keys: Sequence[str]) -> dict[str, int]:
     passages = tables.passages.c
     tries: dict[str, int] = {}
     for part in in_parts(keys):

@@ -143,7 +143,7 @@ def best_synonyms(sources: Rows, targets: Rows, cosines: NDArray[np.float32], mo
         cosines: ``[pairs]``.
         most: the most per entity.
     """
-    is_best = _foremost(np.r_[sources, targets], np.r_[targets, sources], np.r_[cosines, cosines], most)
+    is_best = _among_best(np.r_[sources, targets], np.r_[targets, sources], np.r_[cosines, cosines], most)
     return is_best[: len(sources)] | is_best[len(sources) :]
 
 
@@ -192,11 +192,11 @@ def _near(vectors: Stack, some: Rows, others: Rows, threshold: float) -> Iterato
 def _best(batches: list[_Pairs], hashes: Hashes, most: int) -> _Pairs:
     """Keep the pairs that are among the best of their source, or of their target."""
     sources, targets, cosines = (np.concatenate(columns) for columns in zip(*batches, strict=True))
-    kept = _foremost(sources, hashes[targets], cosines, most) | _foremost(targets, hashes[sources], cosines, most)
+    kept = _among_best(sources, hashes[targets], cosines, most) | _among_best(targets, hashes[sources], cosines, most)
     return sources[kept], targets[kept], cosines[kept]
 
 
-def _foremost(owner: Rows, other: Rows | Hashes, cosines: NDArray[np.float32], most: int) -> Mask:
+def _among_best(owner: Rows, other: Rows | Hashes, cosines: NDArray[np.float32], most: int) -> Mask:
     """Return which pairs are among the best of their owner; of equal ones those with the lowest hash."""
     counts = np.bincount(owner)
     if counts.max(initial=0) <= most:

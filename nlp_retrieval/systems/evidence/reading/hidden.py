@@ -368,12 +368,12 @@ def _background(
     if "background" in attributes or unknown:
         look = replace(look, paper=None)
     if images:
-        even = _even(images)
+        even = _single_colour(images)
         look = replace(look, paper=even, sure=even or look.sure)
     return look
 
 
-def _even(images: list[Any]) -> Colour | None:
+def _single_colour(images: list[Any]) -> Colour | None:
     """Return the colour of a gradient that has only one."""
     colours: list[Colour] = []
     for name, parts in functions(images):

@@ -312,7 +312,7 @@ def main_lines(page: Any, lines: Sequence[Line]) -> list[bool]:
         page: the root of the page, without its hidden parts; it is not changed.
         lines: of its body, in order.
     """
-    selected = _taken(page, lines)
+    selected = _main_text_lines(page, lines)
     if sum(len(line.text) for line, is_selected in zip(lines, selected, strict=True) if is_selected) < _LEAST_MAIN_TEXT:
         return [True] * len(lines)
     navigation = _navigation(page, lines)
@@ -330,7 +330,7 @@ def main_lines(page: Any, lines: Sequence[Line]) -> list[bool]:
     return kept
 
 
-def _taken(page: Any, lines: Sequence[Line]) -> list[bool]:
+def _main_text_lines(page: Any, lines: Sequence[Line]) -> list[bool]:
     """Return which lines trafilatura selects as the main text."""
     from trafilatura import bare_extraction
 
@@ -358,15 +358,15 @@ def _inside(lines: Sequence[Line], selected: Sequence[bool]) -> list[bool]:
     weights: Counter[Any] = Counter()
     for line, is_selected in zip(lines, selected, strict=True):
         if is_selected:
-            for around in _around(line.element):
+            for around in _with_ancestors(line.element):
                 weights[around] += len(line.text)
     most = _MOST_OF_IT * max(weights.values())
     holding = {around for around, weight in weights.items() if weight >= most}
     innermost = max(holding, key=lambda is_selected: sum(1 for _ in is_selected.iterancestors()))
-    return [any(around is innermost for around in _around(line.element)) for line in lines]
+    return [any(around is innermost for around in _with_ancestors(line.element)) for line in lines]
 
 
-def _around(element: Any) -> list[Any]:
+def _with_ancestors(element: Any) -> list[Any]:
     return [element, *element.iterancestors()]
 
 
@@ -385,11 +385,11 @@ def _navigation(page: Any, lines: Sequence[Line]) -> list[bool]:
     length = sum(len(line.text) for line in lines)
     weights: Counter[Any] = Counter()
     for line in lines:
-        for around in _around(line.element):
+        for around in _with_ancestors(line.element):
             if around in aside:
                 weights[around] += len(line.text)
     aside = {element for element in aside if weights[element] <= length / 2}
-    return [any(around in aside for around in _around(line.element)) for line in lines]
+    return [any(around in aside for around in _with_ancestors(line.element)) for line in lines]
 
 
 def _link_lists(page: Any) -> set[Any]:
@@ -466,7 +466,7 @@ def _read(text: str, where: str, removed: Removed, main_text_only: bool) -> Read
     kept = main_lines(page, lines) if main_text_only else [True] * len(lines)
     outside = [line.text for line, keep in zip(lines, kept, strict=True) if not keep]
     left_out += [("outside the main text", _DOUBT_MARKS.sub("", part)) for part in outside]
-    content, spans, removed_after = _without_marks(text_of_lines(_only(lines, kept)))
+    content, spans, removed_after = _without_marks(text_of_lines(_kept_lines(lines, kept)))
     return ReadText(
         title,
         content,
@@ -478,7 +478,7 @@ def _read(text: str, where: str, removed: Removed, main_text_only: bool) -> Read
     )
 
 
-def _only(lines: list[Line], kept: list[bool]) -> Iterator[Line]:
+def _kept_lines(lines: list[Line], kept: list[bool]) -> Iterator[Line]:
     """Yield the lines that are kept; a paragraph also ends where a dropped line ended one."""
     last: Line | None = None
     for line, keep in zip(lines, kept, strict=True):

@@ -75,7 +75,7 @@ def fit_verifier(
         ConfigurationError: there are fewer than two families.
     """
     rng = random.Random(seed)  # noqa: S311  # nothing secret is drawn
-    used = with_perturbations(_drawn(pairs, limit, rng), perturbations, rng)
+    used = with_perturbations(_sampled(pairs, limit, rng), perturbations, rng)
     n_families = len({pair.family for pair in used})
     if n_families < 2:
         raise ConfigurationError(f"{n_families} families of pairs; a calibration is fitted on at least two")
@@ -130,7 +130,7 @@ def best_threshold(support: NDArray[np.float64], supported: NDArray[np.bool_]) -
     return float(cuts[int(np.argmax(balanced))])
 
 
-def _drawn(pairs: Sequence[JudgedPair], limit: int | None, rng: random.Random) -> list[JudgedPair]:
+def _sampled(pairs: Sequence[JudgedPair], limit: int | None, rng: random.Random) -> list[JudgedPair]:
     if limit is None:
         return list(pairs)
     by_collection: defaultdict[str, list[JudgedPair]] = defaultdict(list)

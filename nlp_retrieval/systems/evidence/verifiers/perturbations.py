@@ -73,7 +73,7 @@ def changed_number(pair: JudgedPair, rng: random.Random) -> JudgedPair | None:
     if written not in inside and any(agreeing(other, present) for other in numbers_of(written) for present in numbers_there):
         return None
     claim = pair.claim[: number.begin] + written + pair.claim[number.begin + len(number.written) :]
-    return _made(pair, claim, "contradict", "number")
+    return _perturbed(pair, claim, "contradict", "number")
 
 
 def swapped_name(pair: JudgedPair, names: Sequence[str], rng: random.Random) -> JudgedPair | None:
@@ -87,7 +87,7 @@ def swapped_name(pair: JudgedPair, names: Sequence[str], rng: random.Random) -> 
         other = rng.choice(names)
         alike = len(other.split()) == len(name.split()) and other.isupper() == name.isupper()
         if alike and other.lower() not in pair.passage.lower() and other.lower() != name.lower():
-            return _made(pair, pair.claim[:begin] + other + pair.claim[end:], "contradict", "name")
+            return _perturbed(pair, pair.claim[:begin] + other + pair.claim[end:], "contradict", "name")
     return None
 
 
@@ -105,7 +105,7 @@ def negated(pair: JudgedPair, rng: random.Random) -> JudgedPair | None:
         claim = f"{pair.claim[: auxiliary.end()]} not{pair.claim[auxiliary.end() :]}"
     else:
         return None
-    return _made(pair, claim, "contradict" if pair.label == "support" else "support", "negated")
+    return _perturbed(pair, claim, "contradict" if pair.label == "support" else "support", "negated")
 
 
 def elsewhere(pair: JudgedPair, other: JudgedPair) -> JudgedPair | None:
@@ -133,7 +133,7 @@ def _by_word(pairs: Sequence[JudgedPair]) -> dict[str, list[JudgedPair]]:
     return {word: members for word, members in pairs_of.items() if 2 <= len(members) <= 50}
 
 
-def _made(pair: JudgedPair, claim: str, label: str, how: str) -> JudgedPair:
+def _perturbed(pair: JudgedPair, claim: str, label: str, how: str) -> JudgedPair:
     return replace(pair, claim=claim, label=label, pair_id=f"{pair.pair_id}/{how}")  # type: ignore[arg-type]
 
 

@@ -222,24 +222,24 @@ class FineTuning:
         for done, number in enumerate(order[first:], start=first + 1):
             torch.manual_seed(self.settings.seed * 1_000_003 + self.step)  # a step's dropout is the same after a restart
             for group in self.optimizer.param_groups:
-                group["lr"] = self.settings.learning_rate * self._warmth()
+                group["lr"] = self.settings.learning_rate * self._warm_up_factor()
             loss = self._loss(batches[number])
             loss.backward()  # type: ignore[no-untyped-call]
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
             self.optimizer.step()
             self.optimizer.zero_grad(set_to_none=True)
             self.step += 1
-            self._take_into_mean()
+            self._update_mean()
             after_step(done)
 
-    def _take_into_mean(self) -> None:
+    def _update_mean(self) -> None:
         import torch
 
         share = max(1 - _KEPT_OF_MEAN, 10 / (10 + self.step))  # the first weights are not yet trained
         with torch.no_grad():
             torch._foreach_lerp_(list(self.mean.parameters()), list(self.model.parameters()), share)
 
-    def _warmth(self) -> float:
+    def _warm_up_factor(self) -> float:
         share = self.step / max(1, self.total_steps)
         return min(1.0, (share + 1e-3) / 0.1) * max(0.0, 1.0 - share)
 

@@ -227,7 +227,7 @@ def read_numbers(answer: object, valid: Collection[int]) -> list[int] | None:
     pieces = list(_pieces(answer))
     numbers = [int(number) for piece in pieces for number in _NUMBER.findall(piece)]
     kept = list(dict.fromkeys(number for number in numbers if number in valid))
-    if kept or (not numbers and _says_nothing(answer, pieces)):
+    if kept or (not numbers and _says_none(answer, pieces)):
         return kept
     return None
 
@@ -252,7 +252,7 @@ def read_stances(answer: object, valid: Collection[int]) -> dict[int, Stance] | 
             if stance is not None and int(number) in valid:
                 by_number.setdefault(int(number), set()).add(stance)
     stances = {number: next(iter(opinions)) for number, opinions in by_number.items() if len(opinions) == 1}
-    if stances or (not by_number and _says_nothing(answer, pieces)):
+    if stances or (not by_number and _says_none(answer, pieces)):
         return stances
     return None
 
@@ -265,7 +265,7 @@ def _stance(piece: str) -> Stance | None:
     return "supports" if supports else "contradicts"
 
 
-def _says_nothing(answer: object, pieces: Sequence[str]) -> bool:
+def _says_none(answer: object, pieces: Sequence[str]) -> bool:
     if isinstance(answer, str):
         return answer.strip(" \n`.\"'").lower() in _NOTHING
     return isinstance(answer, list) and all(piece.strip().lower() in _NOTHING for piece in pieces)

@@ -227,7 +227,7 @@ def _contradicts(first: Statement, second: Statement, subject: frozenset[str]) -
     """Return whether two sentences on one subject give different values of a measure."""
     if first.negated != second.negated or _differ(first.names, second.names):
         return False
-    for mine, its in _otherwise(first.quantities, second.quantities):
+    for mine, its in _differing_quantities(first.quantities, second.quantities):
         about = clause_terms(first, mine, subject)
         if len(about) >= _FEWEST_ABOUT and about == clause_terms(second, its, subject):
             return True
@@ -239,7 +239,7 @@ def _differ(first: frozenset[str], second: frozenset[str]) -> bool:
     return bool(first - second) and bool(second - first)
 
 
-def _otherwise(first: tuple[Quantity, ...], second: tuple[Quantity, ...]) -> list[tuple[Quantity, Quantity]]:
+def _differing_quantities(first: tuple[Quantity, ...], second: tuple[Quantity, ...]) -> list[tuple[Quantity, Quantity]]:
     """Return quantities of one measure with different values, without those that both sentences have."""
     mine = [
         quantity for quantity in first if not any(same_measure(quantity, its) and same_value(quantity, its) for its in second)

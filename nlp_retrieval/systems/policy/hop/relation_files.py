@@ -368,7 +368,7 @@ class StoredRelations(RelationFiles):
         self.source = source
 
     def build(self, items: ItemTable, folder: Path) -> None:
-        relations, n_left_out, seen = _told(self.source, items, np.ones(len(items), bool))
+        relations, n_left_out, seen = _stored_relations(self.source, items, np.ones(len(items), bool))
         if not len(relations):
             problem = f"none of its {n_left_out:,} relations connects two items of this index" if n_left_out else "it has none"
             raise SourceError(
@@ -385,7 +385,7 @@ class StoredRelations(RelationFiles):
         _write(relations, relations, seen, len(items), len(items), folder)
 
     def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
-        relations, _, seen = _told(self.source, everything, live_among(everything, segments))
+        relations, _, seen = _stored_relations(self.source, everything, live_among(everything, segments))
         before = RelationTables.of_segments(segments).relations
         known, found = (_keys(some, len(everything)) for some in (before, relations))
         relations = relations.where(~np.isin(found, known))
@@ -412,7 +412,7 @@ class StoredRelations(RelationFiles):
             )
 
 
-def _told(source: ChunkTablesLoader, everything: ItemTable, live: Mask) -> tuple[Relations, int, Hashes]:
+def _stored_relations(source: ChunkTablesLoader, everything: ItemTable, live: Mask) -> tuple[Relations, int, Hashes]:
     """Return the relations between rows, the number of others, and the checksum of all."""
     rows = {item_id: row for row, item_id in enumerate(everything.ids()) if live[row]}
     stored = list(source.relations())

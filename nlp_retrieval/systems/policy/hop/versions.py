@@ -228,7 +228,9 @@ def aligned(earlier: Sequence[str], later: Sequence[str], least: float) -> Align
     kept = sorted((pair for pair in pairs.values() if pair.carried >= least), key=lambda pair: (pair.later, pair.earlier))
     later_grams = {gram for passage in new for _, gram in passage.grams()}
     return Aligned(
-        [_shown(pair, new, old) for pair in kept], new_shares, np.array([_gone(passage, later_grams) for passage in old])
+        [_shown(pair, new, old) for pair in kept],
+        new_shares,
+        np.array([_share_uncarried(passage, later_grams) for passage in old]),
     )
 
 
@@ -237,7 +239,7 @@ def _pair(number: int, passage: _Passage, owner: int, other: _Passage, mask: Mas
     return Counterpart(number, owner, min(1.0, 2 * float(mask.sum()) / words), (0, 0), (0, 0))
 
 
-def _gone(passage: _Passage, there: set[Gram]) -> float:
+def _share_uncarried(passage: _Passage, there: set[Gram]) -> float:
     carried = np.zeros(len(passage.words), bool)
     for first, gram in passage.grams():
         if gram in there:

@@ -203,7 +203,7 @@ def _arrow(kind: str, begin: tuple[float, float], end: tuple[float, float]) -> M
     right = tip[0] - 8 * unit[0] + 4 * unit[1], tip[1] - 8 * unit[1] - 4 * unit[0]
     path = f"M{_at(start)}L{_at(tip)}M{_at(left)}L{_at(tip)}L{_at(right)}"
     return Markup('<path class="{}" d="{}" fill="none" stroke="currentColor"><title>{}</title></path>').format(
-        _class(kind), path, _said(kind)
+        _class(kind), path, _kind_in_words(kind)
     )
 
 
@@ -222,14 +222,14 @@ def _legend(number: int, kind: str) -> Markup:
     y = _HEIGHT + 16 * number + 4
     return Markup(
         '<path class="{}" d="M10,{}h22" fill="none" stroke="currentColor"/><text class="label" x="38" y="{}">{}</text>'
-    ).format(_class(kind), y, y + 4, _said(kind))
+    ).format(_class(kind), y, y + 4, _kind_in_words(kind))
 
 
 def _class(kind: str) -> str:
     return RELATION_CLASSES.get(kind.upper(), _OTHER)
 
 
-def _said(kind: str) -> str:
+def _kind_in_words(kind: str) -> str:
     return visible(kind.replace("_", " ").lower())
 
 
