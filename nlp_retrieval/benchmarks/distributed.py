@@ -158,10 +158,10 @@ class StageWork:
         if not (Path(task.stages) / task.token).exists():
             raise WorkerError(f"{place} does not see the results of stages that this process keeps in {task.stages}; {cure}")
         try:
-            found = corpus_of(self._generation)
+            corpus = corpus_of(self._generation)
         except IndexMissingError:
             raise WorkerError(f"{place} sees no index at {task.index}; {cure}") from None
-        return Confirmed(place, StageTask(task.index, task.stages, task.token, found).facts())
+        return Confirmed(place, StageTask(task.index, task.stages, task.token, corpus).facts())
 
     def done(self, work: object) -> StagesDone:
         """Compute the stages of a block; an error in one does not prevent the next."""

@@ -42,17 +42,17 @@ def with_value(settings: object, segments: Sequence[str], value: object, passed:
         ConfigurationError: the path does not exist, or is ambiguous because several components share a name.
     """
     head, *rest = segments
-    here = _opened(settings)
-    if isinstance(here, Mapping):
-        if rest and head not in here:
-            raise ConfigurationError(f"{_dotted(passed)} has no {head!r}; {nearest(head, map(str, here))}")
-        inner, full_path = with_value(here[head], rest, value, (*passed, head)) if rest else (value, (*passed, head))
-        return {**here, head: inner}, full_path
-    if isinstance(here, list | tuple):
-        number = _number_of(head, here, passed)
-        inner, full_path = with_value(here[number], rest, value, (*passed, number)) if rest else (value, (*passed, number))
-        return [*here[:number], inner, *here[number + 1 :]], full_path
-    raise ConfigurationError(f"{_dotted(passed)} is {'null' if here is None else repr(here)}, which has no {head!r}")
+    opened = _opened(settings)
+    if isinstance(opened, Mapping):
+        if rest and head not in opened:
+            raise ConfigurationError(f"{_dotted(passed)} has no {head!r}; {nearest(head, map(str, opened))}")
+        inner, full_path = with_value(opened[head], rest, value, (*passed, head)) if rest else (value, (*passed, head))
+        return {**opened, head: inner}, full_path
+    if isinstance(opened, list | tuple):
+        number = _number_of(head, opened, passed)
+        inner, full_path = with_value(opened[number], rest, value, (*passed, number)) if rest else (value, (*passed, number))
+        return [*opened[:number], inner, *opened[number + 1 :]], full_path
+    raise ConfigurationError(f"{_dotted(passed)} is {'null' if opened is None else repr(opened)}, which has no {head!r}")
 
 
 def _opened(settings: object) -> object:

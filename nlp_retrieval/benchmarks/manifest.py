@@ -354,14 +354,14 @@ def moved_results(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str
     """
     sentences = []
     for name, result in before["configurations"].items():
-        again = now["configurations"].get(name)
-        if again is None:
+        repeated = now["configurations"].get(name)
+        if repeated is None:
             sentences.append(f"{name}: has no results now")
             continue
         moved = [
-            f"{measure} {value:.4f} -> {again['measures'].get(measure, float('nan')):.4f}"
+            f"{measure} {value:.4f} -> {repeated['measures'].get(measure, float('nan')):.4f}"
             for measure, value in result["measures"].items()
-            if again["measures"].get(measure) != value
+            if repeated["measures"].get(measure) != value
         ]
         if moved:
             more = f", and {len(moved) - _SHOWN} more" if len(moved) > _SHOWN else ""

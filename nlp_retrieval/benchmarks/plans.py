@@ -387,9 +387,9 @@ def _identity(retriever: BaseRetriever) -> Config | None:
 
 def _index_parameters(component: Component) -> Config:
     plain = component.config
-    held = {key: value for key, value in component._arguments.items() if key not in component.search_only}
+    indexed = {key: value for key, value in component._arguments.items() if key not in component.search_only}
     return {"name": component.name} | {
-        key: _index_parameters(value) if isinstance(value, Component) else plain[key] for key, value in held.items()
+        key: _index_parameters(value) if isinstance(value, Component) else plain[key] for key, value in indexed.items()
     }
 
 

@@ -514,11 +514,11 @@ def _added(
         builder.add_rankings(name, lists, titles)
         config: Config = {"name": "trec_run", "path": entry.where}
         return Entrant(config, "", None)
-    found, own = entry.saved.lists.rankings(entry.name), entry.saved.lists.listing(entry.name)
+    entry_rankings, own = entry.saved.lists.rankings(entry.name), entry.saved.lists.listing(entry.name)
     number_of = {query_id: number for number, query_id in enumerate(entry.saved.lists.query_ids)}
     order = [number_of[query_id] for query_id in query_ids]
     nothing: list[Ranking] = [[] for _ in unjudged]
-    listing: Listing = builder.add_rankings(name, [*(found[number] for number in order), *nothing], titles)
+    listing: Listing = builder.add_rankings(name, [*(entry_rankings[number] for number in order), *nothing], titles)
     hits = np.concatenate([np.arange(own.of(number).start, own.of(number).stop) for number in order])
     listing.signals.update({signal: values[hits] for signal, values in own.signals.items()})
     result = _result(entry.saved, entry.name)
@@ -736,7 +736,7 @@ def judged_again(saved: SavedRun, only: Sequence[str] = (), baseline: str | None
     seed = int((report.manifest.get("significance") or {}).get("seed", 0))
     lists = replace(saved.lists, listings={name: saved.lists.listings[name] for name in names})
     explained = [query for query in report.explained if query.configuration in names] if chosen == report.baseline else []
-    again = judged(
+    judged_run = judged(
         replace(report, baseline=chosen, explained=explained),
         entrants,
         saved.evaluations,
@@ -745,7 +745,7 @@ def judged_again(saved: SavedRun, only: Sequence[str] = (), baseline: str | None
         seed,
     )
     retrievers = saved.retrievers if len(names) == len(results) else {}
-    return BenchmarkRun(again, lists, {name: saved.evaluations[name].per_query for name in names}, retrievers)
+    return BenchmarkRun(judged_run, lists, {name: saved.evaluations[name].per_query for name in names}, retrievers)
 
 
 def _baseline(names: list[str], wanted: str | None) -> str:

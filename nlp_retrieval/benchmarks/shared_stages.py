@@ -162,9 +162,9 @@ class SharedStages(Stages):
                     count(CallCounter(model), from_disk(CallCounts(**counts)))
             else:
                 with record_calls() as calls:
-                    made, about = self._computed(use, partial(super().subqueries, processor, nlqs))
+                    computed, about = self._computed(use, partial(super().subqueries, processor, nlqs))
                 asked = {model: asdict(counts) for model, counts in calls.by_model.items()}
-                entry = Entry({"subqueries": made, "calls": asked} | about)
+                entry = Entry({"subqueries": computed, "calls": asked} | about)
                 self.store.remember("subqueries", key, entry)
                 if not calls.counts.degraded:
                     self.store.keep("subqueries", key, entry)
@@ -395,7 +395,7 @@ def answer_stage(
         results: the results for each.
         store: store for results of stages; None: do not store them.
     """
-    read = [list(found[: answerer.passages]) for found in results]
+    read = [list(hits[: answerer.passages]) for hits in results]
     key = _key(answerer, questions, read) if store is not None else ""
     with record_calls() as calls:
         entry = store.find(_GROUP, key) if store is not None else None
@@ -450,9 +450,9 @@ def _checked_answers(entry: Entry, n_questions: int) -> list[Answer] | None:
 
 def _key(answerer: BaseAnswerer, questions: Sequence[str], read: Sequence[Sequence[RetrievalResult]]) -> str:
     digest = hashlib.sha256()
-    for found in read:
-        digest.update(f"{len(found)}:".encode())
-        for result in found:
+    for hits in read:
+        digest.update(f"{len(hits)}:".encode())
+        for result in hits:
             item = result.item.model_dump_json().encode("utf-8", "surrogatepass")
             digest.update(f"{len(item)}:".encode() + item)
     content = {"answerer": identity_of(answerer), "questions": list(questions), "passages": digest.hexdigest()}

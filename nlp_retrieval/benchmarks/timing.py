@@ -342,7 +342,7 @@ class StageClock:
 
         def entry_of() -> Entry:
             seconds, by_stage, calls = measure()
-            arrays = {"seconds": seconds} | {f"stage:{name}": taken for name, taken in by_stage.items()}
+            arrays = {"seconds": seconds} | {f"stage:{name}": seconds_of_stage for name, seconds_of_stage in by_stage.items()}
             return Entry({"calls": asdict(calls)}, arrays)
 
         generation = generation_of(searcher)

@@ -260,6 +260,8 @@ def distill(
 
     source = build_as(BaseEncoder, "encoders", parse_component(encoder), "--encoder")
     items = corpus_loader(corpus, loader, option).stream()
-    made = distill_static(source, items, folder, dimension=dimension, most_words=most_words)
-    say(f"static embeddings of {source.name} in {made} ({megabytes(sum(file.stat().st_size for file in made.iterdir()))})")
-    say(f"to use them: nlp-retrieval index {corpus} INDEX -r 'faiss:encoder={{name: static, model: {made}}}'")
+    written = distill_static(source, items, folder, dimension=dimension, most_words=most_words)
+    say(
+        f"static embeddings of {source.name} in {written} ({megabytes(sum(file.stat().st_size for file in written.iterdir()))})"
+    )
+    say(f"to use them: nlp-retrieval index {corpus} INDEX -r 'faiss:encoder={{name: static, model: {written}}}'")

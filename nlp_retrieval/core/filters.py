@@ -188,8 +188,8 @@ def _conditions(key: str, value: object, where: str) -> list[Condition]:
 
 def _meant(operator: str) -> str:
     """Return the equivalent of another language's operator, or similar operators."""
-    meant = _OTHERS.get(operator.strip("$").casefold())
-    return f"write {meant}" if meant is not None else nearest(operator, OPERATORS)
+    equivalent = _OTHERS.get(operator.strip("$").casefold())
+    return f"write {equivalent}" if equivalent is not None else nearest(operator, OPERATORS)
 
 
 def _operand(operator: Operator, wanted: object, where: str) -> tuple[Scalar, ...]:

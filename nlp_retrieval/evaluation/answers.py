@@ -145,11 +145,11 @@ def answers_agree(text: str, answers: Sequence[str]) -> Agreement:
 
 def facts_agree(cited: Collection[Fact], gold: Collection[Fact]) -> Agreement:
     """Return the agreement of the cited sentences with the supporting ones."""
-    found, wanted = set(cited), set(gold)
-    both = len(found & wanted)
-    precision = both / len(found) if found else 0.0
-    recall = both / len(wanted) if wanted else 0.0
-    return Agreement(float(found == wanted), precision, recall)
+    cited_facts, wanted = set(cited), set(gold)
+    n_common = len(cited_facts & wanted)
+    precision = n_common / len(cited_facts) if cited_facts else 0.0
+    recall = n_common / len(wanted) if wanted else 0.0
+    return Agreement(float(cited_facts == wanted), precision, recall)
 
 
 def _agreement(text: str, answer: str) -> Agreement:
@@ -158,8 +158,8 @@ def _agreement(text: str, answer: str) -> Agreement:
     if not exact and ({normalized, other} & _ALONE):
         return NONE
     words, wanted = normalized.split(), other.split()
-    both = sum((Counter(words) & Counter(wanted)).values())
-    return Agreement(exact, both / len(words), both / len(wanted)) if both else Agreement(exact, 0.0, 0.0)
+    n_common = sum((Counter(words) & Counter(wanted)).values())
+    return Agreement(exact, n_common / len(words), n_common / len(wanted)) if n_common else Agreement(exact, 0.0, 0.0)
 
 
 ANSWER_MEASURES = ("answer_em", "answer_f1")
@@ -261,8 +261,8 @@ def ragas_lines(
             "answers; give one of each for every question"
         )
     rows: list[dict[str, JsonValue]] = [
-        {"user_input": question, "retrieved_contexts": [result.item.text for result in found], "response": answer.text}
-        for question, found, answer in zip(questions, passages, answers, strict=True)
+        {"user_input": question, "retrieved_contexts": [result.item.text for result in read], "response": answer.text}
+        for question, read, answer in zip(questions, passages, answers, strict=True)
     ]
     for row, right in zip(rows, gold, strict=False):
         row["reference"] = next(iter(right.answers), "")

@@ -142,8 +142,10 @@ def _checked(per_query: Mapping[str, Mapping[str, Scores]]) -> dict[str, dict[st
         raise ConfigurationError(f"system {first!r} has no measures; give each system its values by measure")
     for system, measures in per_query.items():
         if measures.keys() != wanted:
-            apart = ", ".join(sorted(measures.keys() ^ wanted))
-            raise ConfigurationError(f"systems {first!r} and {system!r} do not have the same measures: only one has {apart}")
+            not_shared = ", ".join(sorted(measures.keys() ^ wanted))
+            raise ConfigurationError(
+                f"systems {first!r} and {system!r} do not have the same measures: only one has {not_shared}"
+            )
     values = {
         system: {measure: np.asarray(measures[measure], np.float64) for measure in wanted}
         for system, measures in per_query.items()
@@ -224,10 +226,10 @@ def _compared(
 def _effect_size(sums: Scores, sizes: NDArray[np.int64], mean: float) -> float | None:
     """Cohen's d_z of the families' mean differences; see :class:`Comparison`."""
     means = sums / sizes
-    apart = math.fsum((sizes * (means - mean) ** 2).tolist()) / int(sizes.sum())
-    if len(sizes) < 2 or math.sqrt(apart) <= ROUNDING * np.abs(means).max():
+    variance = math.fsum((sizes * (means - mean) ** 2).tolist()) / int(sizes.sum())
+    if len(sizes) < 2 or math.sqrt(variance) <= ROUNDING * np.abs(means).max():
         return None
-    return mean / math.sqrt(apart * len(sizes) / (len(sizes) - 1))
+    return mean / math.sqrt(variance * len(sizes) / (len(sizes) - 1))
 
 
 # Comparisons of a benchmark: every configuration against the baseline, over all queries and in each group of them.

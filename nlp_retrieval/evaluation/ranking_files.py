@@ -229,10 +229,10 @@ def _configurations(hits: pa.Table, path: Path) -> list[str]:
 def _packed(signals: dict[str, Scores], n_hits: int) -> pa.MapArray:
     """Signals as one map per hit, without missing ones."""
     values = np.array([*signals.values()], np.float64).reshape(len(signals), n_hits).T
-    there = ~np.isnan(values)
-    offsets = offsets_of(there.sum(axis=1)).astype(np.int32)
-    names = pa.array([*signals], pa.string()).take(pa.array(np.nonzero(there)[1]))
-    return pa.MapArray.from_arrays(pa.array(offsets), names, pa.array(values[there]))
+    is_present = ~np.isnan(values)
+    offsets = offsets_of(is_present.sum(axis=1)).astype(np.int32)
+    names = pa.array([*signals], pa.string()).take(pa.array(np.nonzero(is_present)[1]))
+    return pa.MapArray.from_arrays(pa.array(offsets), names, pa.array(values[is_present]))
 
 
 def _unpacked(signals: pa.MapArray) -> dict[str, Scores]:

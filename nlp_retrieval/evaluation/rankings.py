@@ -264,8 +264,8 @@ class OwnIds:
 
 def same_text(query: str, passage: str) -> bool:
     """Return whether a query is a passage: one contains the other, ignoring white space and case."""
-    asked, held = (" ".join(text.split()).casefold() for text in (query, passage))
-    return bool(asked and held) and (asked in held or held in asked)
+    asked, content = (" ".join(text.split()).casefold() for text in (query, passage))
+    return bool(asked and content) and (asked in content or content in asked)
 
 
 def own_ids(
@@ -301,21 +301,21 @@ def own_ids_of_lists(lists: RunLists, ignore: bool | None) -> OwnIds:
     number_of = {item_id: number for number, item_id in enumerate(lists.item_ids)}
     own = np.array([number_of.get(query_id, -1) for query_id in lists.query_ids], np.int64)
     listed, first = 0, 0
-    met: set[str] = set()
+    query_ids: set[str] = set()
     for listing in lists.listings.values():
         owner = np.repeat(np.arange(len(own)), np.diff(listing.offsets))
         hits = np.flatnonzero(listing.items == own[owner])
         listed += len(hits)
         first += int((hits == listing.offsets[owner[hits]]).sum())
-        met |= {lists.query_ids[query] for query in owner[hits].tolist()}
+        query_ids |= {lists.query_ids[query] for query in owner[hits].tolist()}
     if ignore is None:
         texts = [
             same_text(text, lists.passages[query_id])
             for query_id, text in zip(lists.query_ids, lists.texts, strict=True)
-            if query_id in met and text and query_id in lists.passages
+            if query_id in query_ids and text and query_id in lists.passages
         ]
         ignore = 2 * sum(texts) >= len(texts) if texts else 2 * first > listed
-    return own_ids(lists.query_ids, met, lists.qrels(), ignore=ignore)
+    return own_ids(lists.query_ids, query_ids, lists.qrels(), ignore=ignore)
 
 
 def without_own(lists: RunLists, own: OwnIds) -> dict[str, Listing]:

@@ -54,10 +54,10 @@ def wrong_parameter(parameter: str, value: object, adapter: TypeAdapter[Any], er
     # a union reports each of its branches; the branches that got furthest into the value were meant
     places = [(_place(value, problem["loc"]), problem) for problem in error.errors(include_url=False)]
     furthest = max(len(path) for path, _ in places)
-    meant = [(path, problem) for path, problem in places if len(path) == furthest]
-    path, problem = meant[0]
+    deepest = [(path, problem) for path, problem in places if len(path) == furthest]
+    path, problem = deepest[0]
     first, *others = dict.fromkeys(
-        _MEANT.get(same["type"], _MEANT.get(same["msg"], same["msg"])) for at, same in meant if at == path
+        _MEANT.get(same["type"], _MEANT.get(same["msg"], same["msg"])) for at, same in deepest if at == path
     )
     wanted = " or ".join([first, *(other.removeprefix("Input should be ") for other in others)])
     return f"{parameter}{''.join(f'[{part!r}]' for part in path)}={_shown(parameter, problem['input'], path)}: {wanted}"
@@ -298,8 +298,8 @@ def refuse_secrets(component: Component, done: str) -> None:
 def held_components(component: Component) -> Iterator[Component]:
     """Yield the components among a component's arguments, including those in lists and mappings."""
     for value in component._arguments.values():
-        held = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else [value]
-        yield from (part for part in held if isinstance(part, Component))
+        parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else [value]
+        yield from (part for part in parts if isinstance(part, Component))
 
 
 def codes_in(component: Component) -> list[dict[str, str]]:

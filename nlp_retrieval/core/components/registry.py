@@ -313,12 +313,12 @@ def resolve_components(component: Component, owner: type[Component], **given: An
         ConfigurationError: as :func:`build`.
     """
     hints = get_type_hints(owner.__init__, include_extras=True)
-    made = {
+    resolved = {
         key: _created(_planned(hints[key], list(value) if isinstance(value, tuple) else value, f"{owner.__name__}: {key}"))
         for key, value in given.items()
     }
-    component._arguments |= {key: value for key, value in made.items() if key in component._arguments}
-    return made
+    component._arguments |= {key: value for key, value in resolved.items() if key in component._arguments}
+    return resolved
 
 
 def _planned(hint: Any, value: Any, where: str, *, only_own: bool = False) -> Any:
@@ -337,8 +337,8 @@ def _planned(hint: Any, value: Any, where: str, *, only_own: bool = False) -> An
             return [_planned(inner[0], part, f"{where}[{number}]", only_own=only_own) for number, part in enumerate(value)]
         if get_origin(option) in (Mapping, dict) and isinstance(value, Mapping) and _holds_component(inner[1]):
             if "name" in value and not isinstance(value["name"], Component):
-                written = f"[{{name: {value['name']}{', ...' if len(value) > 1 else ''}}}]"
-                raise ConfigurationError(f"{where}: one component is given and a list is expected; write {written}")
+                as_list = f"[{{name: {value['name']}{', ...' if len(value) > 1 else ''}}}]"
+                raise ConfigurationError(f"{where}: one component is given and a list is expected; write {as_list}")
             return {key: _planned(inner[1], part, f"{where}.{key}", only_own=only_own) for key, part in value.items()}
         if get_origin(option) in (Sequence, list) and isinstance(value, str) and _holds_component(inner[0]):
             raise ConfigurationError(f"{where}: one component is given and a list is expected; write [{value}]")

@@ -122,14 +122,14 @@ def resumed_batches(
             yield batch
         return
     with _Checkpoint(site, slot, settings, np.dtype(dtype), dimension) as checkpoint:
-        left: list[list[str]] = []
+        remaining: list[list[str]] = []
         for texts in batches:
             kept = checkpoint.take(texts)
             if kept is None:
-                left.append(texts)
+                remaining.append(texts)
                 break
             yield kept
-        with closing(encode(chain(left, batches))) as encoded:
+        with closing(encode(chain(remaining, batches))) as encoded:
             begin = time.perf_counter_ns()
             for texts, batch in encoded:
                 checkpoint.add(texts, batch, time.perf_counter_ns() - begin)

@@ -388,8 +388,8 @@ class _Compared:
                     continue
                 decoded = json.loads(value) if kind == "json" else value
                 inner = decoded if isinstance(decoded, list) else [decoded]
-                here = set(map(_kind_for_message, inner)) or {"empty list"}
-                counts.update(here)
+                kinds_here = set(map(_kind_for_message, inner)) or {"empty list"}
+                counts.update(kinds_here)
                 comparable |= dict.fromkeys(
                     scalar for scalar in inner if _kind_for_message(scalar) in kinds and len(comparable) < _MOST_VALUES
                 )

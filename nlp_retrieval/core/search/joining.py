@@ -305,10 +305,10 @@ class BaseFusion(Component, ABC):
 def _joined_signals(batches: list[CandidateBatch], position: NDArray[np.int64]) -> dict[str, Scores]:
     joined: dict[str, Scores] = {}
     for batch, rows in zip(batches, position, strict=True):
-        seen = rows >= 0
+        is_present = rows >= 0
         for key, column in batch.signals.items():
             joined[key] = np.full(len(rows), np.nan)
-            joined[key][seen] = column[rows[seen]]
+            joined[key][is_present] = column[rows[is_present]]
     return joined
 
 

@@ -93,7 +93,7 @@ class BaseReranker(Component, ABC):
             {key: np.array([result.signals.get(key, np.nan) for result in flat]) for key in keys},
         )
         ranked = self.rerank_batch(queries, batch, [result.item for result in flat]).head(depth)
-        made = [
+        reranked = [
             RetrievalResult(
                 item=flat[row].item,
                 score=float(ranked.scores[position]),
@@ -102,7 +102,7 @@ class BaseReranker(Component, ABC):
             for position, row in enumerate(ranked.rows.tolist())
         ]
         bounds = ranked.offsets.tolist()
-        return [made[begin:end] for begin, end in pairwise(bounds)]
+        return [reranked[begin:end] for begin, end in pairwise(bounds)]
 
     def rerank_batch(
         self, queries: Sequence[str], batch: CandidateBatch, items: list[SearchableItem], label: str | None = None

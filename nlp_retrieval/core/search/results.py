@@ -161,8 +161,8 @@ def to_results(batch: CandidateBatch, items: ItemTable) -> list[list[RetrievalRe
     """Return one list of results per list of candidates."""
     with no_collection():
         items_found = _copied_repeats(items.items(batch.rows))
-        made = list(map(RetrievalResult.trusted, items_found, batch.scores.tolist(), _signals(batch)))
-    return [made[begin:end] for begin, end in pairwise(batch.offsets.tolist())]
+        created = list(map(RetrievalResult.trusted, items_found, batch.scores.tolist(), _signals(batch)))
+    return [created[begin:end] for begin, end in pairwise(batch.offsets.tolist())]
 
 
 @contextmanager

@@ -46,8 +46,8 @@ def no_such_index(generation: Generation, name: str, wanted: Config) -> IndexMis
             f"{generation.path} holds no index of {name!r} (retrievers there: {indexed}); index with it first: "
             "what is there already will not be built again"
         )
-    differences = min((_differences(found, wanted) for found in same_name), key=len)
-    listed = "; ".join(f"{field}: indexed with {found!r}, now {now!r}" for field, found, now in differences)
+    differences = min((_differences(indexed_config, wanted) for indexed_config in same_name), key=len)
+    listed = "; ".join(f"{field}: indexed with {before!r}, now {now!r}" for field, before, now in differences)
     return IndexMismatchError(
         f"the {name} index at {generation.path} was built with another configuration ({listed}); search with the "
         "configuration that was indexed, or index again with this one as well"

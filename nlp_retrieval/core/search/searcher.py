@@ -67,14 +67,14 @@ class Searcher(BaseSearcher):
         quota: Annotated[int, Field(ge=1)] | None = None,
     ) -> None:
         parts = {"retrievers": retrievers, "processor": processor, "fusion": fusion, "reranker": reranker}
-        made = resolve_components(self, Searcher, **parts)
-        self.retrievers = _labelled(made["retrievers"])
-        self.processor: BaseUserQueryProcessor | None = made["processor"]
+        resolved = resolve_components(self, Searcher, **parts)
+        self.retrievers = _labelled(resolved["retrievers"])
+        self.processor: BaseUserQueryProcessor | None = resolved["processor"]
         several = len(self.retrievers) > 1
-        self.fusion: BaseFusion = made["fusion"] or (ReciprocalRankFusion() if several else RawScore())
+        self.fusion: BaseFusion = resolved["fusion"] or (ReciprocalRankFusion() if several else RawScore())
         if several:
             self._arguments["fusion"] = self.fusion  # the default, spelled out or not, is the same configuration
-        self.reranker: BaseReranker | None = made["reranker"]
+        self.reranker: BaseReranker | None = resolved["reranker"]
         self.scope: Scope = scope
         self.depth = depth
         self.quota = quota

@@ -97,7 +97,7 @@ def names_of(claim: str) -> list[tuple[int, int]]:
 def unmatched_names(claim: str, passage: str) -> list[str]:
     """Return the names of a claim with a word that a passage lacks."""
     words = words_of(passage)
-    there, joined = {_stem(word, _NAME_ENDINGS) for word in words}, "".join(words)
+    stems, joined = {_stem(word, _NAME_ENDINGS) for word in words}, "".join(words)
     has_month = any(month_of(word) for word in words_of(claim))
     months = months_named(passage) if has_month else frozenset()
     dates = [date for date in dates_of(claim) if date.is_full] if has_month else []
@@ -108,7 +108,7 @@ def unmatched_names(claim: str, passage: str) -> list[str]:
             for part in _names_to_find(claim, begin, end)
             for word in words_of(part)
             if len(word) > 1
-            and _stem(word, _NAME_ENDINGS) not in there
+            and _stem(word, _NAME_ENDINGS) not in stems
             and not (len(word) > 3 and word in joined)
             and not (
                 month_of(word)
@@ -277,9 +277,9 @@ def missing_figures(claim: str, passage: str) -> MissingFigures:
         passage: that may support it.
     """
     wanted = [date for date in dates_of(claim) if date.is_full]
-    there = dates_of(passage) if wanted else []
-    missing = [date for date in wanted if not any(date.agrees(other) for other in there)]
-    with_days = [other for other in there if any(reading.days for reading in other.readings)]
+    dates = dates_of(passage) if wanted else []
+    missing = [date for date in wanted if not any(date.agrees(other) for other in dates)]
+    with_days = [other for other in dates if any(reading.days for reading in other.readings)]
     named = [date for date in wanted if any(date.agrees(other) for other in with_days)]
     lacking = [
         (number, other)
@@ -480,8 +480,8 @@ def _longest_run(claim: tuple[str, ...], sentence: tuple[str, ...]) -> float:
     return best / len(claim)
 
 
-def _share(wanted: frozenset[str], there: frozenset[str]) -> float:
-    return len(wanted & there) / len(wanted) if wanted else 0.0
+def _share(wanted: frozenset[str], available: frozenset[str]) -> float:
+    return len(wanted & available) / len(wanted) if wanted else 0.0
 
 
 def _content(text: str) -> frozenset[str]:
@@ -615,8 +615,8 @@ class _OpenQuotation:
 
 def _quotations(sentence: str) -> Iterator[str]:
     """Yield the words within quotation marks, in the order of their ends."""
-    for written, mark in _WRITTEN_AS:
-        sentence = sentence.replace(written, mark)
+    for opening, mark in _WRITTEN_AS:
+        sentence = sentence.replace(opening, mark)
     opened: list[_OpenQuotation] = []
 
     def inside(begin: int, end: int) -> Iterator[str]:

@@ -141,8 +141,8 @@ def _agency(text: str) -> str:
 
 
 def _shingles(text: str) -> frozenset[int]:
-    seen = as_latin(clean_text(text[: _MOST_WORDS * 10])[0]).casefold()
-    words = words_of(seen)[:_MOST_WORDS]
+    visible_text = as_latin(clean_text(text[: _MOST_WORDS * 10])[0]).casefold()
+    words = words_of(visible_text)[:_MOST_WORDS]
     runs = (" ".join(words[first : first + _SHINGLE]) for first in range(max(1, len(words) - _SHINGLE + 1)))
     return frozenset(zlib.crc32(run.encode()) for run in runs if run)
 

@@ -187,8 +187,8 @@ def add(
         index.build_index()
     stats = index.stats()
     note = f", {known:,} known before" if known else ""
-    held = f"{counted(stats['document_count'], 'text')}, {counted(stats['passage_count'], 'passage')}"
-    say(f"{counted(new, 'source')} added{note}; {held} in {project}")
+    contents = f"{counted(stats['document_count'], 'text')}, {counted(stats['passage_count'], 'passage')}"
+    say(f"{counted(new, 'source')} added{note}; {contents} in {project}")
 
 
 def delete(
@@ -347,24 +347,24 @@ def audit(
         done = auditor.audit(read, lambda *_: advance(1))
     if not done.rows:
         say(f"note: {report} has no readable citations: [1] with a list of references, footnotes, or links")
-    written = []
+    paths = []
     try:
-        written.append(write_retrieval_audit(project, done.rows, _statistics(index), ", ".join(index.engines), auditor.rule))
+        paths.append(write_retrieval_audit(project, done.rows, _statistics(index), ", ".join(index.engines), auditor.rule))
     except OutputError as error:  # a read-only project can be audited
         say(f"note: the audit was not written to the project: {error}")
     if html is not None:
         from nlp_retrieval.systems.evidence.audit_report import write_audit_page
 
         write_audit_page(done.rows, done.report, html, auditor.rule)
-        written.append(html)
+        paths.append(html)
     if json_file is not None:
         from nlp_retrieval.core import write_output
 
         write_output(json_file, audit_json(done.rows, done.report).encode())
-        written.append(json_file)
+        paths.append(json_file)
     _print_audit(done)
-    if written:
-        say("written: " + ", ".join(map(str, written)))
+    if paths:
+        say("written: " + ", ".join(map(str, paths)))
     if _fails(done, fail_on):
         raise typer.Exit(1)
 

@@ -295,8 +295,8 @@ def _within(graph: WeightedGraph, start: Rows, hops: int) -> Mask:
 
 
 def _shares(restarts: Restarts, n_rows: int) -> Scores:
-    here = restarts.rows < n_rows
-    shares = np.bincount(restarts.rows[here], restarts.weights[here], n_rows)
+    is_passage = restarts.rows < n_rows
+    shares = np.bincount(restarts.rows[is_passage], restarts.weights[is_passage], n_rows)
     return shares / (restarts.weights.sum() or 1.0)
 
 

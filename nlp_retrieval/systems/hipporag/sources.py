@@ -212,10 +212,10 @@ def digest_of(knowledge: str | None) -> str | None:
         return f"sha256:{stored.digest()}"
     try:
         path = Path(knowledge).expanduser()
-        seen = path.stat()
-        state = (str(path.absolute()), state_of(seen))
+        status = path.stat()
+        state = (str(path.absolute()), state_of(status))
         with _computing:
-            if state not in _digests or not is_settled(seen):
+            if state not in _digests or not is_settled(status):
                 _digests[state] = f"sha256:{sha256_of(path)}"
             return _digests[state]
     except (OSError, ValueError, RuntimeError) as error:  # also a name that no file can have

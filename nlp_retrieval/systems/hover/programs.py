@@ -73,9 +73,9 @@ class Walk:
         for number, hop in enumerate(self.hops, start=1):
             for rank, result in enumerate(hop, start=1):
                 items.setdefault(result.item.item_id, result.item)
-                seen = signals.setdefault(result.item.item_id, {})
-                seen |= {f"hop{number}.rank": float(rank), f"hop{number}.score": result.score}
-                seen |= {f"hop{number}.{key}": value for key, value in result.signals.items()}
+                own = signals.setdefault(result.item.item_id, {})
+                own |= {f"hop{number}.rank": float(rank), f"hop{number}.score": result.score}
+                own |= {f"hop{number}.{key}": value for key, value in result.signals.items()}
         return [
             RetrievalResult.trusted(item, 1.0 / rank, signals[item_id])
             for rank, (item_id, item) in enumerate(items.items(), start=1)

@@ -77,14 +77,14 @@ class MultiHopSearcher(BaseSearcher):
         step: Step = "predict",
         program: str | Path | None = None,
     ) -> None:
-        made = resolve_components(self, MultiHopSearcher, retrievers=retrievers, lm=lm, fusion=fusion, reranker=reranker)
-        self.lm: LanguageModel = made.pop("lm")
+        resolved = resolve_components(self, MultiHopSearcher, retrievers=retrievers, lm=lm, fusion=fusion, reranker=reranker)
+        self.lm: LanguageModel = resolved.pop("lm")
         self.hops = hops
         self.per_hop = per_hop
         self.passage_characters = passage_characters
         self.step: Step = step
         self.program = program
-        self._searcher = Searcher(**made)
+        self._searcher = Searcher(**resolved)
         self.retrievers = self._searcher.retrievers
         self._compiled = read_program(program, fields_of(hops, step)) if program is not None else None
         self._asked: Any = None

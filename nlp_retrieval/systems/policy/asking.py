@@ -184,8 +184,8 @@ def _nearest(name: str, names: list[str]) -> str:
     folded = {existing.casefold(): existing for existing in names}
     close = [folded[existing] for existing in get_close_matches(name.casefold(), list(folded), n=3, cutoff=0.6)]
     listed = ", ".join(map(printable, names[:_LISTED])) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")
-    meant = f"did you mean {' or '.join(repr(printable(existing)) for existing in close)}? " if close else ""
-    return f"{meant}There are: {listed}"
+    suggestion = f"did you mean {' or '.join(repr(printable(existing)) for existing in close)}? " if close else ""
+    return f"{suggestion}There are: {listed}"
 
 
 _DEEPEST = 10_000

@@ -152,8 +152,8 @@ def word_runs(before: str, after: str) -> list[tuple[str, str]]:
 
 def _shared(before: Counter[str], after: Counter[str]) -> float:
     """Return the share of words that two texts have in common (Jaccard, counted with repeats)."""
-    both = (before & after).total()
-    return both / (before.total() + after.total() - both) if both else 0.0
+    n_common = (before & after).total()
+    return n_common / (before.total() + after.total() - n_common) if n_common else 0.0
 
 
 def _order(value: object) -> tuple[int, float, str] | None:

@@ -353,13 +353,13 @@ def _background(
         word = keyword(value)
         colour = look.ink if word == "currentcolor" else around.paper if word == "inherit" else colour_of(value)
         unknown = colour is None and word not in ("initial", "unset", "revert", "revert-layer")
-    images = [one for one in words(style.get("background-image", ())) if one != "," and keyword((one,)) == ""]
+    images = [part for part in words(style.get("background-image", ())) if part != "," and keyword((part,)) == ""]
     clips = keyword(style.get("background-clip", ())) == "text"
     if clips and (images or colour):
         return replace(look, has_glyphs=True)
     if colour is not None and colour[3] > 0:
         alpha = colour[3]
-        mixed = tuple(one * alpha + other * (1 - alpha) for one, other in zip(colour[:3], look.sure[:3], strict=True))
+        mixed = tuple(above * alpha + below * (1 - alpha) for above, below in zip(colour[:3], look.sure[:3], strict=True))
         painted: Colour = (mixed[0], mixed[1], mixed[2], 1.0)
         # a translucent colour over an unknown one stays unknown
         look = replace(look, sure=painted, paper=painted if look.paper is not None or alpha >= 1 else None)

@@ -504,10 +504,10 @@ def _without_marks(text: str) -> tuple[str, list[tuple[int, int]], Removed]:
             begin = length if piece == DOUBT else -1
             continue
         # entities (&#8203;) become characters only when the page is parsed
-        cleaned, gone = clean_text(piece)
+        cleaned, n_removed = clean_text(piece)
         cleaned = cleaned if parts else cleaned.lstrip()
         parts.append(cleaned)
-        removed += gone
+        removed += n_removed
         length += len(cleaned)
     content = "".join(parts).rstrip()
     return content, [(start, min(end, len(content))) for start, end in spans if start < len(content)], removed

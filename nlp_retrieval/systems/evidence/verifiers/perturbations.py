@@ -67,12 +67,14 @@ def changed_number(pair: JudgedPair, rng: random.Random) -> JudgedPair | None:
         return None
     number = rng.choice(usable)
     inside = [other.written for other in numbers_there if other.percent == number.percent and not agreeing(number, other)]
-    written = rng.choice(inside) if inside and rng.random() < 0.3 else _other(number, rng)
-    if written is None:
+    replacement = rng.choice(inside) if inside and rng.random() < 0.3 else _other(number, rng)
+    if replacement is None:
         return None
-    if written not in inside and any(agreeing(other, present) for other in numbers_of(written) for present in numbers_there):
+    if replacement not in inside and any(
+        agreeing(other, present) for other in numbers_of(replacement) for present in numbers_there
+    ):
         return None
-    claim = pair.claim[: number.begin] + written + pair.claim[number.begin + len(number.written) :]
+    claim = pair.claim[: number.begin] + replacement + pair.claim[number.begin + len(number.written) :]
     return _perturbed(pair, claim, "contradict", "number")
 
 

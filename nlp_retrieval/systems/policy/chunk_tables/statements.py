@@ -489,18 +489,18 @@ def write_documents(
     table, chunk_rows = chunk_table(layout, DOCUMENTS), chunk_table(layout, CHUNKS)
     # in one order for all writers, so that they cannot deadlock
     by_key = {document.key: document for document in sorted(documents, key=lambda entry: str(entry.key))}
-    put = insert(table).on_conflict_do_nothing(index_elements=["id"])
-    connection.execute(put, [document.row() for document in by_key.values()])
+    insertion = insert(table).on_conflict_do_nothing(index_elements=["id"])
+    connection.execute(insertion, [document.row() for document in by_key.values()])
     countries = select(table.c.id, table.c.country).where(table.c.id.in_(by_key)).order_by(table.c.id).with_for_update()
     filled = []
-    for key, held in connection.execute(countries).all():
+    for key, stored_country in connection.execute(countries).all():
         document = by_key[key]
-        if held is None and document.country is not None:
+        if stored_country is None and document.country is not None:
             filled.append({"key": key, "own": document.country})
-        elif held != document.country and document.country is not None:
+        elif stored_country != document.country and document.country is not None:
             first = documents[document][0].item.item_id
             raise ItemError(
-                f"document {document.name!r:.80} is of {document.country!r} in item {first!r}, and of {held!r} in "
+                f"document {document.name!r:.80} is of {document.country!r} in item {first!r}, and of {stored_country!r} in "
                 "the table; delete_document() it first, or give this one another name"
             )
     if filled:
@@ -569,11 +569,11 @@ def write_relations(connection: Connection, layout: Layout, relations: Sequence[
         }
         for _, relation in sorted(latest.items())
     ]
-    put = insert(table)
-    changed = {name: put.excluded[name] for name in ("confidence_score", "metadata")}
+    insertion = insert(table)
+    changed = {name: insertion.excluded[name] for name in ("confidence_score", "metadata")}
     for start in range(0, len(rows), _RELATIONS_AT_ONCE):
         connection.execute(
-            put.on_conflict_do_update(index_elements=["id"], set_=changed), rows[start : start + _RELATIONS_AT_ONCE]
+            insertion.on_conflict_do_update(index_elements=["id"], set_=changed), rows[start : start + _RELATIONS_AT_ONCE]
         )
 
 

@@ -97,10 +97,10 @@ def _kind_of(text: str) -> ChangeKind | None:
         return "dropped"
     version = _VERSION.search(text)
     if version is not None:
-        apart = text[: version.start()] + " " + text[version.end() :]  # "the new plan" is a version, not a change
-        if _DROPPED.search(apart):
+        remaining = text[: version.start()] + " " + text[version.end() :]  # "the new plan" is a version, not a change
+        if _DROPPED.search(remaining):
             return "dropped"
-        if _ADDED.search(apart):
+        if _ADDED.search(remaining):
             return "added"
     return "added" if _NEW_ABOUT.search(text) else None
 
@@ -239,10 +239,10 @@ def changed(
     if not len(rows):
         return RankedPassages(rows, scores, {})
     others, other_scores = search(query, depth, side & ~is_changed)
-    both = np.concatenate([scores, other_scores])
-    lowest = float(both.min())
-    span = float(both.max()) - lowest
-    relevance = (both - lowest) / span if span > 0 else np.ones(len(both))
+    all_scores = np.concatenate([scores, other_scores])
+    lowest = float(all_scores.min())
+    span = float(all_scores.max()) - lowest
+    relevance = (all_scores - lowest) / span if span > 0 else np.ones(len(all_scores))
     smooth = changes.smoothed(np.concatenate([rows, others]), relevance, weight)[: len(rows)]
     shares = (changes.new if kind == "added" else changes.gone)[rows]
     final = ((0.01 + smooth) * shares**power).round(9)

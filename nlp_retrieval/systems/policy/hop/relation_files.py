@@ -183,8 +183,8 @@ def _pairs(
             new = rows[np.searchsorted(rows, new_rows[0]) :]
             parts.append(neighbours_before(new, rows, vectors_at, settings.neighbours, least))
     _, apart = np.unique(families, return_inverse=True)
-    alone = np.flatnonzero(families == 0)
-    apart[alone] = -1 - alone  # a passage without a family is a family of its own
+    without_family = np.flatnonzero(families == 0)
+    apart[without_family] = -1 - without_family  # a passage without a family is a family of its own
     parts.append(neighbours_before(new_rows, np.flatnonzero(live), vectors_at, settings.across, least, apart))
     pairs = Pairs.joined(parts)
     order = np.lexsort((pairs.before, pairs.rows))
@@ -368,7 +368,7 @@ class StoredRelations(RelationFiles):
         self.source = source
 
     def build(self, items: ItemTable, folder: Path) -> None:
-        relations, n_left_out, seen = _stored_relations(self.source, items, np.ones(len(items), bool))
+        relations, n_left_out, checksum = _stored_relations(self.source, items, np.ones(len(items), bool))
         if not len(relations):
             problem = f"none of its {n_left_out:,} relations connects two items of this index" if n_left_out else "it has none"
             raise SourceError(
@@ -382,14 +382,14 @@ class StoredRelations(RelationFiles):
                 RetrievalWarning,
                 stacklevel=2,
             )
-        _write(relations, relations, seen, len(items), len(items), folder)
+        _write(relations, relations, checksum, len(items), len(items), folder)
 
     def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
-        relations, _, seen = _stored_relations(self.source, everything, live_among(everything, segments))
+        relations, _, checksum = _stored_relations(self.source, everything, live_among(everything, segments))
         before = RelationTables.of_segments(segments).relations
-        known, found = (_keys(some, len(everything)) for some in (before, relations))
-        relations = relations.where(~np.isin(found, known))
-        _write(relations, Relations.joined([before, relations]), seen, len(items), len(everything), folder)
+        known, new_keys = (_keys(some, len(everything)) for some in (before, relations))
+        relations = relations.where(~np.isin(new_keys, known))
+        _write(relations, Relations.joined([before, relations]), checksum, len(items), len(everything), folder)
 
     def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
         tables = RelationTables.of_segments(segments).renumbered(segments[0].first_row, live_of(segments))
@@ -437,8 +437,8 @@ def _seen(folder: Path) -> Hashes:
     return mapped(folder / _SEEN, np.uint64, (2,))
 
 
-def _write(relations: Relations, related: Relations, seen: Hashes, n_items: int, n_rows: int, folder: Path) -> None:
-    np.save(folder / _SEEN, seen, allow_pickle=False)
+def _write(relations: Relations, related: Relations, checksum: Hashes, n_items: int, n_rows: int, folder: Path) -> None:
+    np.save(folder / _SEEN, checksum, allow_pickle=False)
     none = np.zeros(n_items, np.uint64)
     centrality = centrality_of(related, n_rows)
     RelationTables(relations, none, none, np.zeros(0, np.uint64), Nodes.joined([]), centrality).write(folder)

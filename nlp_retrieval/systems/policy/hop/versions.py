@@ -239,10 +239,10 @@ def _pair(number: int, passage: _Passage, owner: int, other: _Passage, mask: Mas
     return Counterpart(number, owner, min(1.0, 2 * float(mask.sum()) / words), (0, 0), (0, 0))
 
 
-def _share_uncarried(passage: _Passage, there: set[Gram]) -> float:
+def _share_uncarried(passage: _Passage, grams_there: set[Gram]) -> float:
     carried = np.zeros(len(passage.words), bool)
     for first, gram in passage.grams():
-        if gram in there:
+        if gram in grams_there:
             carried[first : first + passage.size] = True
     return float(1 - carried.mean()) if len(carried) else 0.0
 
