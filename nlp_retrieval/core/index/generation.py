@@ -102,7 +102,7 @@ class Builder:
             changed = sorted(key for key in self.identity | now if self.identity.get(key) != now.get(key))
             raise SourceError(
                 f"{self.name}: what {' and '.join(changed)} names changed while the index was written, so its content "
-                "is unknown; index again when nothing writes there"
+                "is unknown; try again when nothing writes there"
             )
 
 
