@@ -43,12 +43,12 @@ class AnswerStore:
     def find(self, question: Question) -> Answer | None:
         """Return the stored answer to a question, or None."""
         try:
-            kept = json.loads(self._files.find(digest_of_key(question)) or b"")
+            entry = json.loads(self._files.find(digest_of_key(question)) or b"")
         except (ValueError, RecursionError):
             return None
-        if not isinstance(kept, dict) or kept.get("format") != FORMAT or kept.get("question") != question:
+        if not isinstance(entry, dict) or entry.get("format") != FORMAT or entry.get("question") != question:
             return None
-        answer = kept.get("answer")
+        answer = entry.get("answer")
         return answer if isinstance(answer, dict) and isinstance(answer.get("text"), str) else None
 
     def keep(self, question: Question, answer: Answer) -> None:

@@ -155,7 +155,9 @@ class ComponentRules:
         own = frozenset(cls.__module__.partition(".")[0] for cls in (*self.component.__mro__, type(self)))
         made, slow = watched(self.make, own)
         if slow:
-            broken("a constructor does nothing slow: models, files and heavy modules open at first use", made, "; ".join(slow[:5]))
+            broken(
+                "a constructor does nothing slow: models, files and heavy modules open at first use", made, "; ".join(slow[:5])
+            )
 
     def test_the_component_is_of_the_class_that_is_checked(self) -> None:
         made = self.make()

@@ -146,7 +146,7 @@ def test_a_cluster_that_is_not_there_is_an_error_at_once(tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
-    with pytest.raises(WorkerError, match=rf"there is no Ray cluster at {address} \(.*\); start one by 'ray start --head'"):
+    with pytest.raises(WorkerError, match=rf"there is no Ray cluster at {address} \(.*\); start one with 'ray start --head'"):
         cluster_pool(address, None)
 
 

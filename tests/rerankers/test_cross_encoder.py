@@ -264,7 +264,7 @@ def test_a_model_of_three_logits_scores_no_relevance(tmp_path: Path, backend: st
 
 def test_a_model_without_a_scoring_head_is_refused_because_a_random_one_would_be_drawn(tmp_path: Path) -> None:
     folder = save_bert(tmp_path / "encoder", head=False)
-    with pytest.raises(ModelError, match="holds no cross-encoder but BertModel, which has no scoring head"):
+    with pytest.raises(ModelError, match="is not a cross-encoder but BertModel, without a scoring head"):
         scores_of(CrossEncoderReranker(str(folder), device="cpu"), "red", ["fox"])
 
 

@@ -194,7 +194,7 @@ class LinkGraph:
     def of(cls, n_nodes: int, links: Mapping[str, Links]) -> LinkGraph:
         """Build a graph in memory; see :func:`write_link_graph`."""
         if len(links) > _MOST_KINDS:
-            raise ConfigurationError(f"{len(links)} kinds of links; a graph holds at most {_MOST_KINDS}: join some of them")
+            raise ConfigurationError(f"{len(links)} kinds of links; a graph holds at most {_MOST_KINDS}: merge some of them")
         if not 0 <= n_nodes <= np.iinfo(np.int32).max:
             raise ConfigurationError(
                 f"a graph of {n_nodes} nodes; it holds at most {np.iinfo(np.int32).max}: split the collection"

@@ -267,7 +267,7 @@ def _diverted_stderr() -> Iterator[Callable[[], str]]:
             return target.read().decode("utf-8", "replace")
 
         try:
-            kept = os.dup(2)
+            stderr = os.dup(2)
         except OSError:  # a process without stderr
             yield output
             return
@@ -275,5 +275,5 @@ def _diverted_stderr() -> Iterator[Callable[[], str]]:
         try:
             yield output
         finally:
-            os.dup2(kept, 2)
-            os.close(kept)
+            os.dup2(stderr, 2)
+            os.close(stderr)
