@@ -474,7 +474,7 @@ def require_device(device: str | None) -> None:
     try:
         wanted = torch.device(device)
     except RuntimeError:
-        raise ConfigurationError(f"device={device!r} is none that torch knows; cpu, cuda, cuda:1 and mps are usual") from None
+        raise ConfigurationError(f"device={device!r} is not a torch device; usual ones are cpu, cuda, cuda:1 and mps") from None
     n_devices = {"cpu": 1, "cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}
     if wanted.type in n_devices and (wanted.index or 0) >= n_devices[wanted.type]:
         devices = ", ".join(

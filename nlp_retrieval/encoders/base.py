@@ -1,6 +1,6 @@
 """The interfaces of encoders: batches of texts to vectors, to vectors of tokens, or to weights of terms.
 
-A fingerprint tells two models apart.
+A fingerprint distinguishes models.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from nlp_retrieval.core.candidates import Rows
 from nlp_retrieval.core.components.component import Component, Config, parameters_of
 from nlp_retrieval.errors import ConfigurationError, ModelError
 
-# The interface of encoders: batches of texts to vectors, and a fingerprint that tells two models apart.
+# The interface of encoders: batches of texts to vectors, and a fingerprint that distinguishes models.
 
 Vectors = NDArray[np.float32]
 """``[texts, dimension]``, float32; of a token encoder ``[tokens, dimension]`` for each text."""

@@ -40,7 +40,7 @@ _REACHED_SECONDS = 5.0
 _WAITED_SECONDS = 0.5
 """Seconds that a thread stays inside Ray at a time: if one still is when Ray is shut down, Ray ends the whole process."""
 
-_ADVICE = "see 'ray status', and give the workers more memory or fewer at a time; the same call goes on from what was done"
+_ADVICE = "see 'ray status', and give the workers more memory or fewer at a time; the same call continues from there"
 
 
 class ActorSide(WorkerSide):
@@ -152,8 +152,8 @@ def _watch(head: str, pool: WorkerPool, gone: threading.Event, over: threading.E
         gone.set()
         pool.give_up(
             WorkerError(
-                f"the head of the Ray cluster at {head} is gone; start it again, and make the same call: it goes on from what "
-                "was done"
+                f"the head of the Ray cluster at {head} is gone; restart it and repeat the call: it continues from "
+                "what is stored"
             )
         )
 

@@ -148,7 +148,7 @@ class KeptVectors:
         return KeptVector(vector, tokens) if np.isfinite(vector).all() else None
 
     def keep(self, text: str, vector: Vectors, tokens: int) -> None:
-        """Store a vector; if it cannot be written, the run goes on and the first time a warning says so."""
+        """Store a vector; if it cannot be written, warn once and continue."""
         key = self._digest(text)
         head = _MAGIC + _HEAD.pack(key, len(vector), tokens)
         content = head + np.ascontiguousarray(vector, "<f4").tobytes()

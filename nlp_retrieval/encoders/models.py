@@ -350,12 +350,12 @@ def kept_model(kind: str, identity: Config, write: Callable[[Path], None]) -> Pa
     key = hashlib.sha256(canonical_json(identity).encode()).hexdigest()
     above = cache_folder() / "models" / kind
     folder = above / key
-    if _is_whole(folder, identity):
+    if _is_complete(folder, identity):
         return folder
     try:
         make_own(above)
         with FileLock(above / f".{key}.lock", timeout=_WAIT):
-            if not _is_whole(folder, identity):
+            if not _is_complete(folder, identity):
                 _remake(folder, identity, write)
     except (OSError, Timeout) as error:
         raise ModelError(
@@ -379,7 +379,7 @@ def _remake(folder: Path, identity: Config, write: Callable[[Path], None]) -> No
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _is_whole(folder: Path, identity: Config) -> bool:
+def _is_complete(folder: Path, identity: Config) -> bool:
     try:
         description = json.loads(read_own(folder / MADE_FILE))
         files = {str(name): FileRecord(**record) for name, record in description["files"].items()}

@@ -146,7 +146,7 @@ def facts_of(encoder: Component) -> dict[str, str]:
     """Return what must be equal wherever passages are encoded together, without opening a model."""
     versions = {f"version of {name}": number for name, number in computed_by().items() if name != "machine"}
     python = ".".join(platform.python_version_tuple()[:2])
-    versions_here = {"nlp_retrieval": __version__, "code of nlp_retrieval": _own_code(), "python": python}
+    versions_here = {"nlp_retrieval": __version__, "code of nlp_retrieval": _code_digest(), "python": python}
     identity = {f"encoder.{key}": canonical_json(value) for key, value in encoder.identity.items()}
     return versions_here | {"machine": platform.machine()} | versions | identity
 
@@ -169,7 +169,7 @@ def digest_of_matrix(matrix: Vectors) -> str:
 
 
 @cache
-def _own_code() -> str:
+def _code_digest() -> str:
     """A digest of the files of this package: two working copies may have the same version number."""
     digest = hashlib.sha256()
     for file in sorted(_ROOT.rglob("*.py")):

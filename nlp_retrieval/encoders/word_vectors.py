@@ -364,7 +364,7 @@ class WordVectorEncoder(BaseEncoder):
         self._vectors: WordVectors | None = None
         self._fingerprint: str | None = None
         self._opening = Lock()
-        self._told = False
+        self._has_warned = False
 
     def model_fingerprint(self) -> str:
         """A checksum of the file or the folder."""
@@ -393,8 +393,8 @@ class WordVectorEncoder(BaseEncoder):
                 vectors[row] = mean / max(float(np.sqrt(mean @ mean)), 1e-30)
             elif words:
                 without.append(text)
-        if without and not self._told:
-            self._told = True
+        if without and not self._has_warned:
+            self._has_warned = True
             warnings.warn(
                 f"{self.name}: {len(without):,} of {len(passages):,} texts have no word with a vector, and so no vector "
                 f"(the first: {without[0][:80]!r}); shown once",

@@ -52,7 +52,7 @@ class AnswerStore:
         return answer if isinstance(answer, dict) and isinstance(answer.get("text"), str) else None
 
     def keep(self, question: Question, answer: Answer) -> None:
-        """Store an answer; if it cannot be written, the run goes on and the first time a warning says so."""
+        """Store an answer; if it cannot be written, warn once and continue."""
         content = json.dumps({"format": FORMAT, "question": question, "answer": answer}, ensure_ascii=False, indent=1)
         self._files.keep(digest_of_key(question), content.encode("utf-8", "surrogatepass"))
 

@@ -474,7 +474,7 @@ class EndpointCalls:
         """Send one request; ``timeout`` limits the whole exchange."""
         client, seconds = self._opened(), self._calls.endpoint.timeout
         try:
-            content = within(seconds, lambda: self._received(client, body, most))
+            content = within(seconds, lambda: self._receive(client, body, most))
         except TimeoutError as error:
             raise FailedCallError(str(error), temporary=True) from None
         try:
@@ -484,7 +484,7 @@ class EndpointCalls:
                 f"its answer is not that of {self._address.what}: {error}; is it the URL of {self._address.kind}?"
             ) from None
 
-    def _received(self, client: httpx2.Client, body: bytes, most: int) -> bytes:
+    def _receive(self, client: httpx2.Client, body: bytes, most: int) -> bytes:
         import httpx2
 
         headers = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
@@ -494,7 +494,7 @@ class EndpointCalls:
         try:
             with client.stream("POST", f"{self._address.url}/{self._address.what}", content=body, headers=headers) as response:
                 if response.status_code != 200:
-                    raise self._refused(response)
+                    raise self._refusal(response)
                 if response.headers.get("Content-Encoding", "identity").lower() != "identity":
                     raise FailedCallError("it compressed its answer, which was not requested")
                 return _read(response, most)
@@ -503,7 +503,7 @@ class EndpointCalls:
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise FailedCallError(f"{type(error).__name__}: {error}") from None
 
-    def _refused(self, response: httpx2.Response) -> FailedCallError:
+    def _refusal(self, response: httpx2.Response) -> FailedCallError:
         status = response.status_code
         if 300 <= status < 400:
             target = printable(response.headers.get("Location", ""))[:_TOLD_OF_AN_ERROR]

@@ -136,7 +136,7 @@ class Engine:
         """Answer a ``dspy.lm15.Request`` with a ``dspy.lm15.Response``."""
         scope = model_context().scope
         if scope is None:
-            return _answered(self._sent(request), request)
+            return _strip_thoughts(self._send(request), request)
         question = self._question(request, scope.program)
         cached = self._store.find(question)
         final = None if cached is None else final_answer(str(cached["text"]))
@@ -152,7 +152,7 @@ class Engine:
             )
         if scope.only_kept:
             raise NotAskedError("not asked")
-        response = _answered(self._sent(request), request)
+        response = _strip_thoughts(self._send(request), request)
         usage = response.usage
         answer: Answer = {"text": response.message.text, "tokens_in": usage.input_tokens, "tokens_out": usage.output_tokens}
         if isinstance(answer["text"], str):
@@ -175,7 +175,7 @@ class Engine:
         messages += [[message.role, message.text] for message in request.messages]
         return self._identity | {"sampling": sampling, "program": program, "messages": messages}
 
-    def _sent(self, request: Any) -> Any:
+    def _send(self, request: Any) -> Any:
         def attempt() -> Any:
             try:
                 return within(self._calls.endpoint.timeout, lambda: self._wire.complete(request))
@@ -198,7 +198,7 @@ class Engine:
         return response
 
 
-def _answered(response: Any, request: Any) -> Any:
+def _strip_thoughts(response: Any, request: Any) -> Any:
     """Return a response without the thoughts in it.
 
     Raises:
@@ -206,9 +206,9 @@ def _answered(response: Any, request: Any) -> Any:
     """
     parts = response.message.parts
     text = "\n".join(part.text for part in parts if isinstance(part, lm15.TextPart))
-    beside = any(isinstance(part, lm15.ThinkingPart) for part in parts)
+    has_thoughts = any(isinstance(part, lm15.ThinkingPart) for part in parts)
     final = final_answer(text)
-    if final == text and not beside and (text.strip() or not response.usage.reasoning_tokens):
+    if final == text and not has_thoughts and (text.strip() or not response.usage.reasoning_tokens):
         return response
     if final is None or not final.strip():
         most = request.config.max_tokens if response.finish_reason == "length" else None

@@ -218,11 +218,11 @@ def _session(file: Path) -> onnxruntime.InferenceSession:
         return onnxruntime.InferenceSession(graph, options, providers=providers)
     with TemporaryDirectory(prefix="nlp_retrieval-", ignore_cleanup_errors=True) as folder:
         (Path(folder) / file.name).write_bytes(graph)
-        for beside in file.parent.rglob("*"):
-            if beside.is_file() and beside != file and os.fsencode(beside.name) in graph:
-                copy = Path(folder) / beside.relative_to(file.parent)
+        for weights in file.parent.rglob("*"):
+            if weights.is_file() and weights != file and os.fsencode(weights.name) in graph:
+                copy = Path(folder) / weights.relative_to(file.parent)
                 copy.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(beside, copy)
+                shutil.copyfile(weights, copy)
         return onnxruntime.InferenceSession(str(Path(folder) / file.name), options, providers=providers)
 
 

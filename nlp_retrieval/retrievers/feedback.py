@@ -556,15 +556,15 @@ class FeedbackRetriever(BaseRetriever):
             "terms": self.term_weight * compared.with_terms(question.feedback, wanted),
         }
         totals = sum(parts.values(), np.zeros(len(wanted)))
-        beside = np.zeros(len(rows))
+        of_neighbours = np.zeros(len(rows))
         for distance, near in around.items():
             with_neighbour = np.flatnonzero(near >= 0)
-            beside[with_neighbour] += (
+            of_neighbours[with_neighbour] += (
                 self.neighbour_weight / abs(distance) * totals[np.searchsorted(wanted, near[with_neighbour])]
             )
         places = np.searchsorted(wanted, rows)
         named: Scores = self.named_weight * np.isin(self._places.subjects[rows], question.named).astype(np.float64)
-        return {key: column[places] for key, column in parts.items()} | {"neighbours": beside, "named": named}
+        return {key: column[places] for key, column in parts.items()} | {"neighbours": of_neighbours, "named": named}
 
 
 @dataclass(frozen=True, eq=False)

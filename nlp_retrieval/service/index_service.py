@@ -52,7 +52,7 @@ class SearchBody(RequestBody):
     where: MetadataFilter | None = Field(default=None, description="Only items whose metadata meet this.")
 
     @model_validator(mode="after")
-    def _one_or_several(self) -> Self:
+    def _check_queries(self) -> Self:
         if len(self.model_fields_set & {"query", "queries"}) != 1:
             raise ValueError('pass either "query" or "queries"')
         if len(self.texts) * self.k > MOST_RESULTS:

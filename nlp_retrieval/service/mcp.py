@@ -78,7 +78,7 @@ def create_mcp_server(service: BaseService, body: int, reading: WorkPool, writin
 
     async def call_tool(_: object, params: Any) -> CallToolResult:
         try:
-            tool, arguments = _checked(tools, params.name, params.arguments or {}, body)
+            tool, arguments = _check_arguments(tools, params.name, params.arguments or {}, body)
             pool = writing if tool.writes else reading
             structured, text = await pool.run(functools.partial(_call, tool, arguments))
         except Exception as error:
@@ -111,7 +111,7 @@ def _tool_of(tool: McpTool) -> Tool:
     )
 
 
-def _checked(tools: dict[str, McpTool], name: str, arguments: dict[str, Any], body: int) -> tuple[McpTool, Any]:
+def _check_arguments(tools: dict[str, McpTool], name: str, arguments: dict[str, Any], body: int) -> tuple[McpTool, Any]:
     tool = tools.get(name)
     if tool is None:
         raise RefusedError(404, "not_found", f"there is no tool {name[:100]!r}; there are {', '.join(tools)}")

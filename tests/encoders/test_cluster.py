@@ -171,7 +171,7 @@ def test_a_head_that_is_gone_ends_the_build_and_the_same_call_goes_on(cluster, t
     searcher = Searcher([FaissRetriever(encoder)])
     ending = threading.Thread(target=_end_head_at, args=(cluster, log))
     ending.start()
-    with pytest.raises(WorkerError, match=r"the head of the Ray cluster at .* is gone; start it again, and make the same call"):
+    with pytest.raises(WorkerError, match=r"the head of the Ray cluster at .* is gone; restart it and repeat the call"):
         searcher.index(items_of(TEXTS), tmp_path / "index", ray=cluster.address, workers=1)
     ending.join()
     report = searcher.index(items_of(TEXTS), tmp_path / "index")

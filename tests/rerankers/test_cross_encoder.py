@@ -334,7 +334,7 @@ def test_a_parameter_out_of_range_is_refused(wrong: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     ("device", "message"),
-    [("cuda:9", r"^there is no device 'cuda:9' here"), ("toaster", r"^device='toaster' is none that torch")],
+    [("cuda:9", r"^there is no device 'cuda:9' here"), ("toaster", r"^device='toaster' is not a torch device")],
 )
 def test_a_device_that_is_not_there_is_an_error(bert: Path, device: str, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):

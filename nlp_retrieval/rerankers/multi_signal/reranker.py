@@ -442,7 +442,7 @@ class MultiSignalReranker(BaseReranker):
         self.document_field = document_field
         self.blend: Blend = blend
         self._opening = Lock()
-        self.told: set[str] = set()
+        self.warned: set[str] = set()
         """Missing signals that were warned of, or whose absence is expected."""
 
     @cached_property
@@ -557,10 +557,10 @@ class MultiSignalReranker(BaseReranker):
     def _warn_of_missing(self, columns: Mapping[str, Scores], mean: Scores) -> None:
         """Warn of missing signals, of each once."""
         missing = {name: int(np.isnan(column).sum()) for name, column in columns.items()}
-        new = [name for name, count in missing.items() if count and name not in self.told]
+        new = [name for name, count in missing.items() if count and name not in self.warned]
         if not new:
             return
-        self.told.update(new)
+        self.warned.update(new)
         missing_signals = "; ".join(
             f"{name!r} of {missing[name]:,} of {len(mean):,} candidates ({self._reason(name)})" for name in new
         )

@@ -187,7 +187,7 @@ def _pools(
     """The candidates of every query, with every signal that can be computed."""
     equal = {f"{name}_weight": 1.0 for name in SIGNALS}
     every = type(reranker)(**(reranker._arguments | equal | {"min_similarity": 0.0, "n_per_document": None}))
-    every.told.update(SIGNALS)  # the report lists the missing ones
+    every.warned.update(SIGNALS)  # the report lists the missing ones
     probe = Searcher(searcher.retrievers, searcher.processor, searcher.fusion, every, "pooled", searcher.depth)
     probe.open(searcher.opened.path)
     queries_of: dict[tuple[tuple[str, Any], ...], list[int]] = {}

@@ -234,7 +234,7 @@ class QueryExpander:
         documents, ranks, frequencies = documents[order], ranks[order], frequencies[order]
         shares = frequencies / np.bincount(documents, frequencies, len(scores))[documents] * scores[documents]
         distinct, places = np.unique(ranks, return_inverse=True)
-        added, weights = self._weightiest(distinct, _sums(places, shares, len(distinct)))
+        added, weights = self._top_weights(distinct, _sums(places, shares, len(distinct)))
         return added, weights / (weights.sum() or 1.0)
 
     def _by_bo1(self, documents: Rows, ranks: Rows, frequencies: Scores, query_ranks: Rows) -> tuple[Rows, Scores]:
@@ -249,10 +249,10 @@ class QueryExpander:
             return distinct, np.zeros(0)
         weights = _bose_einstein(occur, self._occurrences[self._ranked[distinct]] / self._n_items)
         most = occur[weights.argmax()]
-        added, weights = self._weightiest(distinct, weights)
+        added, weights = self._top_weights(distinct, weights)
         return added, weights / _bose_einstein(most, most / self._n_items)
 
-    def _weightiest(self, ranks: Rows, weights: Scores) -> tuple[Rows, Scores]:
+    def _top_weights(self, ranks: Rows, weights: Scores) -> tuple[Rows, Scores]:
         order = np.lexsort((ranks, -weights))[: self._expansion.terms]
         return ranks[order], weights[order]
 

@@ -475,7 +475,7 @@ def open_graph(segments: Sequence[SegmentFolder]) -> LinkGraph:
         return graph
     links_of_segments = [graph.links(), *(open_added_links(segment) for segment in segments[1:])]
     if any(links.keys() != graph.n_links.keys() for links in links_of_segments):
-        raise IndexDamagedError(f"the segments beside {first.folder} have other kinds of links; {CURE}")
+        raise IndexDamagedError(f"the segments next to {first.folder} have other kinds of links; {CURE}")
     live = live_of(segments)
     joined = {kind: Links.joined([links[kind] for links in links_of_segments]).among(live) for kind in graph.n_links}
     return LinkGraph.of(segments[-1].end_row, joined)

@@ -47,7 +47,7 @@ from nlp_retrieval.text.surfaces import (
 
 @dataclass(frozen=True)
 class Meant:
-    """Likelihoods that tell the rows with the same name apart.
+    """Likelihoods that distinguish rows with the same name.
 
     Args:
         likely: returns, for sources and rows that carry a name they mention, the likelihood that they mean these rows; above 0.

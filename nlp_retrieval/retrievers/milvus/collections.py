@@ -362,7 +362,7 @@ def _check(connections: MilvusConnections, client: MilvusClient, record: Collect
             f"{connections.shown}: {record.shown} holds {rows:,} rows, and not the {record.rows:,} of the index: it was "
             f"changed; {_CURE}"
         )
-    same = _is_whole(client, record) if whole else _has_sample(client, record)
+    same = _is_complete(client, record) if whole else _has_sample(client, record)
     if not same:
         raise IndexDamagedError(
             f"{connections.shown}: {record.shown} holds other rows, and not the {record.rows:,} of the index: it was changed; "
@@ -370,7 +370,7 @@ def _check(connections: MilvusConnections, client: MilvusClient, record: Collect
         )
 
 
-def _is_whole(client: MilvusClient, record: CollectionRecord) -> bool:
+def _is_complete(client: MilvusClient, record: CollectionRecord) -> bool:
     fields = ["id_sum", *([VECTORS] if record.dimension else []), *(["text"] if record.words else [])]
     ids = content = 0
     at_once = _rows_at_once(record.dimension)

@@ -316,12 +316,12 @@ class MilvusRetriever(ServerRetriever[CollectionRecord, MilvusConnections], Vect
     # building
 
     def build(self, items: ItemTable, folder: Path) -> None:
-        self._encode_into(items, folder, None, self._making(len(items)))
+        self._encode_into(items, folder, None, self._collection_settings(len(items)))
 
     def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
         del everything
         self.require_segments(segments)
-        self._encode_into(items, folder, self.record.read(segments[0].folder).dimension, self._making(None))
+        self._encode_into(items, folder, self.record.read(segments[0].folder).dimension, self._collection_settings(None))
 
     def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
         connections = self.pool_of(folder.parent)
@@ -335,10 +335,10 @@ class MilvusRetriever(ServerRetriever[CollectionRecord, MilvusConnections], Vect
                     yield connections.read(partial(stored_vectors, connections, record=record, rows=some))
 
         dimension = records[0][1].dimension
-        making = self._making(len(items) if segments[0].first_row == 0 else None)
+        making = self._collection_settings(len(items) if segments[0].first_row == 0 else None)
         self._make(items, folder, vectors() if dimension else None, dimension, making)
 
-    def _making(self, n_items: int | None) -> Making:
+    def _collection_settings(self, n_items: int | None) -> Making:
         """Return the settings for a collection of this size; None for one that joins others, and is compared exactly."""
         index_type: IndexType = "flat" if n_items is None or self.mode == "bm25" else self.index_type
         clusters = self.nlist or min(65_536, 4 * math.ceil(math.sqrt(n_items or 1)))

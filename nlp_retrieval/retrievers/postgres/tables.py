@@ -297,13 +297,13 @@ def _new_record(
 
 def _content_of(connection: PostgresConnection, record: TableRecord, shown: str) -> str:
     """The checksum of the content of a new table, which must hold all rows that were sent."""
-    rows, first, last, ids, content = _whole_state(connection, record, record.type)
+    rows, first, last, ids, content = _table_state(connection, record, record.type)
     if (rows, first, last, ids) != (record.rows, 0, record.rows - 1, record.ids):
         raise EngineError(f"{shown}: {record.shown} holds {rows:,} other rows than the {record.rows:,} that were sent")
     return str(content)
 
 
-def _whole_state(connection: PostgresConnection, record: TableRecord, kind: str) -> tuple[Any, ...]:
+def _table_state(connection: PostgresConnection, record: TableRecord, kind: str) -> tuple[Any, ...]:
     """Return how many rows a table holds, the lowest and the highest, and the checksums of ids and content; reads all of it."""
     from psycopg.sql import SQL
 
@@ -341,7 +341,7 @@ def check_table(connection: PostgresConnection, record: TableRecord, shown: str,
         raise IndexDamagedError(f"{shown}: {record.shown} holds {kind} and not {record.type}; {_CURE}")
     wanted: tuple[object, ...] = (record.rows, 0, record.rows - 1, record.ids)
     if whole or record.rows <= CHECKED_WHOLE:
-        state = _whole_state(connection, record, kind)
+        state = _table_state(connection, record, kind)
         wanted = (*wanted, record.content)
     else:
         state = connection.execute(quick_check(table)).fetchone() or ()
@@ -415,7 +415,7 @@ def condition_of(allowed: Mask | None) -> tuple[SQL, dict[str, Any]]:
 
 
 def filled_by_joining(segments: Sequence[tuple[SegmentFolder, TableRecord]], columns: LiteralString) -> Fill:
-    """Fill a table from others, without the rows of deleted items, and number the rows anew.
+    """Fill a table from others, without the rows of deleted items, and renumber the rows.
 
     Args:
         segments: and their tables.

@@ -243,7 +243,7 @@ _left: list[Java] = []
 """Readers of indexes no longer in use; closed when the next is opened, or Java might keep their files mapped for ever."""
 
 
-def _close_left() -> None:
+def _close_remaining() -> None:
     while _left:
         _left.pop().close()
 
@@ -290,7 +290,7 @@ class LuceneIndex:
     def __init__(self, *folders: Path, language: str, stemmer: str, keep_stopwords: bool = False) -> None:
         start()
         with calls.calling:
-            _close_left()
+            _close_remaining()
             self._analyzer = make_analyzer(language, stemmer, keep_stopwords)
             # a query of 100,000 characters has more than the 1,024 terms that Lucene allows by default
             java_class(_SEARCHER).setMaxClauseCount(2**31 - 1)
