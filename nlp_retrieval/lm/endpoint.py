@@ -234,8 +234,8 @@ class EndpointKey:
             not variable.isascii() or not variable.isidentifier() or HIDDEN in without_secrets(variable)
         ):
             raise ConfigurationError(
-                f"{owner}: api_key_env must name an environment variable, such as OPENAI_API_KEY; the given value is not a "
-                "name (not shown, because it may be a key)"
+                f"{owner}: api_key_env must name an environment variable, such as OPENAI_API_KEY; the given value is not "
+                "one (not shown, because it may be a key)"
             )
         self._owner, self._model, self._variable, self._alternative = owner, model, variable, alternative
         self.read()
