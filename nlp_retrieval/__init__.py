@@ -19,7 +19,8 @@ def _former_name(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r} yet")
     if name in _RENAMED:
         module, now = _RENAMED[name]
-        message = f"{name} is now called {now}, with signals bm25.score and bm25.rank; the old name goes with the next release"
+        signals = "with signals bm25.score and bm25.rank"
+        message = f"{name} is now called {now}, {signals}; the old name will be removed in the next release"
         warnings.warn(message, DeprecationWarning, stacklevel=3)
         return getattr(import_module(module), name)
     packages = {f"{__name__}.{room}": room for room in ROOMS}
@@ -27,7 +28,7 @@ def _former_name(name: str) -> object:
     for package, short_name in packages.items():
         if name in modules_of(package):
             shown = f"{__name__}.{short_name}"
-            message = f"{name} is now in {shown}: from {shown} import {name}; the old name goes with the next release"
+            message = f"{name} is now in {shown}: from {shown} import {name}; the old name will be removed in the next release"
             warnings.warn(message, DeprecationWarning, stacklevel=3)
             return getattr(import_module(package), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

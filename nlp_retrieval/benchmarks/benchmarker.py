@@ -99,25 +99,25 @@ def run_searchers(settings: BenchmarkSettings, on_progress: Callable[[str], None
     identities: dict[str, Config] = {}
     for name, searcher in running.left().items():
         try:
-            found = running.searched(name, searcher, row_of, alone)
-            rows = [[row_of[item_id] for item_id, _ in ranking] for ranking in found.rankings]
+            outcome = running.searched(name, searcher, row_of, alone)
+            rows = [[row_of[item_id] for item_id, _ in ranking] for ranking in outcome.rankings]
             evaluation = evaluator.evaluate_lists(rows)
-            if answer_evaluator is not None and found.answered is not None:
-                judged_answers = answer_evaluator.evaluate(found.answered.answers)
+            if answer_evaluator is not None and outcome.answered is not None:
+                judged_answers = answer_evaluator.evaluate(outcome.answered.answers)
                 evaluation = replace(evaluation, per_query=evaluation.per_query | judged_answers.per_query)
             fingerprint = searcher.fingerprint
             identities[name] = run_identity(searcher, fingerprint)
-            entrants[name] = Entrant(without_secrets(searcher.config), fingerprint, found.cost)
+            entrants[name] = Entrant(without_secrets(searcher.config), fingerprint, outcome.cost)
         except Exception as error:
             running.fail(name, error)
             continue
         evaluations[name] = evaluation
-        if found.answered is not None:
-            answers[name] = found.answered.questions
-        if found.results is None:
-            lists.add_rankings(name, found.rankings, titles)
+        if outcome.answered is not None:
+            answers[name] = outcome.answered.questions
+        if outcome.results is None:
+            lists.add_rankings(name, outcome.rankings, titles)
         else:
-            lists.add(name, found.results)
+            lists.add(name, outcome.results)
     running.raise_if_all_failed()
     lists.add_passages(pinned.passages(lists.without_passage(), row_of))
     baseline = settings.baseline_among(entrants)
@@ -262,9 +262,9 @@ class _Running:
             kept = without_missing(settings.gold, corpus.item_ids, corpus.titles)
             if not any(grade > 0 for wanted in kept for grade in wanted.relevance.values()):
                 raise GoldError(f"{self.missing.said}; none is left, so nothing can be measured: {self.missing.cure}")
-            left = {wanted.query_id for wanted in kept}
-            self._dropped = [query.query_id for query in settings.queries if query.query_id not in left]
-            queries = [query for query in settings.queries if query.query_id in left]
+            kept_ids = {wanted.query_id for wanted in kept}
+            self._dropped = [query.query_id for query in settings.queries if query.query_id not in kept_ids]
+            queries = [query for query in settings.queries if query.query_id in kept_ids]
             self.settings = replace(settings, queries=queries, gold=kept)
             self.evaluator = RetrievalEvaluator(kept, corpus.item_ids, corpus.titles, settings.k_values)
         self.own = self._own_ids(corpus)
@@ -551,9 +551,9 @@ def _explained(
         filters = filters_for(searcher, settings.filters)
         texts = [queries[position].text for position in chosen]
         results = search_each(searcher, texts, k + any(own), [filters[position] for position in chosen])
-    for position, found in zip(chosen, results, strict=True):
+    for position, links in zip(chosen, results, strict=True):
         query = queries[position]
-        hits = [hit for hit in found if hit.item.item_id != own[position]][:k]
+        hits = [hit for hit in links if hit.item.item_id != own[position]][:k]
         explanations = searcher.explain(query.text, hits)
         if any(explanation.steps for by_retriever in explanations for explanation in by_retriever.values()):
             relevant = qrels.get(query.query_id, {})

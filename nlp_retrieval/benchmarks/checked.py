@@ -25,12 +25,12 @@ from nlp_retrieval.errors import ConfigurationError, InputError, nearest
 T = TypeVar("T")
 
 
-def _whole(value: Any) -> Any:
+def _plain_integers(value: Any) -> Any:
     """Turn numpy's integers into Python's."""
     return int(value.__index__()) if hasattr(value, "__index__") and not isinstance(value, bool) else value
 
 
-Integer = Annotated[int, Strict(), BeforeValidator(_whole)]
+Integer = Annotated[int, Strict(), BeforeValidator(_plain_integers)]
 
 _CONFIG = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 _UNKNOWN = ("unexpected_keyword_argument", "extra_forbidden")
@@ -70,16 +70,18 @@ def settings(cls: type[T]) -> type[T]:
 def _plain_signature(made: type[Any]) -> inspect.Signature:
     """Return the signature for help(), with the types alone."""
     own = inspect.signature(made)
-    plain = [one.replace(annotation=_first_of_annotated(one.annotation)) for one in own.parameters.values()]
+    plain = [parameter.replace(annotation=_first_of_annotated(parameter.annotation)) for parameter in own.parameters.values()]
     return own.replace(parameters=plain)
 
 
 def _first_of_annotated(annotation: Any) -> Any:
     if not isinstance(annotation, str) or not annotation.startswith("Annotated["):
         return annotation
-    held = ast.parse(annotation, mode="eval").body
+    expression = ast.parse(annotation, mode="eval").body
     return (
-        ast.unparse(held.slice.elts[0]) if isinstance(held, ast.Subscript) and isinstance(held.slice, ast.Tuple) else annotation
+        ast.unparse(expression.slice.elts[0])
+        if isinstance(expression, ast.Subscript) and isinstance(expression.slice, ast.Tuple)
+        else annotation
     )
 
 
@@ -87,11 +89,11 @@ def _by_text(values: Mapping[Any, Any]) -> dict[str, Any]:
     return {str(key): value for key, value in values.items()}
 
 
-def _shown(made: Any) -> str:
-    changed = {one.name: getattr(made, one.name) for one in dataclasses.fields(made)}
-    defaults = {one.name: one.default for one in dataclasses.fields(made)}
-    told = (f"{name}={value!r}" for name, value in without_secrets(changed).items() if changed[name] != defaults[name])
-    return f"{type(made).__name__}({', '.join(told)})"
+def _shown(instance: Any) -> str:
+    changed = {field.name: getattr(instance, field.name) for field in dataclasses.fields(instance)}
+    defaults = {field.name: field.default for field in dataclasses.fields(instance)}
+    shown = (f"{name}={value!r}" for name, value in without_secrets(changed).items() if changed[name] != defaults[name])
+    return f"{type(instance).__name__}({', '.join(shown)})"
 
 
 def read_settings(cls: type[T], content: object, where: str) -> T:
@@ -138,34 +140,34 @@ def values_of(cls: type[T], values: Mapping[str, Any], where: str) -> T:
     Raises:
         ConfigurationError: a value is invalid.
     """
-    made = object.__new__(cls)
-    _fill(made, ArgsKwargs((), _by_text(values)), where)
-    return made
+    instance = object.__new__(cls)
+    _fill(instance, ArgsKwargs((), _by_text(values)), where)
+    return instance
 
 
 def fields_of(cls: type[Any]) -> dict[str, FieldInfo]:
     """Return the fields of a class of settings that a file and a manifest may hold."""
     known: dict[str, FieldInfo] = cls.__pydantic_fields__
-    return {name: one for name, one in known.items() if not one.exclude}
+    return {name: info for name, info in known.items() if not info.exclude}
 
 
 def keys_of(cls: type[Any]) -> dict[str, str]:
     """Return the key in a file of each of these fields."""
-    aliases = {name: one.serialization_alias for name, one in fields_of(cls).items()}
+    aliases = {name: info.serialization_alias for name, info in fields_of(cls).items()}
     return {name: name if alias is None else alias for name, alias in aliases.items()}
 
 
-def _fill(made: Any, arguments: ArgsKwargs, where: str) -> None:
+def _fill(instance: Any, arguments: ArgsKwargs, where: str) -> None:
     try:
-        type(made).__pydantic_validator__.validate_python(arguments, self_instance=made)
+        type(instance).__pydantic_validator__.validate_python(arguments, self_instance=instance)
     except ValidationError as error:
-        raise _in_words(type(made), error, where) from None
+        raise _in_words(type(instance), error, where) from None
 
 
 def _in_words(cls: type[Any], error: ValidationError, where: str) -> InputError:
     problems = error.errors(include_url=False)
     # a mistyped key is reported before the key that is missing for it
-    problem = next((one for one in problems if one["type"] in _UNKNOWN), problems[0])
+    problem = next((detail for detail in problems if detail["type"] in _UNKNOWN), problems[0])
     kind, location, value = problem["type"], list(problem["loc"]), problem["input"]
     known = (lambda owner: list(keys_of(owner).values())) if where else (lambda owner: list(owner.__pydantic_fields__))
     if kind in _UNKNOWN:
@@ -174,9 +176,13 @@ def _in_words(cls: type[Any], error: ValidationError, where: str) -> InputError:
     if kind in ("missing", "missing_argument", "missing_keyword_only_argument"):
         owner, place = _owner(cls, location[:-1]), _place(cls, location[:-1], where)
         keys = keys_of(owner) if where else {}
-        lacking = [str(one["loc"][-1]) for one in problems if one["type"] == kind and list(one["loc"][:-1]) == location[:-1]]
-        told = ", ".join(repr(keys.get(name, name)) for name in lacking)
-        return ConfigurationError(f"{_start(place)}{told} missing; keys there can be: {', '.join(known(owner))}")
+        lacking = [
+            str(detail["loc"][-1])
+            for detail in problems
+            if detail["type"] == kind and list(detail["loc"][:-1]) == location[:-1]
+        ]
+        names = ", ".join(repr(keys.get(name, name)) for name in lacking)
+        return ConfigurationError(f"{_start(place)}{names} missing; keys there can be: {', '.join(known(owner))}")
     raised = problem.get("ctx", {}).get("error")
     if location[-1:] == ["[key]"]:  # an invalid key of a mapping
         location = location[:-2]
@@ -216,12 +222,16 @@ def _examples(cls: type[Any], location: list[Any]) -> list[Any]:
 
 def _owner(cls: type[Any], location: list[Any]) -> type[Any]:
     """Return the class of settings at a place inside other settings."""
-    held: Any = cls
+    type_found: Any = cls
     for part in location:
-        hint = get_type_hints(held).get(str(part)) if dataclasses.is_dataclass(held) else (get_args(held) or (None,))[-1]
+        hint = (
+            get_type_hints(type_found).get(str(part))
+            if dataclasses.is_dataclass(type_found)
+            else (get_args(type_found) or (None,))[-1]
+        )
         is_mapping = get_origin(hint) in (dict, Mapping)
-        held = hint if is_mapping else next(filter(dataclasses.is_dataclass, get_args(hint)), hint)
-    return held if dataclasses.is_dataclass(held) else cls  # type: ignore[return-value]
+        type_found = hint if is_mapping else next(filter(dataclasses.is_dataclass, get_args(hint)), hint)
+    return type_found if dataclasses.is_dataclass(type_found) else cls  # type: ignore[return-value]
 
 
 def _place(cls: type[Any], location: list[Any], where: str) -> str:

@@ -276,7 +276,7 @@ def unpriced(cost: Cost, prices: Prices) -> list[str]:
     if cost.language_model is None:
         return []
     if not cost.language_model.models:
-        return ["it is not known which models took the tokens"]
+        return ["it is not known which models used the tokens"]
     reasons = {model: _why_not(prices.models.get(model), tokens) for model, tokens in cost.language_model.models.items()}
     return [f"{reason} {model}" for model, reason in reasons.items() if reason]
 

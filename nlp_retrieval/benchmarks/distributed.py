@@ -158,23 +158,23 @@ class StageWork:
         if not (Path(task.stages) / task.token).exists():
             raise WorkerError(f"{place} does not see the results of stages that this process keeps in {task.stages}; {cure}")
         try:
-            found = corpus_of(self._generation)
+            corpus = corpus_of(self._generation)
         except IndexMissingError:
             raise WorkerError(f"{place} sees no index at {task.index}; {cure}") from None
-        return Confirmed(place, StageTask(task.index, task.stages, task.token, found).facts())
+        return Confirmed(place, StageTask(task.index, task.stages, task.token, corpus).facts())
 
     def done(self, work: object) -> StagesDone:
         """Compute the stages of a block; an error in one does not prevent the next."""
         undone: dict[int, str] = {}
         stages = SharedStages(self._store, beside=True)
-        for place, stage in enumerate(json.loads(str(work))):
+        for number, stage in enumerate(json.loads(str(work))):
             try:
                 with using_stages(stages), warnings.catch_warnings():
                     warnings.simplefilter("ignore", RetrievalWarning)  # the reader of the result is warned
                     self._compute(stage, stages)
             except Exception as error:  # the requesting process computes it itself and reports the error
-                said = str(error) if isinstance(error, RetrievalError) else f"{type(error).__name__}: {first_line(error)}"
-                undone[place] = said
+                message = str(error) if isinstance(error, RetrievalError) else f"{type(error).__name__}: {first_line(error)}"
+                undone[number] = message
         return StagesDone(digest_of([str(work)]), undone)
 
     def _compute(self, stage: Config, stages: SharedStages) -> None:
@@ -201,8 +201,8 @@ class StageWork:
         stages.score(reranker, queries, rows, self._generation)
 
 
-def _require_key(stage: Config, *found: Any) -> None:
-    if found != ((stage["key"],) if stage["group"] == CANDIDATES else (stage["group"], stage["key"])):
+def _require_key(stage: Config, *parts: Any) -> None:
+    if parts != ((stage["key"],) if stage["group"] == CANDIDATES else (stage["group"], stage["key"])):
         raise WorkerError(f"the index or a model of {stage['component']['name']} is another one there")
 
 
@@ -292,8 +292,8 @@ class PlanningStages(SharedStages):
             return unpacked(entry, label)
         self._whole = False
         asked = {"queries": processed, "depth": depth, "where": self._where, "label": label}
-        told = {"group": CANDIDATES, "key": key, "component": retriever.config} | asked
-        missing = MissingStage(retriever, told)
+        description = {"group": CANDIDATES, "key": key, "component": retriever.config} | asked
+        missing = MissingStage(retriever, description)
         self.candidates_missing.setdefault(missing.place, missing)
         return CandidateBatch.empty(len(processed))
 
@@ -307,8 +307,8 @@ class PlanningStages(SharedStages):
             for queries, rows in unknown_pairs(table, keys, reranker, nlqs, batch):
                 numbers = {query: number for number, query in enumerate(dict.fromkeys(queries))}
                 asked = {"queries": list(numbers), "query": [numbers[query] for query in queries], "rows": rows.tolist()}
-                told = {"group": group, "key": pairs_key(queries, rows), "component": reranker.config} | asked
-                missing = MissingStage(reranker, told)
+                description = {"group": group, "key": pairs_key(queries, rows), "component": reranker.config} | asked
+                missing = MissingStage(reranker, description)
                 self.scores_missing.setdefault(missing.place, missing)
                 table.add(pairs_entry(queries, rows, {}, {}))
         raise _EnoughError
@@ -325,9 +325,9 @@ def why_local(component: Component) -> str:
     if names_gpu(component):
         return "it names a GPU, which workers do not have"
     if any(isinstance(part, ServerRetriever) for part in parts):
-        return "its data lies in a server"
+        return "its data is on a server"
     if any(part.local_only for part in parts):
-        return "it was made as a manifest describes it"
+        return "it was created from a manifest"
     return _why_not_made(component, parts)
 
 
@@ -338,11 +338,11 @@ def _why_not_made(component: Component, parts: list[Component]) -> str:
             return f"no package registers {type(part).__qualname__} among nlp_retrieval.{part.kind}"
     try:
         refuse_secrets(component, "sent to workers")
-        made = build(component.kind, component.config)
+        rebuilt = build(component.kind, component.config)
     except RetrievalError as error:
         return first_line(error)
-    same = made == component and list(map(type, with_held(made))) == list(map(type, parts))
-    return "" if same else "the registry makes something else of its configuration"
+    same = rebuilt == component and list(map(type, with_held(rebuilt))) == list(map(type, parts))
+    return "" if same else "the registry creates another component from its configuration"
 
 
 def encoders_of(components: Iterable[Component]) -> set[str]:
@@ -434,13 +434,13 @@ def _chains(stages: Iterable[MissingStage]) -> list[list[MissingStage]]:
     chains: list[tuple[set[str], dict[int, MissingStage]]] = []
     for number, stage in enumerate(stages):
         holds, chain = encoders_of([stage.component]) | {canonical_json(stage.component.config)}, {number: stage}
-        apart = []
+        separate = []
         for others, theirs in chains:
             if others & holds:
                 holds, chain = holds | others, theirs | chain
             else:
-                apart.append((others, theirs))
-        chains = [*apart, (holds, chain)]
+                separate.append((others, theirs))
+        chains = [*separate, (holds, chain)]
     return [[chain[number] for number in sorted(chain)] for _, chain in chains]
 
 
@@ -469,7 +469,7 @@ class _Spreading:
 
     def _reason(self, component: Component) -> str:
         if encoders_of([component]) & self._asked_here:
-            return "its encoder is also asked where only this process can: by a reranker, or a searcher that is none of parts"
+            return "its encoder is also used where only this process can: by a reranker, or by a searcher without parts"
         return why_local(component)
 
     def _run(self, pool: WorkerPool, chains: Sequence[Sequence[MissingStage]]) -> None:
@@ -492,9 +492,9 @@ class _Spreading:
             self._shared.refused[lost.place] = answer
             return
         undone = answer.undone if isinstance(answer, StagesDone) else {}
-        for place, stage in enumerate(chain):
-            if place in undone:
-                self._done.here[stage.name] = undone[place]
+        for number, stage in enumerate(chain):
+            if number in undone:
+                self._done.here[stage.name] = undone[number]
             elif self._seen(stage):
                 self._done.n_done += 1
             else:

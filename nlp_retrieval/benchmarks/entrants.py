@@ -126,8 +126,8 @@ class TrecRun(Component):
             raise SourceError(f"{self.path}: cannot be read ({error.strerror or error})") from error
         except ValueError:
             raise SourceError(f"{self.path!r} is not a path of a file: it holds a zero byte") from None
-        told = {"name": self.name, "content": content}
-        return hashlib.sha256(canonical_json(told).encode()).hexdigest()
+        described = {"name": self.name, "content": content}
+        return hashlib.sha256(canonical_json(described).encode()).hexdigest()
 
     def rankings(self, query_ids: Sequence[str], item_ids: Container[str], k: int) -> list[Ranking]:
         """Return the first ``k`` hits of each query.
@@ -165,13 +165,13 @@ class TrecRun(Component):
                 stacklevel=2,
             )
         lists = [run.get(query_id, []) for query_id in query_ids]
-        unknown = [item_id for one in lists for item_id, _ in one if item_id not in item_ids]
+        unknown = [item_id for ranking in lists for item_id, _ in ranking if item_id not in item_ids]
         if unknown:
             raise ItemError(
                 f"{self.path}: {len(unknown):,} hits are of items that are not in the corpus (the first: {unknown[0]!r}); "
                 "use the corpus that the run was made on"
             )
-        return [one[:k] for one in lists]
+        return [ranking[:k] for ranking in lists]
 
 
 Entry = BaseSearcher | Benchmarkable | TrecRun

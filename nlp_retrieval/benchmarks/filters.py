@@ -77,7 +77,7 @@ def grouped(filters: Iterable[Where | None]) -> list[tuple[Where | None, list[in
 def _wanted(query: Query, source: str, queries: Sequence[Query]) -> Any:
     value = query.metadata.get(source)
     if value is None:
-        lacking = sum(one.metadata.get(source) is None for one in queries)
+        lacking = sum(judged_query.metadata.get(source) is None for judged_query in queries)
         has = nearest(source, query.metadata) if query.metadata else "it has no metadata"
         raise QueryError(
             f"where_from: query {query.query_id!r} has no {source!r} in its metadata ({lacking:,} of {len(queries):,} queries "
@@ -118,7 +118,7 @@ class Unfiltered(Searcher):
             ConfigurationError: a filter is passed.
         """
         if where is not None:
-            raise ConfigurationError("an 'unfiltered' searcher takes no filter; take a 'searcher' to search by one")
+            raise ConfigurationError("an 'unfiltered' searcher takes no filter; use a 'searcher' for that")
         return super().search(queries, k, None, subqueries)
 
 
@@ -176,8 +176,8 @@ def search_each(
     """
     results: list[list[RetrievalResult]] = [[] for _ in texts]
     for where, positions in grouped(filters):
-        found = search_where(searcher, [texts[position] for position in positions], k, where)
-        for position, hits in zip(positions, found, strict=True):
+        ranked = search_where(searcher, [texts[position] for position in positions], k, where)
+        for position, hits in zip(positions, ranked, strict=True):
             results[position] = hits
     return results
 
@@ -211,7 +211,10 @@ def warn_of_filters(
             empty += theirs
         elif mask is not None:
             outside += [
-                (one, item) for one in theirs for item in qrels.get(one, {}) if item in row_of and not mask[row_of[item]]
+                (query_id, item)
+                for query_id in theirs
+                for item in qrels.get(query_id, {})
+                if item in row_of and not mask[row_of[item]]
             ]
     if empty:
         warnings.warn(

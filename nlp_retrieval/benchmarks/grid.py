@@ -42,17 +42,17 @@ def with_value(settings: object, segments: Sequence[str], value: object, passed:
         ConfigurationError: the path does not exist, or is ambiguous because several components share a name.
     """
     head, *rest = segments
-    here = _opened(settings)
-    if isinstance(here, Mapping):
-        if rest and head not in here:
-            raise ConfigurationError(f"{_dotted(passed)} has no {head!r}; {nearest(head, map(str, here))}")
-        inner, place = with_value(here[head], rest, value, (*passed, head)) if rest else (value, (*passed, head))
-        return {**here, head: inner}, place
-    if isinstance(here, list | tuple):
-        number = _number_of(head, here, passed)
-        inner, place = with_value(here[number], rest, value, (*passed, number)) if rest else (value, (*passed, number))
-        return [*here[:number], inner, *here[number + 1 :]], place
-    raise ConfigurationError(f"{_dotted(passed)} is {'null' if here is None else repr(here)}, which has no {head!r}")
+    opened = _opened(settings)
+    if isinstance(opened, Mapping):
+        if rest and head not in opened:
+            raise ConfigurationError(f"{_dotted(passed)} has no {head!r}; {nearest(head, map(str, opened))}")
+        inner, full_path = with_value(opened[head], rest, value, (*passed, head)) if rest else (value, (*passed, head))
+        return {**opened, head: inner}, full_path
+    if isinstance(opened, list | tuple):
+        number = _number_of(head, opened, passed)
+        inner, full_path = with_value(opened[number], rest, value, (*passed, number)) if rest else (value, (*passed, number))
+        return [*opened[:number], inner, *opened[number + 1 :]], full_path
+    raise ConfigurationError(f"{_dotted(passed)} is {'null' if opened is None else repr(opened)}, which has no {head!r}")
 
 
 def _opened(settings: object) -> object:
@@ -84,8 +84,8 @@ def _name_of(entry: object) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def _dotted(place: Place) -> str:
-    return ".".join(map(str, place)) or "the searcher"
+def _dotted(segments: Place) -> str:
+    return ".".join(map(str, segments)) or "the searcher"
 
 
 # Labels of values: the text for a value in names of configurations, in conditions and in plans.
@@ -119,7 +119,7 @@ def labels_of(values: Sequence[object]) -> list[str]:
         places.setdefault(label, []).append(number)
     for alike in places.values():
         if len(alike) > 1:
-            for number, label in zip(alike, _told_apart([plain[number] for number in alike]), strict=True):
+            for number, label in zip(alike, _distinct_labels([plain[number] for number in alike]), strict=True):
                 labels[number] = label
     return labels
 
@@ -136,8 +136,8 @@ def says_itself(value: object) -> bool:
 
 def _normal(value: Any) -> Any:
     if isinstance(value, dict):
-        alone = len(value) == 1 and isinstance(value.get("name"), str)
-        return value["name"] if alone else {key: _normal(inner) for key, inner in value.items()}
+        is_name_only = len(value) == 1 and isinstance(value.get("name"), str)
+        return value["name"] if is_name_only else {key: _normal(inner) for key, inner in value.items()}
     if isinstance(value, list):
         return [_normal(inner) for inner in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
@@ -154,7 +154,7 @@ def _short(value: Any) -> str:
     return "+".join(map(_short, value)) if isinstance(value, list) else str(_normal(value))
 
 
-def _told_apart(values: list[Any]) -> list[str]:
+def _distinct_labels(values: list[Any]) -> list[str]:
     """Labels of values whose short labels are equal."""
     if all(isinstance(value, list) and len(value) == len(values[0]) for value in values):
         return _joined(values)
@@ -244,7 +244,7 @@ def read_axes(vary: object, where: str) -> list[Axis]:
     for path in vary:
         if not isinstance(path, str) or not all(segment.strip() for segment in path.split(".")):
             raise ConfigurationError(f"{where}: {path!r} is not a path; write keys with dots between them, such as fusion.k")
-    return [_axis(path, given, f"{where}.{path}") for path, given in vary.items()]
+    return [_axis(path, values, f"{where}.{path}") for path, values in vary.items()]
 
 
 def read_skips(skip: object, axes: Sequence[Axis], where: str) -> list[Skip]:
@@ -263,54 +263,57 @@ def read_skips(skip: object, axes: Sequence[Axis], where: str) -> list[Skip]:
             f"{where}: expected a list of combinations, such as [{{fusion: combsum, reranker: none}}], found {_shown(skip)}"
         )
     by_path = {axis.path: axis for axis in axes}
-    return [_read_skip(given, by_path, f"{where}[{number}]") for number, given in enumerate(skip)]
+    return [_read_skip(rule, by_path, f"{where}[{number}]") for number, rule in enumerate(skip)]
 
 
 def _axis(path: str, values: object, where: str) -> Axis:
     if isinstance(values, Mapping) and values and values.keys() <= {"values", "when"}:
         raise ConfigurationError(
-            f"{where}: 'values' and 'when' are no names for values, and an axis has no condition; write the values themselves, "
-            "leave combinations out under 'skip', or vary whole components: [{name: rrf, k: 10}, {name: rrf, k: 60}, combsum]"
+            f"{where}: 'values' and 'when' cannot be names of values, and an axis has no condition; write the values "
+            "themselves, leave combinations out under 'skip', or vary whole components: [{name: rrf, k: 10}, "
+            "{name: rrf, k: 60}, combsum]"
         )
     if isinstance(values, Mapping) and isinstance(values.get("name"), str):
         raise ConfigurationError(
-            f"{where}: a component stands where its values are expected; write them as a list, even if it is one: [{{name: "
+            f"{where}: a component is given where a list of values is expected; write a list, even of one: [{{name: "
             f"{values['name']}, ...}}]"
         )
     if isinstance(values, Mapping):
-        named, labels = True, list(values)
-        found: list[object] = list(values.values())
+        has_labels, labels = True, list(values)
+        listed: list[object] = list(values.values())
         for label in labels:
             if not isinstance(label, str) or not label.strip():
                 raise ConfigurationError(f"{where}: {label!r} is not a name for a value; write text, in quotation marks")
     elif isinstance(values, Sequence) and not isinstance(values, str):
-        named, found = False, list(values)
+        has_labels, listed = False, list(values)
         labels = []
     else:
         raise ConfigurationError(f"{where}: expected a list of values, or values by name, found {_shown(values)}")
-    if not found:
+    if not listed:
         raise ConfigurationError(f"{where}: no values; give at least one, or leave the axis out")
     seen: dict[str, int] = {}
-    for number, value in enumerate(found):
+    for number, value in enumerate(listed):
         before = seen.setdefault(value_key(value), number)
         if before != number:
             raise ConfigurationError(
                 f"{where}: values {before + 1} and {number + 1} are equal ({_shown(value)}); leave one out"
             )
-    labels = labels if named else labels_of(found)
+    labels = labels if has_labels else labels_of(listed)
     for number, label in enumerate(labels):
         before = labels.index(label)
         if before != number or not label.strip():
-            what = f"values {before + 1} and {number + 1} would both be" if before != number else f"value {number + 1} would be"
-            raise ConfigurationError(f"{where}: {what} called {label!r}; give them names of their own: {{name: value, ...}}")
-    return Axis(path, tuple(labels), tuple(found), named)
+            which = (
+                f"values {before + 1} and {number + 1} would both be" if before != number else f"value {number + 1} would be"
+            )
+            raise ConfigurationError(f"{where}: {which} called {label!r}; give them names of their own: {{name: value, ...}}")
+    return Axis(path, tuple(labels), tuple(listed), has_labels)
 
 
-def _read_skip(given: object, axes: Mapping[str, Axis], where: str) -> Skip:
-    if not isinstance(given, Mapping) or not given:
-        raise ConfigurationError(f"{where}: expected values by axis, such as {{fusion: rrf}}, found {_shown(given)}")
+def _read_skip(rule: object, axes: Mapping[str, Axis], where: str) -> Skip:
+    if not isinstance(rule, Mapping) or not rule:
+        raise ConfigurationError(f"{where}: expected values by axis, such as {{fusion: rrf}}, found {_shown(rule)}")
     labels: Skip = {}
-    for path, wanted in given.items():
+    for path, wanted in rule.items():
         if path not in axes:
             raise ConfigurationError(f"{where}: there is no axis {path!r}; {nearest(str(path), axes)}")
         several = isinstance(wanted, Sequence) and not isinstance(wanted, str)
@@ -368,8 +371,8 @@ class Combinations:
         self._left: Sequence[int] = range(self.count)
         if skips and self.count > _MOST_WITH_SKIPS:
             raise ConfigurationError(
-                f"{where}: leaves something out of {self.count:,} combinations, and that is done for {_MOST_WITH_SKIPS:,} at "
-                "most; vary less, or take 'skip' out"
+                f"{where}: chooses from {self.count:,} combinations, and 'skip' is supported for {_MOST_WITH_SKIPS:,} at most; "
+                "vary less, or remove 'skip'"
             )
         if skips:
             numbers = {axis.path: {label: number for number, label in enumerate(axis.labels)} for axis in axes}
@@ -381,7 +384,7 @@ class Combinations:
             self._left = [number for number, values in enumerate(product) if not _is_skipped(values, rules)]
             self.count = len(self._left)
         if not self.count:
-            raise ConfigurationError(f"{where}: leaves no combination; take something out of it")
+            raise ConfigurationError(f"{where}: leaves no combination; remove some of it")
 
     def drawn(self, sample: int | None, seed: int) -> list[Combination]:
         """Return combinations in order: all, or a sample.
@@ -408,7 +411,7 @@ class Combinations:
 
 
 def _is_skipped(combination: Combination, rules: Sequence[Sequence[tuple[int, set[int]]]]) -> bool:
-    return any(all(combination[place] in values for place, values in rule) for rule in rules)
+    return any(all(combination[axis] in values for axis, values in rule) for rule in rules)
 
 
 MOST = 10_000
@@ -455,10 +458,10 @@ def build_grid(
     name_of: dict[str, str] = {}
     for name, settings in expanded.settings.items():
         # everything registered as a searcher has the interface that a benchmark needs
-        made = cast(Benchmarkable, build("searchers", {"name": Searcher.name} | settings, f"{where}[{name!r}]"))
-        first = name_of.setdefault(value_key(made.config), name)
+        composed = cast(Benchmarkable, build("searchers", {"name": Searcher.name} | settings, f"{where}[{name!r}]"))
+        first = name_of.setdefault(value_key(composed.config), name)
         if first == name:
-            searchers[name] = made
+            searchers[name] = composed
         else:
             equal[name] = first
     equal = {name: equal.get(first, first) for name, first in equal.items()}
@@ -525,10 +528,10 @@ def expand_grid(
     short = [_short_path(axis, axes) for axis in axes]
     values: dict[str, dict[str, str | int | float]] = {}
     for name, chosen in zip(_names(axes, drawn, where), drawn, strict=True):
-        made = _settings(searcher, axes, chosen, name, where)
-        first = name_of.setdefault(value_key(made), name)
+        combined = _settings(searcher, axes, chosen, name, where)
+        first = name_of.setdefault(value_key(combined), name)
         if first == name:
-            settings[name] = made
+            settings[name] = combined
             values[name] = {key: _recorded_value(axis, value) for key, axis, value in zip(short, axes, chosen, strict=True)}
         else:
             equal[name] = first
@@ -539,8 +542,8 @@ def expand_grid(
 
 def _recorded_value(axis: Axis, value: int) -> str | int | float:
     """A value of an axis: a number or text unchanged, otherwise its label."""
-    given = axis.values[value]
-    return given if isinstance(given, str | int | float) and not axis.named else axis.labels[value]
+    chosen_value = axis.values[value]
+    return chosen_value if isinstance(chosen_value, str | int | float) and not axis.named else axis.labels[value]
 
 
 def _settings(searcher: Mapping[str, Any], axes: Sequence[Axis], chosen: Combination, name: str, where: str) -> Config:
@@ -549,16 +552,16 @@ def _settings(searcher: Mapping[str, Any], axes: Sequence[Axis], chosen: Combina
     path_of: dict[Place, str] = {}
     for axis, value in sorted(zip(axes, chosen, strict=True), key=lambda pair: len(pair[0].segments)):
         try:
-            settings, place = with_value(settings, axis.segments, axis.values[value])
+            settings, full_path = with_value(settings, axis.segments, axis.values[value])
         except ConfigurationError as error:
             raise ConfigurationError(
                 f"{where}.vary.{axis.path}: cannot be followed in the configuration {name!r}: {error}; write it under "
                 f"{where}.searcher, or make whole components the values of the axis that takes it away"
             ) from None
-        other = path_of.setdefault(place, axis.path)
+        other = path_of.setdefault(full_path, axis.path)
         if other != axis.path:
             raise ConfigurationError(
-                f"{where}.vary.{axis.path}: is the same place as {other!r} in the configuration {name!r}; make them one axis"
+                f"{where}.vary.{axis.path}: sets the same value as {other!r} in the configuration {name!r}; make them one axis"
             )
     return cast(Config, settings)
 
@@ -568,8 +571,8 @@ def _names(axes: Sequence[Axis], drawn: Sequence[Combination], where: str) -> li
     names = _joined_labels([_parts(axis, axes) for axis in axes], drawn)
     if len(set(names)) < len(names):
         names = _joined_labels([[f"{axis.path}={label}" for label in axis.labels] for axis in axes], drawn)
-    if (twice := first_repeated(names)) is not None:
-        raise ConfigurationError(f"{where}: two configurations would be called {twice!r}; give values other names")
+    if (repeated := first_repeated(names)) is not None:
+        raise ConfigurationError(f"{where}: two configurations would be called {repeated!r}; give values other names")
     return names
 
 

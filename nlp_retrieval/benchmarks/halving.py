@@ -110,25 +110,25 @@ def halve(settings: BenchmarkSettings, halving: Halving, on_progress: Callable[[
     halving.check(settings)
     say = on_progress or (lambda _: None)
     baseline = settings.baseline_among(settings.searchers)
-    left = _searched(settings)
+    remaining = _searched(settings)
     rungs: list[Rung] = []
     whole = settings
     for size in _sizes(settings, halving):
-        if len(left.keys() - {baseline}) <= 1:
+        if len(remaining.keys() - {baseline}) <= 1:
             break
         positions = sample_of(settings.queries, size, settings.seed)
-        say(f"halving: {len(left):,} configurations on {len(positions):,} of {len(settings.queries):,} queries")
-        report = run_searchers(_rung(whole, left, positions, halving.measure), on_progress).report
+        say(f"halving: {len(remaining):,} configurations on {len(positions):,} of {len(settings.queries):,} queries")
+        report = run_searchers(_rung(whole, remaining, positions, halving.measure), on_progress).report
         whole = replace(whole, corpus_fingerprint=report.manifest["corpus"]["fingerprint"])
         values = {result.name: result.measures[halving.measure] for result in report.configurations}
         left_out = _worst(values, baseline, halving.factor)
         last = min((value for name, value in values.items() if name not in {baseline, *left_out}), default=math.nan)
         tied = [name for name in left_out if values[name] == last]
-        left = {name: searcher for name, searcher in left.items() if name not in left_out}
+        remaining = {name: searcher for name, searcher in remaining.items() if name not in left_out}
         rungs.append(Rung([settings.queries[position].query_id for position in positions], values, left_out, tied))
-        say(f"halving: {len(left):,} stay{_range_of(values, left, halving.measure)}, {len(left_out):,} are left out")
-    gone = {name for rung in rungs for name in rung.left_out}
-    survivors = {name: searcher for name, searcher in settings.searchers.items() if name not in gone}
+        say(f"halving: {len(remaining):,} stay{_range_of(values, remaining, halving.measure)}, {len(left_out):,} are left out")
+    eliminated = {name for rung in rungs for name in rung.left_out}
+    survivors = {name: searcher for name, searcher in settings.searchers.items() if name not in eliminated}
     halved = Halved(halving, replace(whole, searchers=survivors), rungs)
     say(f"halving: {halved.note}")
     return halved
@@ -150,8 +150,8 @@ def planned_rungs(settings: BenchmarkSettings, halving: Halving) -> list[tuple[i
             break
         rungs.append((others + protected, len(sample_of(settings.queries, size, settings.seed))))
         others = math.ceil(others / halving.factor)
-    beside = len(settings.searchers) - len(searched)
-    return [*rungs, (others + protected + beside, len(settings.queries))]
+    n_others = len(settings.searchers) - len(searched)
+    return [*rungs, (others + protected + n_others, len(settings.queries))]
 
 
 def sample_of(queries: Sequence[Query], size: int, seed: int) -> list[int]:
@@ -221,6 +221,6 @@ def _worst(values: Mapping[str, float], baseline: str, factor: int) -> list[str]
     return [name for name in judged if name not in stay]
 
 
-def _range_of(values: Mapping[str, float], left: Mapping[str, Entry], measure: str) -> str:
-    stayed = [values[name] for name in left if name in values]
+def _range_of(values: Mapping[str, float], remaining: Mapping[str, Entry], measure: str) -> str:
+    stayed = [values[name] for name in remaining if name in values]
     return f" ({measure} from {min(stayed):.3f} to {max(stayed):.3f})" if stayed else ""

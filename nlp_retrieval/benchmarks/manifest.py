@@ -69,7 +69,9 @@ def manifest_of(
         **_recorded(settings),
         "filters": _hash(_filters(settings)) if any(settings.filters) else None,
         "answer_models": settings.answerer.provenance() if settings.answerer is not None else {},
-        "right_answers": _hash([one.model_dump(mode="json") for one in right]) if (right := settings.right_answers) else None,
+        "right_answers": _hash([answer.model_dump(mode="json") for answer in right])
+        if (right := settings.right_answers)
+        else None,
         "significance": {"resamples": RESAMPLES, "level": LEVEL, "seed": settings.seed},
         "latency": {"queries": min(settings.latency_queries, len(settings.queries)), "seed": settings.seed},
         "searchers": {
@@ -77,7 +79,7 @@ def manifest_of(
             | ({"failed": failed[name]} if name in failed else identities[name])
             for name, searcher in settings.searchers.items()
         },
-        **_who(settings, spread),
+        **_worker_record(settings, spread),
     } | describe_environment()
 
 
@@ -89,7 +91,7 @@ def _recorded(settings: BenchmarkSettings) -> Config:
     return {name: without_secrets(value) for name, value in settings.record().items() if name not in _ELSEWHERE}
 
 
-def _who(settings: BenchmarkSettings, spread: Spread) -> Config:
+def _worker_record(settings: BenchmarkSettings, spread: Spread) -> Config:
     """Processes that encoded the index and searched, and the machine that was timed; empty if all of it was one process."""
     workers = settings.processes
     if not workers.elsewhere:
@@ -311,22 +313,22 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
         sentences.append("the right answers changed")
     if before.get("answer_models", {}) != now.get("answer_models", {}):
         sentences.append(f"answers came from {before.get('answer_models')}, and come from {now.get('answer_models')}")
-    for what in ("versions", "hardware"):
-        olds, news = before.get(what, {}), now.get(what, {})
+    for part in ("versions", "hardware"):
+        olds, news = before.get(part, {}), now.get(part, {})
         sentences += [
-            f"{what}: {key} was {olds.get(key, 'not there')}, and is {news.get(key, 'not there')}"
+            f"{part}: {key} was {olds.get(key, 'not there')}, and is {news.get(key, 'not there')}"
             for key in dict.fromkeys([*olds, *news])
             if olds.get(key) != news.get(key)
         ]
     for name, about in before.get("searchers", {}).items():
-        again = now.get("searchers", {}).get(name, {})
-        if about.get("models") != again.get("models"):
-            sentences.append(f"{name}: models came from {about.get('models')}, and come from {again.get('models')}")
-        elif about.get("fingerprint") != again.get("fingerprint"):
+        repeated = now.get("searchers", {}).get(name, {})
+        if about.get("models") != repeated.get("models"):
+            sentences.append(f"{name}: models came from {about.get('models')}, and come from {repeated.get('models')}")
+        elif about.get("fingerprint") != repeated.get("fingerprint"):
             sentences.append(f"{name}: the fingerprint of configuration and models changed")
-        if ("failed" in about) != ("failed" in again):
+        if ("failed" in about) != ("failed" in repeated):
             sentences.append(
-                f"{name}: " + ("failed before, and not now" if "failed" in about else f"fails now: {again['failed']}")
+                f"{name}: " + ("failed before, and not now" if "failed" in about else f"fails now: {repeated['failed']}")
             )
     return sentences
 
@@ -336,11 +338,11 @@ def _other_queries(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[st
     old, new = (_at(manifest, ("query_fingerprint",)) for manifest in (before, now))
     olds, news = ([_at(manifest, ("query_parts", part)) for part in QUERY_PARTS] for manifest in (before, now))
     if None in (*olds, *news):
-        what = "which of them, the older manifest does not tell" if old != new else ""
+        changes = "which of them, the older manifest does not tell" if old != new else ""
     else:
         changed = [part for part, was, now_is in zip(QUERY_PARTS, olds, news, strict=True) if was != now_is]
-        what = ", ".join(changed) or ("their order" if old != new else "")
-    return [f"the queries or gold changed: {what}"] if what else []
+        changes = ", ".join(changed) or ("their order" if old != new else "")
+    return [f"the queries or gold changed: {changes}"] if changes else []
 
 
 def moved_results(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
@@ -352,14 +354,14 @@ def moved_results(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str
     """
     sentences = []
     for name, result in before["configurations"].items():
-        again = now["configurations"].get(name)
-        if again is None:
+        repeated = now["configurations"].get(name)
+        if repeated is None:
             sentences.append(f"{name}: has no results now")
             continue
         moved = [
-            f"{measure} {value:.4f} -> {again['measures'].get(measure, float('nan')):.4f}"
+            f"{measure} {value:.4f} -> {repeated['measures'].get(measure, float('nan')):.4f}"
             for measure, value in result["measures"].items()
-            if again["measures"].get(measure) != value
+            if repeated["measures"].get(measure) != value
         ]
         if moved:
             more = f", and {len(moved) - _SHOWN} more" if len(moved) > _SHOWN else ""

@@ -171,21 +171,21 @@ class PinnedCorpus:
             now = None
         if now is None or now.corpus.fingerprint != held.fingerprint:
             warnings.warn(
-                f"{path} was changed while the benchmark ran. All that is reported was measured on the {held.n_items:,} items "
-                "that it held before; another run with it will not find these",
+                f"{path} was changed while the benchmark ran. The results were measured on the {held.n_items:,} items "
+                "that it held before; another run cannot reproduce them",
                 RetrievalWarning,
                 stacklevel=5,
             )
 
     def _changed(self, path: Path) -> str:
         first = self.generation.path if self.generation is not None else path
-        return f"{path} was changed while the benchmark ran" if path == first else f"{path} is another index than {first}"
+        return f"{path} was changed while the benchmark ran" if path == first else f"{path} is a different index from {first}"
 
     def _refuse_unwanted(self, fingerprint: str) -> None:
         if self._wanted is not None and fingerprint != self._wanted:
             raise IndexConflictError(
                 f"the corpus is not that of before: its fingerprint was {self._wanted[:12]}, and is {fingerprint[:12]}; what "
-                "was measured on the one decides nothing about the other, so begin the benchmark again"
+                "was measured on the one decides nothing about the other, so start the benchmark again"
             )
 
     def _refuse_other_texts(

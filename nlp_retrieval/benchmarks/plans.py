@@ -56,17 +56,17 @@ def components_in(component: Component) -> Iterator[Component]:
 
 def models_in(component: Component) -> list[Model]:
     """Return the models that a component and its parts load or call, each once."""
-    found: dict[Model, None] = {}
+    models: dict[Model, None] = {}
     for part in components_in(component):
         model, pipeline = getattr(part, "model", None), getattr(part, "spacy_pipeline", None)
         if isinstance(part, LanguageModel):
             endpoint = part.base_url or f"{part.provider}'s own endpoint"
-            found[Model(part.model, "language model", str(without_secrets(endpoint)))] = None
+            models[Model(part.model, "language model", str(without_secrets(endpoint)))] = None
         elif isinstance(model, str) and part.kind in {"encoders", "rerankers"}:
-            found[Model(model, part.kind.removesuffix("s"), _source_of(model, getattr(part, "revision", None)))] = None
+            models[Model(model, part.kind.removesuffix("s"), _source_of(model, getattr(part, "revision", None)))] = None
         if isinstance(pipeline, str):
-            found[Model(pipeline, "spaCy pipeline", _source_of_pipeline(pipeline))] = None
-    return list(found)
+            models[Model(pipeline, "spaCy pipeline", _source_of_pipeline(pipeline))] = None
+    return list(models)
 
 
 def _source_of(model: str, revision: str | None) -> str | None:
@@ -242,7 +242,7 @@ class Plan:
     @property
     def language_model_calls(self) -> int | None:
         """All calls together, at most; None if some are unknown."""
-        known = [one.calls for one in self.calls if one.calls is not None]
+        known = [stage.calls for stage in self.calls if stage.calls is not None]
         return sum(known) if len(known) == len(self.calls) else None
 
 
@@ -275,8 +275,8 @@ def plan_of(settings: BenchmarkSettings, grid: Grid | None = None, halving: Halv
         if not isinstance(searcher, Component):
             stages.add(canonical_json(searcher.config), searcher.config, name, "program")
             continue
-        for kind, told, config in _stages_of(searcher, settings.k_values[-1]):
-            stages.add(canonical_json(told), config, name, kind)
+        for kind, distinguishing, config in _stages_of(searcher, settings.k_values[-1]):
+            stages.add(canonical_json(distinguishing), config, name, kind)
         for part in components_in(searcher):
             if isinstance(part, BaseRetriever):
                 configured = canonical_json(part.config)
@@ -294,7 +294,7 @@ def plan_of(settings: BenchmarkSettings, grid: Grid | None = None, halving: Halv
     n_asked = queries_that_ask([query.text for query in settings.queries])
     each = {key: part.calls_per_query() for key, part in asking.items()}
     return Plan(
-        configurations={name: without_secrets(one.config) for name, one in settings.searchers.items()},
+        configurations={name: without_secrets(searcher.config) for name, searcher in settings.searchers.items()},
         baseline=settings.baseline_among(settings.searchers),
         n_queries=len(settings.queries),
         k_values=list(settings.k_values),
@@ -303,7 +303,7 @@ def plan_of(settings: BenchmarkSettings, grid: Grid | None = None, halving: Halv
         indexes=[PlannedIndex(title, _state(retrievers[key], manifest), names) for key, title, names in indexes.titled()],
         models=[PlannedModel(*found_models[key], names) for key, _, names in models.titled()],
         calls=[
-            PlannedCalls(title, None if (one := each[key]) is None else one * n_asked, names)
+            PlannedCalls(title, None if (n_calls := each[key]) is None else n_calls * n_asked, names)
             for key, title, names in calls.titled()
         ]
         + _answering_calls(settings, n_asked),
@@ -340,7 +340,7 @@ class _Uses:
         """Yield key, title and the names of configurations, most shared first."""
         keys = [key for of, key in self._configs if of == kind]
         titles = labels_of([self._configs[kind, key] for key in keys])
-        for key, title in sorted(zip(keys, titles, strict=True), key=lambda one: -len(self._names[kind, one[0]])):
+        for key, title in sorted(zip(keys, titles, strict=True), key=lambda pair: -len(self._names[kind, pair[0]])):
             yield key, title, list(self._names[kind, key])
 
 
@@ -355,8 +355,8 @@ def _stages_of(searcher: Component, k: int) -> Iterator[tuple[StageKind, Config,
         shown = processor | {"name": f"{processor['name']}, each alone"} if processor and asked["apart"] else processor
         for retriever in searcher.retrievers.values():
             depth = searcher.depth_for(k)
-            told = retriever.config | {"sub-queries": shown, "candidates": depth} | all_items
-            yield "retriever", {"retriever": retriever.config, "depth": depth} | asked | all_items, told
+            distinguishing = retriever.config | {"sub-queries": shown, "candidates": depth} | all_items
+            yield "retriever", {"retriever": retriever.config, "depth": depth} | asked | all_items, distinguishing
         if searcher.reranker is not None:
             scored = {key: value for key, value in searcher.reranker.config.items() if key != "blend"}
             yield "reranker", scored, scored
@@ -387,9 +387,9 @@ def _identity(retriever: BaseRetriever) -> Config | None:
 
 def _index_parameters(component: Component) -> Config:
     plain = component.config
-    held = {key: value for key, value in component._arguments.items() if key not in component.search_only}
+    indexed = {key: value for key, value in component._arguments.items() if key not in component.search_only}
     return {"name": component.name} | {
-        key: _index_parameters(value) if isinstance(value, Component) else plain[key] for key, value in held.items()
+        key: _index_parameters(value) if isinstance(value, Component) else plain[key] for key, value in indexed.items()
     }
 
 

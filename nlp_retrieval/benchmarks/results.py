@@ -241,11 +241,11 @@ class BenchmarkReport:
             if measure.family in _SHOWN and measure.cutoff in (None, max(self.k_values, default=0))
         ]
         shown = [Measure.parse(self.main_measure), *(measure for measure in shown if str(measure) != self.main_measure)]
-        said = {(comparison.system, comparison.measure): verdict(comparison) for comparison in self.comparisons.get("", [])}
+        verdicts = {(comparison.system, comparison.measure): verdict(comparison) for comparison in self.comparisons.get("", [])}
         rows = [
             [
                 result.name + (" (baseline)" if result.name == self.baseline else ""),
-                *(_figure(result, str(measure), said.get((result.name, str(measure)), "")) for measure in shown),
+                *(_figure(result, str(measure), verdicts.get((result.name, str(measure)), "")) for measure in shown),
                 "" if result.cost is None else f"{result.cost.latency_ms:.3g}",
                 "" if result.cost is None else f"{result.cost.index_bytes / 1e6:.3g}",
             ]
@@ -333,13 +333,13 @@ def _cost(cost: Cost | None, prices: Prices | None) -> dict[str, object]:
     return row if prices is None else row | {"price_per_1000_queries": price_per_1000_queries(cost, prices)}
 
 
-def _figure(result: ConfigurationResult, measure: str, said: str) -> str:
+def _figure(result: ConfigurationResult, measure: str, verdict_text: str) -> str:
     value = result.measures.get(measure)
     if value is None:
         return ""
     low, high = result.intervals.get("", {}).get(measure, (None, None))
     interval = "" if low is None or high is None else f" [{low:.3f}, {high:.3f}]"
-    return f"{value:.3f}{interval}{_MARKS.get(said, '')}"
+    return f"{value:.3f}{interval}{_MARKS.get(verdict_text, '')}"
 
 
 # Judging: from the measures of every query to the report's means, intervals and comparisons.

@@ -93,8 +93,8 @@ def report_bytes(report: BenchmarkReport, folder: Path) -> bytes:
         folder: the folder with the files that are read with it.
     """
     files = {name: FileRecord(bytes=(folder / name).stat().st_size, sha256=sha256_of(folder / name)) for name in _READ_BACK}
-    told = {name: record.model_dump() for name, record in files.items()}
-    content = {"format": FORMAT, "files": told, "report": _ADAPTER.dump_python(report, mode="json")}
+    records = {name: record.model_dump() for name, record in files.items()}
+    content = {"format": FORMAT, "files": records, "report": _ADAPTER.dump_python(report, mode="json")}
     return (json.dumps(content | {"checksum": _checksum(content)}, ensure_ascii=False) + "\n").encode()
 
 
@@ -146,7 +146,7 @@ def _read_report(folder: Path) -> BenchmarkReport:
 
 def _in_its_folder(report: BenchmarkReport, folder: Path) -> BenchmarkReport:
     """Look for the files of a report next to it, ignoring recorded paths: it may have been moved, or come from someone else."""
-    names = {kind: Path(place).name for kind, place in report.files.items()}
+    names = {kind: Path(recorded).name for kind, recorded in report.files.items()}
     return replace(report, files={kind: str(folder / name) for kind, name in names.items() if name not in ("", "..")})
 
 
@@ -169,7 +169,7 @@ def _evaluations(path: Path, report: BenchmarkReport, query_ids: list[str]) -> d
     measured = [field for field in table.schema if field.name not in _ABOUT]
     if not set(_ABOUT) <= set(table.column_names) or not all(pa.types.is_floating(field.type) for field in measured):
         raise SourceError(f"{path} does not have the columns that a benchmark writes; run the benchmark again")
-    found = {}
+    evaluations = {}
     for result in report.configurations:
         rows = table.filter(pc.equal(table.column("configuration"), result.name))
         if rows.column("query_id").to_pylist() != query_ids:
@@ -177,8 +177,8 @@ def _evaluations(path: Path, report: BenchmarkReport, query_ids: list[str]) -> d
         measures = {field.name: np.asarray(rows.column(field.name)) for field in measured}
         if not all(np.isfinite(values).all() for values in measures.values()):
             raise SourceError(f"{path} has measures of {result.name!r} that are no numbers; run the benchmark again")
-        found[result.name] = Evaluation(list(query_ids), measures, result.empty_queries)
-    return found
+        evaluations[result.name] = Evaluation(list(query_ids), measures, result.empty_queries)
+    return evaluations
 
 
 # Checks that separate runs can be compared: the queries, the gold, and the items.
@@ -216,14 +216,14 @@ def corpora_of(report: BenchmarkReport) -> dict[str, RunCorpus | None]:
         report: a finished benchmark, or runs that were compared.
     """
     manifest, names = report.manifest, [result.name for result in report.configurations]
-    told, before = manifest.get("corpora"), manifest.get("compared")
-    if isinstance(told, Mapping):
-        return {name: _corpus(told.get(name)) for name in names}
+    recorded, before = manifest.get("corpora"), manifest.get("compared")
+    if isinstance(recorded, Mapping):
+        return {name: _corpus(recorded.get(name)) for name in names}
     if not isinstance(before, Mapping):
         return dict.fromkeys(names, _corpus(manifest.get("corpus")))
     # runs compared before the corpus of each was recorded: folders have one corpus if all of them do
-    found = {_corpus(about.get("corpus")) if isinstance(about, Mapping) else None for about in before.values()}
-    common = found.pop() if len(found) == 1 else None
+    corpora = {_corpus(about.get("corpus")) if isinstance(about, Mapping) else None for about in before.values()}
+    common = corpora.pop() if len(corpora) == 1 else None
     return {result.name: common if result.fingerprint else None for result in report.configurations}
 
 
@@ -246,16 +246,16 @@ def corpora_note(corpora: Mapping[str, RunCorpus | None]) -> str:
     for name, corpus in corpora.items():
         if corpus is not None:
             known.setdefault(corpus, []).append(name)
-    said = []
+    notes = []
     if len(known) > 1:
         runs = "; ".join(f"{', '.join(names)}: {corpus}" for corpus, names in known.items())
-        said.append(f"These configurations were run on different corpora, and a difference may be one of corpora. {runs}.")
+        notes.append(f"These configurations were run on different corpora, and a difference may be one of corpora. {runs}.")
     if unknown and len(corpora) > 1:
-        said.append(
+        notes.append(
             f"Which corpus {', '.join(unknown)} {'was' if len(unknown) == 1 else 'were'} run on is not known, so a difference "
             "may be one of corpora."
         )
-    return " ".join(said)
+    return " ".join(notes)
 
 
 def refuse_other_corpora(corpora: Mapping[str, RunCorpus | None]) -> None:
@@ -270,7 +270,7 @@ def refuse_other_corpora(corpora: Mapping[str, RunCorpus | None]) -> None:
         other_name, other = next((other_name, other) for other_name, other in others if other != corpus)
         raise SourceError(
             f"{name!r} was run on a corpus of {corpus}, and {other_name!r} on one of {other}; compare runs over the same "
-            "corpus or, if corpora are what is to be compared, pass --across-corpora (in Python across_corpora=True)"
+            "corpus or, to compare corpora, pass --across-corpora (in Python across_corpora=True)"
         )
 
 
@@ -314,7 +314,7 @@ def refuse_other_texts(saved: Sequence[SavedRun]) -> None:
         changed = [query_id for query_id, text in ours.items() if theirs[query_id] != text]
         if changed:
             raise QueryError(
-                f"{len(changed):,} of {len(ours):,} queries ask something else in {holding[0].folder} than in {other.folder}, "
+                f"{len(changed):,} of {len(ours):,} queries have other texts in {holding[0].folder} than in {other.folder}, "
                 f"the first: {changed[0]!r}, {_short(ours[changed[0]])} and {_short(theirs[changed[0]])}; compare runs over "
                 "the same queries"
             )
@@ -327,39 +327,39 @@ def holds_texts(saved: SavedRun) -> bool:
 
 def cautions_of(saved: Sequence[SavedRun]) -> list[str]:
     """Return, in sentences, differences between the queries of folders, folders without texts, and the folders' cautions."""
-    said = [f"{run.folder}: {caution}" for run in saved for caution in cautions_in(run.report)]
+    cautions = [f"{run.folder}: {caution}" for run in saved for caution in cautions_in(run.report)]
     for other in saved[1:]:
         first = saved[0]
         if not (holds_texts(first) and holds_texts(other)):
             without = other if holds_texts(first) else first
-            said.append(f"{without.folder} does not hold the texts of its queries, so they were not compared.")
+            cautions.append(f"{without.folder} does not hold the texts of its queries, so they were not compared.")
         for what, ours, theirs in (
             ("families, by which differences are tested", _partition(first), _partition(other)),
             ("groups", _by_query(first, first.lists.groups), _by_query(other, other.lists.groups)),
         ):
             changed = [query_id for query_id, value in ours.items() if theirs[query_id] != value]
             if changed:
-                said.append(
+                cautions.append(
                     f"{len(changed):,} of {len(ours):,} queries are in other {what}, in {other.folder} than in {first.folder} "
                     f"(the first: {changed[0]!r}); those of {first.folder} are taken for all."
                 )
     for other in saved[1:]:
         if saved[0].report.manifest.get("filters") != other.report.manifest.get("filters"):
             both = f"{saved[0].folder} and {other.folder}"
-            said.append(f"{both} were searched with different filters, and a difference may be one of these.")
-    return list(dict.fromkeys(said))
+            cautions.append(f"{both} were searched with different filters, and a difference may be one of these.")
+    return list(dict.fromkeys(cautions))
 
 
 def cautions_in(report: BenchmarkReport) -> list[str]:
     """Return the cautions of compared runs, except about corpora; empty for a benchmark."""
-    told = report.manifest.get("cautions")
-    return [str(caution) for caution in told] if isinstance(told, list) else []
+    recorded = report.manifest.get("cautions")
+    return [str(caution) for caution in recorded] if isinstance(recorded, list) else []
 
 
-def _corpus(told: object) -> RunCorpus | None:
-    if not isinstance(told, Mapping):
+def _corpus(recorded: object) -> RunCorpus | None:
+    if not isinstance(recorded, Mapping):
         return None
-    fingerprint, items = told.get("fingerprint"), told.get("items")
+    fingerprint, items = recorded.get("fingerprint"), recorded.get("items")
     return RunCorpus(fingerprint, items) if isinstance(fingerprint, str) and isinstance(items, int) else None
 
 
@@ -514,11 +514,11 @@ def _added(
         builder.add_rankings(name, lists, titles)
         config: Config = {"name": "trec_run", "path": entry.where}
         return Entrant(config, "", None)
-    found, own = entry.saved.lists.rankings(entry.name), entry.saved.lists.listing(entry.name)
+    entry_rankings, own = entry.saved.lists.rankings(entry.name), entry.saved.lists.listing(entry.name)
     number_of = {query_id: number for number, query_id in enumerate(entry.saved.lists.query_ids)}
     order = [number_of[query_id] for query_id in query_ids]
     nothing: list[Ranking] = [[] for _ in unjudged]
-    listing: Listing = builder.add_rankings(name, [*(found[number] for number in order), *nothing], titles)
+    listing: Listing = builder.add_rankings(name, [*(entry_rankings[number] for number in order), *nothing], titles)
     hits = np.concatenate([np.arange(own.of(number).start, own.of(number).stop) for number in order])
     listing.signals.update({signal: values[hits] for signal, values in own.signals.items()})
     result = _result(entry.saved, entry.name)
@@ -536,7 +536,7 @@ def _named(run: str, opened: dict[str, SavedRun]) -> list[_Named]:
         saved = _opened(path, opened)
         return [_Named(name, run, saved, {}) for name in saved.lists.listings]
     if not os.path.exists(run) and ":" in run:  # noqa: PTH110 -- as above
-        splits = [(run[:place], run[place + 1 :]) for place, character in enumerate(run) if character == ":"]
+        splits = [(run[:position], run[position + 1 :]) for position, character in enumerate(run) if character == ":"]
         folders = [(folder, name) for folder, name in splits if is_run_folder(Path(folder))] or [
             (folder, name)
             for folder, name in splits
@@ -578,10 +578,10 @@ def _gold(named: list[_Named], saved: list[SavedRun], qrels: str | Path | None) 
         golds.append((str(qrels), _relevant(Path(qrels))))
     files = [run for run in named if run.saved is None]
     if files and not golds:
-        beside = Path(files[0].where).parent / QRELS
-        if not beside.exists():
+        qrels_path = Path(files[0].where).parent / QRELS
+        if not qrels_path.exists():
             raise GoldError(f"{files[0].where}: there is no gold to judge it by; name a file of judgements with --qrels")
-        golds.append((str(beside), _relevant(beside)))
+        golds.append((str(qrels_path), _relevant(qrels_path)))
     if not golds:
         raise SourceError("there is nothing to read; name at least one run")
     refuse_other_gold(golds)
@@ -736,7 +736,7 @@ def judged_again(saved: SavedRun, only: Sequence[str] = (), baseline: str | None
     seed = int((report.manifest.get("significance") or {}).get("seed", 0))
     lists = replace(saved.lists, listings={name: saved.lists.listings[name] for name in names})
     explained = [query for query in report.explained if query.configuration in names] if chosen == report.baseline else []
-    again = judged(
+    judged_run = judged(
         replace(report, baseline=chosen, explained=explained),
         entrants,
         saved.evaluations,
@@ -745,7 +745,7 @@ def judged_again(saved: SavedRun, only: Sequence[str] = (), baseline: str | None
         seed,
     )
     retrievers = saved.retrievers if len(names) == len(results) else {}
-    return BenchmarkRun(again, lists, {name: saved.evaluations[name].per_query for name in names}, retrievers)
+    return BenchmarkRun(judged_run, lists, {name: saved.evaluations[name].per_query for name in names}, retrievers)
 
 
 def _baseline(names: list[str], wanted: str | None) -> str:

@@ -258,13 +258,13 @@ def lined_up(queries: Sequence[Query], gold: Sequence[Gold]) -> tuple[list[Query
     if not queries:
         raise QueryError(_NO_QUERIES)
     by_id = {wanted.query_id: wanted for wanted in gold}
-    if (twice := first_repeated(wanted.query_id for wanted in gold)) is not None:
-        raise GoldError(f"two golds are given for query {twice!r}; put all of a query's relevance into one")
-    if (twice := first_repeated(query.query_id for query in queries)) is not None:
-        raise QueryError(f"two queries have the id {twice!r}; make query ids unique")
+    if (repeated := first_repeated(wanted.query_id for wanted in gold)) is not None:
+        raise GoldError(f"two golds are given for query {repeated!r}; put all of a query's relevance into one")
+    if (repeated := first_repeated(query.query_id for query in queries)) is not None:
+        raise QueryError(f"two queries have the id {repeated!r}; make query ids unique")
     for query in queries:
-        if (half := find_lone_surrogate([query.query_id, query.text, query.family])) is not None:
-            raise QueryError(lone_surrogate_message(f"query {query.query_id!r}", half))
+        if (surrogate := find_lone_surrogate([query.query_id, query.text, query.family])) is not None:
+            raise QueryError(lone_surrogate_message(f"query {query.query_id!r}", surrogate))
     judged = [query for query in queries if query.query_id in by_id]
     if not judged:
         raise GoldError(
@@ -391,7 +391,9 @@ class BenchmarkConfig(BenchmarkSettings):
     def __getattr__(self, name: str) -> Any:
         if name not in _FORMER:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        warnings.warn(f"BenchmarkConfig.{name} is now {_FORMER[name]}; the old name goes with the next release", stacklevel=2)
+        warnings.warn(
+            f"BenchmarkConfig.{name} is now {_FORMER[name]}; the old name will be removed in the next release", stacklevel=2
+        )
         return getattr(self, _FORMER[name])
 
     @property
@@ -423,20 +425,20 @@ def read_benchmark_config(path: str | Path) -> BenchmarkConfig:
     """
     where = str(path)
     content = read_yaml(path)
-    given = by_field(BenchmarkConfig, content, where, lacking=_lacking(content))
-    if isinstance(queries := given["query_loader"], Mapping) and "where_from" in queries:
-        given["query_loader"] = {key: value for key, value in queries.items() if key != "where_from"}
-        given["where_from"] = queries["where_from"]
-    if isinstance(given.get("k_values"), int):
-        given["k_values"] = [given["k_values"]]
-    built = {name: _built(name, value) for name, value in given.items() if name not in ("searchers", "grid")}
-    built["searchers"] = _named(given["searchers"], where) if "searchers" in given else {}
-    if "grid" in given:
-        grid = read_settings(GridSettings, given["grid"], f"{where}: grid")
+    values = by_field(BenchmarkConfig, content, where, lacking=_lacking(content))
+    if isinstance(queries := values["query_loader"], Mapping) and "where_from" in queries:
+        values["query_loader"] = {key: value for key, value in queries.items() if key != "where_from"}
+        values["where_from"] = queries["where_from"]
+    if isinstance(values.get("k_values"), int):
+        values["k_values"] = [values["k_values"]]
+    built = {name: _built(name, value) for name, value in values.items() if name not in ("searchers", "grid")}
+    built["searchers"] = _named(values["searchers"], where) if "searchers" in values else {}
+    if "grid" in values:
+        grid = read_settings(GridSettings, values["grid"], f"{where}: grid")
         seed = built.get("seed", 0)
         built["grid"] = grid.built(seed if isinstance(seed, int) else 0, f"{where}: grid")
         built["halving"] = grid.halving
-        built["searchers"] |= _beside(built["searchers"], built["grid"], where)
+        built["searchers"] |= _grid_searchers(built["searchers"], built["grid"], where)
     return values_of(BenchmarkConfig, {"output": Path("runs") / Path(path).stem} | built, where)
 
 
@@ -450,7 +452,7 @@ def _built(name: str, value: Any) -> Any:
     """Return the value of a field, with the component or the path that it describes."""
     key, hint = keys_of(BenchmarkConfig)[name], get_type_hints(BenchmarkConfig)[name]
     options = [part for option in (hint, *get_args(hint)) for part in (option, *get_args(option))]
-    component = next((one for one in options if isinstance(one, type) and issubclass(one, Component)), None)
+    component = next((cls for cls in options if isinstance(cls, type) and issubclass(cls, Component)), None)
     if component is not None and value is not None:
         return build_as(component, component.kind, value, key)
     return Path(value).expanduser() if Path in options and isinstance(value, str) and value else value
@@ -459,8 +461,8 @@ def _built(name: str, value: Any) -> Any:
 def _named(searchers: object, where: str) -> dict[str, Entry]:
     if not isinstance(searchers, dict) or not searchers:
         raise ConfigurationError(f"{where}: searchers: expected searchers by name, found {searchers!r}")
-    if (twice := first_repeated(map(str, searchers))) is not None:
-        raise ConfigurationError(f"{where}: searchers: {twice!r} is named twice; give each searcher a name of its own")
+    if (repeated := first_repeated(map(str, searchers))) is not None:
+        raise ConfigurationError(f"{where}: searchers: {repeated!r} is named twice; give each searcher a name of its own")
     return {str(name): _searcher(value, str(name)) for name, value in searchers.items()}
 
 
@@ -473,7 +475,7 @@ def _searcher(value: Any, name: str) -> Entry:
     return cast(Entry, build("searchers", {"name": Searcher.name} | dict(value), f"searchers.{name}"))
 
 
-def _beside(searchers: Mapping[str, Entry], grid: Grid, where: str) -> dict[str, Entry]:
+def _grid_searchers(searchers: Mapping[str, Entry], grid: Grid, where: str) -> dict[str, Entry]:
     for name in grid.searchers:
         if name in searchers:
             raise ConfigurationError(

@@ -162,9 +162,9 @@ class SharedStages(Stages):
                     count(CallCounter(model), from_disk(CallCounts(**counts)))
             else:
                 with record_calls() as calls:
-                    made, about = self._computed(use, partial(super().subqueries, processor, nlqs))
+                    computed, about = self._computed(use, partial(super().subqueries, processor, nlqs))
                 asked = {model: asdict(counts) for model, counts in calls.by_model.items()}
-                entry = Entry({"subqueries": made, "calls": asked} | about)
+                entry = Entry({"subqueries": computed, "calls": asked} | about)
                 self.store.remember("subqueries", key, entry)
                 if not calls.counts.degraded:
                     self.store.keep("subqueries", key, entry)
@@ -378,7 +378,7 @@ class Answered:
     @property
     def answers(self) -> list[Answer]:
         """The answers, in the order of the questions."""
-        return [one.answer for one in self.questions]
+        return [question.answer for question in self.questions]
 
 
 def answer_stage(
@@ -395,11 +395,11 @@ def answer_stage(
         results: the results for each.
         store: store for results of stages; None: do not store them.
     """
-    read = [list(found[: answerer.passages]) for found in results]
+    read = [list(hits[: answerer.passages]) for hits in results]
     key = _key(answerer, questions, read) if store is not None else ""
     with record_calls() as calls:
         entry = store.find(_GROUP, key) if store is not None else None
-        answers = _believed(entry, len(questions)) if entry is not None else None
+        answers = _checked_answers(entry, len(questions)) if entry is not None else None
         if entry is None or answers is None:
             entry, answers = _computed(answerer, questions, read)
             if store is not None:
@@ -420,7 +420,7 @@ def answer_stage(
         failed=sum(answer.failed for answer in answers),
         dropped=sum(answer.dropped for answer in answers),
     )
-    whole = [AnsweredQuestion(*one) for one in zip(questions, read, answers, strict=True)]
+    whole = [AnsweredQuestion(*fields) for fields in zip(questions, read, answers, strict=True)]
     return Answered(whole, cost, calls.by_model)
 
 
@@ -440,9 +440,9 @@ def _computed(
     return Entry(about), answers
 
 
-def _believed(entry: Entry, n_questions: int) -> list[Answer] | None:
+def _checked_answers(entry: Entry, n_questions: int) -> list[Answer] | None:
     try:
-        answers = [Answer.model_validate(told, strict=False) for told in entry.about["answers"]]
+        answers = [Answer.model_validate(recorded, strict=False) for recorded in entry.about["answers"]]
     except (ValidationError, KeyError, TypeError):
         return None
     return answers if len(answers) == n_questions else None
@@ -450,9 +450,9 @@ def _believed(entry: Entry, n_questions: int) -> list[Answer] | None:
 
 def _key(answerer: BaseAnswerer, questions: Sequence[str], read: Sequence[Sequence[RetrievalResult]]) -> str:
     digest = hashlib.sha256()
-    for found in read:
-        digest.update(f"{len(found)}:".encode())
-        for result in found:
+    for hits in read:
+        digest.update(f"{len(hits)}:".encode())
+        for result in hits:
             item = result.item.model_dump_json().encode("utf-8", "surrogatepass")
             digest.update(f"{len(item)}:".encode() + item)
     content = {"answerer": identity_of(answerer), "questions": list(questions), "passages": digest.hexdigest()}

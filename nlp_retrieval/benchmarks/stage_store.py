@@ -203,16 +203,16 @@ def _unpacked(content: bytes, name: str) -> Entry:
         column.name: np.frombuffer(content, _LISTS[column.type], math.prod(shape)).reshape(shape)
         for column, shape in zip(columns, shapes, strict=True)
     }
-    expected, written = _messages(name, "0" * min(length, len(content)), alike)
+    expected, recorded = _messages(name, "0" * min(length, len(content)), alike)
     message = pa.ipc.read_message(reader)
     end = len(content) - message.body.size
-    if not expected.equals(described, check_metadata=True) or written[: end - begin] != content[begin:end]:
+    if not expected.equals(described, check_metadata=True) or recorded[: end - begin] != content[begin:end]:
         raise ValueError("it is of another name, or no batch of these arrays")
     batch = pa.ipc.read_record_batch(message, schema)
     batch.validate(full=True)
     plain = json.loads(batch.column(0)[0].as_py())
     if not isinstance(plain, dict):
-        raise TypeError("it says nothing about the result")
+        raise TypeError("it does not describe the result")
     arrays = [column.values.to_numpy() for column in batch.columns[1:]]
     return Entry(plain, {name: array.reshape(shape) for name, array, shape in zip(alike, arrays, shapes, strict=True)})
 

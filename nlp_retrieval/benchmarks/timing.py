@@ -130,13 +130,13 @@ class _Joining:
     def by_query(self, parts: Sequence[list[list[str]]]) -> list[list[str]] | None:
         """Merge the groups' values for each query; None if they have none."""
         values = [value for part in parts for value in part]
-        return [values[place] for place in self._queries] if values else None
+        return [values[position] for position in self._queries] if values else None
 
     def by_list(self, parts: Sequence[list[list[str]] | None]) -> list[list[str]]:
         """Merge the groups' values for each list, empty if one has none."""
         empty: list[list[list[str]]] = [[[]] * count for count in self._n_lists]
         values = [value for part, none in zip(parts, empty, strict=True) for value in (none if part is None else part)]
-        return [values[place] for place in self._lists.tolist()]
+        return [values[position] for position in self._lists.tolist()]
 
     def batch(self, parts: Sequence[CandidateBatch | None]) -> CandidateBatch | None:
         """Merge candidates; None if a group's candidates do not match its lists."""
@@ -252,10 +252,10 @@ class StageClock:
             shared[trace.reranked.reranker.name] = self._scoring(trace.reranked, lists, generation)
         asked = [trace.processed[position] for position in self._sample.positions] if trace.processed is not None else []
         content = self._sample.told() | {"stages at hand": asked}
-        seconds, by_stage, _ = self._kept_of(searcher, content, partial(self._left, searcher, trace, lists))
-        for name, taken in shared.items():
-            seconds = seconds + taken
-            by_stage |= {name: by_stage[name] + taken}
+        seconds, by_stage, _ = self._kept_of(searcher, content, partial(self._time_replayed, searcher, trace, lists))
+        for name, duration in shared.items():
+            seconds = seconds + duration
+            by_stage |= {name: by_stage[name] + duration}
         calls = CallCounts() if processing is None else CallCounts(**processing.about["calls"])
         return seconds, by_stage, calls
 
@@ -302,22 +302,24 @@ class StageClock:
         }
         return self._kept(content, partial(self._timed, prepared)).arrays["seconds"]
 
-    def _left(self, searcher: Searcher, trace: SearchTrace, lists: Rows) -> Timing:
+    def _time_replayed(self, searcher: Searcher, trace: SearchTrace, lists: Rows) -> Timing:
         """Time a search whose stages are available."""
 
         def search(position: int) -> tuple[float, StageSeconds]:
             prepared = ReplayedStages(trace, position, int(lists[position]), int(lists[position + 1]))
-            with using_stages(prepared), record_stages() as taken:
+            with using_stages(prepared), record_stages() as seconds_by_stage:
                 begin = time.perf_counter()
                 self._sample.search(searcher, position, self._k)
-                return time.perf_counter() - begin, taken
+                return time.perf_counter() - begin, seconds_by_stage
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RetrievalWarning)
             for position in self._sample.warm_up:
                 search(position)
             timed = [search(position) for position in self._sample.positions]
-        by_stage = {name: np.array([taken.get(name, 0.0) for _, taken in timed]) for name in searcher.stages}
+        by_stage = {
+            name: np.array([seconds_by_stage.get(name, 0.0) for _, seconds_by_stage in timed]) for name in searcher.stages
+        }
         return np.array([elapsed for elapsed, _ in timed]), by_stage, CallCounts()
 
     def _timed(self, prepared: Callable[[int], Callable[[], object]]) -> Entry:
@@ -340,7 +342,7 @@ class StageClock:
 
         def entry_of() -> Entry:
             seconds, by_stage, calls = measure()
-            arrays = {"seconds": seconds} | {f"stage:{name}": taken for name, taken in by_stage.items()}
+            arrays = {"seconds": seconds} | {f"stage:{name}": seconds_of_stage for name, seconds_of_stage in by_stage.items()}
             return Entry({"calls": asdict(calls)}, arrays)
 
         generation = generation_of(searcher)
@@ -551,8 +553,8 @@ def time_queries(searcher: Searching, sample: Sample, k: int) -> tuple[Scores, d
                     begin = time.perf_counter()
                     sample.search(searcher, position, k)
                     seconds[number] = time.perf_counter() - begin
-                for stage, taken in by_stage.items():
-                    taken[number] = stages.get(stage, 0.0)
+                for stage, durations in by_stage.items():
+                    durations[number] = stages.get(stage, 0.0)
     return seconds, by_stage, asked.counts
 
 

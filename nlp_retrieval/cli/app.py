@@ -194,7 +194,7 @@ def _report_error(error: BaseException, *, debug: bool) -> int:
     if debug:
         say("".join(traceback.format_exception(error)).rstrip())
     if isinstance(error, KeyboardInterrupt):
-        whole = "files and indexes are whole, as they were before or as they were to become"
+        whole = "files and indexes are intact, either unchanged or complete"
         say(f"interrupted; {error.args[0] if error.args else whole}")
         return _INTERRUPTED
     if isinstance(error, RetrievalError):
@@ -207,7 +207,7 @@ def _report_error(error: BaseException, *, debug: bool) -> int:
     reason = (str(error).splitlines() or [""])[0][:_LONGEST]
     say(
         f"error: unexpected {type(error).__name__}: {reason} (a defect of nlp-retrieval: please report it to its developers, "
-        "with what `nlp-retrieval --debug COMMAND ...` says)"
+        "with the output of `nlp-retrieval --debug COMMAND ...`)"
     )
     return 1
 

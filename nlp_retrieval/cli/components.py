@@ -28,12 +28,12 @@ def command(
     from nlp_retrieval.core.components.registry import kinds, names
 
     width = min(shutil.get_terminal_size().columns, 120) if sys.stdout.isatty() else 120
-    for one in [kind] if kind is not None else kinds():
-        found = names(one)
-        for component in [name] if name is not None else found:
-            typer.echo(_described(one, component, width))
-        if not found and kind is not None:
-            typer.echo(f"no {one} are registered")
+    for kind_listed in [kind] if kind is not None else kinds():
+        registered = names(kind_listed)
+        for component in [name] if name is not None else registered:
+            typer.echo(_described(kind_listed, component, width))
+        if not registered and kind is not None:
+            typer.echo(f"no {kind_listed} are registered")
 
 
 def _described(kind: str, name: str, width: int) -> str:

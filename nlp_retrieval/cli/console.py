@@ -35,7 +35,7 @@ def with_note(command: Callable[..., None], old: str, new: str) -> Callable[...,
 
     @wraps(command)
     def noted(**given: Any) -> None:
-        say(f"note: `nlp-retrieval {old}` is now `nlp-retrieval {new}`; the old name goes with the next release")
+        say(f"note: `nlp-retrieval {old}` is now `nlp-retrieval {new}`; the old name will be removed in the next release")
         command(**given)
 
     return noted
@@ -75,7 +75,7 @@ def _value(option: str, value: str) -> Any:
     from nlp_retrieval.core.files.yaml_text import parse_yaml
 
     try:
-        return json.loads(value, parse_constant=_no_number)
+        return json.loads(value, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         if not value.lstrip().startswith(("[", "{")):
             return value
@@ -87,7 +87,7 @@ def _value(option: str, value: str) -> Any:
         ) from None
 
 
-def _no_number(literal: str) -> NoReturn:
+def _refuse_constant(literal: str) -> NoReturn:
     raise ValueError(f"{literal} is text here")
 
 

@@ -65,7 +65,7 @@ def command(
 def shipped_claims(number: int) -> list[dict[str, Any]]:
     """This many of the included claims, evenly drawn: they are sorted by their number of hops."""
     rows: list[dict[str, Any]] = json.loads(_shipped("claims.json"))
-    return [rows[(2 * place + 1) * len(rows) // (2 * number)] for place in range(number)]
+    return [rows[(2 * position + 1) * len(rows) // (2 * number)] for position in range(number)]
 
 
 def _language_model(name: str | None, base_url: str | None, api_key_env: str | None) -> LanguageModel | None:

@@ -52,7 +52,7 @@ def _loader_of(corpus: str) -> str:
     suffix = PurePath(corpus.removesuffix(".gz")).suffix.lower()
     if suffix not in _BY_SUFFIX:
         raise ConfigurationError(
-            f"{corpus}: its name does not tell what reads it; pass --loader: csv, parquet or jsonl for files of these "
+            f"{corpus}: no loader is known for a file of this name; pass --loader: csv, parquet or jsonl for files of these "
             "forms, hotpotqa for "
             "its release, beir for a folder in BEIR's layout, huggingface for a folder or name of a data set, "
             "ir_datasets for a name "
@@ -142,9 +142,9 @@ def index(
         state = f"built in {record.cost.seconds:.1f} s" if record.fingerprint in report.fingerprints else "was there already"
         say(f"{record.config['name']}: {state}, {megabytes(size)}")
     if report.resumed:
-        say(f"{report.resumed:,} passages were not encoded again: an interrupted run had done so")
+        say(f"{report.resumed:,} passages were not encoded again: an interrupted run had already encoded them")
     if report.shared:
-        say(f"{report.shared:,} passages were not encoded again, for retrievers with one encoder; the time of each counts it")
+        say(f"{report.shared:,} passages were encoded once for retrievers that share an encoder; the time of each includes it")
     say(f"{report.n_items:,} items in {index} ({report.seconds:.1f} s)")
 
 
@@ -238,7 +238,7 @@ def verify(
         say(message)
     if damaged:
         raise typer.Exit(3)
-    say(f"{index}: every file is what its checksum says")
+    say(f"{index}: every file matches its checksum")
 
 
 def distill(
@@ -260,6 +260,8 @@ def distill(
 
     source = build_as(BaseEncoder, "encoders", parse_component(encoder), "--encoder")
     items = corpus_loader(corpus, loader, option).stream()
-    made = distill_static(source, items, folder, dimension=dimension, most_words=most_words)
-    say(f"static embeddings of {source.name} in {made} ({megabytes(sum(file.stat().st_size for file in made.iterdir()))})")
-    say(f"to use them: nlp-retrieval index {corpus} INDEX -r 'faiss:encoder={{name: static, model: {made}}}'")
+    written = distill_static(source, items, folder, dimension=dimension, most_words=most_words)
+    say(
+        f"static embeddings of {source.name} in {written} ({megabytes(sum(file.stat().st_size for file in written.iterdir()))})"
+    )
+    say(f"to use them: nlp-retrieval index {corpus} INDEX -r 'faiss:encoder={{name: static, model: {written}}}'")

@@ -206,10 +206,10 @@ def refuse_failures(report: BenchmarkReport) -> None:
     """
     if report.failed:
         missing = {"DependencyError", "JavaError"}
-        kind = DependencyError if all(one.error in missing for one in report.failed) else RetrievalError
+        kind = DependencyError if all(failure.error in missing for failure in report.failed) else RetrievalError
         raise kind(
             f"{len(report.failed)} of {len(report.failed) + len(report.configurations)} configurations failed: "
-            + "; ".join(f"{one.name}: {one.reason}" for one in report.failed)
+            + "; ".join(f"{failure.name}: {failure.reason}" for failure in report.failed)
         )
 
 
@@ -287,7 +287,7 @@ def compare(
     if output is not None:
         check_run_output(output)
     sources = read_sources(runs, qrels, across_corpora=across_corpora, ignore_identical_ids=ignore_identical_ids)
-    if output is not None and realpath(output) in {realpath(one.folder) for one in sources.saved}:
+    if output is not None and realpath(output) in {realpath(entrant.folder) for entrant in sources.saved}:
         raise SourceError(f"{output} holds one of the runs; choose another folder with --output")
     run = compare_runs(sources, k, baseline)
     refuse_columns(run.report, columns)
@@ -295,7 +295,7 @@ def compare(
     print_comparison(report, form, columns)
     if note := report.selection_note:
         say(note)
-    if any(one.cost is not None for one in sources.entrants.values()) and not any(
+    if any(entrant.cost is not None for entrant in sources.entrants.values()) and not any(
         result.cost is not None for result in report.configurations
     ):
         say("note: costs were measured on different machines and are left out")
@@ -349,15 +349,15 @@ def diff(
 
     sources = read_sources([run_a, run_b], qrels, across_corpora=across_corpora, ignore_identical_ids=ignore_identical_ids)
     lists = sources.lists
-    one, other = _two(lists, run_a, run_b)
+    name_a, name_b = _two_names(lists, run_a, run_b)
     for note in sources.notes:
         say(f"note: {note}")
     if sources.own.ignored:
         say(f"note: of {sources.own.ignored:,} queries the hit that is the query itself (same id) is left out")
     console = Console(highlight=False)
     if query is None:
-        changed = changed_queries(lists, one, other, k, measure)
-        console.print(queries_view(lists, one, other, changed[:limit], f"{measure}@{k}", len(changed)))
+        changed = changed_queries(lists, name_a, name_b, k, measure)
+        console.print(queries_view(lists, name_a, name_b, changed[:limit], f"{measure}@{k}", len(changed)))
         hopeless = len(lists.query_ids) - len(sources.unjudged) - len(changed)
         if hopeless:
             say(f"note: {hopeless:,} judged queries have no relevant document and are not listed; name one with --query")
@@ -367,15 +367,15 @@ def diff(
         return
     passages = lists.passages if text is not Shown.NONE else {}
     common = common_words(list(passages.values()), lists.texts)
-    console.print(difference_view(difference(lists, one, other, query, k), passages, common, whole=text is Shown.ALL))
+    console.print(difference_view(difference(lists, name_a, name_b, query, k), passages, common, whole=text is Shown.ALL))
     if text is not Shown.NONE and not passages:
         say("note: the run has no texts of passages; run the benchmark again to see them")
-    without = [name for name in (one, other) if not lists.listings[name].signals]
+    without = [name for name in (name_a, name_b) if not lists.listings[name].signals]
     if without:
         say(f"note: {' and '.join(without)}: no signals; give FOLDER:CONFIGURATION of a benchmark's output to see them")
 
 
-def _two(lists: RunLists, run_a: str, run_b: str) -> tuple[str, str]:
+def _two_names(lists: RunLists, run_a: str, run_b: str) -> tuple[str, str]:
     from nlp_retrieval.errors import ConfigurationError
 
     names = list(lists.listings)
@@ -466,5 +466,5 @@ def rerun(
     for line in moved:
         say(f"results: {line}")
     if moved:
-        raise RetrievalError("the results are not those of before; what is different stands above")
+        raise RetrievalError("the results differ from those before; the differences are listed above")
     say("results: the same, to the last bit")

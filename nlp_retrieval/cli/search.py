@@ -74,8 +74,8 @@ def search(
     explainer = chosen if explain and isinstance(chosen, Explains) and chosen.explains else None
     if explain and explainer is None:
         say("note: no retriever of this searcher can explain a result; link_graph, splade and bm25 with feedback can")
-    found = chosen.search(queries, k) if where is None else _filtered(chosen, queries, k, where)
-    for text, hits in zip(queries, found, strict=True):
+    results = chosen.search(queries, k) if where is None else _filtered(chosen, queries, k, where)
+    for text, hits in zip(queries, results, strict=True):
         explained = explainer.explain(text, hits) if explainer else [{} for _ in hits]
         if as_json:
             _print_json(text, hits, explained)
@@ -132,7 +132,7 @@ def configured(config: Path, name: str | None) -> Benchmarkable:
     from nlp_retrieval.errors import ConfigurationError, nearest
 
     entries = read_benchmark_config(config).searchers
-    searchers = {one: searcher for one, searcher in entries.items() if not isinstance(searcher, TrecRun)}
+    searchers = {entry_name: searcher for entry_name, searcher in entries.items() if not isinstance(searcher, TrecRun)}
     chosen = name if name is not None else next(iter(searchers), "")
     if chosen not in searchers:
         if isinstance(entries.get(chosen), TrecRun) or not searchers:
@@ -169,16 +169,16 @@ def composed(index: Path, retriever: list[str] | None, fusion: str | None, reran
 
 
 def _print_json(query: str, hits: list[RetrievalResult], explained: list[dict[str, Explanation]]) -> None:
-    for rank, (hit, told) in enumerate(zip(hits, explained, strict=True), start=1):
+    for rank, (hit, links) in enumerate(zip(hits, explained, strict=True), start=1):
         line = {"query": query, "rank": rank, "score": hit.score, "item": hit.item.model_dump(), "signals": hit.signals}
-        if told:
-            line["explanation"] = {label: explanation.as_dict() for label, explanation in told.items()}
+        if links:
+            line["explanation"] = {label: explanation.as_dict() for label, explanation in links.items()}
         print_json_line(line)
 
 
 def print_json_line(line: dict[str, Any]) -> None:
     """Print plain values as a line of JSON without terminal control characters."""
-    typer.echo(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(line, ensure_ascii=not takes_all_text())))
+    typer.echo(_CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(line, ensure_ascii=not takes_all_text())))
 
 
 def print_hits(
@@ -202,13 +202,13 @@ def print_hits(
     console.print(Text(printable(query), "bold"))
     if not hits:
         console.print(Text("  nothing found", "dim"))
-    for rank, (hit, told) in enumerate(zip(hits, explained, strict=True), start=1):
+    for rank, (hit, explanation) in enumerate(zip(hits, explained, strict=True), start=1):
         heading = Text(f"{rank:>4}  ")
         heading.append(printable(hit.item.title or hit.item.item_id), "bold cyan")
         heading.append(f"  {printable(hit.item.item_id)}" if hit.item.title else "", "dim")
         heading.append(f"  {hit.score:.4g}", "dim")
         console.print(heading)
-        lines = [Text(printable(_excerpt(hit.item.content))), *_chain(told)]
+        lines = [Text(printable(_excerpt(hit.item.content))), *_chain(explanation)]
         if signals:
             lines.insert(1, Text(printable("  ".join(f"{key} {value:.4g}" for key, value in hit.signals.items())), "dim"))
         for line in lines:
@@ -279,11 +279,11 @@ def answer(
     wanted = None if where is None else parse_filter(where)
     chosen = composed(index, retriever, fusion, reranker, trust=trust) if config is None else _searcher(config, searcher)
     chosen.open(index)
-    for one in QuestionAnswering(chosen, answering).answer(questions, wanted):
+    for answered in QuestionAnswering(chosen, answering).answer(questions, wanted):
         if as_json:
-            print_json_line(plain_answer(one))
+            print_json_line(plain_answer(answered))
         else:
-            print_answer(one)
+            print_answer(answered)
 
 
 def _answerer(text: str | None, config: Path | None) -> BaseAnswerer:
@@ -313,13 +313,15 @@ def _searcher(config: Path, name: str | None) -> BaseSearcher:
     return chosen
 
 
-def plain_answer(one: AnsweredQuestion) -> dict[str, Any]:
+def plain_answer(answered: AnsweredQuestion) -> dict[str, Any]:
     """Return an answer, and the passages read for it, as JSON values."""
-    read = [{"rank": rank, "item_id": hit.item.item_id, "score": hit.score} for rank, hit in enumerate(one.results, start=1)]
-    return {"question": one.question} | one.answer.model_dump(mode="json") | {"read": read}
+    read = [
+        {"rank": rank, "item_id": hit.item.item_id, "score": hit.score} for rank, hit in enumerate(answered.results, start=1)
+    ]
+    return {"question": answered.question} | answered.answer.model_dump(mode="json") | {"read": read}
 
 
-def print_answer(one: AnsweredQuestion) -> None:
+def print_answer(answered: AnsweredQuestion) -> None:
     """Print an answer in readable form, with its citations."""
     from rich.console import Console
     from rich.text import Text
@@ -327,15 +329,15 @@ def print_answer(one: AnsweredQuestion) -> None:
     from nlp_retrieval.text.printing import printable
 
     console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
-    console.print(Text(printable(one.question), "bold"))
-    answer = one.answer
+    console.print(Text(printable(answered.question), "bold"))
+    answer = answered.answer
     if answer.text:
         console.print(Text("  ") + Text(printable(answer.text), "bold cyan"))
     else:
         console.print(Text("  no usable answer came" if answer.failed else "  no answer", "dim"))
     if answer.reasoning:
         console.print(Text(f"  {printable(answer.reasoning)}", "dim"))
-    for hit in one.cited:
+    for hit in answered.cited:
         title = hit.item.title or hit.item.item_id
         numbers = [number for name, number in answer.facts if name == title]
         sentences = f", sentences {', '.join(str(number + 1) for number in numbers)}" if numbers else ""

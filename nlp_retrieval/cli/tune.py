@@ -80,15 +80,15 @@ def _chosen(searchers: Mapping[str, Entry], name: str | None, where: str) -> tup
 
     if name is not None and name not in searchers:
         raise ConfigurationError(f"{where} has no searcher {name!r}; {nearest(name, searchers)}")
-    composed = {one: searcher for one, searcher in searchers.items() if isinstance(searcher, Searcher)}
-    for one, searcher in composed.items():
-        if name not in (None, one):
+    composed = {searcher_name: searcher for searcher_name, searcher in searchers.items() if isinstance(searcher, Searcher)}
+    for searcher_name, searcher in composed.items():
+        if name not in (None, searcher_name):
             continue
         if isinstance(searcher.reranker, MultiSignalReranker):
-            return one, searcher, None
+            return searcher_name, searcher, None
         for retriever in searcher.retrievers.values():
             if isinstance(retriever, LinkGraphRetriever):
-                return one, searcher, retriever
+                return searcher_name, searcher, retriever
     which = "no searcher" if name is None else f"the searcher {name!r} is not one that"
     raise ConfigurationError(
         f"{where}: {which} has a retriever link_graph or a reranker multi_signal, whose weights could be fitted"
@@ -131,12 +131,12 @@ def _print_signals(report: SignalTuningReport, name: str, k_values: list[int]) -
 def advice(report: TuningReport | SignalTuningReport, measure: str) -> str:
     """Return whether the weights should be used, by their results on held-out queries."""
     gain, low, high = report.gain(measure)
-    told = f"on queries they were not fitted to, {measure} changes by {gain:+.3f} [{low:+.3f}, {high:+.3f}]"
+    gain_text = f"on queries they were not fitted to, {measure} changes by {gain:+.3f} [{low:+.3f}, {high:+.3f}]"
     if low > 0:
-        return f"take these weights: {told}"
+        return f"take these weights: {gain_text}"
     if high < 0:
-        return f"keep the weights that you have: {told}"
-    return f"keep the weights that you have, or judge more queries: nothing shows that the new ones are better ({told})"
+        return f"keep the weights that you have: {gain_text}"
+    return f"keep the weights that you have, or judge more queries: nothing shows that the new ones are better ({gain_text})"
 
 
 def _print(report: TuningReport, name: str, k_values: list[int]) -> None:

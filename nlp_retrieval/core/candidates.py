@@ -92,7 +92,7 @@ class Hits:
         if self.rows.min() < 0 or self.rows.max() >= n_items:
             raise EngineError(f"{engine} returned a row outside 0..{n_items - 1}")
         if allowed is not None and not allowed[self.rows].all():
-            raise EngineError(f"{engine} returned an item that is deleted, or that the filter leaves out")
+            raise EngineError(f"{engine} returned an item that is deleted, or that the filter excludes")
         owner = np.repeat(np.arange(n_queries), counts)
         if len(np.unique(owner * n_items + self.rows)) != len(self.rows):
             raise EngineError(f"{engine} returned an item twice for one query")
@@ -240,8 +240,8 @@ def search_past_ties(
     pending = np.arange(n_queries)
     depth = min(k + past_the_cut, n_items)
     while len(pending):
-        found, values = search(pending, depth)
-        filled = found >= 0
+        rows_found, values = search(pending, depth)
+        filled = rows_found >= 0
         values = np.where(filled, values, -np.inf)
         beyond = values[:, -1]  # rows that were not returned score at most this
         if score is not None and slack is not None:
@@ -249,13 +249,13 @@ def search_past_ties(
             owner, places = np.nonzero(may_win)
             beyond = beyond + slack[pending]
             values = np.full(values.shape, -np.inf)
-            values[owner, places] = score(pending[owner], found[owner, places].astype(np.int64, copy=False))
-        order = np.lexsort((found, -values), axis=1)[:, :k]
+            values[owner, places] = score(pending[owner], rows_found[owner, places].astype(np.int64, copy=False))
+        order = np.lexsort((rows_found, -values), axis=1)[:, :k]
         width = order.shape[1]
         best = np.take_along_axis(values, order, axis=1)
         whole = (best[:, -1] > beyond) | ~filled[:, -1] | (depth >= n_items)
         done = pending[whole]
-        rows[done, :width] = np.take_along_axis(found, order, axis=1)[whole]
+        rows[done, :width] = np.take_along_axis(rows_found, order, axis=1)[whole]
         scores[done, :width] = best[whole]
         pending = pending[~whole]
         depth = min(depth * 4, n_items)

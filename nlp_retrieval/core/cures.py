@@ -92,11 +92,11 @@ def _as_json(value: str) -> str:
 
 def _as_word(value: str) -> str:
     """A Python value as the command line reads it: text without quotation marks, unless it would be read as something else."""
-    written = _as_json(value)
-    if not written.startswith('"') or "\\" in written:
-        return written
+    text = _as_json(value)
+    if not text.startswith('"') or "\\" in text:
+        return text
     try:
-        json.loads(written[1:-1])
+        json.loads(text[1:-1])
     except ValueError:
-        return written if written[1:2] in ("[", "{") else written[1:-1]
-    return written
+        return text if text[1:2] in ("[", "{") else text[1:-1]
+    return text

@@ -110,14 +110,14 @@ class Explanation:
             terms: all of the query.
         """
         ordered = sorted(terms, key=lambda term: (-term.score, -term.weight, term.term))
-        held = [term for term in ordered if term.held > 0]
-        if not held:
+        contained = [term for term in ordered if term.held > 0]
+        if not contained:
             return None
-        rest = held[_TERMS_SHOWN:]
-        shown = [_told(term) for term in held[:_TERMS_SHOWN]]
-        if rest:
-            shown.append(f"{len(rest)} more {sum(term.score for term in rest):.3g}")
-        origin = f"{label} scores {sum(term.score for term in held):.4g} by the terms {', '.join(shown)}"
+        not_shown = contained[_TERMS_SHOWN:]
+        shown = [_term_text(term) for term in contained[:_TERMS_SHOWN]]
+        if not_shown:
+            shown.append(f"{len(not_shown)} more {sum(term.score for term in not_shown):.3g}")
+        origin = f"{label} scores {sum(term.score for term in contained):.4g} by the terms {', '.join(shown)}"
         lacking = [f"{term.term!r} {term.weight:.3g}" for term in ordered if term.held == 0 and term.is_added]
         if lacking:
             more = f" and {len(lacking) - _TERMS_SHOWN} more" if len(lacking) > _TERMS_SHOWN else ""
@@ -158,7 +158,7 @@ class Explanation:
         return values | {"terms": [asdict(term) for term in self.terms]} if self.terms else values
 
 
-def _told(term: TermScore) -> str:
+def _term_text(term: TermScore) -> str:
     added = " added to" if term.is_added else " in"
     raised = f", {term.fed_back:.3g} of it fed back," if 0 < term.fed_back < term.weight else ""
     return f"{term.term!r} {term.score:.3g} ({term.weight:.3g}{added} the query{raised} x {term.held:.3g} in the passage)"

@@ -163,67 +163,67 @@ def _count(wanted: Filter) -> int:
     return sum(map(_count, wanted.parts)) if isinstance(wanted, Combination) else 1
 
 
-def _joined(key: str, value: object, place: str, depth: int) -> Combination:
+def _joined(key: str, value: object, where: str, depth: int) -> Combination:
     if not isinstance(value, Sequence) or isinstance(value, str) or not value:
-        raise QueryError(f"{place}: expected a list of filters, found {_shown(value)}")
-    parts = tuple(parse_filter(part, f"{place}[{number}]", depth + 1) for number, part in enumerate(value))
+        raise QueryError(f"{where}: expected a list of filters, found {_shown(value)}")
+    parts = tuple(parse_filter(part, f"{where}[{number}]", depth + 1) for number, part in enumerate(value))
     return Combination("and" if key == "and" else "or", parts)
 
 
-def _conditions(key: str, value: object, place: str) -> list[Condition]:
+def _conditions(key: str, value: object, where: str) -> list[Condition]:
     if not isinstance(value, Mapping):
-        return [Condition(key, "eq", (_scalar(value, place),))]
+        return [Condition(key, "eq", (_scalar(value, where),))]
     if not value:
-        raise QueryError(f"{place}: no operator; take one of {', '.join(OPERATORS)}")
+        raise QueryError(f"{where}: no operator; take one of {', '.join(OPERATORS)}")
     conditions = []
     for operator, wanted in value.items():
         if operator not in OPERATORS:
             raise QueryError(
-                f"{place}: there is no operator {operator!r}; {_meant(str(operator))} (a value inside a value cannot be "
+                f"{where}: there is no operator {operator!r}; {_meant(str(operator))} (a value inside a value cannot be "
                 "compared: keep it as a metadata key of its own)"
             )
-        conditions.append(Condition(key, operator, _operand(operator, wanted, f"{place}.{operator}")))
+        conditions.append(Condition(key, operator, _operand(operator, wanted, f"{where}.{operator}")))
     return conditions
 
 
 def _meant(operator: str) -> str:
     """Return the equivalent of another language's operator, or similar operators."""
-    meant = _OTHERS.get(operator.strip("$").casefold())
-    return f"write {meant}" if meant is not None else nearest(operator, OPERATORS)
+    equivalent = _OTHERS.get(operator.strip("$").casefold())
+    return f"write {equivalent}" if equivalent is not None else nearest(operator, OPERATORS)
 
 
-def _operand(operator: Operator, wanted: object, place: str) -> tuple[Scalar, ...]:
+def _operand(operator: Operator, wanted: object, where: str) -> tuple[Scalar, ...]:
     if operator == "in":
         if not isinstance(wanted, Sequence | set | frozenset) or isinstance(wanted, str):
-            raise QueryError(f"{place}: expected a list of values, found {_shown(wanted)}")
+            raise QueryError(f"{where}: expected a list of values, found {_shown(wanted)}")
         if len(wanted) > _LONGEST_LIST:
-            raise QueryError(f"{place}: {len(wanted):,} values are too many; at most {_LONGEST_LIST:,}")
-        return tuple(_scalar(value, place) for value in wanted)
+            raise QueryError(f"{where}: {len(wanted):,} values are too many; at most {_LONGEST_LIST:,}")
+        return tuple(_scalar(value, where) for value in wanted)
     if operator == "exists":
         if not isinstance(wanted, bool):
-            raise QueryError(f"{place}: expected true or false, found {_shown(wanted)}")
+            raise QueryError(f"{where}: expected true or false, found {_shown(wanted)}")
         return (wanted,)
-    single = _scalar(wanted, place)
+    single = _scalar(wanted, where)
     if operator != "eq" and isinstance(single, bool):
-        raise QueryError(f"{place}: truth values have no order; compare with eq")
+        raise QueryError(f"{where}: truth values have no order; compare with eq")
     return (single,)
 
 
-def _scalar(value: object, place: str) -> Scalar:
+def _scalar(value: object, where: str) -> Scalar:
     if isinstance(value, np.generic):
         value = value.item()
     if value is None:
-        raise QueryError(f'{place}: null is not a value; {{"exists": false}} finds items without the key')
+        raise QueryError(f'{where}: null is not a value; {{"exists": false}} finds items without the key')
     if isinstance(value, float) and not math.isfinite(value):
-        raise QueryError(f"{place}: {value} is not a number to compare with")
+        raise QueryError(f"{where}: {value} is not a number to compare with")
     if not isinstance(value, str | bool | int | float):
         hint = '; any of several: {"in": [...]}' if isinstance(value, list | tuple | set) else ""
         if isinstance(value, date):
             hint = f"; write a date as the items have it, such as {value.isoformat()!r}"
-        raise QueryError(f"{place}: expected a text, a number or a truth value, found {_shown(value)}{hint}")
-    refuse_lone_surrogates(value, f"{place}: the value", QueryError)
+        raise QueryError(f"{where}: expected a text, a number or a truth value, found {_shown(value)}{hint}")
+    refuse_lone_surrogates(value, f"{where}: the value", QueryError)
     if isinstance(value, int) and value.bit_length() > _MOST_BITS:
-        raise QueryError(f"{place}: a number of {value.bit_length():,} bits is too large to compare with")
+        raise QueryError(f"{where}: a number of {value.bit_length():,} bits is too large to compare with")
     return value
 
 

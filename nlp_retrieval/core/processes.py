@@ -30,8 +30,8 @@ _most: int | None = None
 
 def usable_cores() -> int:
     """Return how many cores this process may use: fewer than the machine has if a container, ``taskset`` or a limit says so."""
-    there = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return there if _most is None else min(there, _most)
+    n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return n_cores if _most is None else min(n_cores, _most)
 
 
 def limit_cores(n: int) -> None:

@@ -18,7 +18,7 @@ class Advance(Protocol):
         """Advance by ``n``."""
 
 
-def _unseen(n: int) -> None:
+def _ignore(n: int) -> None:
     del n
 
 
@@ -31,7 +31,7 @@ def progress(what: str, total: int | None) -> Iterator[Advance]:
         total: number of units; None if unknown.
     """
     if not sys.stderr.isatty():
-        yield _unseen
+        yield _ignore
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn

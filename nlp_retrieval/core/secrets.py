@@ -120,8 +120,8 @@ def _hide_setting(match: re.Match[str]) -> str:
 
 def _of_environment() -> list[str]:
     """Values of environment variables that were read, or have secret-looking names and are not paths, longest first."""
-    named = {value for name, value in os.environ.items() if len(value) >= _SHORTEST and is_secret_name(name)}
-    known = {value for value in named if not value.startswith(("/", "."))}
+    values = {value for name, value in os.environ.items() if len(value) >= _SHORTEST and is_secret_name(name)}
+    known = {value for value in values if not value.startswith(("/", "."))}
     known |= {value for value in _read if len(value) >= _SHORTEST_READ}
     return sorted(known, key=len, reverse=True)
 

@@ -27,12 +27,12 @@ def find_lone_surrogate(value: object) -> str | None:
         inner = [*value, *value.values()]
     elif isinstance(value, list | tuple):
         inner = value
-    return next((half for part in inner if (half := find_lone_surrogate(part)) is not None), None)
+    return next((surrogate for part in inner if (surrogate := find_lone_surrogate(part)) is not None), None)
 
 
-def lone_surrogate_message(what: str, half: str) -> str:
+def lone_surrogate_message(what: str, surrogate: str) -> str:
     """Return the message about a value that holds a lone surrogate."""
-    return f"{what} holds half of a surrogate pair ({half}), which is not text; decode its source with errors='replace'"
+    return f"{what} holds half of a surrogate pair ({surrogate}), which is not text; decode its source with errors='replace'"
 
 
 def refuse_lone_surrogates(value: object, what: str, error: type[Exception]) -> None:
@@ -43,8 +43,8 @@ def refuse_lone_surrogates(value: object, what: str, error: type[Exception]) -> 
         what: name of the value in the message.
         error: class of the error.
     """
-    if (half := find_lone_surrogate(value)) is not None:
-        raise error(lone_surrogate_message(what, half))
+    if (surrogate := find_lone_surrogate(value)) is not None:
+        raise error(lone_surrogate_message(what, surrogate))
 
 
 # Normal forms. Normalising sorts the marks after a letter by insertion, so a letter with 60,000 marks takes seconds, during

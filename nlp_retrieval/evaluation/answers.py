@@ -74,12 +74,12 @@ def _answers(query: Query) -> list[str]:
 def _facts(query: Query) -> list[Fact] | None:
     if FACTS not in query.metadata:
         return None
-    given = query.metadata[FACTS]
-    facts = [_fact(fact) for fact in given] if isinstance(given, list) else [None]
+    recorded = query.metadata[FACTS]
+    facts = [_fact(fact) for fact in recorded] if isinstance(recorded, list) else [None]
     read = [fact for fact in facts if fact is not None]
     if len(read) != len(facts):
         raise GoldError(
-            f'question {query.query_id!r}: "{FACTS}" is {given!r:.120}; a list of [title, sentence number from 0] is wanted'
+            f'question {query.query_id!r}: "{FACTS}" is {recorded!r:.120}; a list of [title, sentence number from 0] is wanted'
         )
     return read
 
@@ -145,21 +145,21 @@ def answers_agree(text: str, answers: Sequence[str]) -> Agreement:
 
 def facts_agree(cited: Collection[Fact], gold: Collection[Fact]) -> Agreement:
     """Return the agreement of the cited sentences with the supporting ones."""
-    found, wanted = set(cited), set(gold)
-    both = len(found & wanted)
-    precision = both / len(found) if found else 0.0
-    recall = both / len(wanted) if wanted else 0.0
-    return Agreement(float(found == wanted), precision, recall)
+    cited_facts, wanted = set(cited), set(gold)
+    n_common = len(cited_facts & wanted)
+    precision = n_common / len(cited_facts) if cited_facts else 0.0
+    recall = n_common / len(wanted) if wanted else 0.0
+    return Agreement(float(cited_facts == wanted), precision, recall)
 
 
 def _agreement(text: str, answer: str) -> Agreement:
-    given, other = normalize_answer(text), normalize_answer(answer)
-    exact = float(given == other)
-    if not exact and ({given, other} & _ALONE):
+    normalized, other = normalize_answer(text), normalize_answer(answer)
+    exact = float(normalized == other)
+    if not exact and ({normalized, other} & _ALONE):
         return NONE
-    words, wanted = given.split(), other.split()
-    both = sum((Counter(words) & Counter(wanted)).values())
-    return Agreement(exact, both / len(words), both / len(wanted)) if both else Agreement(exact, 0.0, 0.0)
+    words, wanted = normalized.split(), other.split()
+    n_common = sum((Counter(words) & Counter(wanted)).values())
+    return Agreement(exact, n_common / len(words), n_common / len(wanted)) if n_common else Agreement(exact, 0.0, 0.0)
 
 
 ANSWER_MEASURES = ("answer_em", "answer_f1")
@@ -190,7 +190,7 @@ class AnswerEvaluator:
         repeated = [query_id for query_id, count in Counter(question.query_id for question in gold).items() if count > 1]
         if repeated:
             raise GoldError(
-                f"{len(repeated)} question ids stand more than once in the gold (first: {repeated[0]!r}); give one each"
+                f"{len(repeated)} question ids occur more than once in the gold (first: {repeated[0]!r}); give one each"
             )
         without = [question.query_id for question in gold if question.facts is None]
         if 0 < len(without) < len(gold):
@@ -261,8 +261,8 @@ def ragas_lines(
             "answers; give one of each for every question"
         )
     rows: list[dict[str, JsonValue]] = [
-        {"user_input": question, "retrieved_contexts": [result.item.text for result in found], "response": answer.text}
-        for question, found, answer in zip(questions, passages, answers, strict=True)
+        {"user_input": question, "retrieved_contexts": [result.item.text for result in read], "response": answer.text}
+        for question, read, answer in zip(questions, passages, answers, strict=True)
     ]
     for row, right in zip(rows, gold, strict=False):
         row["reference"] = next(iter(right.answers), "")

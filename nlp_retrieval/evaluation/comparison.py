@@ -123,13 +123,13 @@ def compare(
     if len(of_queries) != n_queries:
         raise GoldError(f"{n_queries} queries and {len(of_queries)} families; give one for each query, or None for no families")
     together = max(1, _AT_ONCE // (max(n_queries, resamples, 1) * len(pairs)))
-    found: list[Comparison] = []
+    comparisons: list[Comparison] = []
     for first in range(0, len(measures), together):
         some = [(measure, *pair) for measure in measures[first : first + together] for pair in pairs]
         differences = np.stack([_difference(values[name][measure], values[other][measure]) for measure, name, other in some])
         spans = np.array([_span(values[name][measure], values[other][measure]) for measure, name, other in some])
-        found += _compared(some, differences, spans, of_queries, len(pairs), resamples, level, seed)
-    return found
+        comparisons += _compared(some, differences, spans, of_queries, len(pairs), resamples, level, seed)
+    return comparisons
 
 
 def _checked(per_query: Mapping[str, Mapping[str, Scores]]) -> dict[str, dict[str, Scores]]:
@@ -142,8 +142,10 @@ def _checked(per_query: Mapping[str, Mapping[str, Scores]]) -> dict[str, dict[st
         raise ConfigurationError(f"system {first!r} has no measures; give each system its values by measure")
     for system, measures in per_query.items():
         if measures.keys() != wanted:
-            apart = ", ".join(sorted(measures.keys() ^ wanted))
-            raise ConfigurationError(f"systems {first!r} and {system!r} do not have the same measures: only one has {apart}")
+            not_shared = ", ".join(sorted(measures.keys() ^ wanted))
+            raise ConfigurationError(
+                f"systems {first!r} and {system!r} do not have the same measures: only one has {not_shared}"
+            )
     values = {
         system: {measure: np.asarray(measures[measure], np.float64) for measure in wanted}
         for system, measures in per_query.items()
@@ -195,8 +197,8 @@ def _compared(
     p_holm = [value for first in range(0, len(p), per_measure) for value in holm(p[first : first + per_measure])]
     numbers = family_numbers(families)
     sums, sizes = family_sums(differences, numbers), np.bincount(numbers)
-    for place, (measure, system, baseline) in enumerate(names):
-        row = differences[place]
+    for number, (measure, system, baseline) in enumerate(names):
+        row = differences[number]
         mean = math.fsum(row.tolist()) / len(row)
         wins, losses = int((row > 0).sum()), int((row < 0).sum())
         yield Comparison(
@@ -204,30 +206,30 @@ def _compared(
             system=system,
             baseline=baseline,
             difference=mean,
-            interval=(intervals[place][0], intervals[place][1]),
+            interval=(intervals[number][0], intervals[number][1]),
             level=level,
-            p=p[place],
-            p_holm=p_holm[place],
+            p=p[number],
+            p_holm=p_holm[number],
             comparisons=per_measure,
-            effect_size=_effect_size(sums[place], sizes, mean),
+            effect_size=_effect_size(sums[number], sizes, mean),
             wins=wins,
             ties=len(row) - wins - losses,
             losses=losses,
-            exact=bool(test.exact[place]),
+            exact=bool(test.exact[number]),
             resamples=resamples,
             queries=len(row),
             families=len(sizes),
-            differing=int(test.differing[place]),
+            differing=int(test.differing[number]),
         )
 
 
 def _effect_size(sums: Scores, sizes: NDArray[np.int64], mean: float) -> float | None:
     """Cohen's d_z of the families' mean differences; see :class:`Comparison`."""
     means = sums / sizes
-    apart = math.fsum((sizes * (means - mean) ** 2).tolist()) / int(sizes.sum())
-    if len(sizes) < 2 or math.sqrt(apart) <= ROUNDING * np.abs(means).max():
+    variance = math.fsum((sizes * (means - mean) ** 2).tolist()) / int(sizes.sum())
+    if len(sizes) < 2 or math.sqrt(variance) <= ROUNDING * np.abs(means).max():
         return None
-    return mean / math.sqrt(apart * len(sizes) / (len(sizes) - 1))
+    return mean / math.sqrt(variance * len(sizes) / (len(sizes) - 1))
 
 
 # Comparisons of a benchmark: every configuration against the baseline, over all queries and in each group of them.
@@ -274,13 +276,13 @@ def intervals_by_group(
         seed: seed of the resamples.
     """
     values = np.stack([column for measures in per_query.values() for column in measures.values()])
-    found: dict[str, dict[str, dict[str, tuple[float, float]]]] = {name: {} for name in per_query}
+    intervals: dict[str, dict[str, dict[str, tuple[float, float]]]] = {name: {} for name in per_query}
     for group, mask in _with_all(groups, len(families)).items():
         picked = values[:, mask], _members(families, mask)
         bounds = iter(bootstrap_intervals(*picked, RESAMPLES, LEVEL, seed, bounds=_OF_A_MEASURE).tolist())
         for name, measures in per_query.items():
-            found[name][group] = {measure: (low, high) for measure, (low, high) in zip(measures, bounds, strict=False)}
-    return found
+            intervals[name][group] = {measure: (low, high) for measure, (low, high) in zip(measures, bounds, strict=False)}
+    return intervals
 
 
 def _with_all(groups: Mapping[str, Mask], n_queries: int) -> dict[str, Mask]:
@@ -316,11 +318,11 @@ class Pairwise:
 
     def both_ways(self) -> Mapping[tuple[str, str], Comparison]:
         """Return the comparisons by system and compared system, each pair in both orders."""
-        found = {}
+        comparisons = {}
         for comparison in self.comparisons:
-            found[comparison.system, comparison.baseline] = comparison
-            found[comparison.baseline, comparison.system] = turned(comparison)
-        return found
+            comparisons[comparison.system, comparison.baseline] = comparison
+            comparisons[comparison.baseline, comparison.system] = turned(comparison)
+        return comparisons
 
 
 def compare_pairs(per_query: PerQuery, measure: str, families: Sequence[str | None], seed: int) -> Pairwise | None:
@@ -392,21 +394,21 @@ def limits(comparison: Comparison, alpha: float = 0.05) -> str:
         comparison: comparison of two systems.
         alpha: as in :func:`verdict`.
     """
-    one, many = comparison, comparison.comparisons
-    unit = "queries" if one.families == one.queries else "families of queries"
-    least = 2.0 ** (1 - one.families)
-    if one.differing == 0:
+    many = comparison.comparisons
+    unit = "queries" if comparison.families == comparison.queries else "families of queries"
+    least = 2.0 ** (1 - comparison.families)
+    if comparison.differing == 0:
         return f"the two are equal in all {unit}"
     if least * many > alpha:
         needed = f"{many} comparisons need one of {alpha / many:.3g}" if many > 1 else f"{alpha:g} is needed"
-        return f"{one.families} {unit} are too few: no p-value can be below {least:.3g}, and {needed}"
-    if one.least_p > alpha:
+        return f"{comparison.families} {unit} are too few: no p-value can be below {least:.3g}, and {needed}"
+    if comparison.least_p > alpha:
         singular = {"queries": "query", "families of queries": "family of queries"}[unit]
-        differing = f"{one.differing} {singular if one.differing == 1 else unit}"
-        return f"the two differ in {differing} only, where p cannot be below {one.least_p:.3g}"
-    if many / (one.resamples + 1) > alpha:
+        differing = f"{comparison.differing} {singular if comparison.differing == 1 else unit}"
+        return f"the two differ in {differing} only, where p cannot be below {comparison.least_p:.3g}"
+    if many / (comparison.resamples + 1) > alpha:
         return (
-            f"{one.resamples:,} resamples are too few: no p-value can be below {1 / (one.resamples + 1):.3g}; "
+            f"{comparison.resamples:,} resamples are too few: no p-value can be below {1 / (comparison.resamples + 1):.3g}; "
             f"draw at least {math.ceil(many / alpha):,}"
         )
     return ""
@@ -419,17 +421,18 @@ def sentence(comparison: Comparison, alpha: float = 0.05) -> str:
         comparison: comparison of two systems.
         alpha: as in :func:`verdict`.
     """
-    one, found = comparison, verdict(comparison, alpha)
-    if found == "not distinguishable":
-        text = f"{one.system} and {one.baseline} are not distinguishable in {one.measure}"
+    outcome = verdict(comparison, alpha)
+    if outcome == "not distinguishable":
+        text = f"{comparison.system} and {comparison.baseline} are not distinguishable in {comparison.measure}"
     else:
-        text = f"{one.system} is {found} than {one.baseline} in {one.measure}"
-    low, high = one.interval
-    text += f": {one.difference:+z.4f} ({one.level * 100:g}% interval {low:+z.4f} to {high:+z.4f}), p = {one.p_holm:.3g}"
-    if one.comparisons > 1:
-        text += f" corrected for {one.comparisons} comparisons"
-    if one.effect_size is not None:
-        text += f", d_z = {one.effect_size:z.2f}"
-    text += f"; {one.wins} queries won, {one.ties} tied, {one.losses} lost"
-    reason = limits(one, alpha) if found == "not distinguishable" else ""
+        text = f"{comparison.system} is {outcome} than {comparison.baseline} in {comparison.measure}"
+    low, high = comparison.interval
+    text += f": {comparison.difference:+z.4f} ({comparison.level * 100:g}% interval {low:+z.4f} to {high:+z.4f})"
+    text += f", p = {comparison.p_holm:.3g}"
+    if comparison.comparisons > 1:
+        text += f" corrected for {comparison.comparisons} comparisons"
+    if comparison.effect_size is not None:
+        text += f", d_z = {comparison.effect_size:z.2f}"
+    text += f"; {comparison.wins} queries won, {comparison.ties} tied, {comparison.losses} lost"
+    reason = limits(comparison, alpha) if outcome == "not distinguishable" else ""
     return f"{text} ({reason})." if reason else f"{text}."

@@ -81,8 +81,8 @@ class Measure:
     def order(self) -> tuple[int, str, int]:
         """Return the sort key of measures for display: families in the order of ``LABELS``, then cutoffs."""
         known = list(LABELS)
-        place = known.index(self.family) if self.family in LABELS else len(known)
-        return place, self.family, self.cutoff or 0
+        family_position = known.index(self.family) if self.family in LABELS else len(known)
+        return family_position, self.family, self.cutoff or 0
 
 
 MEASURES = ("precision", "recall", "f1", "perfect_recall", "ndcg", "map", "mrr")
@@ -181,7 +181,7 @@ class RetrievalEvaluator:
         if gold_missing == "drop":
             wanted = [{key: grade for key, grade in documents.items() if key in places} for documents in wanted]
         nowhere = len(item_ids)  # row for documents that are not in the corpus; no ranking contains it
-        found = [places.get(key, [nowhere]) for key in chain.from_iterable(wanted)]
+        gold_places = [places.get(key, [nowhere]) for key in chain.from_iterable(wanted)]
         self._names = [name for documents in wanted for _, name in documents.values()]
         self.query_ids = [wanted.query_id for wanted in gold]
         self._item_ids = item_ids
@@ -190,8 +190,8 @@ class RetrievalEvaluator:
         self._unit_offsets = offsets_of([len(documents) for documents in wanted])
         self._owner = np.repeat(np.arange(len(gold)), np.diff(self._unit_offsets))
         self._grades = np.array([grade for documents in wanted for grade, _ in documents.values()], np.float64)
-        self._row_offsets = offsets_of([len(rows) for rows in found])
-        self._rows = np.fromiter(chain.from_iterable(found), np.int64)
+        self._row_offsets = offsets_of([len(rows) for rows in gold_places])
+        self._rows = np.fromiter(chain.from_iterable(gold_places), np.int64)
         self._relevant = np.diff(self._unit_offsets).astype(np.float64)
         # A position from 0 that no cutoff reaches means "not found"; it need not be beyond the corpus.
         self._nowhere = min(self.k_values[-1], len(item_ids))

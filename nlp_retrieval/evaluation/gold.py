@@ -28,10 +28,10 @@ def gold_of(queries: Sequence[Query], gold: Sequence[Gold]) -> list[Gold]:
     Raises:
         GoldError: a query without gold, or a repeated query id.
     """
-    for what, ids in (("queries", [query.query_id for query in queries]), ("gold", [one.query_id for one in gold])):
+    for what, ids in (("queries", [query.query_id for query in queries]), ("gold", [judged.query_id for judged in gold])):
         if (repeated := first_repeated(ids)) is not None:
-            raise GoldError(f"the query id {repeated!r} stands more than once in the {what}; give each query once")
-    by_id = {one.query_id: one for one in gold}
+            raise GoldError(f"the query id {repeated!r} occurs more than once in the {what}; give each query once")
+    by_id = {judged.query_id: judged for judged in gold}
     missing = [query.query_id for query in queries if query.query_id not in by_id]
     if missing:
         raise GoldError(f"{len(missing)} of {len(queries)} queries have no gold (first: {missing[0]!r})")
@@ -46,17 +46,17 @@ def relevant_documents(gold: Sequence[Gold]) -> list[dict[Key, tuple[int, str]]]
     """
     if not gold:
         raise GoldError("there is no gold, so nothing can be measured; give one Gold per query")
-    repeated = [query_id for query_id, count in Counter(one.query_id for one in gold).items() if count > 1]
+    repeated = [query_id for query_id, count in Counter(judged.query_id for judged in gold).items() if count > 1]
     if repeated:
         raise GoldError(
-            f"{len(repeated)} query ids stand more than once in the gold (first: {repeated[0]!r}); "
+            f"{len(repeated)} query ids occur more than once in the gold (first: {repeated[0]!r}); "
             "give one Gold per query, with all of its relevance"
         )
     wanted: list[dict[Key, tuple[int, str]]] = [{} for _ in gold]
-    for one, documents in zip(gold, wanted, strict=True):
-        for name, grade in one.relevance.items():
+    for judged, documents in zip(gold, wanted, strict=True):
+        for name, grade in judged.relevance.items():
             if grade > 0:
-                key = (one.by, normalize_title(name) if one.by == "title" else name)
+                key = (judged.by, normalize_title(name) if judged.by == "title" else name)
                 documents[key] = max((grade, name), documents.get(key, (0, "")))
     if not any(wanted):
         raise GoldError(
@@ -128,12 +128,12 @@ def missing_gold(
     else:
         confused = False
     queries = {query for query, _ in unknown}
-    said = (
+    message = (
         f"{len(unknown):,} of {sum(map(len, wanted)):,} relevant documents, of {len(queries):,} of {len(gold):,} queries, are "
         f"not in the corpus of {sum(map(bool, item_ids)):,} items (first: {by.replace('_', ' ')} {name!r} of query "
         f"{gold[number].query_id!r})"
     )
-    return MissingGold(len(unknown), len(queries), name, said, cure, confused)
+    return MissingGold(len(unknown), len(queries), name, message, cure, confused)
 
 
 def without_missing(gold: Sequence[Gold], item_ids: Sequence[str], titles: Sequence[str] | None) -> list[Gold]:
@@ -141,11 +141,13 @@ def without_missing(gold: Sequence[Gold], item_ids: Sequence[str], titles: Seque
     wanted = relevant_documents(gold)
     places = rows_of({key for documents in wanted for key in documents}, item_ids, titles)
     kept = []
-    for one, documents in zip(gold, wanted, strict=True):
-        names = {name: normalize_title(name) if one.by == "title" else name for name in one.relevance}
-        relevance = {name: grade for name, grade in one.relevance.items() if grade <= 0 or (one.by, names[name]) in places}
+    for judged, documents in zip(gold, wanted, strict=True):
+        names = {name: normalize_title(name) if judged.by == "title" else name for name in judged.relevance}
+        relevance = {
+            name: grade for name, grade in judged.relevance.items() if grade <= 0 or (judged.by, names[name]) in places
+        }
         if not documents or any(grade > 0 for grade in relevance.values()):
-            kept.append(one.model_copy(update={"relevance": relevance}))
+            kept.append(judged.model_copy(update={"relevance": relevance}))
     return kept
 
 
@@ -160,8 +162,8 @@ def joined(wanted: Rows, keys: Rows, values: Rows) -> Rows:
     order = np.lexsort((values, keys))
     if not len(order):
         return np.zeros(len(wanted), np.int64)
-    found = order[np.minimum(np.searchsorted(keys[order], wanted), len(order) - 1)]
-    return np.where(keys[found] == wanted, values[found], 0)
+    positions = order[np.minimum(np.searchsorted(keys[order], wanted), len(order) - 1)]
+    return np.where(keys[positions] == wanted, values[positions], 0)
 
 
 # Queries that are passages themselves: a query's own passage is not an answer, so it does not count.

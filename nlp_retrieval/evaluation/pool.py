@@ -150,12 +150,12 @@ def pool_report(lists: RunLists, ranks: Mapping[str, Ranks], k_values: Sequence[
     )
 
 
-def _cutoff(lists: RunLists, sources: list[str], found: Mask, k: int) -> PoolCutoff:
+def _cutoff(lists: RunLists, sources: list[str], is_found: Mask, k: int) -> PoolCutoff:
     """The pool of all sources: ``[sources, gold documents]``."""
-    finders = found.sum(axis=0)
+    finders = is_found.sum(axis=0)
     recall, perfect = _recalls(lists, finders > 0)
     shares = {}
-    for source, own in zip(sources, found, strict=True):
+    for source, own in zip(sources, is_found, strict=True):
         own_recall, own_perfect = _recalls(lists, own)
         rest_recall, rest_perfect = _recalls(lists, finders - own > 0)
         alone = int(((finders == 1) & own).sum())
@@ -163,13 +163,13 @@ def _cutoff(lists: RunLists, sources: list[str], found: Mask, k: int) -> PoolCut
     return PoolCutoff(k, recall, perfect, int((finders == 0).sum()), shares)
 
 
-def _recalls(lists: RunLists, found: Mask) -> tuple[float, float]:
+def _recalls(lists: RunLists, is_found: Mask) -> tuple[float, float]:
     """Recall and perfect recall of the documents found: ``[gold documents]``."""
     wanted = np.diff(lists.gold_offsets)
     judged = wanted > 0
     if not judged.any():
         return 0.0, 0.0
-    hits = np.bincount(_owners(lists)[found], minlength=len(wanted))[judged]
+    hits = np.bincount(_owners(lists)[is_found], minlength=len(wanted))[judged]
     shares: Scores = hits / wanted[judged]
     return math.fsum(shares.tolist()) / len(shares), float((hits == wanted[judged]).mean())
 
@@ -183,10 +183,10 @@ def _documents(lists: RunLists, chosen: Mask) -> list[GoldDocument]:
     owners = _owners(lists)
     return [
         GoldDocument(
-            lists.query_ids[owners[place]],
-            lists.item_ids[lists.gold_items[place]],
-            lists.titles[lists.gold_items[place]],
-            int(lists.gold_grades[place]),
+            lists.query_ids[owners[row]],
+            lists.item_ids[lists.gold_items[row]],
+            lists.titles[lists.gold_items[row]],
+            int(lists.gold_grades[row]),
         )
-        for place in np.flatnonzero(chosen).tolist()
+        for row in np.flatnonzero(chosen).tolist()
     ]

@@ -94,7 +94,7 @@ class HitDifference:
         """The signals that differ: only in one of the lists, or with another rank; empty if the hit did not move."""
         if self.movement == "same":
             return []
-        return [one for one in self.signals if one.one_seen != one.other_seen or one.up]
+        return [signal for signal in self.signals if signal.one_seen != signal.other_seen or signal.up]
 
 
 @dataclass(frozen=True)
@@ -149,14 +149,14 @@ class QueryDifference:
     @property
     def one_list(self) -> list[HitDifference]:
         """The first k of the first list, best first."""
-        found = [(hit.one_rank, hit) for hit in self.hits if hit.one_rank is not None and hit.one_rank <= self.k]
-        return [hit for _, hit in sorted(found, key=lambda pair: pair[0])]
+        ranked = [(hit.one_rank, hit) for hit in self.hits if hit.one_rank is not None and hit.one_rank <= self.k]
+        return [hit for _, hit in sorted(ranked, key=lambda pair: pair[0])]
 
     @property
     def other_list(self) -> list[HitDifference]:
         """The first k of the second list, best first."""
-        found = [(hit.other_rank, hit) for hit in self.hits if hit.other_rank is not None and hit.other_rank <= self.k]
-        return [hit for _, hit in sorted(found, key=lambda pair: pair[0])]
+        ranked = [(hit.other_rank, hit) for hit in self.hits if hit.other_rank is not None and hit.other_rank <= self.k]
+        return [hit for _, hit in sorted(ranked, key=lambda pair: pair[0])]
 
 
 def difference(lists: RunLists, one: str, other: str, query_id: str, k: int) -> QueryDifference:
@@ -223,37 +223,37 @@ class _Side:
             return None, None, "unlisted"
         if name not in self.columns:
             return None, None, "absent"
-        place = self.ranks[item] - 1
+        position = self.ranks[item] - 1
         values = self.columns[name]
-        value = float(values[place])
+        value = float(values[position])
         if np.isnan(value):
             return None, None, "unseen"
         own = self.columns.get(name.removesuffix(_SCORE) + _RANK) if name.endswith(_SCORE) else None
-        if own is not None and not np.isnan(own[place]):
-            return value, int(own[place]), "seen"
+        if own is not None and not np.isnan(own[position]):
+            return value, int(own[position]), "seen"
         if name.endswith(_RANK):
             return value, int(value), "seen"
         return value, 1 + int((values > value).sum()), "seen"
 
 
 def _hit(lists: RunLists, item: int, grade: int, first: _Side, second: _Side, k: int) -> HitDifference:
-    one, other = first.ranks.get(item), second.ranks.get(item)
-    names = [name for name in dict.fromkeys([*first.columns, *second.columns]) if not _told_by_score(name, first, second)]
+    first_rank, second_rank = first.ranks.get(item), second.ranks.get(item)
+    names = [name for name in dict.fromkeys([*first.columns, *second.columns]) if not _is_rank_of_score(name, first, second)]
     signals = [SignalMove(name, *_paired(first.signal(name, item), second.signal(name, item))) for name in names]
     return HitDifference(
         item_id=lists.item_ids[item],
         title=lists.titles[item],
         grade=grade,
-        one_rank=one,
-        other_rank=other,
+        one_rank=first_rank,
+        other_rank=second_rank,
         one_score=first.score(item),
         other_score=second.score(item),
-        movement=_movement(one, other, k),
+        movement=_movement(first_rank, second_rank, k),
         signals=[signal for signal in signals if "seen" in (signal.one_seen, signal.other_seen)],
     )
 
 
-def _told_by_score(name: str, first: _Side, second: _Side) -> bool:
+def _is_rank_of_score(name: str, first: _Side, second: _Side) -> bool:
     """Return whether this is a rank that always comes with a score of the same label."""
     score = name.removesuffix(_RANK) + _SCORE
     return name.endswith(_RANK) and all(score in side.columns for side in (first, second) if name in side.columns)
@@ -265,12 +265,12 @@ def _paired(
     return one[0], other[0], one[1], other[1], one[2], other[2]
 
 
-def _movement(one: int | None, other: int | None, k: int) -> Movement:
-    if one is None or one > k:
+def _movement(before: int | None, after: int | None, k: int) -> Movement:
+    if before is None or before > k:
         return "entered"
-    if other is None or other > k:
+    if after is None or after > k:
         return "left"
-    return "same" if one == other else "up" if other < one else "down"
+    return "same" if before == after else "up" if after < before else "down"
 
 
 # Queries on which two configurations differ most, by gain or loss.
@@ -345,17 +345,17 @@ def measured(lists: RunLists, configurations: Iterable[str], k_values: Sequence[
     """
     listings = {name: lists.listing(name) for name in configurations}
     keys, n_queries = measure_names(k_values), len(lists.query_ids)
-    found = {name: {key: np.full(n_queries, np.nan) for key in keys} for name in listings}
+    figures = {name: {key: np.full(n_queries, np.nan) for key in keys} for name in listings}
     judged = np.flatnonzero(np.diff(lists.gold_offsets)).tolist()
     if not judged:
-        return found
+        return figures
     evaluator = RetrievalEvaluator([_gold(lists, query) for query in judged], lists.item_ids, None, k_values)
     for name, listing in listings.items():
         rankings = [listing.items[listing.of(query)] for query in judged]
-        evaluation = evaluator.evaluate_ragged(offsets_of([len(one) for one in rankings]), np.concatenate(rankings))
+        evaluation = evaluator.evaluate_ragged(offsets_of([len(ranking) for ranking in rankings]), np.concatenate(rankings))
         for key in keys:
-            found[name][key][judged] = evaluation.per_query[key]
-    return found
+            figures[name][key][judged] = evaluation.per_query[key]
+    return figures
 
 
 def _gold(lists: RunLists, query: int) -> Gold:

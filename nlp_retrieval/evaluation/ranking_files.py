@@ -117,9 +117,9 @@ def gold_table(lists: RunLists, retrievers: Mapping[str, Ranks]) -> pa.Table:
     titles = pa.array(lists.titles, pa.string()).take(pa.array(lists.gold_items))
     tables = [_GOLD_SCHEMA.empty_table()]
     for kind, finder, own in ranks:
-        told = [pa.array([text] * len(owner), pa.string()) for text in (kind, finder)]
-        found = pa.array(own, pa.int64(), mask=own == 0)
-        tables.append(pa.table([queries, items, titles, pa.array(lists.gold_grades), *told, found], _GOLD_SCHEMA))
+        labels = [pa.array([text] * len(owner), pa.string()) for text in (kind, finder)]
+        ids = pa.array(own, pa.int64(), mask=own == 0)
+        tables.append(pa.table([queries, items, titles, pa.array(lists.gold_grades), *labels, ids], _GOLD_SCHEMA))
     return pa.concat_tables(tables).combine_chunks()
 
 
@@ -166,8 +166,8 @@ def read_lists(folder: str | Path) -> RunLists:
     _require_values(queries, ("query_id", "text", "gold"), Path(folder) / QUERIES)
     _require_values(hits, ("configuration", "query_id", "item_id", "score", "signals"), Path(folder) / HITS)
     query_ids = queries.column("query_id").to_pylist()
-    if (twice := first_repeated(query_ids)) is not None:
-        raise SourceError(f"{Path(folder) / QUERIES} has query {twice!r} twice; run the benchmark again")
+    if (repeated := first_repeated(query_ids)) is not None:
+        raise SourceError(f"{Path(folder) / QUERIES} has query {repeated!r} twice; run the benchmark again")
     gold = queries.column("gold").to_pylist()
     if any(
         document is None or document["item_id"] is None or document["grade"] is None for golds in gold for document in golds
@@ -229,10 +229,10 @@ def _configurations(hits: pa.Table, path: Path) -> list[str]:
 def _packed(signals: dict[str, Scores], n_hits: int) -> pa.MapArray:
     """Signals as one map per hit, without missing ones."""
     values = np.array([*signals.values()], np.float64).reshape(len(signals), n_hits).T
-    there = ~np.isnan(values)
-    offsets = offsets_of(there.sum(axis=1)).astype(np.int32)
-    names = pa.array([*signals], pa.string()).take(pa.array(np.nonzero(there)[1]))
-    return pa.MapArray.from_arrays(pa.array(offsets), names, pa.array(values[there]))
+    is_present = ~np.isnan(values)
+    offsets = offsets_of(is_present.sum(axis=1)).astype(np.int32)
+    names = pa.array([*signals], pa.string()).take(pa.array(np.nonzero(is_present)[1]))
+    return pa.MapArray.from_arrays(pa.array(offsets), names, pa.array(values[is_present]))
 
 
 def _unpacked(signals: pa.MapArray) -> dict[str, Scores]:
@@ -241,11 +241,11 @@ def _unpacked(signals: pa.MapArray) -> dict[str, Scores]:
     names = signals.keys.slice(first, last - first).to_pylist()
     values = signals.items.slice(first, last - first).to_numpy()
     owner = np.repeat(np.arange(len(signals)), np.diff(offsets))
-    known = {name: place for place, name in enumerate(dict.fromkeys(names))}
-    found = np.full((len(known), len(signals)), np.nan)
+    known = {name: column for column, name in enumerate(dict.fromkeys(names))}
+    unpacked = np.full((len(known), len(signals)), np.nan)
     which: Rows = np.array([known[name] for name in names], np.int64)
-    found[which, owner] = values
-    return dict(zip(known, found, strict=True))
+    unpacked[which, owner] = values
+    return dict(zip(known, unpacked, strict=True))
 
 
 def _read(path: Path, schema: pa.Schema) -> Any:

@@ -191,13 +191,15 @@ class ListsBuilder:
         with no_collection():
             return self._added(configuration, found)
 
-    def _added(self, configuration: str, found: Sequence[Sequence[RetrievalResult]]) -> Listing:
-        self.add_passages({hit.item.item_id: hit.item.content for hits_of_query in found for hit in hits_of_query[:TEXT_DEPTH]})
-        hits = [hit for hits_of_query in found for hit in hits_of_query]
+    def _added(self, configuration: str, results: Sequence[Sequence[RetrievalResult]]) -> Listing:
+        self.add_passages(
+            {hit.item.item_id: hit.item.content for hits_of_query in results for hit in hits_of_query[:TEXT_DEPTH]}
+        )
+        hits = [hit for hits_of_query in results for hit in hits_of_query]
         items = [self._at(hit.item.item_id, hit.item.title) for hit in hits]
         names = dict.fromkeys(name for hit in hits for name in hit.signals)
         signals = {name: np.array([hit.signals.get(name, np.nan) for hit in hits], np.float64) for name in names}
-        return self._put(configuration, list(map(len, found)), items, [hit.score for hit in hits], signals)
+        return self._put(configuration, list(map(len, results)), items, [hit.score for hit in hits], signals)
 
     def add_rankings(self, configuration: str, rankings: Sequence[Ranking], titles: Mapping[str, str]) -> Listing:
         """Add lists with ids and scores alone, one per query."""
@@ -234,10 +236,10 @@ class ListsBuilder:
         return listing
 
     def _at(self, item_id: str, title: str) -> int:
-        place = self._place.setdefault(item_id, len(self._titles))
-        if place == len(self._titles):
+        number = self._place.setdefault(item_id, len(self._titles))
+        if number == len(self._titles):
             self._titles.append(title)
-        return place
+        return number
 
 
 @dataclass(frozen=True)
@@ -262,8 +264,8 @@ class OwnIds:
 
 def same_text(query: str, passage: str) -> bool:
     """Return whether a query is a passage: one contains the other, ignoring white space and case."""
-    asked, held = (" ".join(text.split()).casefold() for text in (query, passage))
-    return bool(asked and held) and (asked in held or held in asked)
+    asked, content = (" ".join(text.split()).casefold() for text in (query, passage))
+    return bool(asked and content) and (asked in content or content in asked)
 
 
 def own_ids(
@@ -299,21 +301,21 @@ def own_ids_of_lists(lists: RunLists, ignore: bool | None) -> OwnIds:
     number_of = {item_id: number for number, item_id in enumerate(lists.item_ids)}
     own = np.array([number_of.get(query_id, -1) for query_id in lists.query_ids], np.int64)
     listed, first = 0, 0
-    met: set[str] = set()
+    query_ids: set[str] = set()
     for listing in lists.listings.values():
         owner = np.repeat(np.arange(len(own)), np.diff(listing.offsets))
         hits = np.flatnonzero(listing.items == own[owner])
         listed += len(hits)
         first += int((hits == listing.offsets[owner[hits]]).sum())
-        met |= {lists.query_ids[query] for query in owner[hits].tolist()}
+        query_ids |= {lists.query_ids[query] for query in owner[hits].tolist()}
     if ignore is None:
         texts = [
             same_text(text, lists.passages[query_id])
             for query_id, text in zip(lists.query_ids, lists.texts, strict=True)
-            if query_id in met and text and query_id in lists.passages
+            if query_id in query_ids and text and query_id in lists.passages
         ]
         ignore = 2 * sum(texts) >= len(texts) if texts else 2 * first > listed
-    return own_ids(lists.query_ids, met, lists.qrels(), ignore=ignore)
+    return own_ids(lists.query_ids, query_ids, lists.qrels(), ignore=ignore)
 
 
 def without_own(lists: RunLists, own: OwnIds) -> dict[str, Listing]:

@@ -73,10 +73,10 @@ def randomisation_test(
     differing = np.count_nonzero(whole, axis=1)
     exact = differing < resamples.bit_length()  # 2**differing <= resamples
     p = np.empty(len(whole))
-    for place in np.flatnonzero(exact).tolist():
-        (families_that_differ,) = np.nonzero(whole[place])
+    for row in np.flatnonzero(exact).tolist():
+        (families_that_differ,) = np.nonzero(whole[row])
         every = _every(len(families_that_differ))
-        p[place] = _as_extreme(whole[place : place + 1, families_that_differ], every)[0] / 2.0 ** differing[place]
+        p[row] = _as_extreme(whole[row : row + 1, families_that_differ], every)[0] / 2.0 ** differing[row]
     sampled = np.flatnonzero(~exact)
     for first in range(0, len(sampled), _COMPARISONS_AT_ONCE):
         places = sampled[first : first + _COMPARISONS_AT_ONCE]
@@ -96,9 +96,9 @@ def holm(p: Sequence[float]) -> list[float]:
     """
     adjusted = [1.0] * len(p)
     highest = 0.0
-    for rank, place in enumerate(sorted(range(len(p)), key=p.__getitem__)):
-        highest = max(highest, min(1.0, (len(p) - rank) * p[place]))
-        adjusted[place] = highest
+    for rank, position in enumerate(sorted(range(len(p)), key=p.__getitem__)):
+        highest = max(highest, min(1.0, (len(p) - rank) * p[position]))
+        adjusted[position] = highest
     return adjusted
 
 
@@ -185,7 +185,7 @@ def family_numbers(families: Sequence[str | None]) -> NDArray[np.int64]:
         families: per query.
     """
     numbers: dict[object, int] = {}
-    keys = [("alone", place) if family is None else ("family", family) for place, family in enumerate(families)]
+    keys = [("alone", position) if family is None else ("family", family) for position, family in enumerate(families)]
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
 
 
@@ -291,8 +291,8 @@ def bootstrap_intervals(
         lower[:, part] = (sums[:-1] + low[:, None] * of_unseen) / queries
         upper[:, part] = (sums[:-1] + high[:, None] * of_unseen) / queries
     ends = [np.quantile(lower, (1 - level) / 2, axis=1), np.quantile(upper, (1 + level) / 2, axis=1)]
-    found: Scores = np.ldexp(np.stack(ends, axis=1), exponents[:, None])
-    return found
+    intervals: Scores = np.ldexp(np.stack(ends, axis=1), exponents[:, None])
+    return intervals
 
 
 def _check_bounds(values: Scores, lowest: Scores, highest: Scores) -> None:

@@ -63,8 +63,8 @@ def write_run(
     """
     if len(query_ids) != len(lists):
         raise QueryError(f"{len(query_ids)} query ids for {len(lists)} lists; give an empty list where nothing was found")
-    if twice := first_repeated(query_ids):
-        raise QueryError(f"query id {twice!r} is given twice; a run holds one list per query")
+    if repeated := first_repeated(query_ids):
+        raise QueryError(f"query id {repeated!r} is given twice; a run holds one list per query")
     label = _encode("_".join(tag.split()) or "run")
     _write(path, (_run_lines(query_id, hits, label) for query_id, hits in zip(query_ids, lists, strict=True)))
 
@@ -82,21 +82,21 @@ def read_run(path: str | Path) -> Run:
     Raises:
         SourceError: the file does not exist, a line is not six columns with a finite score, or an item is repeated in a query.
     """
-    found: dict[str, dict[str, float]] = {}
+    scores_of: dict[str, dict[str, float]] = {}
     written: dict[str, list[bytes]] = {}
     for number, columns, raw in _read(path):
         query_id, _, item_id, _, text, _ = columns
         score = float(text) if _NUMBER.fullmatch(text) else math.nan
         if not math.isfinite(score):
             raise SourceError(f"{path}, line {number}: the score is {text[:40]!r}; it must be a finite number")
-        scores = found.setdefault(query_id, {})
+        scores = scores_of.setdefault(query_id, {})
         if item_id in scores:
             raise SourceError(
-                f"{path}, line {number}: item {item_id!r} of query {query_id!r} stood on an earlier line; keep one of them"
+                f"{path}, line {number}: item {item_id!r} of query {query_id!r} is already on an earlier line; keep one of them"
             )
         scores[item_id] = score
         written.setdefault(query_id, []).append(raw[2])
-    return {query_id: _as_trec_eval(hits, written[query_id]) for query_id, hits in found.items()}
+    return {query_id: _as_trec_eval(hits, written[query_id]) for query_id, hits in scores_of.items()}
 
 
 def write_qrels(path: str | Path, qrels: Mapping[str, Mapping[str, int]]) -> None:
@@ -115,8 +115,8 @@ def write_qrels(path: str | Path, qrels: Mapping[str, Mapping[str, int]]) -> Non
 
 
 def _run_lines(query_id: str, hits: Sequence[tuple[str, float]], label: str) -> str:
-    if twice := first_repeated(item_id for item_id, _ in hits):
-        raise EngineError(f"the list of query {query_id!r} holds item {twice!r} twice; a ranking holds an item once")
+    if repeated := first_repeated(item_id for item_id, _ in hits):
+        raise EngineError(f"the list of query {query_id!r} holds item {repeated!r} twice; a ranking holds an item once")
     query = _encode(query_id)
     scores = _strictly_decreasing(query_id, [float(score) for _, score in hits])
     ranked = enumerate(zip(hits, scores, strict=True), start=1)
@@ -150,11 +150,11 @@ def _strictly_decreasing(query_id: str, scores: list[float]) -> list[str]:
     texts = [repr(score) for score in scores]
     if (single[1:] < single[:-1]).all():
         return texts
-    for place in range(1, len(single)):
-        if single[place] >= single[place - 1]:
+    for position in range(1, len(single)):
+        if single[position] >= single[position - 1]:
             with np.errstate(all="ignore"):
-                single[place] = np.nextafter(single[place - 1], np.float32(-np.inf))
-            texts[place] = str(single[place])
+                single[position] = np.nextafter(single[position - 1], np.float32(-np.inf))
+            texts[position] = str(single[position])
     if not np.isfinite(single[-1]):
         raise EngineError(f"the list of query {query_id!r} ties at {scores[-1]}, below which 32-bit floats have no score")
     return texts
@@ -171,13 +171,13 @@ def _as_trec_eval(hits: dict[str, float], written: list[bytes]) -> list[tuple[st
     if (single[1:] < single[:-1]).all():
         return pairs
     keys = list(zip(single.tolist(), written, strict=True))
-    return [pairs[place] for place in sorted(range(len(pairs)), key=keys.__getitem__, reverse=True)]
+    return [pairs[position] for position in sorted(range(len(pairs)), key=keys.__getitem__, reverse=True)]
 
 
 def _encode(name: str) -> str:
     """An id as one column."""
     if not name:
-        raise QueryError("an id is empty; it cannot stand in a TREC file")
+        raise QueryError("an id is empty; a TREC file cannot hold it")
     return encode_id(name)
 
 
@@ -222,5 +222,5 @@ def _read(path: str | Path) -> Iterator[tuple[int, list[str], list[bytes]]]:
             if ENCODED in text:
                 names = [decode_id(name) for name in names]
                 if not all(names):
-                    raise SourceError(f"{path}, line {number}: {ENCODED!r} with nothing behind it is an empty id")
+                    raise SourceError(f"{path}, line {number}: {ENCODED!r} with nothing after it is an empty id")
             yield number, names, columns

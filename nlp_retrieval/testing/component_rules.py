@@ -83,11 +83,11 @@ def watched(make: Callable[[], MadeT], own_packages: frozenset[str] = frozenset(
     builtins.__import__, importlib.import_module = importing, importing_module
     _watched[thread] = done
     try:
-        made = make()
+        component = make()
     finally:
         builtins.__import__, importlib.import_module = import_, import_module
         del _watched[thread]
-    return made, done
+    return component, done
 
 
 def _add_hook() -> None:
@@ -153,19 +153,21 @@ class ComponentRules:
         for kind in kinds():
             names(kind)  # the registry reads what is installed once a process
         own = frozenset(cls.__module__.partition(".")[0] for cls in (*self.component.__mro__, type(self)))
-        made, slow = watched(self.make, own)
+        component, slow = watched(self.make, own)
         if slow:
             broken(
-                "a constructor does nothing slow: models, files and heavy modules open at first use", made, "; ".join(slow[:5])
+                "a constructor does nothing slow: models, files and heavy modules open at first use",
+                component,
+                "; ".join(slow[:5]),
             )
 
     def test_the_component_is_of_the_class_that_is_checked(self) -> None:
-        made = self.make()
-        if type(made) is not self.component:
+        component = self.make()
+        if type(component) is not self.component:
             broken(
                 "make() returns a component of the class named as 'component'",
-                made,
-                f"a {type(made).__name__}, no {self.component.__name__}",
+                component,
+                f"a {type(component).__name__}, no {self.component.__name__}",
             )
 
     def test_equal_settings_make_equal_components(self) -> None:
@@ -176,60 +178,66 @@ class ComponentRules:
             broken("components of equal settings have one identity", first, f"{first.identity}, {other.identity}")
 
     def test_the_config_is_json_and_builds_an_equal_component(self) -> None:
-        made = self.make()
+        component = self.make()
         rule = "the config holds plain JSON values, and the registry builds an equal component from it"
         try:
-            config = json.loads(json.dumps(made.config, allow_nan=False))
+            config = json.loads(json.dumps(component.config, allow_nan=False))
         except (TypeError, ValueError) as error:
-            broken(rule, made, f"config {shown(made.config)}: {error}")
-        if config != made.config:
-            broken(rule, made, f"config {shown(made.config)} comes back from JSON as {shown(config)}")
+            broken(rule, component, f"config {shown(component.config)}: {error}")
+        if config != component.config:
+            broken(rule, component, f"config {shown(component.config)} comes back from JSON as {shown(config)}")
         try:
-            again = build(made.kind, config)
+            rebuilt = build(component.kind, config)
         except ConfigurationError as error:
             broken(
                 rule,
-                made,
+                component,
                 f"{error}. An unknown name means that the component, or one inside it, is not an installed entry point of the "
-                f"group nlp_retrieval.{made.kind}",
+                f"group nlp_retrieval.{component.kind}",
             )
-        if again != made:
-            broken(rule, made, f"{again!r} with the config {shown(again.config)}")
+        if rebuilt != component:
+            broken(rule, component, f"{rebuilt!r} with the config {shown(rebuilt.config)}")
 
     def test_the_registry_name_stands_for_this_class(self) -> None:
-        made = self.make()
+        component = self.make()
         try:
-            registered = component_class(made.kind, made.name)
+            registered = component_class(component.kind, component.name)
         except ConfigurationError as error:
-            broken(f"a component is registered as an entry point of nlp_retrieval.{made.kind}", made, str(error))
+            broken(f"a component is registered as an entry point of nlp_retrieval.{component.kind}", component, str(error))
         if registered is not self.component:
-            broken("the registry name stands for this class", made, f"{made.name!r} stands for {registered.__qualname__}")
+            broken(
+                "the registry name stands for this class", component, f"{component.name!r} stands for {registered.__qualname__}"
+            )
 
     def test_every_setting_is_shown_and_told_apart(self) -> None:
-        made = self.make()
-        for parameter, other in others_of(made, self.other_values()):
+        component = self.make()
+        for parameter, other in others_of(component, self.other_values()):
             if other is None:
                 continue
-            if f"{parameter}=" not in repr(other) and f"{parameter}=" not in repr(made):
+            if f"{parameter}=" not in repr(other) and f"{parameter}=" not in repr(component):
                 broken("the repr shows every setting that is not the default", other, f"no {parameter}= in it")
-            if other == made or other.config == made.config:
-                broken("components of different settings differ", made, f"{other!r} equals it, but for {parameter!r}")
-            if len({repr(made), repr(other)}) == 1:
-                broken("the repr shows every setting that is not the default", made, f"another {parameter!r}, the same repr")
+            if other == component or other.config == component.config:
+                broken("components of different settings differ", component, f"{other!r} equals it, but for {parameter!r}")
+            if len({repr(component), repr(other)}) == 1:
+                broken(
+                    "the repr shows every setting that is not the default", component, f"another {parameter!r}, the same repr"
+                )
 
     def test_every_parameter_is_described(self) -> None:
-        made = self.make()
-        missing = [name for name, _, text, _ in describe_parameters(type(made)) if not text]
+        component = self.make()
+        missing = [name for name, _, text, _ in describe_parameters(type(component)) if not text]
         if missing:
-            broken("the Args section of the class docstring describes every parameter: it is the help", made, f"not {missing}")
-        if not (type(made).__doc__ or "").strip():
-            broken("a component has a docstring: it is the help", made, "none")
+            broken(
+                "the Args section of the class docstring describes every parameter: it is the help", component, f"not {missing}"
+            )
+        if not (type(component).__doc__ or "").strip():
+            broken("a component has a docstring: it is the help", component, "none")
 
     def test_search_only_names_parameters(self) -> None:
-        made = self.make()
-        unknown = sorted(made.search_only - parameters_of(type(made)).keys())
+        component = self.make()
+        unknown = sorted(component.search_only - parameters_of(type(component)).keys())
         if unknown:
-            broken("search_only names parameters of the constructor", made, f"no parameter is called {unknown}")
+            broken("search_only names parameters of the constructor", component, f"no parameter is called {unknown}")
 
     def test_no_rule_is_left_out(self) -> None:
         """An override hides a rule as silently as a skipped test does; an expected failure is reported."""

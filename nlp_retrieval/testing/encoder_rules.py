@@ -65,15 +65,15 @@ class AnyEncoderRules(ComponentRules, Generic[Encoder]):
 
     def test_the_same_call_twice_gives_the_same_numbers(self) -> None:
         first = self.whole
-        for how, again in self.arrays(self.texts).items():
-            self._compare("the same call twice gives the same numbers", how, self.texts, first[how], again, 0.0)
+        for how, repeated in self.arrays(self.texts).items():
+            self._compare("the same call twice gives the same numbers", how, self.texts, first[how], repeated, 0.0)
 
     def test_a_text_becomes_the_same_alone_and_within_a_batch(self) -> None:
         together, turned = self.whole, self.arrays(self.texts[::-1])
         for row, text in enumerate(self.texts):
             for how, alone in self.arrays([text]).items():
                 for other in (together[how][row], turned[how][len(self.texts) - 1 - row]):
-                    rule = "a text becomes the same alone and within a batch"
+                    rule = "a text is encoded the same alone and within a batch"
                     self._compare(rule, how, [text], alone, [other], self.tolerance)
 
     def test_threads_get_the_numbers_of_one(self) -> None:
@@ -107,9 +107,9 @@ class AnyEncoderRules(ComponentRules, Generic[Encoder]):
         for text, first, other in zip(texts, some, others, strict=True):
             if first.shape != other.shape:
                 broken(rule, self.encoder, f"{how} of {text[:80]!r}: {first.shape} and {other.shape}")
-            apart = float(np.abs(first - other).max(initial=0.0))
-            if not apart <= tolerance:
-                broken(rule, self.encoder, f"{how} of {text[:80]!r}: up to {apart:g} apart (tolerance {tolerance:g})")
+            deviation = float(np.abs(first - other).max(initial=0.0))
+            if not deviation <= tolerance:
+                broken(rule, self.encoder, f"{how} of {text[:80]!r}: up to {deviation:g} apart (tolerance {tolerance:g})")
 
 
 _UNLIKE = 1e-3

@@ -217,7 +217,7 @@ class ProcessorRules(ComponentRules):
         turned = self.process(processor, queries[::-1])[::-1]
         for query, first, other in zip(queries, self.process(processor, queries), turned, strict=True):
             if first != other:
-                broken("each list stands where its query stands", processor, f"{query!r}: {first}, in reverse {other}")
+                broken("lists come in the order of their queries", processor, f"{query!r}: {first}, in reverse {other}")
 
     def test_sub_queries_are_text(self) -> None:
         processor = self.make()
@@ -253,8 +253,8 @@ class ProcessorRules(ComponentRules):
 
     def test_the_same_call_twice_gives_the_same_answer(self) -> None:
         processor, queries = self.make(), self.queries
-        for made in (processor, self.make()):
-            if (first := self.process(processor, queries)) != (other := self.process(made, queries)):
+        for instance in (processor, self.make()):
+            if (first := self.process(processor, queries)) != (other := self.process(instance, queries)):
                 broken("the same call twice gives the same sub-queries", processor, f"{shown(first)}, then {shown(other)}")
 
     def test_an_answer_does_not_depend_on_the_rest_of_the_batch(self) -> None:
@@ -352,13 +352,13 @@ class AnswererRules(ComponentRules):
         *others, first = self.answer(answerer, [*self.questions[1:], self.questions[0]])
         for (question, _), left, other in zip(self.questions, together, [first, *others], strict=True):
             if left != other:
-                broken("a question is answered alike whatever stands beside it", answerer, f"{question!r}: {left}, {other}")
+                broken("a question is answered the same in any batch", answerer, f"{question!r}: {left}, {other}")
 
     def test_the_same_call_twice_gives_the_same_answer(self) -> None:
         answerer = self.make()
         before = self.answer(answerer, self.questions)
-        for made in (answerer, self.make()):
-            if (after := self.answer(made, self.questions)) != before:
+        for instance in (answerer, self.make()):
+            if (after := self.answer(instance, self.questions)) != before:
                 broken("the same call twice gives the same answers", answerer, f"{shown(before)}, then {shown(after)}")
 
     def test_threads_get_the_answers_of_one(self) -> None:

@@ -79,7 +79,7 @@ class ListRerankerRules(ComponentRules):
             if len(actual) != n:
                 broken("one list comes back per query", self.reranker, f"{len(actual)} lists for {n} queries")
         turned = self.rerank(queries[::-1], candidates[::-1])[::-1]
-        self._compare("each list stands where its query stands", self.rerank(queries, candidates), turned, self.tolerance)
+        self._compare("lists come in the order of their queries", self.rerank(queries, candidates), turned, self.tolerance)
 
     def test_candidates_are_reordered_and_none_is_added_or_lost(self) -> None:
         for query, candidates, actual in zip(
@@ -116,7 +116,7 @@ class ListRerankerRules(ComponentRules):
             keys = [(-result.score, places[result.item.item_id]) for result in actual]
             if keys != sorted(keys):
                 broken(
-                    "of equal scores, what came in first comes first",
+                    "results with equal scores keep their order",
                     self.reranker,
                     f"{query!r}: {pairs_of(actual)}; in: {ids_of(candidates)}",
                 )
@@ -196,7 +196,7 @@ class RerankerRules(ListRerankerRules):
             scores = [result.signals[name] for result in actual if result.item.item_id in TWINS]
             if not all(close(scores[0], score, self.tolerance) for score in scores):
                 broken(
-                    "items that differ in nothing but their ids score alike", self.reranker, f"{query!r}: {scores} for {TWINS}"
+                    "items that differ only in their ids get equal scores", self.reranker, f"{query!r}: {scores} for {TWINS}"
                 )
 
     def test_a_score_does_not_depend_on_the_other_candidates(self) -> None:
@@ -210,7 +210,7 @@ class RerankerRules(ListRerankerRules):
                 wanted = scores[result.item.item_id]
                 if not close(result.signals[name], wanted, self.tolerance):
                     broken(
-                        "a pair of query and item has one score, whatever stands beside it",
+                        "a pair of query and item has one score in any list",
                         self.reranker,
                         f"{query!r}, {result.item.item_id!r}: {wanted!r}, and {result.signals[name]!r} among fewer candidates",
                     )

@@ -168,8 +168,8 @@ class UpdateRules(RetrieverChecks):
     @property
     def left(self) -> list[SearchableItem]:
         """The items that remain after all updates, in the order of their rows."""
-        gone = {*_DELETED, _UPDATED.item_id}
-        return [*(item for item in self.items if item.item_id not in gone), _UPDATED]
+        deleted = {*_DELETED, _UPDATED.item_id}
+        return [*(item for item in self.items if item.item_id not in deleted), _UPDATED]
 
     def updated(self) -> Searcher:
         """The index after all updates, in segments."""
@@ -192,12 +192,12 @@ class UpdateRules(RetrieverChecks):
     def test_what_was_deleted_is_not_found(self) -> None:
         for where in (None, *(where for where, _ in FILTERS)):
             for query, actual in self._search(self.updated(), where).items():
-                if gone := set(ids_of(actual)) & {*_DELETED}:
-                    broken("a deleted item is never found", self.opened, f"{query!r}, where={where}: {sorted(gone)}")
+                if deleted := set(ids_of(actual)) & {*_DELETED}:
+                    broken("a deleted item is never found", self.opened, f"{query!r}, where={where}: {sorted(deleted)}")
 
     def test_what_was_added_is_found(self) -> None:
-        there = {item.item_id for item in self.left}
-        asked = {query: wanted for query, wanted in self.queries.items() if wanted in there - {_UPDATED.item_id}}
+        expected = {item.item_id for item in self.left}
+        asked = {query: wanted for query, wanted in self.queries.items() if wanted in expected - {_UPDATED.item_id}}
         actual = self._search(self.updated())
         for query, wanted in {**asked, _ASKED: _UPDATED.item_id}.items():
             if wanted not in ids_of(actual[query]):
@@ -205,10 +205,10 @@ class UpdateRules(RetrieverChecks):
                 broken("an item is found from when it was added", self.opened, message)
 
     def test_an_updated_item_is_the_new_one(self) -> None:
-        left = {item.item_id: item for item in self.left}
+        items = {item.item_id: item for item in self.left}
         for query, actual in self._search(self.updated()).items():
             for result in actual:
-                if result.item != left[result.item.item_id]:
+                if result.item != items[result.item.item_id]:
                     broken("an updated item comes back as it is now", self.opened, f"{query!r}: {result.item!r}")
                 if not self.may_match(query, result.item):
                     broken("an updated item is not found by what it said before", self.opened, f"{query!r}: {result.item!r}")
@@ -220,7 +220,7 @@ class UpdateRules(RetrieverChecks):
                 wanted = {result.item.item_id for result in whole[query] if passes(result.item.metadata)}
                 if len(set(ids_of(actual))) != len(actual) or set(ids_of(actual)) != wanted:
                     broken(
-                        "filters hold over all segments, and an item stands once in a list",
+                        "filters hold over all segments, and a list holds an item once",
                         self.opened,
                         f"{query!r}, where={where}: {ids_of(actual)}, not {sorted(wanted)}",
                     )
@@ -234,7 +234,7 @@ class UpdateRules(RetrieverChecks):
             twins = [pair for pair in pairs_of(actual) if pair[0] in TWINS]
             if twins and (len(twins) < len(TWINS) or not all(close(twins[0][1], first, self._apart) for _, first in twins)):
                 broken(
-                    "items that differ in nothing but their ids score alike, in whatever segments they are",
+                    "items that differ only in their ids get equal scores, in whatever segments they are",
                     self.opened,
                     f"{query!r}: {twins} of {list(TWINS)} (tolerance {self._apart:g})",
                 )
@@ -266,9 +266,9 @@ class UpdateRules(RetrieverChecks):
 
     def test_what_was_deleted_can_be_added_again(self) -> None:
         searcher = self.copy_of_updated("added again")
-        again = [item for item in self.items if item.item_id in _DELETED]
+        deleted = [item for item in self.items if item.item_id in _DELETED]
         with without_warnings():
-            searcher.add(again, auto_compact=False)
+            searcher.add(deleted, auto_compact=False)
         (actual,) = self._search(searcher, queries=["Velda Marsh painted"]).values()
         if "velda" not in ids_of(actual):
             broken("an item that was deleted can be added again, and is found", self.opened, f"{ids_of(actual)}")
@@ -317,7 +317,7 @@ class AnswerRules(RetrieverChecks):
         for query, first, other in zip(queries, self.ask_each().values(), turned, strict=True):
             if message := difference(first, other, self.tolerance):
                 broken(
-                    "each list stands where its query stands",
+                    "lists come in the order of their queries",
                     self.opened,
                     f"{query!r}, asked in order and in reverse: {message}",
                 )
@@ -333,7 +333,7 @@ class AnswerRules(RetrieverChecks):
     def test_no_item_comes_twice(self) -> None:
         for query, actual in self.ask_each().items():
             if len(set(ids_of(actual))) != len(actual):
-                broken("an item stands once in a list", self.opened, f"{query!r}: {ids_of(actual)}")
+                broken("a list holds an item once", self.opened, f"{query!r}: {ids_of(actual)}")
 
     def test_the_best_comes_first(self) -> None:
         for query, actual in self.ask_each().items():
@@ -354,7 +354,7 @@ class AnswerRules(RetrieverChecks):
             scores = {result.score for result in actual if result.item.item_id in TWINS}
             if twins and (twins != list(TWINS) or len(scores) > 1):
                 broken(
-                    "items that differ in nothing but their ids have one score, and come in the order of their rows",
+                    "items that differ only in their ids get equal scores, and come in the order of their rows",
                     self.opened,
                     f"{query!r}: {[pair for pair in pairs_of(actual) if pair[0] in TWINS]}; indexed as {list(TWINS)}",
                 )
@@ -416,7 +416,7 @@ class AnswerRules(RetrieverChecks):
                 f"{n_empty} of {len(processed)} lists are empty; warned of: {message}",
             )
         if ids_of(actual[0]) != ids_of(self.ask([[speaking[0]]])[0]):
-            broken("queries that say nothing change no other list", self.opened, f"{speaking[0]!r}: {ids_of(actual[0])}")
+            broken("queries without content change no other list", self.opened, f"{speaking[0]!r}: {ids_of(actual[0])}")
 
     def test_a_query_of_stop_words_alone_is_searched_or_the_setting_that_keeps_them_named(self) -> None:
         for query in STOP_WORDS_ALONE:
@@ -471,13 +471,13 @@ class AnswerRules(RetrieverChecks):
 
     def test_a_sub_query_that_stands_twice_counts_once(self) -> None:
         first, second, *_ = self.queries
-        for once, twice in (([first], [first, first]), ([first, second], [first, first, second]), ([first], [first, ""])):
-            (left,), (other,) = self.ask([once]), self.ask([twice])
+        for single, repeated in (([first], [first, first]), ([first, second], [first, first, second]), ([first], [first, ""])):
+            (left,), (other,) = self.ask([single]), self.ask([repeated])
             if ids_of(left) != ids_of(other):
                 broken(
                     "a sub-query that is repeated, or says nothing, changes no answer",
                     self.opened,
-                    f"{once}: {ids_of(left)}; {twice}: {ids_of(other)}",
+                    f"{single}: {ids_of(left)}; {repeated}: {ids_of(other)}",
                 )
 
     def test_the_lists_of_sub_queries_are_merged(self) -> None:
@@ -576,7 +576,7 @@ class IndexRules(RetrieverChecks):
         for query, first, its in zip(self.queries, *actual, strict=True):
             if message := difference(its, first, self.tolerance):
                 broken(
-                    "a parameter that search_only names is none of what the index is made of",
+                    "a parameter that search_only names is not part of what the index is built from",
                     other,
                     f"with another {parameter!r}, {query!r} gets from an index of its own, and from this one: {message}",
                 )

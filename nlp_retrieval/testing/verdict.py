@@ -58,26 +58,26 @@ def pairs_of(results: Sequence[RetrievalResult]) -> list[tuple[str, float]]:
     return [(result.item.item_id, result.score) for result in results]
 
 
-def close(one: float, other: float, tolerance: float) -> bool:
+def close(first: float, second: float, tolerance: float) -> bool:
     """Return whether two scores are equal within a tolerance: relative if they are above 1, absolute below."""
-    return one == other or abs(one - other) <= tolerance * max(1.0, abs(one), abs(other))
+    return first == second or abs(first - second) <= tolerance * max(1.0, abs(first), abs(second))
 
 
-def difference(one: Sequence[RetrievalResult], other: Sequence[RetrievalResult], tolerance: float) -> str | None:
+def difference(first: Sequence[RetrievalResult], second: Sequence[RetrievalResult], tolerance: float) -> str | None:
     """Return how two lists differ; None if they do not.
 
     The items are the same, their scores differ by at most the tolerance, and the order differs only where scores are that
     close.
     """
-    mine, its = dict(pairs_of(one)), dict(pairs_of(other))
-    if mine.keys() != its.keys() or len(one) != len(other):
-        return f"{shown(pairs_of(one))} against {shown(pairs_of(other))}"
+    mine, its = dict(pairs_of(first)), dict(pairs_of(second))
+    if mine.keys() != its.keys() or len(first) != len(second):
+        return f"{shown(pairs_of(first))} against {shown(pairs_of(second))}"
     for item_id, score in mine.items():
         if not close(score, its[item_id], tolerance):
             return f"{item_id!r} scored {score!r} against {its[item_id]!r} (tolerance {tolerance:g})"
-    for left, right in zip(ids_of(one), ids_of(other), strict=True):
+    for left, right in zip(ids_of(first), ids_of(second), strict=True):
         if left != right and not (tolerance and close(mine[left], mine[right], 2 * tolerance)):
-            return f"{left!r} stands where {right!r} stood: {shown(pairs_of(one))} against {shown(pairs_of(other))}"
+            return f"{left!r} stands where {right!r} stood: {shown(pairs_of(first))} against {shown(pairs_of(second))}"
     return None
 
 
@@ -117,8 +117,8 @@ Predicate = Callable[[Mapping[str, Any]], bool]
 
 
 def _item(item_id: str, content: str, title: str = "", **metadata: object) -> SearchableItem:
-    named = {"title": title} if title else {}
-    return SearchableItem.model_validate({"item_id": item_id, "content": content, "metadata": {**named, **metadata}})
+    title_if_any = {"title": title} if title else {}
+    return SearchableItem.model_validate({"item_id": item_id, "content": content, "metadata": {**title_if_any, **metadata}})
 
 
 _TWIN = "A copper lantern hangs over the narrow gate."
@@ -207,17 +207,17 @@ def _stems(text: str) -> set[str]:
 ComponentT = TypeVar("ComponentT", bound=Component)
 
 
-def others_of(component: ComponentT, given: Mapping[str, object]) -> Iterator[tuple[str, ComponentT | None]]:
+def others_of(component: ComponentT, arguments: Mapping[str, object]) -> Iterator[tuple[str, ComponentT | None]]:
     """Yield every parameter with a component that differs in it alone; None if no other valid value is known.
 
     Args:
         component: the component to vary.
-        given: another value by parameter, if the type hint does not suggest one.
+        arguments: another value by parameter, if the type hint does not suggest one.
     """
     hints = get_type_hints(type(component).__init__, include_extras=True)
     for parameter in parameters_of(type(component)):
-        if parameter in given:
-            yield parameter, with_value(component, parameter, given[parameter])
+        if parameter in arguments:
+            yield parameter, with_value(component, parameter, arguments[parameter])
             continue
         now = component._arguments.get(parameter)
         yield parameter, next(_valid(component, parameter, now, hints.get(parameter)), None)
@@ -237,11 +237,11 @@ def _valid(component: ComponentT, parameter: str, now: object, hint: object) -> 
         if value == now and isinstance(value, bool) == isinstance(now, bool):
             continue
         try:
-            made = with_value(component, parameter, value)
+            changed = with_value(component, parameter, value)
         except ConfigurationError:
             continue
-        if to_plain(made._arguments[parameter]) != to_plain(now):
-            yield made
+        if to_plain(changed._arguments[parameter]) != to_plain(now):
+            yield changed
 
 
 def _candidates(now: object, hint: object) -> Iterator[object]:

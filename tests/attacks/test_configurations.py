@@ -155,9 +155,9 @@ def test_aliases_within_reason_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     {
-        "of itself": ("a: &a [*a]", "inside of what it stands for"),
-        "of itself, deeper": ("a: &a {b: [{c: *a}]}", "inside of what it stands for"),
-        "key of itself": ("&a {*a : 1}", "inside of what it stands for"),
+        "of itself": ("a: &a [*a]", "refers to a value that contains it"),
+        "of itself, deeper": ("a: &a {b: [{c: *a}]}", "refers to a value that contains it"),
+        "key of itself": ("&a {*a : 1}", "refers to a value that contains it"),
         "lists": ("a: " + "[" * 2000, "levels inside each other"),
         "closed": ("a: " + "[" * 1500 + "]" * 1500, "levels inside each other"),
         "mappings": ("a: " + "{b: " * 101 + "}" * 101, "levels inside each other"),

@@ -69,7 +69,7 @@ def printed(run: BenchmarkRun) -> str:
 
 def test_another_text_of_one_query_is_refused_and_named(first: Path, tmp_path: Path) -> None:
     write_run_files(ran(tmp_path / "index", queries=changed_query(7, text="an orbit of queens")), tmp_path / "run")
-    with pytest.raises(QueryError, match=r"1 of 20 queries ask something else .* the first: 'q7', .*'an orbit of queens'"):
+    with pytest.raises(QueryError, match=r"1 of 20 queries have other texts .* the first: 'q7', .*'an orbit of queens'"):
         read_sources([str(first), str(tmp_path / "run")])
 
 

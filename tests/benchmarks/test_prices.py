@@ -137,7 +137,7 @@ def test_without_a_model_there_is_nothing_to_pay() -> None:
         (model_cost(other=TOKENS, new=TOKENS), ["there is no price for openai/other", "there is no price for openai/new"]),
         (model_cost(small=replace(TOKENS, query_tokens_in=0.0)), ["no tokens are known of openai/small"]),
         (model_cost(small=replace(TOKENS, query_tokens_out=0.0)), ["no tokens are known of openai/small"]),
-        (model_cost(), ["it is not known which models took the tokens"]),
+        (model_cost(), ["it is not known which models used the tokens"]),
     ],
 )
 def test_a_price_is_unknown_and_never_zero_where_anything_is_missing(cost: Cost, reasons: list[str]) -> None:

@@ -180,7 +180,7 @@ def test_verify_is_content_with_a_whole_index_and_names_the_file_of_a_damaged_on
     run("index", str(folder / "corpus.jsonl"), str(tmp_path / "index"), "-l", "beir", "-r", "bm25")
     clean = run("verify", str(tmp_path / "index"))
     assert (clean.returncode, clean.stdout) == (0, "")
-    assert "every file is what its checksum says" in clean.stderr
+    assert "every file matches its checksum" in clean.stderr
     for file in sorted((tmp_path / "index").glob("*-*/[!.]*")):
         whole = file.read_bytes()
         spoilt = bytearray(whole)

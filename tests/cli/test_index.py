@@ -26,7 +26,7 @@ def test_an_index_that_failed_in_the_second_batch_is_taken_up_and_says_so(tmp_pa
         server.answer = embedded
         done = run(*words, folder=tmp_path)
         assert done.returncode == 0, done.stderr
-        assert "1,024 passages were not encoded again: an interrupted run had done so" in done.stdout + done.stderr
+        assert "1,024 passages were not encoded again: an interrupted run had already encoded them" in done.stdout + done.stderr
         asked = len(server.texts)
         refused(run("search", "index", texts[7], folder=tmp_path), 2, f"send texts to the server '{server.url}'", "--trust")
         done = run("search", "index", texts[7], "-k", "1", "--trust", folder=tmp_path)
@@ -42,7 +42,7 @@ def test_what_two_retrievers_share_is_encoded_once_and_said(tmp_path: Path) -> N
         kinds = [word for kind in ("flat", "sq8") for word in ("-r", f"faiss:encoder={encoder},index_type={kind}")]
         done = run("index", "items.jsonl", "index", *kinds, folder=tmp_path)
         assert done.returncode == 0, done.stderr
-        assert "1,030 passages were not encoded again, for retrievers with one encoder" in done.stdout + done.stderr
+        assert "1,030 passages were encoded once for retrievers that share an encoder" in done.stdout + done.stderr
         assert sorted(server.texts) == sorted(texts)
 
 
@@ -55,7 +55,7 @@ def test_what_an_error_tells_to_pass_is_said_as_an_option(tmp_path: Path) -> Non
     words += ["-o", "content_field=description"]
     assert run(*words, folder=tmp_path).returncode == 0
     words += ["-o", "title_field=name"]
-    refused(run(*words, folder=tmp_path), 3, "pass --replace to give that index up")
+    refused(run(*words, folder=tmp_path), 3, "pass --replace to overwrite that index")
     assert run(*words, "--replace", folder=tmp_path).returncode == 0
     (tmp_path / "rows.csv").write_text("1,Foxglove,Slows the heart.\n2,Yarrow,Stops bleeding.\n")
     refused(run("index", "rows.csv", "other", folder=tmp_path), 2, 'pass -o \'columns=["id", "content", "column 3"]\'')

@@ -135,7 +135,7 @@ def test_a_run_is_repeated_and_found_equal_or_not(folder: Path, tmp_path: Path) 
     done = run("benchmark", "--from", str(other / "manifest.json"), "--trust", folder=folder)
     assert done.returncode == 1
     assert "results: bm25: recall@3" in done.stderr
-    assert "the results are not those of before" in done.stderr
+    assert "the results differ from those before" in done.stderr
     assert (tmp_path / "other-rerun" / "report.html").exists()
     refused(
         run("rerun", str(other), "--output", str(other)), 2, "is now `nlp-retrieval benchmark --from`", "choose another folder"

@@ -253,7 +253,7 @@ def test_a_retriever_alone_takes_a_filter(index: Path) -> None:
 
 def test_where_no_item_fulfils_it_nothing_is_found_and_that_is_told(index: Path) -> None:
     searcher = Searcher([Bm25Retriever()]).open(index)
-    with pytest.warns(RetrievalWarning, match="no item of this index fulfils the filter"):
+    with pytest.warns(RetrievalWarning, match="no item of this index meets the filter"):
         assert searcher.search(QUERIES, 5, {"year": 1066}) == [[], [], []]
 
 
@@ -314,7 +314,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         ({"year": "2015"}, "year holds in this index: number.* '2015' is a text; write it without quotation marks: 2015"),
         ({"author": "Ada"}, "author holds in this index: object.* a metadata key of its own"),
-        ({"author.name": "Ada"}, "'author.name'; a value inside 'author' is reached by no path"),
+        ({"author.name": "Ada"}, "'author.name'; a value inside 'author' cannot be reached by a path"),
         ({"author": {"name": "Ada"}}, "no operator 'name'.* a metadata key of its own"),
         ({"YEAR": 2015}, "did you mean 'year'"),
         ({"none": "x"}, "none holds in this index: "),

@@ -370,4 +370,4 @@ def test_an_index_of_another_checkpoint_is_refused_and_both_are_named(stanford: 
     assert "encoder.model: indexed with 'colbert', now 'other-colbert'" in said
     for folder in (stanford, other):
         assert encoder(folder).model_fingerprint() in said
-    assert "index again with this one beside it" in said
+    assert "index again with this one as well" in said

@@ -149,7 +149,7 @@ def test_evaluations_have_means_intervals_and_a_count_of_those_without_an_answer
     ("gold", "message"),
     [
         ([], "there are no right answers"),
-        ([GoldAnswer(query_id="q", answers=[])] * 2, "1 question ids stand more than once in the gold .first: 'q'."),
+        ([GoldAnswer(query_id="q", answers=[])] * 2, "1 question ids occur more than once in the gold .first: 'q'."),
         (
             [GoldAnswer(query_id="q", answers=["x"]), GoldAnswer(query_id="r", answers=["x"], facts=[])],
             "1 of 2 questions have no supporting facts .first: 'q'.",

@@ -194,7 +194,7 @@ class TestRefusals:
         [
             (["q"], [], QueryError, "1 query ids for 0 lists; give an empty list where nothing was found"),
             (["q", "q"], [[], []], QueryError, "query id 'q' is given twice; a run holds one list per query"),
-            ([""], [[("d", 1.0)]], QueryError, "an id is empty; it cannot stand in a TREC file"),
+            ([""], [[("d", 1.0)]], QueryError, "an id is empty; a TREC file cannot hold it"),
             (["q"], [[("", 1.0)]], QueryError, "an id is empty"),
             (["q"], [[("d", 2.0), ("d", 1.0)]], EngineError, "the list of query 'q' holds item 'd' twice"),
             (
@@ -242,7 +242,7 @@ class TestRefusals:
             ),
             (b"q Q0 d 1 high t\n", "run, line 1: the score is 'high'; it must be a finite number"),
             (b"q Q0 d 1 nan t\n", "run, line 1: the score is 'nan'; it must be a finite number"),
-            (b"q Q0 d 1 2 t\n\nq Q0 d 2 1 t\n", "run, line 3: item 'd' of query 'q' stood on an earlier line"),
+            (b"q Q0 d 1 2 t\n\nq Q0 d 2 1 t\n", "run, line 3: item 'd' of query 'q' is already on an earlier line"),
             (b"q Q0 \xff 1 1.0 t\n", "run, line 1: not UTF-8"),
             (gzip.compress(b"q Q0 d 1 1.0 t\n", mtime=0)[:-6], "run, after line 0: the gzip data is cut off or damaged"),
             (

@@ -128,7 +128,7 @@ def test_a_grade_that_is_no_integer_is_an_error(write: Write, grade: str) -> Non
 
 
 def test_an_encoded_id_of_nothing_is_an_error(write: Write) -> None:
-    with pytest.raises(SourceError, match="line 2: '%:' with nothing behind it is an empty id"):
+    with pytest.raises(SourceError, match="line 2: '%:' with nothing after it is an empty id"):
         read_run(write("a.run", "q Q0 d 1 2 tag\nq Q0 %: 2 1 tag\n"))
 
 

@@ -78,7 +78,7 @@ def test_a_kernel_that_is_interrupted_goes_on(name: str, tmp_path: Path) -> None
     whole = "".join(told)
     state = "there is no index in PATH yet" if name == "new" else "the index in PATH is as it was before"
     state = state.replace("PATH", str(tmp_path / name))
-    kept = "2,048 encoded passages are kept there: the same call goes on from them"
+    kept = "2,048 encoded passages are stored there: the same call continues from them"
     said = f"KeyboardInterrupt: {state}, and no lock is left; {kept}"
     assert whole.replace("\n", " ").count(said) == 1, whole
     assert "resumed 2048\n" in whole, whole

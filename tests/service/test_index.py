@@ -47,7 +47,7 @@ def test_what_finds_nothing_is_noted_in_the_answer(served):
     _, client, _ = served
     answer = client.post("/search", json={"query": "dog", "where": {"year": {"gte": 9999}}}).json()
     assert answer["results"] == [[]]
-    assert "no item of this index fulfils the filter" in answer["notes"][0]
+    assert "no item of this index meets the filter" in answer["notes"][0]
 
 
 def test_an_integer_may_be_written_as_a_number_with_nothing_behind_its_point(served):

@@ -111,14 +111,14 @@ def _checksum_of_files(file: Path, module: str) -> str:
     name = file.stem if module == "__main__" else module
     depth = len(name.split(".")) - (file.name != "__init__.py")
     root = file.parents[depth] if depth < len(file.parents) else file.parent
-    reached = _reached(root, name, file)
+    reached = _reachable_files(root, name, file)
     digest = hashlib.sha256()
     for path in sorted(reached):
         digest.update(f"{path.relative_to(root).as_posix()}\0{_sha256(path)}\n".encode())
     return digest.hexdigest()
 
 
-def _reached(root: Path, name: str, file: Path) -> set[Path]:
+def _reachable_files(root: Path, name: str, file: Path) -> set[Path]:
     """A module's file, those of its parent packages, and those of the modules that it imports from the same package."""
     pending, reached = [(name, file)], set[Path]()
     while pending:

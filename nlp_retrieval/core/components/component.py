@@ -54,10 +54,10 @@ def wrong_parameter(parameter: str, value: object, adapter: TypeAdapter[Any], er
     # a union reports each of its branches; the branches that got furthest into the value were meant
     places = [(_place(value, problem["loc"]), problem) for problem in error.errors(include_url=False)]
     furthest = max(len(path) for path, _ in places)
-    meant = [(path, problem) for path, problem in places if len(path) == furthest]
-    path, problem = meant[0]
+    deepest = [(path, problem) for path, problem in places if len(path) == furthest]
+    path, problem = deepest[0]
     first, *others = dict.fromkeys(
-        _MEANT.get(same["type"], _MEANT.get(same["msg"], same["msg"])) for at, same in meant if at == path
+        _MEANT.get(same["type"], _MEANT.get(same["msg"], same["msg"])) for at, same in deepest if at == path
     )
     wanted = " or ".join([first, *(other.removeprefix("Input should be ") for other in others)])
     return f"{parameter}{''.join(f'[{part!r}]' for part in path)}={_shown(parameter, problem['input'], path)}: {wanted}"
@@ -81,13 +81,13 @@ def _fits(adapter: TypeAdapter[Any], value: object) -> bool:
     return True
 
 
-def _shown(parameter: str, value: object, place: Sequence[int | str] = ()) -> str:
+def _shown(parameter: str, value: object, keys: Sequence[int | str] = ()) -> str:
     """A value as text, hidden if it or the name above it looks like a secret."""
     nested: Any = value
-    for part in reversed(place):
+    for part in reversed(keys):
         nested = {str(part): nested}
     shown: Any = without_secrets({parameter: nested})[parameter]
-    for part in place:
+    for part in keys:
         shown = shown[str(part)] if isinstance(shown, Mapping) else shown
     return repr(shown)
 
@@ -175,8 +175,8 @@ class Component:
 
     def index_identity(self) -> Config:
         """All that determines the content of an index: the index parameters of this component and of its parts."""
-        given = {key: _identity_of(value) for key, value in self._arguments.items() if key not in self.search_only}
-        return {"name": self.name, "format": self.format_version} | given
+        settings = {key: _identity_of(value) for key, value in self._arguments.items() if key not in self.search_only}
+        return {"name": self.name, "format": self.format_version} | settings
 
     def identity_among(self, recorded: Sequence[Config]) -> Config:
         """Return the identity in an index; choices made by a trial run are taken from the identities that the index records."""
@@ -221,11 +221,11 @@ class Component:
             ConfigurationError: an argument holds a secret, which would be in the pickle.
         """
         refuse_secrets(self, "pickled")
-        return _made_again, (type(self), self._arguments, self._kept())
+        return _recreate, (type(self), self._arguments, self._kept())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Component:
         arguments, kept = copy.deepcopy((self._arguments, self._kept()), memo)
-        return _made_again(type(self), arguments, kept)
+        return _recreate(type(self), arguments, kept)
 
     def _kept(self) -> dict[str, Any]:
         return ({"local_only": True} if self.local_only else {}) | self.extra_state()
@@ -237,8 +237,8 @@ class Component:
 
     def __repr__(self) -> str:
         defaults = {key: parameter.default for key, parameter in parameters_of(type(self)).items()}
-        given = {key: value for key, value in self._arguments.items() if value != defaults.get(key)}
-        shown = (f"{key}={value!r}" for key, value in without_secrets(given).items())
+        changed = {key: value for key, value in self._arguments.items() if value != defaults.get(key)}
+        shown = (f"{key}={value!r}" for key, value in without_secrets(changed).items())
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def __eq__(self, other: object) -> bool:
@@ -270,7 +270,7 @@ def _recorded(value: Any) -> Any:
     return to_plain(value)
 
 
-def _made_again(cls: type[Component], arguments: dict[str, Any], kept: dict[str, Any]) -> Component:
+def _recreate(cls: type[Component], arguments: dict[str, Any], kept: dict[str, Any]) -> Component:
     component = cls(**arguments)
     component.__dict__.update(kept)
     return component
@@ -298,8 +298,8 @@ def refuse_secrets(component: Component, done: str) -> None:
 def held_components(component: Component) -> Iterator[Component]:
     """Yield the components among a component's arguments, including those in lists and mappings."""
     for value in component._arguments.values():
-        held = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else [value]
-        yield from (part for part in held if isinstance(part, Component))
+        parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else [value]
+        yield from (part for part in parts if isinstance(part, Component))
 
 
 def codes_in(component: Component) -> list[dict[str, str]]:

@@ -66,17 +66,17 @@ def registered(kind: str) -> dict[str, EntryPoint]:
     return entries
 
 
-def require_one_class_each(named: Iterable[tuple[str, str, type]]) -> None:
+def require_one_class_each(entries: Iterable[tuple[str, str, type]]) -> None:
     """Raise an error if two classes have the same registry name.
 
     Args:
-        named: kind, registry name and class of each component of a composition, or of a benchmark.
+        entries: kind, registry name and class of each component of a composition, or of a benchmark.
 
     Raises:
         ConfigurationError: two such classes exist.
     """
     classes: dict[tuple[str, str], type] = {}
-    for kind, name, cls in named:
+    for kind, name, cls in entries:
         other = classes.setdefault((kind, name), cls)
         if other is not cls:
             raise _two_classes(cls, kind, name, _path_of(other))
@@ -182,7 +182,7 @@ class PlannedComponent:
         """
         prefix = f"{self.where}: " if self.where else ""
         cls = self.cls or component_class(self.kind, self.name)
-        fields = {key: _made(value) for key, value in self.fields.items()}
+        fields = {key: _created(value) for key, value in self.fields.items()}
         try:
             for key, value in fields.items():
                 check_parameter(cls, key, value)
@@ -202,12 +202,12 @@ class PlannedComponent:
         Raises:
             ConfigurationError: as :meth:`make`; or the component is of another class.
         """
-        made = self.make()
-        if not isinstance(made, cls):
+        component = self.make()
+        if not isinstance(component, cls):
             ours = [name for name, entry in registered(self.kind).items() if is_own_module(entry.module)]
             fitting = ", ".join(sorted(name for name in ours if issubclass(component_class(self.kind, name), cls))) or "none"
-            raise ConfigurationError(f"{self.where}: {made.name!r} is not a {cls.__name__}; these are: {fitting}")
-        return made
+            raise ConfigurationError(f"{self.where}: {component.name!r} is not a {cls.__name__}; these are: {fitting}")
+        return component
 
 
 def build(kind: str, settings: str | Mapping[str, Any], where: str = "", wanted: type[Component] = Component) -> Component:
@@ -252,7 +252,7 @@ def plan(
     if not isinstance(settings, Mapping):
         raise ConfigurationError(f"{prefix}expected a name or a mapping with 'name', found {without_secrets(settings)!r}")
     fields = dict(settings)
-    name = _taken_name(kind, fields, prefix, wanted)
+    name = _pop_name(kind, fields, prefix, wanted)
     try:
         entry = _entry(kind, name)
         if only_own and not is_own_module(entry.module):
@@ -269,14 +269,14 @@ def plan(
     return PlannedComponent(kind, name, entry, cls, fields, where)
 
 
-def _taken_name(kind: str, fields: dict[str, Any], prefix: str, wanted: type[Component]) -> str:
+def _pop_name(kind: str, fields: dict[str, Any], prefix: str, wanted: type[Component]) -> str:
     """Take the registry name out of the settings of a component; if it names a model instead, make that a parameter."""
     other = "loader" if kind == "loaders" else "model" if kind in _NAMED_BY_MODEL else ""
     if "name" not in fields and other in fields:
         fields["name"] = fields.pop(other)
     if "name" not in fields:
-        given = ", ".join(map(repr, fields)) or "nothing"
-        raise ConfigurationError(f"{prefix}no 'name' (found: {given}); {nearest('', names(kind))}")
+        fields_given = ", ".join(map(repr, fields)) or "nothing"
+        raise ConfigurationError(f"{prefix}no 'name' (found: {fields_given}); {nearest('', names(kind))}")
     name = fields.pop("name")
     if not isinstance(name, str):
         raise ConfigurationError(f"{prefix}name: {name!r} is not a string")
@@ -313,12 +313,12 @@ def resolve_components(component: Component, owner: type[Component], **given: An
         ConfigurationError: as :func:`build`.
     """
     hints = get_type_hints(owner.__init__, include_extras=True)
-    made = {
-        key: _made(_planned(hints[key], list(value) if isinstance(value, tuple) else value, f"{owner.__name__}: {key}"))
+    resolved = {
+        key: _created(_planned(hints[key], list(value) if isinstance(value, tuple) else value, f"{owner.__name__}: {key}"))
         for key, value in given.items()
     }
-    component._arguments |= {key: value for key, value in made.items() if key in component._arguments}
-    return made
+    component._arguments |= {key: value for key, value in resolved.items() if key in component._arguments}
+    return resolved
 
 
 def _planned(hint: Any, value: Any, where: str, *, only_own: bool = False) -> Any:
@@ -337,22 +337,22 @@ def _planned(hint: Any, value: Any, where: str, *, only_own: bool = False) -> An
             return [_planned(inner[0], part, f"{where}[{number}]", only_own=only_own) for number, part in enumerate(value)]
         if get_origin(option) in (Mapping, dict) and isinstance(value, Mapping) and _holds_component(inner[1]):
             if "name" in value and not isinstance(value["name"], Component):
-                written = f"[{{name: {value['name']}{', ...' if len(value) > 1 else ''}}}]"
-                raise ConfigurationError(f"{where}: one component is given and a list is expected; write {written}")
+                as_list = f"[{{name: {value['name']}{', ...' if len(value) > 1 else ''}}}]"
+                raise ConfigurationError(f"{where}: one component is given and a list is expected; write {as_list}")
             return {key: _planned(inner[1], part, f"{where}.{key}", only_own=only_own) for key, part in value.items()}
         if get_origin(option) in (Sequence, list) and isinstance(value, str) and _holds_component(inner[0]):
             raise ConfigurationError(f"{where}: one component is given and a list is expected; write [{value}]")
     return value
 
 
-def _made(value: Any) -> Any:
+def _created(value: Any) -> Any:
     """Create the planned components in a parameter; leave everything else as it is."""
     if isinstance(value, PlannedComponent):
         return value.make()
     if isinstance(value, list):
-        return [_made(part) for part in value]
+        return [_created(part) for part in value]
     if isinstance(value, dict):
-        return {key: _made(part) for key, part in value.items()}
+        return {key: _created(part) for key, part in value.items()}
     return value
 
 

@@ -31,11 +31,11 @@ def loads_pipeline(pipeline: Any) -> str | None:
     return None if pipeline in (None, "rules") else f"load the spaCy pipeline {pipeline!r}, with the code that it names"
 
 
-def one_of(pattern: re.Pattern[str], what: str) -> Rule:
+def one_of(pattern: re.Pattern[str], subject: str) -> Rule:
     """Return a rule that allows None and values that match a pattern."""
 
     def rule(value: Any) -> str | None:
-        return None if value is None or (isinstance(value, str) and pattern.fullmatch(value)) else f"{what} {value!r}"
+        return None if value is None or (isinstance(value, str) and pattern.fullmatch(value)) else f"{subject} {value!r}"
 
     return rule
 

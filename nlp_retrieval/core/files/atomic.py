@@ -54,14 +54,14 @@ def explained_writes(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno is None:
             raise
-        place = error.filename or path
-        if isinstance(place, str) and not _one_above_the_other(Path(place).absolute(), path.absolute()):
+        target = error.filename or path
+        if isinstance(target, str) and not _is_nested(Path(target).absolute(), path.absolute()):
             raise  # not this directory: an engine could not read one of its own files
         reason = _CURES.get(error.errno, os.strerror(error.errno))
-        raise IndexWriteError(f"cannot write to {place}: {reason}. What was there before is unchanged.") from error
+        raise IndexWriteError(f"cannot write to {target}: {reason}. What was there before is unchanged.") from error
 
 
-def _one_above_the_other(path: Path, other: Path) -> bool:
+def _is_nested(path: Path, other: Path) -> bool:
     return path.is_relative_to(other) or other.is_relative_to(path)
 
 
@@ -153,10 +153,10 @@ def clear_asides(path: Path, seconds: float = 3600.0) -> None:
         seconds: least age of such a file; a younger one may belong to a process that is writing now.
     """
     with suppress(OSError):  # a folder that may not be read
-        for left in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 8}"):
+        for leftover in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 8}"):
             with suppress(OSError):
-                if time.time() - left.stat().st_mtime > seconds:
-                    left.unlink()
+                if time.time() - leftover.stat().st_mtime > seconds:
+                    leftover.unlink()
 
 
 def publish_folder(scratch: Path, target: Path) -> None:
@@ -250,7 +250,7 @@ def file_names(names: Iterable[str]) -> list[str]:
     Names that become equal get a number, also if they differ only in case.
     """
     used: set[str] = set()
-    made = []
+    created = []
     for name in names:
         stem = candidate = re.sub(r"[^\w.-]", "_", name).lstrip(".") or "_"
         stem = candidate = candidate.encode()[:_LONGEST].decode(errors="ignore")
@@ -261,5 +261,5 @@ def file_names(names: Iterable[str]) -> list[str]:
             number += 1
             candidate = f"{stem}-{number}"
         used.add(candidate.casefold())
-        made.append(candidate)
-    return made
+        created.append(candidate)
+    return created

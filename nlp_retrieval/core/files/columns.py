@@ -30,9 +30,9 @@ _FORM = re.compile(
 )
 
 
-def damaged(path: Path, found: str) -> IndexDamagedError:
+def damaged(path: Path, problem: str) -> IndexDamagedError:
     """Return the error for a file with unexpected content."""
-    return IndexDamagedError(f"{path} is damaged: {found}; {CURE}")
+    return IndexDamagedError(f"{path} is damaged: {problem}; {CURE}")
 
 
 def mapped(path: Path, dtype: type[np.generic], shape: tuple[int | None, ...] = (None,)) -> NDArray[Any]:
@@ -176,7 +176,7 @@ def explain_file_limit(path: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if (lacking := _exhausted(error)) is None or _LIMIT_CURE in str(error):
+        if (lacking := _limit_reached(error)) is None or _LIMIT_CURE in str(error):
             raise
         raise IndexStateError(f"{path} cannot be opened ({lacking}): {_LIMIT_CURE}") from error
 
@@ -184,7 +184,7 @@ def explain_file_limit(path: Path) -> Iterator[None]:
 _LIMIT_CURE = "raise the limit (ulimit -n), or compact() the index, which then has fewer files"
 
 
-def _exhausted(error: BaseException | None) -> str | None:
+def _limit_reached(error: BaseException | None) -> str | None:
     """Return the text of an error, or of one of its causes, that reports a limit; some libraries give no error number."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in _EXHAUSTED:

@@ -88,11 +88,11 @@ def read_json_file(path: Path, *, max_bytes: int = MAX_BYTES) -> Any:
         ValueError: as :func:`parse_json`.
     """
     parts: list[bytes] = []
-    left = max_bytes
+    bytes_left = max_bytes
     with path.open("rb") as file:
-        while left >= 0 and (part := file.read(_AT_ONCE)):
+        while bytes_left >= 0 and (part := file.read(_AT_ONCE)):
             parts.append(part)
-            left -= len(part)
+            bytes_left -= len(part)
     return parse_json(b"".join(parts), max_bytes=max_bytes)
 
 
@@ -113,8 +113,8 @@ def decode_json(text: str, start: int = 0) -> tuple[Any, int]:
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
-            half = f"\\u{ord(error.object[error.start]):04x}"
-            raise ValueError(f"{half} is half of a surrogate pair; write the character itself") from None
+            surrogate = f"\\u{ord(error.object[error.start]):04x}"
+            raise ValueError(f"{surrogate} is half of a surrogate pair; write the character itself") from None
     return value, end
 
 
@@ -200,8 +200,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) != len(pairs):
         seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise ValueError(f"the key {twice[:40]!r} occurs twice in one object; keep one")
+        repeated = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise ValueError(f"the key {repeated[:40]!r} occurs twice in one object; keep one")
     return value
 
 

@@ -66,7 +66,7 @@ def require_inside(folder: Path, files: Mapping[str, Path]) -> None:
             else:
                 inside = True
             if not inside:
-                raise _leads_out(folder / name, ".".join(keys), value)
+                raise _outside_model(folder / name, ".".join(keys), value)
 
 
 def named_in_graphs(files: Mapping[str, Path], aside: Iterable[str]) -> set[str]:
@@ -86,7 +86,7 @@ def named_in_graphs(files: Mapping[str, Path], aside: Iterable[str]) -> set[str]
         with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as graph:
             for passed_over in PASSED_OVER:
                 if (file.parent / passed_over).exists() and graph.find(f"{passed_over}/".encode()) >= 0:
-                    raise _leads_out(file, "", passed_over)
+                    raise _outside_model(file, "", passed_over)
             named |= {name_aside for name_aside in aside if graph.find(os.fsencode(PurePosixPath(name_aside).name)) >= 0}
     return named
 
@@ -172,8 +172,8 @@ def _is_loaded(name: str, files: Mapping[str, Path]) -> bool:
     return where.name == "" or str(where / "sentence_bert_config.json") in files
 
 
-def _leads_out(file: Path, place: str, value: str) -> ModelError:
-    at = f" at {place[:80]}" if place else ""
+def _outside_model(file: Path, key: str, value: str) -> ModelError:
+    at = f" at {key[:80]}" if key else ""
     return ModelError(
         f"{file} names {value[:80]!r}{at}, which is not part of the model: its fingerprint would not cover what is loaded; put "
         "the file into the model's folder, and name it there"

@@ -68,9 +68,9 @@ def open_bytes(path: str | Path, utf16: bool = False, any_encoding: bool = False
             with gzip.GzipFile(fileobj=raw, mode="rb") as unpacked:
                 yield io.BufferedReader(unpacked)
             return
-        for magic, what in _FOREIGN.items():
+        for magic, kind in _FOREIGN.items():
             if head.startswith(magic):
-                raise SourceError(f"{path}: this is {what}")
+                raise SourceError(f"{path}: this is {kind}")
         if head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) and not utf16:
             raise SourceError(f"{path}: this is {_UTF16}" + (', or pass encoding="utf-16"' if any_encoding else ""))
         yield raw

@@ -77,8 +77,8 @@ def _checked(kind: str) -> Callable[[_Loader, yaml.Node], Any]:
             value = construct(loader, node)
         except (ValueError, KeyError):
             raise ConstructorError(None, None, f"{str(node.value)[:40]!r} is no {kind}", node.start_mark) from None
-        if (half := find_lone_surrogate(value)) is not None:
-            raise ConstructorError(None, None, f"{half} is half of a surrogate pair, which is not text", node.start_mark)
+        if (surrogate := find_lone_surrogate(value)) is not None:
+            raise ConstructorError(None, None, f"{surrogate} is half of a surrogate pair, which is not text", node.start_mark)
         if isinstance(value, float) and not math.isfinite(value):
             raise ConstructorError(None, None, f"{node.value} is not a finite number", node.start_mark)
         return value
@@ -103,19 +103,19 @@ def _check_size(root: yaml.Node) -> None:
     pending = [root]
     while pending:
         node = pending[-1]
-        held = _held(node)
+        children = _children(node)
         if node not in sizes and node not in entered:
             entered.add(node)
-            for inner in held:
+            for inner in children:
                 if inner in entered and inner not in sizes:
-                    raise ConstructorError(None, None, "an alias stands inside of what it stands for", inner.start_mark)
+                    raise ConstructorError(None, None, "an alias refers to a value that contains it", inner.start_mark)
                 if inner not in sizes:
                     pending.append(inner)
             continue
         pending.pop()
         if node not in sizes:
-            sizes[node] = 1 + sum(sizes[inner] for inner in held)
-            depths[node] = 1 + max((depths[inner] for inner in held), default=0)
+            sizes[node] = 1 + sum(sizes[inner] for inner in children)
+            depths[node] = 1 + max((depths[inner] for inner in children), default=0)
             if depths[node] > _DEEPEST:
                 raise ConstructorError(None, None, f"more than {_DEEPEST} levels inside each other", node.start_mark)
             if sizes[node] > _MOST_VALUES:
@@ -124,7 +124,7 @@ def _check_size(root: yaml.Node) -> None:
                 )
 
 
-def _held(node: yaml.Node) -> list[yaml.Node]:
+def _children(node: yaml.Node) -> list[yaml.Node]:
     if isinstance(node, yaml.MappingNode):
         return [part for pair in node.value for part in pair]
     return list(node.value) if isinstance(node, yaml.SequenceNode) else []
@@ -141,7 +141,7 @@ def parse_yaml(text: str, where: str) -> Any:
         ConfigurationError: it is not YAML, too large, or has a repeated key or something other than plain values.
     """
     if len(text) > _LONGEST:
-        raise ConfigurationError(f"{where} is longer than {_LONGEST >> 20} MiB; a configuration is not")
+        raise ConfigurationError(f"{where} is longer than {_LONGEST >> 20} MiB, which is too long for a configuration")
     try:
         return yaml.load(text, _Loader)  # noqa: S506 -- a subclass of the safe loader
     except RecursionError:

@@ -107,10 +107,10 @@ def owner_of(directory: Path) -> Owner | None:
         owner = Owner(int(content["pid"]), str(content["host"]), str(content["since"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return owner if owner.host != socket.gethostname() or _lives(owner.pid) else None
+    return owner if owner.host != socket.gethostname() or _is_running(owner.pid) else None
 
 
-def _lives(pid: int) -> bool:
+def _is_running(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):
@@ -158,26 +158,26 @@ def writing(directory: Path) -> Iterator[list[CheckpointContext]]:
             _clear_scratch(directory)
             yield contexts
     except KeyboardInterrupt as error:
-        error.args = error.args or (_what_is_there(directory, before, sum(context.kept for context in contexts)),)
+        error.args = error.args or (_describe_state(directory, before, sum(context.kept for context in contexts)),)
         raise
     finally:
         try:
             _clear_scratch(directory)
-            _leave_nothing(directory, created)
+            _remove_empty(directory, created)
         finally:
             lock.release()
 
 
-def _what_is_there(directory: Path, before: tuple[int, int, int] | None, kept: int) -> str:
+def _describe_state(directory: Path, before: tuple[int, int, int] | None, kept: int) -> str:
     """Return, for a message, what an interrupted writer leaves behind."""
     if (now := manifest_state(directory)) != before:
-        return f"the index in {directory} was published before that, and is whole"
+        return f"the index in {directory} was published before that, and is complete"
     state = f"the index in {directory} is as it was before" if now is not None else f"there is no index in {directory} yet"
-    going_on = f"; {kept:,} encoded passages are kept there: the same call goes on from them" if kept else ""
+    going_on = f"; {kept:,} encoded passages are stored there: the same call continues from them" if kept else ""
     return f"{state}, and no lock is left{going_on}"
 
 
-def _leave_nothing(directory: Path, created: list[Path]) -> None:
+def _remove_empty(directory: Path, created: list[Path]) -> None:
     """Remove the lock file of a directory that holds nothing else, and the folders created for it.
 
     The lock is still held: a process that opened the file meanwhile gets the lock, finds the file gone, and creates another.
@@ -197,8 +197,8 @@ def new_scratch(directory: Path) -> Path:
 
 
 def _clear_scratch(directory: Path) -> None:
-    for left in directory.glob(f"{SCRATCH}*"):
-        shutil.rmtree(left, ignore_errors=True)
+    for leftover in directory.glob(f"{SCRATCH}*"):
+        shutil.rmtree(leftover, ignore_errors=True)
     clear_asides(directory / MANIFEST_FILE, seconds=0)  # this is the only writer, so none belongs to another
 
 
@@ -306,7 +306,7 @@ def drop_orphans(directory: Path, builders: Sequence[Builder]) -> None:
             settle(directory)
         except Exception as error:  # engines may raise anything; the index is published and works
             warnings.warn(
-                f"what {directory} no longer needs elsewhere was not removed ({error}); the next write to it tries again",
+                f"data outside {directory} that it no longer needs was not removed ({error}); the next write to it tries again",
                 RetrievalWarning,
                 stacklevel=3,
             )
@@ -322,9 +322,9 @@ def _remove_others(directory: Path, in_use: set[str]) -> None:
             continue
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            left = folder.rename(directory / f"{SCRATCH}{uuid4().hex}")  # after a crash, the next writer clears it
+            moved = folder.rename(directory / f"{SCRATCH}{uuid4().hex}")  # after a crash, the next writer clears it
             sync_folder(directory)
-            shutil.rmtree(left, ignore_errors=True)
+            shutil.rmtree(moved, ignore_errors=True)
         except OSError:
             continue
         finally:
@@ -388,16 +388,16 @@ def build_index(
             contexts = stack.enter_context(writing(directory))
             scratch = new_scratch(directory)
         except OSError as error:
-            return _found_whole(items, directory, builders, error, begin)
+            return _report_complete_index(items, directory, builders, error, begin)
         old = _readable_manifest(directory, replace)
         n_items, fingerprint = write_items(checked_items(items), scratch)
         same = old is not None and old.corpus.fingerprint == fingerprint
         if old is not None and not same and not replace:
             order = "; their order counts" if n_items == old.corpus.n_items else ""
-            updated = ", which were updated since they were indexed (an updated item stands last)" if old.corpus.updated else ""
+            updated = ", which were updated since they were indexed (an updated item comes last)" if old.corpus.updated else ""
             raise IndexConflictError(
                 f"{directory} holds an index of {old.corpus.n_items:,} other items{updated} (now given: {n_items:,}{order}); "
-                "choose another folder, add or delete items, or pass replace=True to give that index up"
+                "choose another folder, add or delete items, or pass replace=True to overwrite that index"
             )
         if old is not None and same and _usable(directory, old.corpus.segments[0], replace):
             corpus = old.corpus
@@ -416,7 +416,7 @@ def build_index(
         for builder in builders:
             fingerprint_wanted = fingerprint_of(corpus.fingerprint, builder.identity, kept)
             indexed = [record for record in kept if record.fingerprint == fingerprint_wanted]
-            if indexed and _is_whole(builder, directory, indexed[0], replace):
+            if indexed and _has_outside_data(builder, directory, indexed[0], replace):
                 reused.append(builder.name)
                 continue
             kept = [record for record in kept if record.fingerprint != fingerprint_wanted]
@@ -434,7 +434,7 @@ def build_index(
     return IndexReport(directory, n_items, built, reused, time.perf_counter() - begin, fingerprints, resumed, shared)
 
 
-def _found_whole(
+def _report_complete_index(
     items: BaseLoader | Iterable[SearchableItem],
     directory: Path,
     builders: Sequence[Builder],
@@ -493,7 +493,7 @@ def _readable_manifest(directory: Path, replace: bool) -> Manifest | None:
         raise
 
 
-def _is_whole(builder: Builder, directory: Path, record: RetrieverRecord, replace: bool) -> bool:
+def _has_outside_data(builder: Builder, directory: Path, record: RetrieverRecord, replace: bool) -> bool:
     """Return whether an engine's data outside the directory exists; raise an error if not, unless the index is replaced."""
     try:
         builder.require([SegmentFolder(directory / part.folder, part.first_row, part.end_row) for part in record.segments])

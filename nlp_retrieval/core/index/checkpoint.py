@@ -87,9 +87,9 @@ def checkpoints_at(site: CheckpointContext) -> Iterator[None]:
 def keep_checkpoints(directory: Path, corpus: str | None = None) -> None:
     """Remove all checkpoints of an index directory except those of items with this fingerprint; only for its writer."""
     kept = "" if corpus is None else corpus[:_NAMED]
-    for left in directory.glob(f"{PREFIX}*"):
-        if left.name[len(PREFIX) :].partition("-")[0] != kept:
-            _remove(left)
+    for leftover in directory.glob(f"{PREFIX}*"):
+        if leftover.name[len(PREFIX) :].partition("-")[0] != kept:
+            _remove(leftover)
 
 
 EncodeAll = Callable[[Iterator[list[str]]], Generator[tuple[list[str], EncodedBatch], None, None]]
@@ -122,14 +122,14 @@ def resumed_batches(
             yield batch
         return
     with _Checkpoint(site, slot, settings, np.dtype(dtype), dimension) as checkpoint:
-        left: list[list[str]] = []
+        remaining: list[list[str]] = []
         for texts in batches:
             kept = checkpoint.take(texts)
             if kept is None:
-                left.append(texts)
+                remaining.append(texts)
                 break
             yield kept
-        with closing(encode(chain(left, batches))) as encoded:
+        with closing(encode(chain(remaining, batches))) as encoded:
             begin = time.perf_counter_ns()
             for texts, batch in encoded:
                 checkpoint.add(texts, batch, time.perf_counter_ns() - begin)
@@ -144,9 +144,9 @@ class _Checkpoint:
     def __init__(
         self, site: CheckpointContext, slot: Config, settings: Config, dtype: np.dtype[Any], dimension: int | None
     ) -> None:
-        place = [site.corpus, site.rows, slot, settings, dtype.str]
-        self._path = site.directory / f"{PREFIX}{site.corpus[:_NAMED]}-{_hashed(place).hex()[:_NAMED]}"
-        self._start = _MAGIC + _hashed([FORMAT, __version__, place])
+        described = [site.corpus, site.rows, slot, settings, dtype.str]
+        self._path = site.directory / f"{PREFIX}{site.corpus[:_NAMED]}-{_hashed(described).hex()[:_NAMED]}"
+        self._start = _MAGIC + _hashed([FORMAT, __version__, described])
         self._chain = hashlib.sha256(self._start).digest()
         self._site, self._dtype, self._dimension = site, dtype, dimension
         self._file: BinaryIO | None = None
@@ -166,7 +166,7 @@ class _Checkpoint:
                 self._file.flush()
             self._end = len(self._start)
         except OSError as error:
-            self._give_up(error)
+            self._disable(error)
         else:
             if size and not self._reading:
                 self._dropped("it is of another version, or damaged")
@@ -205,7 +205,7 @@ class _Checkpoint:
             return
         rows = np.ascontiguousarray(batch.rows, self._dtype)
         if rows.nbytes > _LARGEST_BATCH:
-            self._give_up(None)
+            self._disable(None)
             return
         head = _HEAD.pack(len(texts), rows.shape[1], batch.n_cut, len(rows), nanoseconds) + digest_of(texts)
         parts = (head, np.ascontiguousarray(batch.counts, "<u4").data, rows.data)
@@ -217,7 +217,7 @@ class _Checkpoint:
             self._file.flush()
             self._end = self._file.tell()
         except OSError as error:
-            self._give_up(error)
+            self._disable(error)
 
     def _read(self, texts: Sequence[str], file: BinaryIO) -> tuple[EncodedBatch, int]:
         """Read the next batch.
@@ -225,7 +225,7 @@ class _Checkpoint:
         Raises:
             ValueError: it is not a batch of these texts; the message is empty if the file just ends.
         """
-        left = os.fstat(file.fileno()).st_size - self._end
+        n_bytes_left = os.fstat(file.fileno()).st_size - self._end
         head = file.read(_HEAD.size + _DIGEST)
         if len(head) < _HEAD.size + _DIGEST:
             raise ValueError
@@ -236,7 +236,7 @@ class _Checkpoint:
         fits = dimension == self._dimension or (self._dimension is None and 0 < dimension <= _LARGEST_DIMENSION)
         if not fits or n_cut > n_texts or n_bytes > _LARGEST_BATCH:
             raise ValueError(f"it says that {n_texts} texts have {n_rows} rows of dimension {dimension}")
-        if left < len(head) + 4 * n_texts + n_bytes + _DIGEST:
+        if n_bytes_left < len(head) + 4 * n_texts + n_bytes + _DIGEST:
             raise ValueError
         counts, rows = file.read(4 * n_texts), file.read(n_bytes)
         chain = chained(self._chain, (head, counts, rows))
@@ -252,13 +252,13 @@ class _Checkpoint:
 
     def _dropped(self, reason: str) -> None:
         warnings.warn(
-            f"{self._path}, left by an interrupted build, cannot be taken up ({reason}); all passages but the first "
+            f"{self._path}, left by an interrupted build, cannot be continued ({reason}); all passages but the first "
             f"{self._taken:,} are encoded again",
             RetrievalWarning,
             stacklevel=2,
         )
 
-    def _give_up(self, error: OSError | None) -> None:
+    def _disable(self, error: OSError | None) -> None:
         """Continue without a checkpoint."""
         self.__exit__()
         self._file, self._reading = None, False

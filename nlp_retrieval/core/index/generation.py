@@ -101,8 +101,8 @@ class Builder:
         if now != self.identity:
             changed = sorted(key for key in self.identity | now if self.identity.get(key) != now.get(key))
             raise SourceError(
-                f"{self.name}: what {' and '.join(changed)} names changed while the index was written, so that nobody knows "
-                "what it holds; do it again when nobody writes there"
+                f"{self.name}: what {' and '.join(changed)} names changed while the index was written, so its content "
+                "is unknown; try again when nothing writes there"
             )
 
 

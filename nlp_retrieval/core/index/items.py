@@ -217,7 +217,7 @@ def _metadata_json(item: SearchableItem) -> str:
         return canonical_json(item.metadata)
     except (TypeError, ValueError, RecursionError) as error:
         key = next((key for key, value in item.metadata.items() if not _is_json(value)), "")
-        raise ItemError(f"item {item.item_id!r:.80}: its metadata {key!r:.80} is nothing that JSON can hold: {error}") from None
+        raise ItemError(f"item {item.item_id!r:.80}: its metadata {key!r:.80} cannot be stored as JSON: {error}") from None
 
 
 def _is_json(value: object) -> bool:
@@ -291,7 +291,9 @@ def check_filter(wanted: Filter, kinds: Mapping[str, str]) -> None:
         has = nearest(wanted.key, kinds) if kinds else "its items have no metadata"
         outer = wanted.key.partition(".")[0]
         if outer != wanted.key and outer in kinds:
-            has = f"a value inside {outer!r} is reached by no path: keep it as a metadata key of its own, and index again"
+            has = (
+                f"a value inside {outer!r} cannot be reached by a path: store it as a metadata key of its own, and index again"
+            )
         raise QueryError(
             f"where: no item of this index has the metadata key {wanted.key!r}; {has}. A key that the source has and the "
             "index lacks was not kept by its loader (metadata_fields)"
@@ -321,10 +323,14 @@ def _cure(value: Any, kind: str) -> str:
         number = json.loads(str(value))
     except ValueError:
         return ""
-    return f"; write it without quotation marks: {number}" if kind_of(value) == "text" and _holds(number) == "number" else ""
+    return (
+        f"; write it without quotation marks: {number}"
+        if kind_of(value) == "text" and _kind_for_message(number) == "number"
+        else ""
+    )
 
 
-def _holds(value: Any) -> str:
+def _kind_for_message(value: Any) -> str:
     """The kind of any metadata value, as used in messages."""
     if value is None:
         return "null"
@@ -355,7 +361,7 @@ def note_of(wanted: Filter, columns: Columns, mask: Mask) -> str | None:
         return f"where: {'; '.join(left_out)}" if left_out else None
     reasons = [comparison.unmet() for comparison in compared if not mask_of(comparison.condition, columns, len(mask)).any()]
     reasons = reasons or ["some items meet each condition, and no item meets them together"]
-    return f"no item of this index fulfils the filter; nothing is found: {'; '.join([*reasons[:_MOST_REASONS], *left_out])}"
+    return f"no item of this index meets the filter; nothing is found: {'; '.join([*reasons[:_MOST_REASONS], *left_out])}"
 
 
 @dataclass(frozen=True)
@@ -380,11 +386,13 @@ class _Compared:
             for value in batch.to_pylist():
                 if value is None:
                     continue
-                held = json.loads(value) if kind == "json" else value
-                inner = held if isinstance(held, list) else [held]
-                here = set(map(_holds, inner)) or {"empty list"}
-                counts.update(here)
-                comparable |= dict.fromkeys(one for one in inner if _holds(one) in kinds and len(comparable) < _MOST_VALUES)
+                decoded = json.loads(value) if kind == "json" else value
+                inner = decoded if isinstance(decoded, list) else [decoded]
+                kinds_here = set(map(_kind_for_message, inner)) or {"empty list"}
+                counts.update(kinds_here)
+                comparable |= dict.fromkeys(
+                    scalar for scalar in inner if _kind_for_message(scalar) in kinds and len(comparable) < _MOST_VALUES
+                )
         if condition.values and not kinds & set(counts):
             first = condition.values[0]
             has = ", ".join(f"{kind} ({count:,})" for kind, count in counts.most_common()) or "no value"
@@ -586,7 +594,7 @@ class _ItemFile:
         except (ValueError, TypeError, OverflowError) as error:
             raise IndexDamagedError(f"{self.path}: its list of items without text cannot be read; {CURE}") from error
         if len(rows) and not 0 <= rows.min() <= rows.max() < sum(map(len, self.batches)):
-            raise IndexDamagedError(f"{self.path}: its list of items without text names rows that it has not; {CURE}")
+            raise IndexDamagedError(f"{self.path}: its list of items without text names rows that it does not have; {CURE}")
         return rows
 
     def column(self, number: int, key: str, kind: str) -> tuple[str, pa.Array]:
@@ -679,12 +687,12 @@ class ItemTable:
             ids = ids if kept is None else ids.take(pa.array(kept))
             if len(places) > _MANY:
                 pairs = [(places[item_id], row) for row, item_id in enumerate(ids.to_pylist()) if item_id in places]
-                here, found = np.array(pairs, np.int64).reshape(-1, 2).T
+                here, positions = np.array(pairs, np.int64).reshape(-1, 2).T
             else:
-                met = pc.index_in(wanted, value_set=ids.cast(pa.binary()))
-                here = np.flatnonzero(met.is_valid().to_numpy(zero_copy_only=False))
-                found = met.drop_null().to_numpy()
-            rows[here] = start + (found if kept is None else kept[found])
+                matches = pc.index_in(wanted, value_set=ids.cast(pa.binary()))
+                here = np.flatnonzero(matches.is_valid().to_numpy(zero_copy_only=False))
+                positions = matches.drop_null().to_numpy()
+            rows[here] = start + (positions if kept is None else kept[positions])
         return rows[[places[item_id] for item_id in item_ids]] if item_ids else rows
 
     def mask(self, where: Where | None) -> Mask | None:

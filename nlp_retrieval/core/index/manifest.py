@@ -116,7 +116,7 @@ class Manifest(_ManifestField):
     def _rows_line_up(self) -> Manifest:
         bounds = [(segment.first_row, segment.end_row) for segment in self.corpus.segments]
         if [first for first, _ in bounds] != [0, *(end for _, end in bounds[:-1])] or any(a >= b for a, b in bounds):
-            raise ValueError("the segments of the items do not follow one another")
+            raise ValueError("the segments of the items are not consecutive")
         for record in self.retrievers:
             if [(segment.first_row, segment.end_row) for segment in record.segments] != bounds:
                 raise ValueError(f"the segments of {record.identity.get('name')!r} are not those of the items")

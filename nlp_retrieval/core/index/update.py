@@ -254,12 +254,12 @@ def add_items(
             scratch = new_scratch(update.directory)
             _, fingerprint = write_items(chain(first, source), scratch)
             ids = ItemTable(scratch / ITEMS_FILE).ids()
-            gone = update.items.find(ids)
-            if not replace and (gone >= 0).any():
-                existing_id = ids[int(np.flatnonzero(gone >= 0)[0])]
+            replaced_rows = update.items.find(ids)
+            if not replace and (replaced_rows >= 0).any():
+                existing_id = ids[int(np.flatnonzero(replaced_rows >= 0)[0])]
                 raise ItemError(f"item {existing_id!r} is in {update.directory} already; update it, or leave it out")
-            update.change(np.sort(gone[gone >= 0]), NewItems(scratch, fingerprint, ids))
-            update.replaced = int((gone >= 0).sum())
+            update.change(np.sort(replaced_rows[replaced_rows >= 0]), NewItems(scratch, fingerprint, ids))
+            update.replaced = int((replaced_rows >= 0).sum())
             update.added = len(ids) - update.replaced
     return _reported(update, begin)
 
@@ -329,14 +329,14 @@ def _updating(path: str | Path, resolve: Resolve, auto_compact: bool) -> Iterato
             try:
                 yield update
                 if auto_compact:
-                    _join_where_due(update)
+                    _join_segments_if_due(update)
                 keep_checkpoints(directory)
             finally:
                 remove_unused(directory)
                 drop_orphans(directory, update.builders)
 
 
-def _join_where_due(update: IndexChange) -> None:
+def _join_segments_if_due(update: IndexChange) -> None:
     """Join segments if that is due; the update is already published, so a failure is only a warning."""
     try:
         update.join_where_due()

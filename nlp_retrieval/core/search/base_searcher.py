@@ -111,11 +111,11 @@ def resolver(retrievers: Iterable[BaseRetriever] = (), *, trust: bool = False) -
         others = [record for record in manifest.retrievers if record.fingerprint not in by_fingerprint]
         plans = []
         for record in others:
-            with _cannot_be_kept_up(record):
+            with _explain_missing_update(record):
                 plans.append(_plan_of(record, trust=trust))
         _require_trust(plans, directory, _UPDATE_IT, trust=trust)
         for record, described in zip(others, plans, strict=True):
-            with _cannot_be_kept_up(record):
+            with _explain_missing_update(record):
                 retriever = build_from_manifest(BaseRetriever, described, trust=trust)
                 if fingerprint_of(corpus, retriever.identity, [record]) != record.fingerprint:
                     raise ConfigurationError(
@@ -156,7 +156,7 @@ def _require_trust(plans: Iterable[PlannedComponent], directory: Path, cure: str
 
 
 @contextmanager
-def _cannot_be_kept_up(record: RetrieverRecord) -> Iterator[None]:
+def _explain_missing_update(record: RetrieverRecord) -> Iterator[None]:
     try:
         yield
     except ConfigurationError as error:

@@ -44,12 +44,12 @@ def interleave(batch: CandidateBatch, counts: list[int], k: int, quota: int | No
     for count in counts:
         lists = [range(bounds[number], bounds[number + 1]) for number in range(first, first + count)]
         share = quota if quota is not None else -(-k // max(count, 1))
-        taken, owner = _take_in_turn(rows, lists, k, share, fill=quota is None)
-        taken_by_query.append(taken)
+        positions_of, owner = _take_in_turn(rows, lists, k, share, fill=quota is None)
+        taken_by_query.append(positions_of)
         owners.append(owner)
         first += count
-    positions = np.array([position for taken in taken_by_query for position in taken], np.int64)
-    picked = batch.take(positions, offsets_of([len(taken) for taken in taken_by_query]))
+    positions = np.array([position for positions_of in taken_by_query for position in positions_of], np.int64)
+    picked = batch.take(positions, offsets_of([len(positions_of) for positions_of in taken_by_query]))
     return CandidateBatch(
         picked.offsets,
         picked.rows,
@@ -61,7 +61,7 @@ def interleave(batch: CandidateBatch, counts: list[int], k: int, quota: int | No
 
 def _take_in_turn(rows: list[int], lists: list[range], k: int, share: int, *, fill: bool) -> tuple[list[int], list[int]]:
     """Positions used, and the source list of each."""
-    taken: list[int] = []
+    chosen: list[int] = []
     owner: list[int] = []
     seen: set[int] = set()
     cursor = [positions.start for positions in lists]
@@ -69,19 +69,19 @@ def _take_in_turn(rows: list[int], lists: list[range], k: int, share: int, *, fi
     limits = [share, len(rows)] if fill else [share]
     for limit in limits:
         moved = True
-        while moved and len(taken) < k:
+        while moved and len(chosen) < k:
             moved = False
             for number, positions in enumerate(lists):
                 while cursor[number] < positions.stop and rows[cursor[number]] in seen:
                     cursor[number] += 1
-                if cursor[number] == positions.stop or counts[number] >= limit or len(taken) == k:
+                if cursor[number] == positions.stop or counts[number] >= limit or len(chosen) == k:
                     continue
                 seen.add(rows[cursor[number]])
-                taken.append(cursor[number])
+                chosen.append(cursor[number])
                 owner.append(number)
                 counts[number] += 1
                 moved = True
-    return taken, owner
+    return chosen, owner
 
 
 # Merging the hits of several sub-queries into one ranked list per query, without duplicates.
@@ -285,9 +285,9 @@ class BaseFusion(Component, ABC):
         places = np.split(inverse, np.cumsum([len(key) for key in keys])[:-1])
         position = np.full((len(labels), len(pooled)), -1)
         scores, ranks = np.full((2, len(pooled), len(labels)), np.nan)
-        for number, (batch, place) in enumerate(zip(batches.values(), places, strict=True)):
-            position[number, place] = np.arange(len(place))
-            scores[place, number], ranks[place, number] = batch.scores, batch.ranks
+        for number, (batch, columns) in enumerate(zip(batches.values(), places, strict=True)):
+            position[number, columns] = np.arange(len(columns))
+            scores[columns, number], ranks[columns, number] = batch.scores, batch.ranks
         owner, rows = pooled // width, pooled % width
         fused = self.combine(FusionPool(labels, owner, n_lists, scores, ranks))
         order = sort_lists(owner, fused, rows)
@@ -304,18 +304,18 @@ class BaseFusion(Component, ABC):
 
 def _joined_signals(batches: list[CandidateBatch], position: NDArray[np.int64]) -> dict[str, Scores]:
     joined: dict[str, Scores] = {}
-    for batch, place in zip(batches, position, strict=True):
-        seen = place >= 0
+    for batch, rows in zip(batches, position, strict=True):
+        is_present = rows >= 0
         for key, column in batch.signals.items():
-            joined[key] = np.full(len(place), np.nan)
-            joined[key][seen] = column[place[seen]]
+            joined[key] = np.full(len(rows), np.nan)
+            joined[key][is_present] = column[rows[is_present]]
     return joined
 
 
 def _best_subquery(batches: list[CandidateBatch], position: NDArray[np.int64]) -> NDArray[np.int32]:
     subquery = np.zeros(position.shape[1], np.int32)
-    for batch, place in zip(reversed(batches), position[::-1], strict=True):
-        subquery[place >= 0] = batch.subquery[place[place >= 0]]
+    for batch, rows in zip(reversed(batches), position[::-1], strict=True):
+        subquery[rows >= 0] = batch.subquery[rows[rows >= 0]]
     return subquery
 
 
@@ -416,21 +416,21 @@ def normalized(pool: FusionPool, rule: Normalization) -> Scores:
     """
     values = np.zeros_like(pool.scores)
     for column in range(pool.scores.shape[1]):
-        found = np.flatnonzero(np.isfinite(pool.scores[:, column]))
-        if len(found) == 0:
+        finite = np.flatnonzero(np.isfinite(pool.scores[:, column]))
+        if len(finite) == 0:
             continue
-        owner, scores, ranks = pool.owner[found], pool.scores[found, column], pool.ranks[found, column]
+        owner, scores, ranks = pool.owner[finite], pool.scores[finite, column], pool.ranks[finite, column]
         begins = np.flatnonzero(np.concatenate([[True], owner[1:] != owner[:-1]]))
         group = np.cumsum(np.concatenate([[0], owner[1:] != owner[:-1]]))
         count = np.diff(np.append(begins, len(owner)))
         if rule == "rank":
-            values[found, column] = 1.0 - (ranks - 1.0) / count[group]
+            values[finite, column] = 1.0 - (ranks - 1.0) / count[group]
             continue
         low, high = np.minimum.reduceat(scores, begins), np.maximum.reduceat(scores, begins)
         spread = (high - low)[group]
         if rule == "minmax":
             safe = np.where(spread > 0, spread, 1.0)
-            values[found, column] = np.where(spread > 0, (scores - low[group]) / safe, 1.0)
+            values[finite, column] = np.where(spread > 0, (scores - low[group]) / safe, 1.0)
             continue
         scaled = (scores - low[group]) / np.where(spread > 0, spread, 1.0)  # so that no square under- or overflows
         mean = np.add.reduceat(scaled, begins) / count
@@ -439,7 +439,7 @@ def normalized(pool: FusionPool, rule: Normalization) -> Scores:
         lowest = np.zeros(pool.n_lists)
         lowest[owner[begins]] = np.minimum.reduceat(z, begins)
         values[:, column] = lowest[pool.owner]
-        values[found, column] = z
+        values[finite, column] = z
     return values
 
 

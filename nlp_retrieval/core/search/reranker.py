@@ -93,7 +93,7 @@ class BaseReranker(Component, ABC):
             {key: np.array([result.signals.get(key, np.nan) for result in flat]) for key in keys},
         )
         ranked = self.rerank_batch(queries, batch, [result.item for result in flat]).head(depth)
-        made = [
+        reranked = [
             RetrievalResult(
                 item=flat[row].item,
                 score=float(ranked.scores[position]),
@@ -102,7 +102,7 @@ class BaseReranker(Component, ABC):
             for position, row in enumerate(ranked.rows.tolist())
         ]
         bounds = ranked.offsets.tolist()
-        return [made[begin:end] for begin, end in pairwise(bounds)]
+        return [reranked[begin:end] for begin, end in pairwise(bounds)]
 
     def rerank_batch(
         self, queries: Sequence[str], batch: CandidateBatch, items: list[SearchableItem], label: str | None = None
@@ -290,8 +290,8 @@ class BaseListReranker(BaseReranker):
 
     def score_pairs(self, queries: list[str], items: list[SearchableItem]) -> Mapping[str, NDArray[np.floating]]:
         n_pairs = len(items)
-        alone = CandidateBatch(offsets_of([1] * n_pairs), np.arange(n_pairs), np.zeros(n_pairs), np.zeros(n_pairs, np.int32))
-        return self.score_lists(queries, alone, items)
+        single = CandidateBatch(offsets_of([1] * n_pairs), np.arange(n_pairs), np.zeros(n_pairs), np.zeros(n_pairs, np.int32))
+        return self.score_lists(queries, single, items)
 
     def rerank_batch(
         self, queries: Sequence[str], batch: CandidateBatch, items: list[SearchableItem], label: str | None = None

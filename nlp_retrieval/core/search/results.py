@@ -160,9 +160,9 @@ _NESTED = (dict, list)
 def to_results(batch: CandidateBatch, items: ItemTable) -> list[list[RetrievalResult]]:
     """Return one list of results per list of candidates."""
     with no_collection():
-        items_found = _own(items.items(batch.rows))
-        made = list(map(RetrievalResult.trusted, items_found, batch.scores.tolist(), _signals(batch)))
-    return [made[begin:end] for begin, end in pairwise(batch.offsets.tolist())]
+        items_found = _copied_repeats(items.items(batch.rows))
+        created = list(map(RetrievalResult.trusted, items_found, batch.scores.tolist(), _signals(batch)))
+    return [created[begin:end] for begin, end in pairwise(batch.offsets.tolist())]
 
 
 @contextmanager
@@ -177,18 +177,18 @@ def no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _own(items: list[SearchableItem]) -> list[SearchableItem]:
+def _copied_repeats(items: list[SearchableItem]) -> list[SearchableItem]:
     """The same items, with a copy for each repetition."""
-    met: set[int] = set()
+    seen: set[int] = set()
     for position, item in enumerate(items):
-        if id(item) in met:
+        if id(item) in seen:
             metadata = item.metadata.copy()
             for key, value in metadata.items():
                 if isinstance(value, _NESTED):
                     metadata[key] = _copied(value)
             items[position] = SearchableItem.trusted(item.item_id, item.content, metadata)
         else:
-            met.add(id(item))
+            seen.add(id(item))
     return items
 
 

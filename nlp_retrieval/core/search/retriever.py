@@ -46,33 +46,33 @@ def no_such_index(generation: Generation, name: str, wanted: Config) -> IndexMis
             f"{generation.path} holds no index of {name!r} (retrievers there: {indexed}); index with it first: "
             "what is there already will not be built again"
         )
-    differences = min((_differences(found, wanted) for found in same_name), key=len)
-    listed = "; ".join(f"{field}: indexed with {found!r}, now {now!r}" for field, found, now in differences)
+    differences = min((_differences(indexed_config, wanted) for indexed_config in same_name), key=len)
+    listed = "; ".join(f"{field}: indexed with {before!r}, now {now!r}" for field, before, now in differences)
     return IndexMismatchError(
         f"the {name} index at {generation.path} was built with another configuration ({listed}); search with the "
-        "configuration that was indexed, or index again with this one beside it"
+        "configuration that was indexed, or index again with this one as well"
     )
 
 
 def _differences(indexed: Config, given_config: Config, prefix: str = "") -> list[tuple[str, object, object]]:
     differences: list[tuple[str, object, object]] = []
     for key in sorted(indexed.keys() | given_config.keys()):
-        one, other = indexed.get(key), given_config.get(key)
-        if isinstance(one, dict) and isinstance(other, dict):
-            differences += _differences(one, other, f"{prefix}{key}.")
-        elif pairs := _paired(one, other):
+        before, now = indexed.get(key), given_config.get(key)
+        if isinstance(before, dict) and isinstance(now, dict):
+            differences += _differences(before, now, f"{prefix}{key}.")
+        elif pairs := _paired(before, now):
             for position, (mine, its) in enumerate(pairs):
                 differences += _differences(mine, its, f"{prefix}{key}[{position}].")
-        elif one != other:
-            differences.append((f"{prefix}{key}", one, other))
+        elif before != now:
+            differences.append((f"{prefix}{key}", before, now))
     return differences
 
 
-def _paired(one: object, other: object) -> list[tuple[Config, Config]]:
+def _paired(first: object, second: object) -> list[tuple[Config, Config]]:
     """The components of two lists in pairs, if both lists hold components of the same names in the same order."""
-    if not (isinstance(one, list) and isinstance(other, list) and len(one) == len(other)):
+    if not (isinstance(first, list) and isinstance(second, list) and len(first) == len(second)):
         return []
-    pairs = list(zip(one, other, strict=True))
+    pairs = list(zip(first, second, strict=True))
     alike = all(isinstance(mine, dict) and isinstance(its, dict) and mine.get("name") == its.get("name") for mine, its in pairs)
     return pairs if alike else []
 
@@ -127,8 +127,8 @@ class BaseRetriever(Component, ABC):
         del segments, everything
         if self.parts() and type(self).load_segments is BaseRetriever.load_segments:
             raise ConfigurationError(
-                f"{self.name} searches with other retrievers, whose rows count through the whole index; items can join its "
-                "index only where it overrides load_segments"
+                f"{self.name} searches with other retrievers, whose rows are numbered across the whole index; "
+                "override load_segments, so that items can be added to its index"
             )
         self.build(items, folder)
 

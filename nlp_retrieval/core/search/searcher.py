@@ -67,14 +67,14 @@ class Searcher(BaseSearcher):
         quota: Annotated[int, Field(ge=1)] | None = None,
     ) -> None:
         parts = {"retrievers": retrievers, "processor": processor, "fusion": fusion, "reranker": reranker}
-        made = resolve_components(self, Searcher, **parts)
-        self.retrievers = _labelled(made["retrievers"])
-        self.processor: BaseUserQueryProcessor | None = made["processor"]
+        resolved = resolve_components(self, Searcher, **parts)
+        self.retrievers = _labelled(resolved["retrievers"])
+        self.processor: BaseUserQueryProcessor | None = resolved["processor"]
         several = len(self.retrievers) > 1
-        self.fusion: BaseFusion = made["fusion"] or (ReciprocalRankFusion() if several else RawScore())
+        self.fusion: BaseFusion = resolved["fusion"] or (ReciprocalRankFusion() if several else RawScore())
         if several:
             self._arguments["fusion"] = self.fusion  # the default, spelled out or not, is the same configuration
-        self.reranker: BaseReranker | None = made["reranker"]
+        self.reranker: BaseReranker | None = resolved["reranker"]
         self.scope: Scope = scope
         self.depth = depth
         self.quota = quota
@@ -152,9 +152,9 @@ class Searcher(BaseSearcher):
             batch = self._ranked(context, opened, nlqs, processed, cut, allowed).head(cut)
         else:
             counts = [len(subqueries) for subqueries in processed]
-            alone = [[subquery] for subqueries in processed for subquery in subqueries]
+            each_alone = [[subquery] for subqueries in processed for subquery in subqueries]
             originals = [nlq for nlq, count in zip(nlqs, counts, strict=True) for _ in range(count)]
-            batch = interleave(self._ranked(context, opened, originals, alone, cut, allowed), counts, cut, self.quota)
+            batch = interleave(self._ranked(context, opened, originals, each_alone, cut, allowed), counts, cut, self.quota)
         with context.stage("items"):
             return RankedLists(nlqs, to_results(batch, opened.generation.items))
 
@@ -199,8 +199,8 @@ class Searcher(BaseSearcher):
 
     def depth_for(self, k: int) -> int | Literal["all"]:
         """Return how many candidates are fetched from each retriever for lists of this length."""
-        alone = len(self.retrievers) == 1 and self.reranker is None and self.scope == "pooled"
-        return self.depth or (k if alone else max(k, _POOL_DEPTH))
+        is_single = len(self.retrievers) == 1 and self.reranker is None and self.scope == "pooled"
+        return self.depth or (k if is_single else max(k, _POOL_DEPTH))
 
     def _ranked(
         self,

@@ -335,13 +335,13 @@ class CitationAuditor:
         if len(text) <= _LONGEST_SOURCE:
             return _Text(text, [(passage.start, passage) for passage in passages])
         searched = self.index.search_source(citation.sentence, citation.url, _PASSAGES_OF_LONG_SOURCE) if newest else []
-        found = {one.start for one in searched}
-        chosen = [one for one in passages if one.start in found] or _sharing_most_words(citation.sentence, passages)
+        starts = {window.start for window in searched}
+        chosen = [window for window in passages if window.start in starts] or _sharing_most_words(citation.sentence, passages)
         parts, begins, length = [], [], 0
-        for one in chosen:
-            begins.append((length, one))
-            parts.append(text[one.start : one.end])
-            length += len(one.content) + 2
+        for window in chosen:
+            begins.append((length, window))
+            parts.append(text[window.start : window.end])
+            length += len(window.content) + 2
         return _Text("\n\n".join(parts), begins)
 
     def _reason(self, claim: str, source: SourceVersion, reading: _ReadCitation) -> tuple[AuditReason, str, str]:
@@ -359,10 +359,10 @@ class CitationAuditor:
         other = self._other_source(claim, source) if elsewhere else ""
         if other:
             return "another source", other, "another indexed source supports this"
-        reason, detail = self._lack(reading)
+        reason, detail = self._why_unsupported(reading)
         return reason, "", detail
 
-    def _lack(self, reading: _ReadCitation) -> tuple[AuditReason, str]:
+    def _why_unsupported(self, reading: _ReadCitation) -> tuple[AuditReason, str]:
         """Return what a source lacks of a citation, or what the verifier says."""
         there, judgement = reading.there, reading.judgement
         if there.quotations:
@@ -393,9 +393,9 @@ class CitationAuditor:
         judged = judge_passages(self.verifier, claim, others)
         judged = [candidate for candidate in judged if candidate.judgement.support >= self.threshold]
         judged.sort(key=lambda candidate: -candidate.judgement.support)
-        return next((candidate.passage.url for candidate in judged if not self._parted(claim, candidate.passage)), "")
+        return next((candidate.passage.url for candidate in judged if not self._contradicts(claim, candidate.passage)), "")
 
-    def _parted(self, claim: str, passage: EvidencePassage) -> bool:
+    def _contradicts(self, claim: str, passage: EvidencePassage) -> bool:
         try:
             whole = self.index.text(passage.key)
         except QueryError:  # another process deleted it since it was found

@@ -80,7 +80,7 @@ def names_of(claim: str) -> list[tuple[int, int]]:
         if shouting and not word.isupper():
             continue
         apart = begin >= 0 and _BREAK.search(claim, end, token.start())
-        plain = number == 0 and _is_common(word) and not _goes_on(claim, tokens)
+        plain = number == 0 and _is_common(word) and not _begins_name(claim, tokens)
         if _is_capital(word) and not plain and word.lower() not in FUNCTION_WORDS:
             if begin < 0 or apart:
                 spans += [(begin, end)] if begin >= 0 else []
@@ -97,7 +97,7 @@ def names_of(claim: str) -> list[tuple[int, int]]:
 def unmatched_names(claim: str, passage: str) -> list[str]:
     """Return the names of a claim with a word that a passage lacks."""
     words = words_of(passage)
-    there, joined = {_stem(word, _NAME_ENDINGS) for word in words}, "".join(words)
+    stems, joined = {_stem(word, _NAME_ENDINGS) for word in words}, "".join(words)
     has_month = any(month_of(word) for word in words_of(claim))
     months = months_named(passage) if has_month else frozenset()
     dates = [date for date in dates_of(claim) if date.is_full] if has_month else []
@@ -105,12 +105,15 @@ def unmatched_names(claim: str, passage: str) -> list[str]:
     for begin, end in names_of(claim):
         lacking = [
             word
-            for part in _looked_for(claim, begin, end)
+            for part in _names_to_find(claim, begin, end)
             for word in words_of(part)
             if len(word) > 1
-            and _stem(word, _NAME_ENDINGS) not in there
+            and _stem(word, _NAME_ENDINGS) not in stems
             and not (len(word) > 3 and word in joined)
-            and not (month_of(word) and (month_of(word) in months or any(one.begin < end and begin < one.end for one in dates)))
+            and not (
+                month_of(word)
+                and (month_of(word) in months or any(date_span.begin < end and begin < date_span.end for date_span in dates))
+            )
         ]
         name = claim[begin:end]
         if lacking and not _as_initials(name, [word for word in words_of(name) if word not in _JOINING], passage):
@@ -118,7 +121,7 @@ def unmatched_names(claim: str, passage: str) -> list[str]:
     return missing
 
 
-def _looked_for(claim: str, begin: int, end: int) -> list[str]:
+def _names_to_find(claim: str, begin: int, end: int) -> list[str]:
     """Return the parts of a name to look up."""
     parts = [part[0] for part in _PART.finditer(claim, begin, end)]
     named = [part for part in parts if part.lower() not in _JOINING and (_is_capital(part) or part[0].isdigit())]
@@ -135,7 +138,7 @@ def _is_common(word: str) -> bool:
     return word[1:].islower() or len(word) == 1
 
 
-def _goes_on(claim: str, tokens: list[re.Match[str]]) -> bool:
+def _begins_name(claim: str, tokens: list[re.Match[str]]) -> bool:
     """Return whether the first word begins a name: the next one, after only white space, is capitalised."""
     return len(tokens) > 1 and _is_capital(tokens[1][0]) and claim[tokens[0].end() : tokens[1].start()].isspace()
 
@@ -176,12 +179,12 @@ class _Around(NamedTuple):
 
     @classmethod
     def in_claim(cls, claim: str, number: Number) -> _Around:
-        return cls._of(*_beside(claim, number), _CLAIM_WORDS)
+        return cls._of(*_context_of(claim, number), _CLAIM_WORDS)
 
     @classmethod
     def in_passage(cls, passage: str, number: Number) -> _Around:
         """Return those in the number's clause only, since a passage makes several statements."""
-        before, after = _beside(passage, number)
+        before, after = _context_of(passage, number)
         return cls._of(_CLAUSE_END.split(before)[-1], _CLAUSE_END.split(after)[0], _PASSAGE_WORDS)
 
     @classmethod
@@ -217,17 +220,17 @@ def miscounted(claim: str, passage: str) -> list[Miscounted]:
         counted = around.counted(by_year=year)[:1]
         if not agreed or not counted or any(counted[0] in context.counted(by_year=year)[:_BESIDE] for context in agreed):
             continue
-        beside = [(other, context) for other, context in others if counted[0] in context.counted(by_year=year)[:_BESIDE]]
-        if not beside:
+        nearby = [(other, context) for other, context in others if counted[0] in context.counted(by_year=year)[:_BESIDE]]
+        if not nearby:
             continue
         words = around.words
-        nearest, best = max(((other, _likeness(words, context)) for other, context in beside), key=lambda pair: pair[1])
+        nearest, best = max(((other, _likeness(words, context)) for other, context in nearby), key=lambda pair: pair[1])
         if best - max(_likeness(words, context) for context in agreed) >= _APART:
             results.append(Miscounted(number.written, nearest.written))
     return results
 
 
-def _beside(text: str, number: Number) -> tuple[str, str]:
+def _context_of(text: str, number: Number) -> tuple[str, str]:
     return text[max(0, number.begin - _REACH) : number.begin], text[number.end : number.end + _REACH]
 
 
@@ -274,9 +277,9 @@ def missing_figures(claim: str, passage: str) -> MissingFigures:
         passage: that may support it.
     """
     wanted = [date for date in dates_of(claim) if date.is_full]
-    there = dates_of(passage) if wanted else []
-    missing = [date for date in wanted if not any(date.agrees(other) for other in there)]
-    with_days = [other for other in there if any(reading.days for reading in other.readings)]
+    dates = dates_of(passage) if wanted else []
+    missing = [date for date in wanted if not any(date.agrees(other) for other in dates)]
+    with_days = [other for other in dates if any(reading.days for reading in other.readings)]
     named = [date for date in wanted if any(date.agrees(other) for other in with_days)]
     lacking = [
         (number, other)
@@ -397,7 +400,7 @@ def check(claim: str, passage: str) -> Checks:
         missing.dates + missing.numbers,
         tuple(names),
         "" if contradicting is None else contradicting.says,
-        _together(rest, sentences),
+        _best_overlap(rest, sentences),
         missing.unclear,
     )
 
@@ -457,7 +460,7 @@ def _opposite(claim: str, wanted: frozenset[str], sentences: Sequence[_Sentence]
     return best
 
 
-def _together(wanted: frozenset[str], sentences: Sequence[_Sentence]) -> float:
+def _best_overlap(wanted: frozenset[str], sentences: Sequence[_Sentence]) -> float:
     """Return the largest share of some words in neighbouring sentences."""
     groups = [sentences[first : first + _NEIGHBOURS] for first in range(max(1, len(sentences) - _NEIGHBOURS + 1))]
     return max(_share(wanted, frozenset[str]().union(*(sentence.content for sentence in group))) for group in groups)
@@ -477,8 +480,8 @@ def _longest_run(claim: tuple[str, ...], sentence: tuple[str, ...]) -> float:
     return best / len(claim)
 
 
-def _share(wanted: frozenset[str], there: frozenset[str]) -> float:
-    return len(wanted & there) / len(wanted) if wanted else 0.0
+def _share(wanted: frozenset[str], available: frozenset[str]) -> float:
+    return len(wanted & available) / len(wanted) if wanted else 0.0
 
 
 def _content(text: str) -> frozenset[str]:
@@ -612,8 +615,8 @@ class _OpenQuotation:
 
 def _quotations(sentence: str) -> Iterator[str]:
     """Yield the words within quotation marks, in the order of their ends."""
-    for written, mark in _WRITTEN_AS:
-        sentence = sentence.replace(written, mark)
+    for opening, mark in _WRITTEN_AS:
+        sentence = sentence.replace(opening, mark)
     opened: list[_OpenQuotation] = []
 
     def inside(begin: int, end: int) -> Iterator[str]:
@@ -651,13 +654,13 @@ def _is_letter(char: str) -> bool:
     return char.isalnum() and not is_unspaced(char) and not "\uac00" <= char <= "\ud7a3"
 
 
-def _can_open(mark: str, before: str, after: str, sentence: str, place: int) -> bool:
+def _can_open(mark: str, before: str, after: str, sentence: str, position: int) -> bool:
     if mark in _OPENS_ALWAYS:
         return mark != "\u201c" or not (before and not before.isspace() and (not after or after.isspace()))
     if mark in _ENDING or _is_letter(before) or not after or (after.isspace() and mark not in "\u00bb\u203a"):
         return False
     if mark in _SINGLE:
-        return not _SHORTENED.match(sentence, place + 1) and (before not in _SINGLE or not before)
+        return not _SHORTENED.match(sentence, position + 1) and (before not in _SINGLE or not before)
     return True
 
 

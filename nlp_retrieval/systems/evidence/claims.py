@@ -40,10 +40,10 @@ def _dateline(mark: str) -> str:
 
 def _credit(name: str) -> str:
     """Return a pattern for an agency in a credit; a text that only names or quotes it may be original."""
-    named = rf"(?:[Tt]he )?(?:{name})"
+    pattern = rf"(?:[Tt]he )?(?:{name})"
     before = (
-        rf"(?:\b[Bb]y|\b[Vv]ia) {named}|^[ \t]*By [^\n]{{3,60}}[\n,|/]\s{{0,4}}{named}|"
-        rf"(?:\u00a9|\([Cc]\)|Copyright|Sources?:|[Aa]ccording to)[^\n.]{{0,30}}\b{named}"
+        rf"(?:\b[Bb]y|\b[Vv]ia) {pattern}|^[ \t]*By [^\n]{{3,60}}[\n,|/]\s{{0,4}}{pattern}|"
+        rf"(?:\u00a9|\([Cc]\)|Copyright|Sources?:|[Aa]ccording to)[^\n.]{{0,30}}\b{pattern}"
     )
     return rf"{before}|(?:{name}) (?:contributed|reported|[Ww]riter|[Jj]ournalist)"
 
@@ -89,7 +89,7 @@ def origins_of(domains: Sequence[Set[str]], texts: Sequence[str], passages: Sequ
         texts: the whole text of each.
         passages: the relevant one of each; by default only the texts are compared.
     """
-    published = [frozenset(filter(None, one)) for one in domains]
+    published = [frozenset(filter(None, names)) for names in domains]
     parent = list(range(len(published)))
     reasons: dict[int, list[str]] = {}
 
@@ -99,8 +99,8 @@ def origins_of(domains: Sequence[Set[str]], texts: Sequence[str], passages: Sequ
             number = parent[number]
         return number
 
-    def join(one: int, other: int, reason: str) -> None:
-        first, second = sorted((root(one), root(other)))
+    def join(member: int, joining: int, reason: str) -> None:
+        first, second = sorted((root(member), root(joining)))
         if first != second:
             parent[second] = first
             reasons[first] = [*reasons.get(first, []), *reasons.pop(second, []), reason]
@@ -141,16 +141,16 @@ def _agency(text: str) -> str:
 
 
 def _shingles(text: str) -> frozenset[int]:
-    seen = as_latin(clean_text(text[: _MOST_WORDS * 10])[0]).casefold()
-    words = words_of(seen)[:_MOST_WORDS]
+    visible_text = as_latin(clean_text(text[: _MOST_WORDS * 10])[0]).casefold()
+    words = words_of(visible_text)[:_MOST_WORDS]
     runs = (" ".join(words[first : first + _SHINGLE]) for first in range(max(1, len(words) - _SHINGLE + 1)))
     return frozenset(zlib.crc32(run.encode()) for run in runs if run)
 
 
-def _alike(one: frozenset[int], other: frozenset[int]) -> bool:
+def _alike(first: frozenset[int], second: frozenset[int]) -> bool:
     """Return whether two texts share half of the shorter one."""
-    least = min(len(one), len(other))
-    return least > 0 and len(one & other) >= _NEAR * least
+    least = min(len(first), len(second))
+    return least > 0 and len(first & second) >= _NEAR * least
 
 
 # Passages judged for a claim, each with a quote from the stored text.
@@ -303,7 +303,7 @@ class ClaimVerifier:
         passages = self.index.search(claim, self.k, min_quality=_QUALITY[claim_type])
         judged = judge_passages(self.verifier, claim, passages)
         texts = {key: self._text(key) for key in {item.passage.key for item in judged}}
-        judged = [item for item in judged if _stands(item, texts[item.passage.key])]
+        judged = [item for item in judged if _matches_stored_text(item, texts[item.passage.key])]
         doubtful = [item for item in judged if self._is_doubtful(item)]
         sure = [item for item in judged if item not in doubtful]
         likely = [item for item in sure if item.judgement.support >= self.threshold]
@@ -357,7 +357,7 @@ class ClaimVerifier:
             return ""
 
 
-def _stands(judged: JudgedPassage, text: str) -> bool:
+def _matches_stored_text(judged: JudgedPassage, text: str) -> bool:
     """Return whether the stored text contains the passage and its quote exactly."""
     passage = judged.passage
     stored = text[passage.start : passage.end]

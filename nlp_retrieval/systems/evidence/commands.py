@@ -187,16 +187,17 @@ def add(
         index.build_index()
     stats = index.stats()
     note = f", {known:,} known before" if known else ""
-    held = f"{counted(stats['document_count'], 'text')}, {counted(stats['passage_count'], 'passage')}"
-    say(f"{counted(new, 'source')} added{note}; {held} in {project}")
+    contents = f"{counted(stats['document_count'], 'text')}, {counted(stats['passage_count'], 'passage')}"
+    say(f"{counted(new, 'source')} added{note}; {contents} in {project}")
 
 
 def delete(
-    project: Project, urls: Annotated[list[str], typer.Argument(help="URLs of sources, in any of their forms.")]
+    project: Project, urls: Annotated[list[str], typer.Argument(help="URLs of sources, in any equivalent form.")]
 ) -> None:
     """Delete sources from a project, with all their versions.
 
-    A text that another URL has too stays. Audits distinguish citations of a deleted source from those of an unknown one.
+    A text that is also stored under another URL is kept. Audits distinguish citations of a deleted source from those of an
+    unknown one.
     """
     from nlp_retrieval.errors import SourceError
     from nlp_retrieval.reports import counted
@@ -328,7 +329,7 @@ def audit(
 ) -> None:
     """Audit every citation of a report.
 
-    Writes 09_qa/retrieval_audit.md in the project where it may be written to. A citation passes where its own source
+    Writes 09_qa/retrieval_audit.md in the project if that is writable. A citation passes where its own source
     supports the sentence; the others are to be reviewed, with the reason, or their source is not indexed.
     """
     from nlp_retrieval.core import check_folder_for_output, progress
@@ -346,24 +347,24 @@ def audit(
         done = auditor.audit(read, lambda *_: advance(1))
     if not done.rows:
         say(f"note: {report} has no readable citations: [1] with a list of references, footnotes, or links")
-    written = []
+    paths = []
     try:
-        written.append(write_retrieval_audit(project, done.rows, _statistics(index), ", ".join(index.engines), auditor.rule))
+        paths.append(write_retrieval_audit(project, done.rows, _statistics(index), ", ".join(index.engines), auditor.rule))
     except OutputError as error:  # a read-only project can be audited
         say(f"note: the audit was not written to the project: {error}")
     if html is not None:
         from nlp_retrieval.systems.evidence.audit_report import write_audit_page
 
         write_audit_page(done.rows, done.report, html, auditor.rule)
-        written.append(html)
+        paths.append(html)
     if json_file is not None:
         from nlp_retrieval.core import write_output
 
         write_output(json_file, audit_json(done.rows, done.report).encode())
-        written.append(json_file)
+        paths.append(json_file)
     _print_audit(done)
-    if written:
-        say("written: " + ", ".join(map(str, written)))
+    if paths:
+        say("written: " + ", ".join(map(str, paths)))
     if _fails(done, fail_on):
         raise typer.Exit(1)
 
@@ -477,7 +478,7 @@ def research(
     if as_json:
         typer.echo(json.dumps(report.as_dict(), indent=1))
         return
-    _say_what_happened(report)
+    _print_problems(report)
     print_passages(report.passages)
 
 
@@ -490,7 +491,7 @@ def _hyde(text: str | None) -> HyDE | None:
     return HyDE(build_as(LanguageModel, "language_models", parse_component(text), "--hyde"))
 
 
-def _say_what_happened(report: ResearchReport) -> None:
+def _print_problems(report: ResearchReport) -> None:
     from nlp_retrieval.text import visible
 
     for query in report.queries:

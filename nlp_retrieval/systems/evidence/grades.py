@@ -151,15 +151,15 @@ def _split(url: str) -> SplitResult:
 def _rule(rule: object, where: str) -> QualityRule:
     if not isinstance(rule, Mapping):
         raise ConfigurationError(f"{where}: not a mapping; write grade: and one of {', '.join(_CONDITIONS)}")
-    given: dict[str, Any] = dict(rule)
-    check_keys(given, ("grade", *_CONDITIONS, "why"), ("grade",), where)
-    conditions = {name: _patterns(given[name], name, f"{where}, {name}") for name in _CONDITIONS if name in given}
+    fields: dict[str, Any] = dict(rule)
+    check_keys(fields, ("grade", *_CONDITIONS, "why"), ("grade",), where)
+    conditions = {name: _patterns(fields[name], name, f"{where}, {name}") for name in _CONDITIONS if name in fields}
     if not conditions:
         raise ConfigurationError(f"{where}: no condition, so it would match every URL; use default: instead")
-    why = given.get("why", "")
+    why = fields.get("why", "")
     if not isinstance(why, str):
         raise ConfigurationError(f"{where}, why: not text")
-    return QualityRule(_grade(given["grade"], f"{where}, grade"), why=why, **conditions)
+    return QualityRule(_grade(fields["grade"], f"{where}, grade"), why=why, **conditions)
 
 
 def _grade(value: object, where: str) -> Grade:

@@ -96,19 +96,19 @@ class Opposites(NamedTuple):
     @classmethod
     def of(cls, claim: str) -> Opposites:
         """Return those of a claim."""
-        said = _by_stem(claim)
-        return cls(said, sorted(said.keys() & _opposite_stems().keys()))
+        stems = _by_stem(claim)
+        return cls(stems, sorted(stems.keys() & _opposite_stems().keys()))
 
     def met(self, sentence: str) -> list[tuple[str, str]]:
         """Return pairs of a word of the claim and its opposite in a sentence, if the sentence lacks the word."""
         if not self.looked_for:
             return []
-        there, opposites = _by_stem(sentence), _opposite_stems()
+        stems, opposites = _by_stem(sentence), _opposite_stems()
         return [
-            (self.said[word], there[other])
+            (self.said[word], stems[other])
             for word in self.looked_for
-            if word not in there
-            for other in sorted(opposites[word] & there.keys() - self.said.keys())
+            if word not in stems
+            for other in sorted(opposites[word] & stems.keys() - self.said.keys())
         ]
 
 

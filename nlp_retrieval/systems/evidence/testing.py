@@ -55,62 +55,62 @@ class VerifierRules(ComponentRules):
     def test_there_is_a_judgement_for_each_pair(self) -> None:
         verifier = self.make()
         for pairs in (self.pairs, self.pairs[:1]):
-            found = self.judge(verifier, pairs)
-            if not isinstance(found, list) or len(found) != len(pairs):
-                broken("judge_pairs returns one judgement per pair", verifier, f"{shown(found)} for {len(pairs)} pairs")
+            judgements = self.judge(verifier, pairs)
+            if not isinstance(judgements, list) or len(judgements) != len(pairs):
+                broken("judge_pairs returns one judgement per pair", verifier, f"{shown(judgements)} for {len(pairs)} pairs")
 
     def test_probabilities_sum_to_one(self) -> None:
         verifier = self.make()
-        for pair, found in zip(self.pairs, self.judge(verifier, self.pairs), strict=True):
-            values = (found.support, found.contradict, found.neutral)
+        for pair, judgement in zip(self.pairs, self.judge(verifier, self.pairs), strict=True):
+            values = (judgement.support, judgement.contradict, judgement.neutral)
             fine = all(math.isfinite(value) and -_ROUNDING <= value <= 1 + _ROUNDING for value in values)
             if not fine or abs(sum(values) - 1) > _ROUNDING:
                 broken("support, contradict and neutral are probabilities that sum to 1", verifier, f"{shown(pair)}: {values}")
 
     def test_the_deciding_sentence_stands_in_the_passage(self) -> None:
         verifier = self.make()
-        for (claim, passage), found in zip(self.pairs, self.judge(verifier, self.pairs), strict=True):
-            begin, end = found.sentence
+        for (claim, passage), judgement in zip(self.pairs, self.judge(verifier, self.pairs), strict=True):
+            begin, end = judgement.sentence
             if not (0 <= begin <= end <= len(passage)) or (passage.strip() and not passage[begin:end].strip()):
-                broken("the sentence is a span of the passage, with text", verifier, f"{claim!r}: {found.sentence}")
+                broken("the sentence is a span of the passage, with text", verifier, f"{claim!r}: {judgement.sentence}")
 
     def test_signals_are_finite_numbers_of_the_same_names(self) -> None:
         verifier = self.make()
         judged = self.judge(verifier, self.pairs)
-        for pair, found in zip(self.pairs, judged, strict=True):
-            if found.signals.keys() != judged[0].signals.keys() or not all(map(math.isfinite, found.signals.values())):
-                told = f"{shown(pair)}: {shown(found.signals)}"
-                broken("each judgement has the same signals, finite numbers", verifier, told)
+        for pair, judgement in zip(self.pairs, judged, strict=True):
+            if judgement.signals.keys() != judged[0].signals.keys() or not all(map(math.isfinite, judgement.signals.values())):
+                described = f"{shown(pair)}: {shown(judgement.signals)}"
+                broken("each judgement has the same signals, finite numbers", verifier, described)
 
     def test_a_judgement_does_not_depend_on_the_rest_of_the_batch(self) -> None:
         verifier = self.make()
         together = self.judge(verifier, self.pairs)
         *others, first = self.judge(verifier, [*self.pairs[1:], self.pairs[0]])
         turned = [first, *others]
-        for pair, one, other in zip(self.pairs, together, turned, strict=True):
-            if _apart(one, other):
-                broken("a pair is judged the same in any batch", verifier, f"{shown(pair)}: {one} and {other}")
+        for pair, judgement, other in zip(self.pairs, together, turned, strict=True):
+            if _differ(judgement, other):
+                broken("a pair is judged the same in any batch", verifier, f"{shown(pair)}: {judgement} and {other}")
 
     def test_the_same_call_twice_gives_the_same_answer(self) -> None:
         verifier = self.make()
         before = self.judge(verifier, self.pairs)
-        for made in (verifier, self.make()):
-            if (after := self.judge(made, self.pairs)) != before:
+        for instance in (verifier, self.make()):
+            if (after := self.judge(instance, self.pairs)) != before:
                 broken("the same call twice gives the same judgements", verifier, f"{shown(before)}, then {shown(after)}")
 
     def test_threads_get_the_answers_of_one(self) -> None:
         verifier = self.make()
         calls = [partial(self.judge, verifier, pairs) for pairs in (self.pairs, self.pairs[3:], self.pairs[:2])]
         wanted = [call() for call in calls]
-        for number, found in in_threads(calls):
-            if any(_apart(one, other) for one, other in zip(found, wanted[number], strict=True)):
-                broken("a verifier is safe in several threads at once", verifier, shown(found))
+        for number, judgements in in_threads(calls):
+            if any(_differ(first, second) for first, second in zip(judgements, wanted[number], strict=True)):
+                broken("a verifier is safe in several threads at once", verifier, shown(judgements))
 
 
-def _apart(one: Judgement, other: Judgement) -> bool:
+def _differ(judgement: Judgement, other: Judgement) -> bool:
     """Return whether two judgements differ by more than floating-point rounding."""
-    values = ((one.support, other.support), (one.contradict, other.contradict), (one.neutral, other.neutral))
-    return one.sentence != other.sentence or any(abs(first - second) > _ROUNDING for first, second in values)
+    values = ((judgement.support, other.support), (judgement.contradict, other.contradict), (judgement.neutral, other.neutral))
+    return judgement.sentence != other.sentence or any(abs(first - second) > _ROUNDING for first, second in values)
 
 
 # Rules of search engines: addresses of the web, best first, each once, and at most as many as requested.
@@ -132,51 +132,53 @@ class WebSearchRules(ComponentRules):
         engine = self.make()
         for query in self.known_queries():
             with without_warnings():
-                found = engine.find(query, 10)
-            if not isinstance(found, list) or not found or not all(isinstance(one, WebResult) for one in found):
-                broken("find returns a list of WebResult", engine, f"{query!r}: {shown(found)}")
-            if not any(web_url(one.url) for one in found):
-                broken("what is found has http or https addresses", engine, f"{query!r}: {shown(found)}")
+                results = engine.find(query, 10)
+            if not isinstance(results, list) or not results or not all(isinstance(result, WebResult) for result in results):
+                broken("find returns a list of WebResult", engine, f"{query!r}: {shown(results)}")
+            if not any(web_url(result.url) for result in results):
+                broken("what is found has http or https addresses", engine, f"{query!r}: {shown(results)}")
 
     def test_titles_and_snippets_are_text(self) -> None:
         engine = self.make()
         for query in self.known_queries():
-            for one in engine.find(query, 10):
-                if not all(isinstance(text, str) for text in (one.url, one.title, one.snippet)):
-                    broken("address, title and snippet are text, empty where there is none", engine, f"{query!r}: {shown(one)}")
+            for result in engine.find(query, 10):
+                if not all(isinstance(text, str) for text in (result.url, result.title, result.snippet)):
+                    broken(
+                        "address, title and snippet are text, empty where there is none", engine, f"{query!r}: {shown(result)}"
+                    )
 
     def test_any_query_is_answered(self) -> None:
         engine = self.make()
         for query in (*QUERIES, *SILENT, UNKNOWN, "\u202e\u200b\x00", "x " * 2000):
             with without_warnings():
-                found = engine.search(query, 3)
-            addresses = [web_url(one.url) for one in found]
-            if len(found) > 3 or len(set(addresses)) != len(addresses):
-                broken("at most k pages are found, each once", engine, f"{shown(query)}: {shown(found)}")
+                results = engine.search(query, 3)
+            addresses = [web_url(result.url) for result in results]
+            if len(results) > 3 or len(set(addresses)) != len(addresses):
+                broken("at most k pages are found, each once", engine, f"{shown(query)}: {shown(results)}")
 
     def test_a_query_that_is_no_text_is_refused(self) -> None:
         engine = self.make()
         for query, k in (("\ud800", 3), (5, 3), ("fox", 0)):
             try:
-                found: object = engine.search(query, k)  # type: ignore[arg-type]
+                outcome: object = engine.search(query, k)  # type: ignore[arg-type]
             except QueryError:
                 continue
-            broken("what is no text, or a k below 1, is a QueryError", engine, f"{query!r}, {k}: {shown(found)}")
+            broken("what is no text, or a k below 1, is a QueryError", engine, f"{query!r}, {k}: {shown(outcome)}")
 
     def test_the_same_query_twice_finds_the_same(self) -> None:
         engine = self.make()
         for query in self.known_queries():
-            one, other = engine.search(query, 10), engine.search(query, 10)
-            if one != other:
-                broken("the same query finds the same pages", engine, f"{query!r}: {shown(one)}, then {shown(other)}")
+            first, second = engine.search(query, 10), engine.search(query, 10)
+            if first != second:
+                broken("the same query finds the same pages", engine, f"{query!r}: {shown(first)}, then {shown(second)}")
 
     def test_threads_find_what_one_finds(self) -> None:
         engine = self.make()
         calls = [partial(engine.search, query, 10) for query in self.known_queries()]
         wanted = [call() for call in calls]
-        for number, found in in_threads(calls):
-            if found != wanted[number]:
-                broken("a search engine is safe in several threads at once", engine, shown(found))
+        for number, results in in_threads(calls):
+            if results != wanted[number]:
+                broken("a search engine is safe in several threads at once", engine, shown(results))
 
 
 # Rules of fetchers: a page with its address and its bytes, or an error that says why there is none.
@@ -225,37 +227,37 @@ class FetcherRules(ComponentRules):
         fetcher = self.make()
         for url in _NO_PAGES:
             try:
-                found: object = fetcher.fetch(url)
+                outcome: object = fetcher.fetch(url)
             except FetchRefusedError:
                 continue
             except Exception as error:
-                found = error
-            broken("what is no address of the web is a FetchRefusedError", fetcher, f"{url!r}: {shown(found)}")
+                outcome = error
+            broken("what is no address of the web is a FetchRefusedError", fetcher, f"{url!r}: {shown(outcome)}")
 
     def test_a_page_that_is_not_there_is_a_fetch_error(self) -> None:
         fetcher = self.make()
         try:
-            found: object = fetcher.fetch_page(self.missing_url())
+            outcome: object = fetcher.fetch_page(self.missing_url())
         except FetchError:
             return
         except Exception as error:
-            found = error
-        broken("a page that is not there is a FetchError", fetcher, f"{self.missing_url()!r}: {shown(found)}")
+            outcome = error
+        broken("a page that is not there is a FetchError", fetcher, f"{self.missing_url()!r}: {shown(outcome)}")
 
     def test_the_same_page_twice_has_the_same_bytes(self) -> None:
         fetcher = self.make()
         for url in self.known_urls():
-            one, other = fetcher.fetch(url), fetcher.fetch(url)
-            if (one.content, one.url, one.media_type) != (other.content, other.url, other.media_type):
-                broken("a page that did not change is fetched alike", fetcher, f"{url!r}: {shown(one)}, then {shown(other)}")
+            first, second = fetcher.fetch(url), fetcher.fetch(url)
+            if (first.content, first.url, first.media_type) != (second.content, second.url, second.media_type):
+                broken("an unchanged page gives the same bytes", fetcher, f"{url!r}: {shown(first)}, then {shown(second)}")
 
     def test_threads_get_the_pages_of_one(self) -> None:
         fetcher = self.make()
         calls = [partial(fetcher.fetch, url) for url in self.known_urls()]
         wanted = [call().content for call in calls]
-        for number, found in in_threads(calls):
-            if found.content != wanted[number]:
-                broken("a fetcher is safe in several threads at once", fetcher, shown(found))
+        for number, page in in_threads(calls):
+            if page.content != wanted[number]:
+                broken("a fetcher is safe in several threads at once", fetcher, shown(page))
 
 
 def _is_date(text: object) -> bool:

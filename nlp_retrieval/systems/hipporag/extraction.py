@@ -131,12 +131,12 @@ class KnowledgeExtractor:
             texts: at most ``passages_per_call``.
         """
         shown = [fenced(text[: self.passage_characters]) for text in texts]
-        read = {place: _SAYS_NOTHING for place, text in enumerate(shown) if has_no_words(text)}
+        read = {position: _SAYS_NOTHING for position, text in enumerate(shown) if has_no_words(text)}
         without_call = set(read)
         tries, error, asked = 0, "", True
         while len(read) < len(shown) and tries <= self.lm.retries and asked:
-            places = [place for place in range(len(shown)) if place not in read]
-            outcome = self._outcome([shown[place] for place in places])
+            places = [position for position in range(len(shown)) if position not in read]
+            outcome = self._outcome([shown[position] for position in places])
             tries += 1
             for number, knowledge in (outcome.value or {}).items():
                 read[places[number]] = knowledge
@@ -145,10 +145,10 @@ class KnowledgeExtractor:
                 asked = outcome.reason != self._line.given_up
                 break
         return [
-            ExtractedPassage(read[place], 0 if place in without_call else max(tries, 1))
-            if place in read
+            ExtractedPassage(read[position], 0 if position in without_call else max(tries, 1))
+            if position in read
             else ExtractedPassage(None, tries, error, asked)
-            for place in range(len(shown))
+            for position in range(len(shown))
         ]
 
     def _outcome(self, shown: list[str]) -> Outcome[dict[int, ReadKnowledge]]:
@@ -174,17 +174,17 @@ def read_or_explain(n_passages: int, answer: object) -> dict[int, ReadKnowledge]
         UnusableAnswerError: entities or triples are there, and none can be read; the message shows the first.
     """
     value = _read_json(answer) if isinstance(answer, str) else answer
-    found: dict[int, ReadKnowledge] = {}
+    knowledge_of: dict[int, ReadKnowledge] = {}
     unread = None
-    for place, entry in _entries(value, n_passages).items():
+    for position, entry in _entries(value, n_passages).items():
         read = _read_entry(entry) or next(map(_read_entry, _entries(entry, 1).values()), None)
         if read is not None and read.unread is None:
-            found[place] = read
+            knowledge_of[position] = read
         elif read is not None:
             unread = unread or read.unread
-    if not found and unread is not None:
+    if not knowledge_of and unread is not None:
         raise UnusableAnswerError(f"its entities or triples are in an unsupported form: {unread}")
-    return found or None
+    return knowledge_of or None
 
 
 def _read_json(answer: str) -> object:
@@ -387,8 +387,8 @@ def extract_knowledge(
         run = _Extraction(store, extractor, commit_every, calls, advance)
         store.begin(run.extraction)
         try:
-            for group, found in worked_on(run.groups(items), run.ask, extractor.lm.calls_at_once):
-                run.came(group, found)
+            for group, extracted in worked_on(run.groups(items), run.ask, extractor.lm.calls_at_once):
+                run.came(group, extracted)
             run.commit("failed" if extractor.given_up else "completed")
         except BaseException:
             # an interrupted transaction may hold its lock until this error is reported
@@ -432,9 +432,9 @@ class _Extraction:
         """Ask about one group, in a thread."""
         return self._extractor.extract([_text(same[0]) for same in group])
 
-    def came(self, group: list[Same], found: list[ExtractedPassage]) -> None:
+    def came(self, group: list[Same], extracted: list[ExtractedPassage]) -> None:
         """Record the results of a group, and commit if there are enough."""
-        for same, result in zip(group, found, strict=True):
+        for same, result in zip(group, extracted, strict=True):
             if not result.asked:
                 self._count["not_asked"] += len(same)
                 continue
@@ -475,12 +475,12 @@ class _Extraction:
         with self._transaction():
             asked = self._store.missing(self.extraction, chunk)
             missing = [item for item, is_missing in zip(chunk, asked, strict=True) if is_missing]
-            found = self._store.knowledge(self.extraction, missing)
+            stored = self._store.knowledge(self.extraction, missing)
         self._count["documents"] += len(chunk)
         self._count["kept"] += len(chunk) - len(missing)
         self._advance(len(chunk) - len(missing))
         by_text: dict[str, Same] = {}
-        for item, known in zip(missing, found, strict=True):
+        for item, known in zip(missing, stored, strict=True):
             if known is not None:
                 self._count["copied"] += 1
                 self._note(item, ReadKnowledge(known), 0)

@@ -126,8 +126,8 @@ class KnowledgeGraph:
         """Return the links by kind, as :meth:`LinkGraph.of` takes them."""
         stated = np.bincount(self.statements[:, 1], minlength=len(self.ends)).astype(np.float32)
         ends = np.sort(self.ends, axis=1) + self.n_rows
-        apart = ends[:, 0] != ends[:, 1]
-        relations = Links(ends[apart, 0], ends[apart, 1], stated[apart])
+        distinct = ends[:, 0] != ends[:, 1]
+        relations = Links(ends[distinct, 0], ends[distinct, 1], stated[distinct])
         weights = np.ones(len(self.mentions), np.float32)
         mentions = Links(self.mentions[:, 0].copy(), self.mentions[:, 1] + self.n_rows, weights)
         return {RELATIONS: relations, SYNONYMS: self.synonyms, MENTIONS: mentions}
@@ -160,12 +160,12 @@ class KnowledgeGraph:
         triples: Rows = self.statements[offsets[row] : offsets[row + 1], 1]
         return triples
 
-    def _text(self, place: int) -> str:
+    def _text(self, position: int) -> str:
         for column in self.texts:
-            if place < len(column):
-                return column[place]
-            place -= len(column)
-        raise IndexError(place)
+            if position < len(column):
+                return column[position]
+            position -= len(column)
+        raise IndexError(position)
 
 
 def open_knowledge(segments: Sequence[SegmentFolder]) -> KnowledgeGraph:
@@ -242,8 +242,8 @@ def _numbers(wanted: Hashes, hashes: Hashes, segments: Sequence[SegmentFolder]) 
 
 def _synonym_links(pairs: Synonyms, hashes: Hashes, n_rows: int) -> Links:
     """Return the pairs with both entities present, as links; see :mod:`nlp_retrieval.systems.hipporag.synonyms`."""
-    both: NDArray[np.bool_] = np.isin(pairs.sources, hashes) & np.isin(pairs.targets, hashes)
-    pairs = pairs.where(both)
+    present: NDArray[np.bool_] = np.isin(pairs.sources, hashes) & np.isin(pairs.targets, hashes)
+    pairs = pairs.where(present)
     sources, targets = np.searchsorted(hashes, pairs.sources), np.searchsorted(hashes, pairs.targets)
     kept = best_synonyms(sources, targets, pairs.similarities)
     low, high = np.minimum(sources, targets)[kept], np.maximum(sources, targets)[kept]
@@ -287,15 +287,15 @@ def join_files(segments: Sequence[SegmentFolder], folder: Path, threshold: float
     stated = np.concatenate([table.stated for table in tables])[live[rows]]
     rows = (np.cumsum(live) - 1)[rows[live[rows]]]
     triples_kept = [np.isin(table.triples, stated) for table in tables]
-    named = np.concatenate([table.ends[kept].ravel() for table, kept in zip(tables, triples_kept, strict=True)])
-    entities_kept = [np.isin(table.entities, named) for table in tables]
+    mentioned = np.concatenate([table.ends[kept].ravel() for table, kept in zip(tables, triples_kept, strict=True)])
+    entities_kept = [np.isin(table.entities, mentioned) for table in tables]
     order, entities, triples = _sorted_kept(tables, entities_kept, triples_kept)
     ends = np.concatenate([table.ends[kept] for table, kept in zip(tables, triples_kept, strict=True)])
     texts = [table.texts[number] for table in tables for number in range(len(table.texts))]
     _copy_vectors(opened, order, folder / VECTORS_FILE)
-    gone = np.setdiff1d(np.concatenate([table.entities for table in tables]), entities)
+    removed = np.setdiff1d(np.concatenate([table.entities for table in tables]), entities)
     pairs = Synonyms.joined([table.synonyms for table in tables])
-    pairs = pairs.where(~np.isin(pairs.sources, gone) & ~np.isin(pairs.targets, gone))
+    pairs = pairs.where(~np.isin(pairs.sources, removed) & ~np.isin(pairs.targets, removed))
     phrases = TextColumn.of(texts[number] for number in order.tolist())
     if first == 0:
         vectors = mapped(folder / VECTORS_FILE, np.float32, (len(order), None))
@@ -342,18 +342,18 @@ def _dimension(opened: Sequence[_Known]) -> int:
     return max((vectors.shape[1] for _, vectors in opened if len(vectors)), default=1)
 
 
-def _write(said: Collected, folder: Path, encoder: BaseEncoder, threshold: float, before: list[_Known]) -> None:
-    n_unknown = int((~said.known).sum())
+def _write(collected: Collected, folder: Path, encoder: BaseEncoder, threshold: float, before: list[_Known]) -> None:
+    n_unknown = int((~collected.known).sum())
     if n_unknown:
         warnings.warn(
-            f"hipporag: there is no knowledge of {n_unknown:,} of {len(said.known):,} passages; they are found by their "
+            f"hipporag: there is no knowledge of {n_unknown:,} of {len(collected.known):,} passages; they are found by their "
             "own vectors. Give `knowledge`, a file of entities and triples extracted from the same texts",
             RetrievalWarning,
             stacklevel=4,
         )
-    phrases = said.entities
+    phrases = collected.entities
     none = [np.zeros(0, np.uint64)]
-    new = said.without(
+    new = collected.without(
         np.concatenate(none + [table.entities for table, _ in before]),
         np.concatenate(none + [table.triples for table, _ in before]),
     )
@@ -369,7 +369,7 @@ def _write(said: Collected, folder: Path, encoder: BaseEncoder, threshold: float
     vectors = mapped(folder / VECTORS_FILE, np.float32, (len(encoded), None))[: len(entities)]
     pairs = _synonyms(hashes, column, vectors, before, threshold)
     stated = new.rows, new.stated
-    KnowledgeTables(said.known, hashes, np.array(triples, np.uint64), ends, column, *stated, pairs).write(folder)
+    KnowledgeTables(collected.known, hashes, np.array(triples, np.uint64), ends, column, *stated, pairs).write(folder)
 
 
 def _synonyms(hashes: Hashes, phrases: TextColumn, vectors: Vectors, before: list[_Known], threshold: float) -> Synonyms:

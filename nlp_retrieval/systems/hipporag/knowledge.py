@@ -142,7 +142,7 @@ def knowledge_from_json(entities: JsonValue, triples: JsonValue) -> ReadKnowledg
             types.setdefault(name, type_)
     names = tuple(dict.fromkeys(name for name, _ in typed))
     dropped = len(entities) + len(triples) - len(typed) - len(statements)
-    unread = next((given[0] for given, read in ((triples, statements), (entities, typed)) if given and not read), None)
+    unread = next((items[0] for items, read in ((triples, statements), (entities, typed)) if items and not read), None)
     shown = None if unread is None else printable(repr(unread)[:80])
     return ReadKnowledge(PassageKnowledge(names, tuple(dict.fromkeys(statements))), dropped, types, shown)
 
@@ -415,19 +415,19 @@ class PassageRecord:
 
         types, knowledge = self.read.types, self.read.knowledge
         mentions = [
-            {"passage_id": passage_id, "place": place, "entity_id": entity(name)}
-            for place, name in enumerate(knowledge.entities)
+            {"passage_id": passage_id, "place": position, "entity_id": entity(name)}
+            for position, name in enumerate(knowledge.entities)
         ]
 
-        def relationship(place: int, triple: Triple) -> Row:
+        def relationship(position: int, triple: Triple) -> Row:
             return {
                 "relationship_id": key_of(passage_id, *asdict(triple).values()),
                 "source_passage_id": passage_id,
-                "place": place,
+                "place": position,
                 "subject_entity_id": entity(triple.subject),
                 "predicate": triple.predicate,
                 "object_entity_id": entity(triple.object),
             }
 
-        relationships = [relationship(place, triple) for place, triple in enumerate(knowledge.triples)]
+        relationships = [relationship(position, triple) for position, triple in enumerate(knowledge.triples)]
         return list(entities.values()), mentions, relationships

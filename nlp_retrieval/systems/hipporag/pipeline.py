@@ -112,11 +112,11 @@ def checked_encoder(settings: HippoRagSettings) -> BaseEncoder:
     """
     encoder, wanted = _encoder(settings), settings.embedding.dimension
     if wanted is not None and isinstance(encoder, SentenceTransformerEncoder):
-        found = encoder.encode_passages([_ANY_TEXT]).shape[1]
-        if found != wanted:
+        dimension = encoder.encode_passages([_ANY_TEXT]).shape[1]
+        if dimension != wanted:
             raise ConfigurationError(
-                f"embedding.dimension is {wanted}, and the vectors of {settings.embedding.model_name} have {found}; "
-                f"write {found}, or null for the model's own"
+                f"embedding.dimension is {wanted}, and the vectors of {settings.embedding.model_name} have {dimension}; "
+                f"write {dimension}, or null for the model's own"
             )
     return encoder
 
@@ -217,13 +217,13 @@ class HippoRagPipeline:
             IndexConflictError: the folder holds an index of other items.
         """
         extractor = KnowledgeExtractor(language_model(self.settings, extracting=True))
-        place = knowledge_place(self.settings)
+        location = knowledge_place(self.settings)
         if not self._keeps_all(corpus, replace=replace):
             check_folder_for_output(index_folder(self.settings))
         check_encoder(self.settings)
         if not self.settings.storage.is_database:
-            _make_folder(Path(place).parent)
-        with KnowledgeStore(place, create=True) as store:
+            _make_folder(Path(location).parent)
+        with KnowledgeStore(location, create=True) as store:
             done = extract_knowledge(corpus.stream(), store, extractor, commit_every=self.settings.indexing.batch_size)
         if done.failed and not (done.kept or done.extracted or done.copied):
             raise ModelError(
@@ -298,7 +298,7 @@ class HippoRagPipeline:
         gold = gold_answers(queries)
         if not gold:
             raise GoldError("no question has an answer in its metadata, so there is nothing to evaluate")
-        answers = [one.answer for one in self.ask([query.text for query in queries])]
+        answers = [answered.answer for answered in self.ask([query.text for query in queries])]
         return AnswerEvaluator(gold).evaluate(answers)
 
     def _opened(self) -> QuestionAnswering:
@@ -318,10 +318,10 @@ class HippoRagPipeline:
         """Open an index that was built before further extraction; None if it differs in more than that."""
         manifest = read_manifest(folder)
         for record in reversed(manifest.retrievers if manifest is not None else []):
-            held = record.identity.get("knowledge")
-            if record.identity.get("name") != HippoRagRetriever.name or not isinstance(held, str):
+            recorded = record.identity.get("knowledge")
+            if record.identity.get("name") != HippoRagRetriever.name or not isinstance(recorded, str):
                 continue
-            searcher = Searcher([retriever(self.settings, held)])
+            searcher = Searcher([retriever(self.settings, recorded)])
             with suppress(IndexMismatchError):
                 searcher.open(folder)
                 warnings.warn(
@@ -335,13 +335,13 @@ class HippoRagPipeline:
 
     def _knowledge(self) -> str:
         """Return the store and the extraction in it for these settings."""
-        place = knowledge_place(self.settings)
-        if not self.settings.storage.is_database and not Path(place).is_file():
+        location = knowledge_place(self.settings)
+        if not self.settings.storage.is_database and not Path(location).is_file():
             raise IndexMissingError(
-                f"{Path(place).parent}: nothing has been extracted or indexed there yet; index a corpus first"
+                f"{Path(location).parent}: nothing has been extracted or indexed there yet; index a corpus first"
             )
         extractor = KnowledgeExtractor(language_model(self.settings, extracting=True))
-        return f"{place}#{extractor.extraction.extraction_id}"
+        return f"{location}#{extractor.extraction.extraction_id}"
 
     def _count(self, *, queries: int = 0, documents: int = 0) -> None:
         before = self._metrics

@@ -133,9 +133,9 @@ def linked_by_names(
 
 
 def _from_triples(knowledge: KnowledgeGraph, triples: Rows, weights: Scores, scores: Scores, entity_k: int) -> Linked:
-    ends, place = np.unique(knowledge.ends[triples], return_inverse=True)
-    occurrences = np.bincount(place.ravel(), minlength=len(ends))
-    sums = np.bincount(place.ravel(), np.repeat(weights, 2), len(ends))
+    ends, owner = np.unique(knowledge.ends[triples], return_inverse=True)
+    occurrences = np.bincount(owner.ravel(), minlength=len(ends))
+    sums = np.bincount(owner.ravel(), np.repeat(weights, 2), len(ends))
     means = sums / np.maximum(occurrences, 1) / knowledge.passages_of_entity[ends]
     best = np.sort(np.lexsort((ends, -means))[:entity_k])
     positive = best[means[best] > 0]
@@ -144,13 +144,13 @@ def _from_triples(knowledge: KnowledgeGraph, triples: Rows, weights: Scores, sco
 
 def _linked(numbers: Rows, weights: Scores, scores: Scores | None = None) -> Linked:
     """Return entities with weights; the higher one of duplicates counts."""
-    entities, place = np.unique(numbers, return_inverse=True)
+    entities, inverse = np.unique(numbers, return_inverse=True)
     highest = np.zeros(len(entities))
-    np.maximum.at(highest, place, weights)
+    np.maximum.at(highest, inverse, weights)
     similarities = np.full(len(entities), -np.inf)
-    np.maximum.at(similarities, place, weights if scores is None else scores)
-    some = highest > 0
-    return Linked(entities[some], highest[some], np.zeros(0, np.int64), similarities[some])
+    np.maximum.at(similarities, inverse, weights if scores is None else scores)
+    positive = highest > 0
+    return Linked(entities[positive], highest[positive], np.zeros(0, np.int64), similarities[positive])
 
 
 def _scaled(scores: Scores, lowest: float) -> Scores:
@@ -295,8 +295,8 @@ def _within(graph: WeightedGraph, start: Rows, hops: int) -> Mask:
 
 
 def _shares(restarts: Restarts, n_rows: int) -> Scores:
-    here = restarts.rows < n_rows
-    shares = np.bincount(restarts.rows[here], restarts.weights[here], n_rows)
+    is_passage = restarts.rows < n_rows
+    shares = np.bincount(restarts.rows[is_passage], restarts.weights[is_passage], n_rows)
     return shares / (restarts.weights.sum() or 1.0)
 
 
@@ -339,7 +339,7 @@ class TripleFilter:
         kept = list(shown)
         for number, answer in zip(asked, answers, strict=True):
             if answer is not None:
-                chosen = [place - 1 for place in answer if 1 <= place <= len(shown[number])]
+                chosen = [number_chosen - 1 for number_chosen in answer if 1 <= number_chosen <= len(shown[number])]
                 kept[number] = shown[number][np.array(sorted(set(chosen)), np.int64)]
         return kept
 
@@ -351,9 +351,9 @@ def _numbered(knowledge: KnowledgeGraph, triples: Rows) -> str:
 def _read(_: Mapping[str, Any], answer: object) -> list[int] | None:
     """Return the numbers in an answer, even if the list is among other words; None if there are none."""
     if isinstance(answer, str):
-        found = _LIST.search(answer[:LONGEST_ANSWER])
+        match = _LIST.search(answer[:LONGEST_ANSWER])
         try:
-            answer = parse_json(found.group()) if found else None
+            answer = parse_json(match.group()) if match else None
         except ValueError:
             return None
     if not isinstance(answer, list) or not all(type(number) is int for number in answer):
@@ -376,12 +376,12 @@ class Explainer:
     def explanation(self, chain: LinkChain) -> Explanation:
         """Describe a chain in words; it begins at an entity of the query and ends at a passage."""
         n_rows = self._knowledge.n_rows
-        places = [place for place, node in enumerate(chain.rows) if node < n_rows]
-        passages = self._items.items(np.array([chain.rows[place] for place in places], np.int64))
-        between = [self._phrases(chain.rows[one + 1 : other]) for one, other in pairwise(places)]
+        places = [position for position, node in enumerate(chain.rows) if node < n_rows]
+        passages = self._items.items(np.array([chain.rows[position] for position in places], np.int64))
+        between = [self._phrases(chain.rows[before + 1 : after]) for before, after in pairwise(places)]
         steps = tuple(
-            self._step(source, target, chain.rows[place], phrases)
-            for source, target, place, phrases in zip(passages, passages[1:], places[1:], between, strict=False)
+            self._step(source, target, chain.rows[position], phrases)
+            for source, target, position, phrases in zip(passages, passages[1:], places[1:], between, strict=False)
         )
         return Explanation(passages[-1], self._origin(chain.rows[: places[0]]), steps, chain.strength)
 
@@ -403,8 +403,8 @@ class Explainer:
         return f"{reason}{onwards}"
 
     def _similarity(self, row: int) -> str:
-        place = int(np.flatnonzero(self._dense.rows == row)[0])
-        return f"similarity ranks it {place + 1} of {len(self._dense.rows)} (score {self._dense.similarities[place]:.3g})"
+        position = int(np.flatnonzero(self._dense.rows == row)[0])
+        return f"similarity ranks it {position + 1} of {len(self._dense.rows)} (score {self._dense.similarities[position]:.3g})"
 
     def _phrases(self, nodes: Sequence[int]) -> list[str]:
         return [self._knowledge.phrase(node - self._knowledge.n_rows) for node in nodes]

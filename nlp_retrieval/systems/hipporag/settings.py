@@ -38,10 +38,10 @@ def key_variable(key: str | None) -> str | None:
     """
     if key is None:
         return None
-    named = _VARIABLE.fullmatch(key)
-    if named is None:
+    match = _VARIABLE.fullmatch(key)
+    if match is None:
         raise ValueError("write api_key as ${NAME}, the environment variable that holds it (its value is not shown)")
-    return named[1]
+    return match[1]
 
 
 def _needs(section: LanguageModelSection | EmbeddingSection, key: str, why: str) -> None:
@@ -161,8 +161,8 @@ class StorageSection(_Section):
         return None if parts is None else (parts[1], parts[2], parts[3])
 
 
-def _is_url(place: str) -> bool:
-    return "://" in place or place.startswith("env:") or _VARIABLE.fullmatch(place) is not None
+def _is_url(location: str) -> bool:
+    return "://" in location or location.startswith("env:") or _VARIABLE.fullmatch(location) is not None
 
 
 class EvaluationSection(_Section):
@@ -219,12 +219,12 @@ class HippoRagSettings(_Section):
             return cls.model_validate(settings)
         except ValidationError as error:
             errors = error.errors(include_url=False)
-            unknown = [found for found in errors if found["type"] == "extra_forbidden"]
-            raise ConfigurationError("; ".join(_in_words(where, found) for found in (unknown or errors)[:5])) from None
+            unknown = [problem for problem in errors if problem["type"] == "extra_forbidden"]
+            raise ConfigurationError("; ".join(_in_words(where, problem) for problem in (unknown or errors)[:5])) from None
 
     def unused(self) -> list[str]:
         """Return the given settings without effect, a sentence each."""
-        given = {
+        reasons = {
             "storage.iris_namespace is not used: save_dir is not a URL of InterSystems IRIS, such as iris://user@host:1972": (
                 self.storage.iris_namespace is not None and not self.storage.is_iris
             ),
@@ -238,23 +238,23 @@ class HippoRagSettings(_Section):
                 "graph_expansion_hops" in self.retrieval.model_fields_set and self.retrieval.linking != "entities"
             ),
         }
-        return [message for message, holds in given.items() if holds]
+        return [message for message, holds in reasons.items() if holds]
 
 
 def _in_words(where: str, error: ErrorDetails) -> str:
     """Return one of pydantic's errors in words, with the valid values and without the given one."""
     *section, key = map(str, error["loc"]) if error["loc"] else [""]
     fields = HippoRagSettings.model_fields
-    place = f"{where}: {section[0]}" if section else where
+    location = f"{where}: {section[0]}" if section else where
     if section:
         kind = fields[section[0]].annotation
         fields = kind.model_fields if isinstance(kind, type) and issubclass(kind, BaseModel) else {}
     if error["type"] == "extra_forbidden":
-        return f"{place}: unknown key {key!r}; {nearest(key, fields)}"
+        return f"{location}: unknown key {key!r}; {nearest(key, fields)}"
     if error["type"] == "missing":
-        return f"{place}: {key!r} missing; valid keys: {', '.join(fields)}"
+        return f"{location}: {key!r} missing; valid keys: {', '.join(fields)}"
     if error["type"] == "model_type":
-        return f"{place}: {key} is {type(error['input']).__name__}; write its settings below it"
+        return f"{location}: {key} is {type(error['input']).__name__}; write its settings below it"
     path = ".".join(map(str, error["loc"]))
     message = str(error["msg"]).removeprefix("Value error, ")
     return f"{where}: {path}: {message}" if path else f"{where}: {message}"

@@ -95,34 +95,34 @@ class OpenIeFile:
         return known.knowledge if known is not None and known.is_about(item) else None
 
     def _read_lines(self) -> None:
-        for place, row in read_json_lines(self.path):
-            doc_id = as_id(place, "doc_id", _field(place, row, "doc_id"))
+        for where, row in read_json_lines(self.path):
+            doc_id = as_id(where, "doc_id", _field(where, row, "doc_id"))
             if doc_id in self._by_id:
-                raise SourceError(f'{place}: the id "{doc_id}" occurs twice; keep one line for each passage')
-            title, content, whole = (_optional(place, row, name) for name in ("title", "text", "passage"))
+                raise SourceError(f'{where}: the id "{doc_id}" occurs twice; keep one line for each passage')
+            title, content, whole = (_optional(where, row, name) for name in ("title", "text", "passage"))
             self._by_id[doc_id] = _Known(
-                self._knowledge(place, row),
+                self._knowledge(where, row),
                 None if title is None else normalize_title(title),
                 None if content is None else passage_hash("", content),
                 None if whole is None else passage_hash("", whole),
             )
 
     def _read_docs(self) -> None:
-        for place, row in _docs(self.path):
-            key = passage_hash("", as_text(place, "passage", _field(place, row, "passage")))
-            knowledge = self._knowledge(place, row)
+        for where, row in _docs(self.path):
+            key = passage_hash("", as_text(where, "passage", _field(where, row, "passage")))
+            knowledge = self._knowledge(where, row)
             if self._by_text.setdefault(key, knowledge) != knowledge:
                 self._repeated += 1
 
-    def _knowledge(self, place: str, row: JsonObject) -> PassageKnowledge:
-        entities, triples = (_field(place, row, name) for name in ("extracted_entities", "extracted_triples"))
+    def _knowledge(self, where: str, row: JsonObject) -> PassageKnowledge:
+        entities, triples = (_field(where, row, name) for name in ("extracted_entities", "extracted_triples"))
         try:
             read = knowledge_from_json(entities, triples)
         except ValueError as error:
-            raise SourceError(f"{place}: {error}; write lists of texts, and of lists of three texts") from None
+            raise SourceError(f"{where}: {error}; write lists of texts, and of lists of three texts") from None
         if read.dropped:
             self._dropped += read.dropped
-            self._first = self._first or place
+            self._first = self._first or where
         return read.knowledge
 
     def _warn(self) -> None:
@@ -163,24 +163,24 @@ def _docs(path: str | Path) -> Iterator[tuple[str, JsonObject]]:
         raise SourceError(f"{path}: {error}") from None
     docs = whole.get("docs") if isinstance(whole, dict) else whole
     if not isinstance(whole, dict) or not isinstance(docs, list):
-        found = kind(whole) if not isinstance(whole, dict) else f'"docs" as {kind(docs)}'
-        raise SourceError(f'{path}: expected an object with a list of "docs", or JSON lines with "doc_id"; found {found}')
+        shape = kind(whole) if not isinstance(whole, dict) else f'"docs" as {kind(docs)}'
+        raise SourceError(f'{path}: expected an object with a list of "docs", or JSON lines with "doc_id"; found {shape}')
     for number, row in enumerate(docs, 1):
         if not isinstance(row, dict):
             raise SourceError(f'{path}, entry {number} of "docs": expected an object, found {kind(row)}')
         yield f'{path}, entry {number} of "docs"', row
 
 
-def _field(place: str, row: JsonObject, name: str) -> JsonValue:
+def _field(where: str, row: JsonObject, name: str) -> JsonValue:
     if name in row:
         return row[name]
-    found = ", ".join(f'"{key[:40]}"' for key in list(row)[:12])
-    raise SourceError(f'{place}: no "{name}" (found: {found or "nothing"}); is this a file of entities and triples?')
+    keys = ", ".join(f'"{key[:40]}"' for key in list(row)[:12])
+    raise SourceError(f'{where}: no "{name}" (found: {keys or "nothing"}); is this a file of entities and triples?')
 
 
-def _optional(place: str, row: JsonObject, name: str) -> str | None:
+def _optional(where: str, row: JsonObject, name: str) -> str | None:
     value = row.get(name)
-    return None if value is None else as_text(place, name, value)
+    return None if value is None else as_text(where, name, value)
 
 
 _SQLITE = b"SQLite format 3\0"
@@ -212,10 +212,10 @@ def digest_of(knowledge: str | None) -> str | None:
         return f"sha256:{stored.digest()}"
     try:
         path = Path(knowledge).expanduser()
-        seen = path.stat()
-        state = (str(path.absolute()), state_of(seen))
+        status = path.stat()
+        state = (str(path.absolute()), state_of(status))
         with _computing:
-            if state not in _digests or not is_settled(seen):
+            if state not in _digests or not is_settled(status):
                 _digests[state] = f"sha256:{sha256_of(path)}"
             return _digests[state]
     except (OSError, ValueError, RuntimeError) as error:  # also a name that no file can have
@@ -270,8 +270,8 @@ def _read_file(path: Path) -> OpenIeFile:
 
 def _stored(knowledge: str) -> StoredKnowledge | None:
     """Open an extraction in a store; None if it is not a store."""
-    named = None if _is_sqlite(knowledge) else _EXTRACTION.fullmatch(knowledge)
-    url, extraction = (knowledge, None) if named is None else named.groups()
+    match = None if _is_sqlite(knowledge) else _EXTRACTION.fullmatch(knowledge)
+    url, extraction = (knowledge, None) if match is None else match.groups()
     is_store = "://" in url or url.startswith("env:") or _is_sqlite(url)
     return KnowledgeStore(url).source(extraction) if is_store else None
 

@@ -82,7 +82,7 @@ class Database:
                 return work(connection)
 
         try:
-            return self._tried(reading, tries)
+            return self._with_retries(reading, tries)
         except _errors() as error:
             raise SourceError(
                 f"{self.shown}: the knowledge store cannot be read: {self._reason(error)}; check that the database is running, "
@@ -104,7 +104,7 @@ class Database:
                 return work(connection)
 
         try:
-            return self._tried(writing, _TRIES)
+            return self._with_retries(writing, _TRIES)
         except _errors() as error:
             raise OutputError(
                 f"{self.shown}: the knowledge store cannot be written: {self._reason(error)}; committed results "
@@ -115,7 +115,7 @@ class Database:
         """Close what is open."""
         self.engine.dispose()
 
-    def _tried(self, work: Callable[[], T], tries: int) -> T:
+    def _with_retries(self, work: Callable[[], T], tries: int) -> T:
         from sqlalchemy.exc import IntegrityError, OperationalError
 
         for attempt in range(tries):
@@ -123,7 +123,7 @@ class Database:
                 return work()
             except (IntegrityError, OperationalError) as error:
                 # a row that another process wrote first, a lock, a server that restarts; a missing table stays missing
-                if attempt == tries - 1 or _for_good(error):
+                if attempt == tries - 1 or _is_permanent(error):
                     raise
                 time.sleep(self._wait * 2**attempt)
         raise AssertionError("the last attempt returns or raises")
@@ -139,7 +139,7 @@ def _errors() -> tuple[type[Exception], ...]:
     return (SQLAlchemyError, OSError, UnicodeError)
 
 
-def _for_good(error: Exception) -> bool:
+def _is_permanent(error: Exception) -> bool:
     reason = str(getattr(error, "orig", None) or error)
     return isinstance(getattr(error, "orig", None), sqlite3.Error) and not any(
         word in reason for word in ("locked", "busy", "UNIQUE", "FOREIGN")
@@ -280,8 +280,8 @@ class KnowledgeStore:
 
         hashes = [passage_hash(item.title, item.content) for item in items]
         key = extraction.extraction_id
-        found = self._read(lambda connection: knowledge_by_hash(connection, self._tables, key, set(hashes)))
-        return [found.get(content_hash) for content_hash in hashes]
+        stored = self._read(lambda connection: knowledge_by_hash(connection, self._tables, key, set(hashes)))
+        return [stored.get(content_hash) for content_hash in hashes]
 
     def digest(self, extraction: Extraction) -> str:
         """Return the SHA-256, in hexadecimal digits, of an extraction and of all its content, in any order."""
@@ -327,24 +327,24 @@ class KnowledgeStore:
 
         def columns(connection: Connection) -> dict[str, set[str] | None]:
             inspector = inspect(connection)
-            there = {table.name: table for table in self._tables.metadata.sorted_tables}
+            existing = {table.name: table for table in self._tables.metadata.sorted_tables}
             return {
                 name: {column["name"].lower() for column in inspector.get_columns(name, schema=table.schema)}
                 if inspector.has_table(name, schema=table.schema)
                 else None
-                for name, table in there.items()
+                for name, table in existing.items()
             }
 
-        found = self._read(columns, tries=1)
+        columns_found = self._read(columns, tries=1)
         for table in self._tables.metadata.sorted_tables:
-            has = found[table.name]
+            has = columns_found[table.name]
             if has is not None and has != set(table.c.keys()):
                 raise SourceError(
                     f"{self._database.shown}: the table {table.name!r} does not belong to a knowledge store of this version: "
                     f"it has the columns {', '.join(sorted(has))[:300]}; name another database, or another schema"
                 )
-        missing = [name for name, has in found.items() if has is None]
-        if missing and len(missing) < len(found):
+        missing = [name for name, has in columns_found.items() if has is None]
+        if missing and len(missing) < len(columns_found):
             raise SourceError(f"{self._database.shown}: the table {missing[0]!r} is missing; extract into a new store")
         return not missing
 

@@ -165,18 +165,18 @@ def extractions_in(connection: Connection, tables: Tables) -> list[Extraction]:
     """Return the extractions of a store, ordered by model and settings."""
     columns = tables.extractions.c
     rows = connection.execute(select(columns.model, columns.settings).limit(_MOST_EXTRACTIONS))
-    found = [Extraction(_text(model, "a model"), _text(settings, "settings", 2**16)) for model, settings in rows]
-    return sorted(found, key=lambda extraction: (extraction.model, extraction.settings))
+    extractions = [Extraction(_text(model, "a model"), _text(settings, "settings", 2**16)) for model, settings in rows]
+    return sorted(extractions, key=lambda extraction: (extraction.model, extraction.settings))
 
 
 def hashes_of_done(connection: Connection, tables: Tables, keys: Collection[str]) -> dict[str, str]:
     """Return the hashes of the texts with knowledge, by passage, for those of these passages that are done."""
     passages = tables.passages.c
-    found: dict[str, str] = {}
+    hashes: dict[str, str] = {}
     for part in in_parts(keys):
         query = select(passages.passage_id, passages.content_hash).where(passages.passage_id.in_(part), passages.status == DONE)
-        found.update((str(key), str(content_hash)) for key, content_hash in connection.execute(query))
-    return found
+        hashes.update((str(key), str(content_hash)) for key, content_hash in connection.execute(query))
+    return hashes
 
 
 def knowledge_by_hash(
@@ -188,7 +188,7 @@ def knowledge_by_hash(
         DamagedStoreError: the store holds data that no extraction wrote.
     """
     passages = tables.passages.c
-    found: dict[str, PassageKnowledge] = {}
+    knowledge: dict[str, PassageKnowledge] = {}
     for part in in_parts(set(hashes)):
         known = (passages.extraction_id == extraction_id, passages.status == DONE, passages.content_hash.in_(part))
         # several documents may have one text
@@ -199,8 +199,8 @@ def knowledge_by_hash(
         for key, content_hash in by_passage.items():
             names = [_entity(extraction_id, *row) for row in entities.get(key, ())]
             statements = [_triple(key, *row) for row in triples.get(key, ())]
-            found[content_hash] = PassageKnowledge(tuple(names), tuple(statements))
-    return found
+            knowledge[content_hash] = PassageKnowledge(tuple(names), tuple(statements))
+    return knowledge
 
 
 def digest_of_done(connection: Connection, tables: Tables, extraction_id: str) -> str:
@@ -267,13 +267,13 @@ def _triples(tables: Tables, keys: list[str]) -> Select[Any]:
 
 
 def _by_passage(connection: Connection, query: Select[Any]) -> dict[str, list[tuple[object, ...]]]:
-    found: dict[str, list[tuple[object, ...]]] = {}
+    rows_of: dict[str, list[tuple[object, ...]]] = {}
     for key, *values in connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(query):
-        rows = found.setdefault(str(key), [])
+        rows = rows_of.setdefault(str(key), [])
         if len(rows) == MAX_STATEMENTS:
             raise DamagedStoreError(f"a passage with more than {MAX_STATEMENTS:,} entities or triples")
         rows.append(tuple(values))
-    return found
+    return rows_of
 
 
 def _entity(extraction_id: str, key: object, name: object, type_: object) -> str:
@@ -301,8 +301,8 @@ def write_passages(connection: Connection, tables: Tables, extraction_id: str, r
     """Write passages, replacing existing ones; of two records of one document, the last counts."""
     latest = list({record.document_id: record for record in records}.values())
     keys = [record.passage_row(extraction_id, 0)["passage_id"] for record in latest]
-    tries = _tries(connection, tables, keys)
-    left = _clear(connection, tables, keys)
+    tries = _tries_of(connection, tables, keys)
+    orphans = _clear(connection, tables, keys)
     passages = [record.passage_row(extraction_id, tries.get(key, 0)) for key, record in zip(keys, latest, strict=True)]
     entities: dict[str, Row] = {}
     mentions: list[Row] = []
@@ -312,20 +312,20 @@ def write_passages(connection: Connection, tables: Tables, extraction_id: str, r
         entities.update((row["entity_id"], row) for row in of_record[0])
         mentions.extend(of_record[1])
         relationships.extend(of_record[2])
-    there = set(_found(connection, tables.entities.c.entity_id, tables.entities.c.entity_id, entities))
+    existing = set(_found(connection, tables.entities.c.entity_id, tables.entities.c.entity_id, entities))
     _insert(connection, tables.passages, passages)
     # in one order for all processes, so that they cannot deadlock
-    _insert(connection, tables.entities, [entities[key] for key in sorted(entities.keys() - there)])
+    _insert(connection, tables.entities, [entities[key] for key in sorted(entities.keys() - existing)])
     _insert(connection, tables.mentions, mentions)
     _insert(connection, tables.relationships, relationships)
-    _remove_unused(connection, tables, left - entities.keys())
+    _remove_unused(connection, tables, orphans - entities.keys())
 
 
 def remove_passages(connection: Connection, tables: Tables, keys: Sequence[str]) -> int:
     """Remove passages, and entities that only they had; return their number."""
-    there = len(_tries(connection, tables, keys))
+    n_existing = len(_tries_of(connection, tables, keys))
     _remove_unused(connection, tables, _clear(connection, tables, keys))
-    return there
+    return n_existing
 
 
 def write_run(connection: Connection, tables: Tables, extraction_id: str, run: ExtractionRun) -> None:
@@ -335,13 +335,13 @@ def write_run(connection: Connection, tables: Tables, extraction_id: str, run: E
     connection.execute(progress.insert(), [run.row(extraction_id)])
 
 
-def _tries(connection: Connection, tables: Tables, keys: Sequence[str]) -> dict[str, int]:
+def _tries_of(connection: Connection, tables: Tables, keys: Sequence[str]) -> dict[str, int]:
     passages = tables.passages.c
-    found: dict[str, int] = {}
+    tries: dict[str, int] = {}
     for part in in_parts(keys):
         rows = connection.execute(select(passages.passage_id, passages.tries).where(passages.passage_id.in_(part)))
-        found.update((row[0], row[1] if isinstance(row[1], int) and row[1] >= 0 else 0) for row in rows)
-    return found
+        tries.update((row[0], row[1] if isinstance(row[1], int) and row[1] >= 0 else 0) for row in rows)
+    return tries
 
 
 def _clear(connection: Connection, tables: Tables, keys: Sequence[str]) -> set[str]:

@@ -124,9 +124,9 @@ def synonyms_of(
     near = _all_near(vectors, first_new, threshold) if exact else _cells_near(vectors, hashes, first_new, threshold)
     kept: _Pairs = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))
     waiting, n_waiting = [kept], 0
-    for found in near:
-        waiting.append(found)
-        n_waiting += len(found[0])
+    for pairs in near:
+        waiting.append(pairs)
+        n_waiting += len(pairs[0])
         if n_waiting > max(_PAIRS_AT_ONCE, len(waiting[0][0])):
             waiting, n_waiting = [_best(waiting, hashes, most)], 0
     sources, targets, cosines = _best(waiting, hashes, most)
@@ -143,8 +143,8 @@ def best_synonyms(sources: Rows, targets: Rows, cosines: NDArray[np.float32], mo
         cosines: ``[pairs]``.
         most: the most per entity.
     """
-    both = _foremost(np.r_[sources, targets], np.r_[targets, sources], np.r_[cosines, cosines], most)
-    return both[: len(sources)] | both[len(sources) :]
+    is_best = _among_best(np.r_[sources, targets], np.r_[targets, sources], np.r_[cosines, cosines], most)
+    return is_best[: len(sources)] | is_best[len(sources) :]
 
 
 def _all_near(vectors: Stack, first_new: int, threshold: float) -> Iterator[_Pairs]:
@@ -189,22 +189,22 @@ def _near(vectors: Stack, some: Rows, others: Rows, threshold: float) -> Iterato
             yield numbers[rows[near]], other_numbers[columns[near]], cosines[near]
 
 
-def _best(found: list[_Pairs], hashes: Hashes, most: int) -> _Pairs:
+def _best(batches: list[_Pairs], hashes: Hashes, most: int) -> _Pairs:
     """Keep the pairs that are among the best of their source, or of their target."""
-    sources, targets, cosines = (np.concatenate(columns) for columns in zip(*found, strict=True))
-    kept = _foremost(sources, hashes[targets], cosines, most) | _foremost(targets, hashes[sources], cosines, most)
+    sources, targets, cosines = (np.concatenate(columns) for columns in zip(*batches, strict=True))
+    kept = _among_best(sources, hashes[targets], cosines, most) | _among_best(targets, hashes[sources], cosines, most)
     return sources[kept], targets[kept], cosines[kept]
 
 
-def _foremost(owner: Rows, other: Rows | Hashes, cosines: NDArray[np.float32], most: int) -> Mask:
+def _among_best(owner: Rows, other: Rows | Hashes, cosines: NDArray[np.float32], most: int) -> Mask:
     """Return which pairs are among the best of their owner; of equal ones those with the lowest hash."""
     counts = np.bincount(owner)
     if counts.max(initial=0) <= most:
         return np.ones(len(owner), np.bool_)
     order = np.lexsort((other, -cosines, owner))
-    place = np.arange(len(order)) - (np.cumsum(counts) - counts)[owner[order]]
+    position = np.arange(len(order)) - (np.cumsum(counts) - counts)[owner[order]]
     kept = np.zeros(len(owner), np.bool_)
-    kept[order[place < most]] = True
+    kept[order[position < most]] = True
     return kept
 
 

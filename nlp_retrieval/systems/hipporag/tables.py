@@ -55,7 +55,7 @@ class TextColumn:
     def of(cls, texts: Iterable[str]) -> TextColumn:
         """Build a column."""
         encoded = [text.encode() for text in texts]
-        return cls(np.frombuffer(b"".join(encoded), np.uint8), offsets_of([len(one) for one in encoded]))
+        return cls(np.frombuffer(b"".join(encoded), np.uint8), offsets_of([len(text_bytes) for text_bytes in encoded]))
 
     def __len__(self) -> int:
         """Return the number of texts."""

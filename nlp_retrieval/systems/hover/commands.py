@@ -111,16 +111,16 @@ def _chosen(settings: BenchmarkConfig, name: str | None, where: str, k: int) -> 
 
     if name is not None and name not in settings.searchers:
         raise ConfigurationError(f"{where} has no searcher {name!r}; {nearest(name, settings.searchers)}")
-    for one, searcher in settings.searchers.items():
-        if name not in (None, one):
+    for searcher_name, searcher in settings.searchers.items():
+        if name not in (None, searcher_name):
             continue
         part: Any = searcher
         if isinstance(part, MultiHopSearcher):
-            return one, part.as_program()
+            return searcher_name, part.as_program()
         if isinstance(part.processor, ClaimDecomposition):
-            return one, HoverMultiHopPipeline.of_searcher(part, k)
-    place = "no searcher uses" if name is None else f"searcher {name!r} does not use"
-    raise ConfigurationError(f"{where}: {place} a language model (claim_decomposition or multi_hop) to optimise")
+            return searcher_name, HoverMultiHopPipeline.of_searcher(part, k)
+    problem = "no searcher uses" if name is None else f"searcher {name!r} does not use"
+    raise ConfigurationError(f"{where}: {problem} a language model (claim_decomposition or multi_hop) to optimise")
 
 
 optimize = renamed(command, "optimize", "hover optimize")

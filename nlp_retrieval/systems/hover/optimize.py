@@ -47,13 +47,13 @@ def recall(example: Any, prediction: Any, trace: object = None) -> float:
 
 def missing_titles(example: Any, prediction: Any) -> list[str]:
     """Return the gold titles that are not among the retrieved documents."""
-    found = {normalize_title(title) for title in _retrieved_titles(prediction)}
-    return [title for title in _gold_titles(example) if normalize_title(title) not in found]
+    retrieved = {normalize_title(title) for title in _retrieved_titles(prediction)}
+    return [title for title in _gold_titles(example) if normalize_title(title) not in retrieved]
 
 
 def _retrieved_titles(prediction: Any) -> list[str]:
     results = getattr(prediction, "results", None)
-    if isinstance(results, list) and results and all(isinstance(one, RetrievalResult) for one in results):
+    if isinstance(results, list) and results and all(isinstance(hit, RetrievalResult) for hit in results):
         return [result.item.title for result in results]  # a title may hold the separator itself
     return [str(document).partition(SEPARATOR)[0] for document in getattr(prediction, "retrieved_docs", None) or []]
 
@@ -329,12 +329,12 @@ def _compiled(
 
 def _model_of(program: Any, lm: LanguageModel | None) -> LanguageModel:
     own = getattr(program, "language_model", None)
-    found = own if isinstance(own, LanguageModel) else lm
-    if found is None:
+    model = own if isinstance(own, LanguageModel) else lm
+    if model is None:
         raise ConfigurationError("the program has no language model of its own; pass lm=LanguageModel(...)")
-    if lm is not None and lm is not found:
+    if lm is not None and lm is not model:
         raise ConfigurationError("the program has a language model of its own; omit lm, so that its calls are counted")
-    return found
+    return model
 
 
 def _require(optimizer: Optimizer) -> None:

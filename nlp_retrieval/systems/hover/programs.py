@@ -73,9 +73,9 @@ class Walk:
         for number, hop in enumerate(self.hops, start=1):
             for rank, result in enumerate(hop, start=1):
                 items.setdefault(result.item.item_id, result.item)
-                seen = signals.setdefault(result.item.item_id, {})
-                seen |= {f"hop{number}.rank": float(rank), f"hop{number}.score": result.score}
-                seen |= {f"hop{number}.{key}": value for key, value in result.signals.items()}
+                own = signals.setdefault(result.item.item_id, {})
+                own |= {f"hop{number}.rank": float(rank), f"hop{number}.score": result.score}
+                own |= {f"hop{number}.{key}": value for key, value in result.signals.items()}
         return [
             RetrievalResult.trusted(item, 1.0 / rank, signals[item_id])
             for rank, (item_id, item) in enumerate(items.items(), start=1)
@@ -83,11 +83,11 @@ class Walk:
 
     def first_found(self) -> dict[str, tuple[int, int]]:
         """Return by item id the hop that found it first and its rank there, both from 1."""
-        found: dict[str, tuple[int, int]] = {}
+        first_ranks: dict[str, tuple[int, int]] = {}
         for number, hop in enumerate(self.hops, start=1):
             for rank, result in enumerate(hop, start=1):
-                found.setdefault(result.item.item_id, (number, rank))
-        return found
+                first_ranks.setdefault(result.item.item_id, (number, rank))
+        return first_ranks
 
 
 def walk(
@@ -119,8 +119,8 @@ def walk(
             for single in walks:
                 single.queries.append(single.claim)
         with stage(f"hop{hop + 1}.retrieve"):
-            for single, found in zip(walks, search([single.queries[-1] for single in walks], per_hop), strict=True):
-                single.hops.append(found)
+            for single, results in zip(walks, search([single.queries[-1] for single in walks], per_hop), strict=True):
+                single.hops.append(results)
         if hop < len(ask):
             with stage(f"hop{hop + 1}.summarize"):
                 _summarize(walks, summarize[hop], lm, hop, passage_characters)
@@ -138,27 +138,27 @@ def stages_of(hops: int) -> list[str]:
 
 
 def _summarize(walks: list[Walk], program: Any, lm: LanguageModel | None, hop: int, passage_characters: int) -> None:
-    asked = [one for one in walks if one.hops[-1]]
+    asked = [single for single in walks if single.hops[-1]]
     questions = [
         {
-            "claim": one.claim,
-            "context": list(one.context),
-            "passages": [as_document(result)[:passage_characters] for result in one.hops[-1]],
+            "claim": single.claim,
+            "context": list(single.context),
+            "passages": [as_document(result)[:passage_characters] for result in single.hops[-1]],
         }
-        for one in asked
+        for single in asked
     ]
-    for one, summary in zip(asked, _answers(lm, program, questions, "summary", _SUMMARY_WORDS, hop + 1), strict=True):
-        one.context += [summary] if summary is not None else []
+    for single, summary in zip(asked, _answers(lm, program, questions, "summary", _SUMMARY_WORDS, hop + 1), strict=True):
+        single.context += [summary] if summary is not None else []
 
 
 def _ask(walks: list[Walk], program: Any, lm: LanguageModel | None, hop: int) -> None:
-    asked = [one for one in walks if one.context and not has_no_words(one.claim)]
-    questions = [{"claim": one.claim, "context": list(one.context)} for one in asked]
-    for one, query in zip(asked, _answers(lm, program, questions, "query", _QUERY_WORDS, hop), strict=True):
-        one.queries.append(query if query is not None else one.claim)
-    for one in walks:
-        if len(one.queries) == hop:
-            one.queries.append(one.claim)
+    asked = [single for single in walks if single.context and not has_no_words(single.claim)]
+    questions = [{"claim": single.claim, "context": list(single.context)} for single in asked]
+    for single, query in zip(asked, _answers(lm, program, questions, "query", _QUERY_WORDS, hop), strict=True):
+        single.queries.append(query if query is not None else single.claim)
+    for single in walks:
+        if len(single.queries) == hop:
+            single.queries.append(single.claim)
 
 
 def _answers(
@@ -270,9 +270,9 @@ class HoverMultiHop(dspy.Module):  # type: ignore[misc]  # DSPy has no types
             IndexMissingError: no index was opened.
         """
         parts = self.parts
-        (one,) = walk([claim], parts.search, self.summarize, self.ask, parts.lm, parts.per_hop, parts.passage_characters)
-        results = one.results()
-        return dspy.Prediction(queries=one.queries, retrieved_docs=[as_document(hit) for hit in results], results=results)
+        (walked,) = walk([claim], parts.search, self.summarize, self.ask, parts.lm, parts.per_hop, parts.passage_characters)
+        results = walked.results()
+        return dspy.Prediction(queries=walked.queries, retrieved_docs=[as_document(hit) for hit in results], results=results)
 
 
 class HoverMultiHopReasoning(HoverMultiHop):
@@ -343,10 +343,10 @@ class HoverMultiHopPipeline(dspy.Module):  # type: ignore[misc]  # DSPy has no t
         """
         if not isinstance(searcher.processor, ClaimDecomposition):
             raise ConfigurationError(f"the searcher's processor is {searcher.processor!r}; it must be claim_decomposition")
-        made = cls.__new__(cls)
-        dspy.Module.__init__(made)
-        made._take(searcher, searcher.processor, k)
-        return made
+        pipeline = cls.__new__(cls)
+        dspy.Module.__init__(pipeline)
+        pipeline._take(searcher, searcher.processor, k)
+        return pipeline
 
     def _take(self, searcher: Searcher, processor: ClaimDecomposition, k: int) -> None:
         self.parts = _DecomposingParts(searcher, processor, k)
@@ -404,4 +404,4 @@ class HoverMultiHopPipeline(dspy.Module):  # type: ignore[misc]  # DSPy has no t
             (read,) = ask_all(processor.lm, self.decompose, [{"claim": claim}], "phrases", processor.read, processor.name)
             phrases = processor.subqueries(claim, read)
         (results,) = self.parts.searcher.search([claim], self.parts.k, subqueries=[phrases])
-        return dspy.Prediction(phrases=phrases, retrieved_docs=[as_document(one) for one in results], results=results)
+        return dspy.Prediction(phrases=phrases, retrieved_docs=[as_document(result) for result in results], results=results)

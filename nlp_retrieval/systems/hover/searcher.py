@@ -77,14 +77,14 @@ class MultiHopSearcher(BaseSearcher):
         step: Step = "predict",
         program: str | Path | None = None,
     ) -> None:
-        made = resolve_components(self, MultiHopSearcher, retrievers=retrievers, lm=lm, fusion=fusion, reranker=reranker)
-        self.lm: LanguageModel = made.pop("lm")
+        resolved = resolve_components(self, MultiHopSearcher, retrievers=retrievers, lm=lm, fusion=fusion, reranker=reranker)
+        self.lm: LanguageModel = resolved.pop("lm")
         self.hops = hops
         self.per_hop = per_hop
         self.passage_characters = passage_characters
         self.step: Step = step
         self.program = program
-        self._searcher = Searcher(**made)
+        self._searcher = Searcher(**resolved)
         self.retrievers = self._searcher.retrievers
         self._compiled = read_program(program, fields_of(hops, step)) if program is not None else None
         self._asked: Any = None
@@ -131,7 +131,7 @@ class MultiHopSearcher(BaseSearcher):
             DependencyError: DSPy is not installed.
         """
         nlqs, cut = check_queries(queries), check_k(k)
-        return RankedLists(nlqs, (one.results()[:cut] for one in self._walked(nlqs, self._searching(), where)))
+        return RankedLists(nlqs, (walked.results()[:cut] for walked in self._walked(nlqs, self._searching(), where)))
 
     @property
     def explains(self) -> bool:
@@ -160,17 +160,17 @@ class MultiHopSearcher(BaseSearcher):
         searcher.opened.items.rows_of([result.item.item_id for result in results])
         (walked,) = self._walked([nlq], searcher)
         first = walked.first_found()
-        told = Explanations({} for _ in results)
+        links = Explanations({} for _ in results)
         for hop, asked in enumerate(walked.queries, start=1):
             ranks = [result.signals.get(f"hop{hop}.rank") for result in results]
-            places = [at for at, one in enumerate(results) if first.get(one.item.item_id) == (hop, ranks[at])]
+            places = [at for at, hit in enumerate(results) if first.get(hit.item.item_id) == (hop, ranks[at])]
             by_retrievers = searcher.explain(asked, [results[at] for at in places]) if places else []
             for at, explanations in zip(places, by_retrievers, strict=True):
                 item = results[at].item
                 rank = first[item.item_id][1]
-                told[at] = {f"hop{hop}": Explanation(item, f'hop {hop} asked "{asked}": rank {rank}', (), 1.0 / rank)}
-                told[at] |= explanations
-        return told
+                links[at] = {f"hop{hop}": Explanation(item, f'hop {hop} asked "{asked}": rank {rank}', (), 1.0 / rank)}
+                links[at] |= explanations
+        return links
 
     def _walked(self, nlqs: list[str], searcher: Searcher, where: Where | None = None) -> list[Walk]:
         if not nlqs:
@@ -203,8 +203,8 @@ class MultiHopSearcher(BaseSearcher):
         from nlp_retrieval.systems.hover.programs import HoverMultiHop, HoverMultiHopReasoning
 
         searcher = copy.copy(self._searcher) if self._opened is None else self._searching()
-        made = HoverMultiHop if self.step == "predict" else HoverMultiHopReasoning
-        return made(searcher, self.lm, self.hops, self.per_hop, self.passage_characters, self._compiled)
+        program = HoverMultiHop if self.step == "predict" else HoverMultiHopReasoning
+        return program(searcher, self.lm, self.hops, self.per_hop, self.passage_characters, self._compiled)
 
     def _program(self) -> Any:
         if self._asked is None:

@@ -101,8 +101,8 @@ class QuestionAnswer(BaseModel):
         """Return the passages by method."""
         if self.top_k_chunks is not None:
             return {retrieval_method: self.top_k_chunks}
-        named = {"vector_similarity": self.vector, "graph_hop": self.hop}
-        return {name: found.top_k_chunks for name, found in named.items() if found is not None}
+        answers = {"vector_similarity": self.vector, "graph_hop": self.hop}
+        return {name: answer.top_k_chunks for name, answer in answers.items() if answer is not None}
 
 
 class AnswerMetadata(BaseModel):

@@ -101,8 +101,8 @@ class StudySettings:
         """
         if not subject.strip():
             raise QueryError(f"the {field} to ask about has no name; omit it to ask about all")
-        alone = {f"metadata.{field}": subject}
-        return alone if self.where is None else {"and": [alone, dict(self.where)]}
+        by_subject = {f"metadata.{field}": subject}
+        return by_subject if self.where is None else {"and": [by_subject, dict(self.where)]}
 
     def fingerprint(self, *parts: object) -> str:
         """Return a fingerprint that is the same for the same answers."""
@@ -181,11 +181,11 @@ def chosen_subjects(wanted: str | Sequence[str] | None, known: Iterable[str], fi
 
 def _nearest(name: str, names: list[str]) -> str:
     """Return a hint with the most similar names, whatever their case, and the existing ones."""
-    folded = {one.casefold(): one for one in names}
-    close = [folded[one] for one in get_close_matches(name.casefold(), list(folded), n=3, cutoff=0.6)]
+    folded = {existing.casefold(): existing for existing in names}
+    close = [folded[existing] for existing in get_close_matches(name.casefold(), list(folded), n=3, cutoff=0.6)]
     listed = ", ".join(map(printable, names[:_LISTED])) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")
-    meant = f"did you mean {' or '.join(repr(printable(one)) for one in close)}? " if close else ""
-    return f"{meant}There are: {listed}"
+    suggestion = f"did you mean {' or '.join(repr(printable(existing)) for existing in close)}? " if close else ""
+    return f"{suggestion}There are: {listed}"
 
 
 _DEEPEST = 10_000
@@ -253,8 +253,10 @@ def all_hits(
     note(logging.DEBUG, method, f"filter {dict(where or {})}: {n_passages} chunks")
     deep = max(settings.top_k, min(n_passages, _DEEPEST))
     if isinstance(searcher, Searcher) and searcher.processor is None:
-        return searcher.search([one.text for one in questions], deep, where, [[one.searched] for one in questions])
-    return searcher.search([one.searched for one in questions], deep, where)
+        return searcher.search(
+            [question.text for question in questions], deep, where, [[question.searched] for question in questions]
+        )
+    return searcher.search([question.searched for question in questions], deep, where)
 
 
 def asked(
@@ -279,13 +281,13 @@ def asked(
             not change or shorten their order.
     """
     answers = []
-    for place, ((text, searched), hits) in enumerate(zip(questions, lists, strict=True)):
+    for number, ((text, searched), hits) in enumerate(zip(questions, lists, strict=True)):
         kept = cut(hits, settings)
         best = f", best {kept[0].score:.3f}" if kept else ""
         note(logging.INFO, method, f"{subject}: {len(kept)} of {len(hits)} chunks{best}: {text[:120]}")
         explained: list[dict[str, Explanation]] = searcher.explain(searched, kept) if searcher.explains else [{} for _ in kept]
         if describing is not None:
-            kept = _described(kept, describing[1][place])
+            kept = _described(kept, describing[1][number])
         answers.append(Asked(kept, _matches(describing[0] if describing else searcher, text, kept), explained))
     return answers
 

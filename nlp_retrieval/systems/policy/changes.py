@@ -71,8 +71,8 @@ class EditionChanges:
 
     def counts(self) -> dict[Relation, int]:
         """Return the number of passages by relation."""
-        found = Counter(change.relation for change in self.changes)
-        return {relation: found[relation] for relation in _RELATIONS}
+        counted = Counter(change.relation for change in self.changes)
+        return {relation: counted[relation] for relation in _RELATIONS}
 
 
 _RELATIONS: tuple[Relation, ...] = ("unchanged", "edited", "added", "dropped")
@@ -150,10 +150,10 @@ def word_runs(before: str, after: str) -> list[tuple[str, str]]:
     return runs
 
 
-def _shared(one: Counter[str], other: Counter[str]) -> float:
+def _shared(before: Counter[str], after: Counter[str]) -> float:
     """Return the share of words that two texts have in common (Jaccard, counted with repeats)."""
-    both = (one & other).total()
-    return both / (one.total() + other.total() - both) if both else 0.0
+    n_common = (before & after).total()
+    return n_common / (before.total() + after.total() - n_common) if n_common else 0.0
 
 
 def _order(value: object) -> tuple[int, float, str] | None:

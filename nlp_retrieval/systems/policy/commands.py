@@ -171,8 +171,8 @@ def demonstrate(folder: Path) -> None:
     gold = gold_of(folder)
     rows = judged_answers(report.answers(), gold)
     plain = PolicyStudy(study.profile, Searcher(study.searcher.retrievers).open(settings.index), keywords=settings.keywords)
-    alone = plain.run(folder / "sentence-vectors-alone")
-    rows = {"sentence vectors alone": next(iter(judged_answers(alone.answers(), gold).values()))} | rows
+    plain_report = plain.run(folder / "sentence-vectors-alone")
+    rows = {"sentence vectors alone": next(iter(judged_answers(plain_report.answers(), gold).values()))} | rows
     _print(rows)
     _tell_changes(study, folder)
     write_page(report, study)

@@ -36,10 +36,10 @@ def _loader(value: Any) -> object:
 def _searcher(value: object, info: ValidationInfo) -> object:
     if not isinstance(value, Mapping):
         return value
-    made = build("searchers", {"name": Searcher.name} | dict(value), str(info.field_name))
-    if not isinstance(made, BaseSearcher):
-        raise ConfigurationError(f"{info.field_name}: {made.name!r} is not a searcher over an index; a study needs one")
-    return made
+    searcher = build("searchers", {"name": Searcher.name} | dict(value), str(info.field_name))
+    if not isinstance(searcher, BaseSearcher):
+        raise ConfigurationError(f"{info.field_name}: {searcher.name!r} is not a searcher over an index; a study needs one")
+    return searcher
 
 
 _Path = Annotated[Path, BeforeValidator(_path), Field(description="a path")]
@@ -106,7 +106,7 @@ class StudyConfig(BaseModel):
 
 def _in_words(error: ValidationError, file: str) -> InputError:
     """Return the first error of a file: the one that a component raised, or what is expected at the key."""
-    first = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")
+    first = min(error.errors(), key=lambda problem: problem["type"] != "extra_forbidden")
     key, fields = str(first["loc"][0]), StudyConfig.model_fields
     raised = first.get("ctx", {}).get("error")
     if isinstance(raised, InputError):

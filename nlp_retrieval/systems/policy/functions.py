@@ -222,9 +222,9 @@ def _vector(encoder: BaseEncoder | None, prompt: str) -> Vectors | None:
     return vector if np.isfinite(vector).all() and vector.any() else None
 
 
-def _check_dimensions(given: EmbeddedPrompt, own: EmbeddedPrompt) -> None:
+def _check_dimensions(prompt: EmbeddedPrompt, own: EmbeddedPrompt) -> None:
     for name in EmbeddedPrompt._fields:
-        vector, expected = getattr(given, name), getattr(own, name)
+        vector, expected = getattr(prompt, name), getattr(own, name)
         if vector is not None and expected is not None and np.shape(vector) != expected.shape:
             raise QueryError(
                 f"the {name} vector has shape {list(np.shape(vector))}, and the study's {list(expected.shape)}; use that of "

@@ -62,7 +62,7 @@ def entry_of(question: ProfileQuestion, subject: str, answer: Mapping[str, Asked
     if len(answer) == 1:
         (only,) = answer.values()
         return entry | only.as_dict()
-    return entry | {method: one.as_dict() for method, one in answer.items()}
+    return entry | {method: answered.as_dict() for method, answered in answer.items()}
 
 
 def file_of(
@@ -373,9 +373,9 @@ def _refuse_losses(folder: Path, files: dict[str, Path], chosen: list[str], numb
         if subject not in chosen or not answers["questions"].keys() <= asked_for:
             lost.append(subject)
     if lost:
-        named = ", ".join(lost[:5]) + (f" and {len(lost) - 5} more" if len(lost) > 5 else "")
+        names = ", ".join(lost[:5]) + (f" and {len(lost) - 5} more" if len(lost) > 5 else "")
         raise OutputError(
-            f"{folder} holds answers of another index, profile or setting ({named}) that this run would lose; "
+            f"{folder} holds answers of another index, profile or setting ({names}) that this run would lose; "
             "ask all questions of all of these, or choose another output folder"
         )
 

@@ -141,7 +141,7 @@ def test_families_are_the_groups_where_a_query_has_no_subject(searcher):
         ({"folds": 1}, "at least 2 folds"),
         ({"where_from": {"country": "land"}}, "has no 'land' in its metadata"),
         ({"gold": GOLD[1:]}, "1 of 24 queries have no gold"),
-        ({"gold": [*GOLD, GOLD[0]]}, "stands more than once in the gold"),
+        ({"gold": [*GOLD, GOLD[0]]}, "occurs more than once in the gold"),
     ],
 )
 def test_what_does_not_fit_is_refused(searcher, settings, message):

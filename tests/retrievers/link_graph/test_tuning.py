@@ -314,8 +314,8 @@ def refused(folder: Path, **changes: object) -> None:
         ({"queries": QUERIES[1:3]}, "1 families of queries for 4 folds"),
         ({"queries": []}, "0 families of queries for 4 folds"),
         ({"gold": GOLD[:-2]}, r"2 of 24 queries have no gold \(first: 'q22'\)"),
-        ({"gold": [*GOLD, GOLD[3]]}, "'q3' stands more than once in the gold"),
-        ({"queries": [*QUERIES, QUERIES[3]]}, "'q3' stands more than once in the queries"),
+        ({"gold": [*GOLD, GOLD[3]]}, "'q3' occurs more than once in the gold"),
+        ({"queries": [*QUERIES, QUERIES[3]]}, "'q3' occurs more than once in the queries"),
         ({"gold": [*GOLD[:-1], Gold(query_id="q23", relevance={"elsewhere": 1})]}, "elsewhere"),
     ],
 )

@@ -165,7 +165,7 @@ def test_where_the_server_cannot_write_its_files_the_index_stays_as_it_was(tmp_p
 
 
 @pytest.mark.soak
-@pytest.mark.filterwarnings("ignore:what .* no longer needs elsewhere was not removed")
+@pytest.mark.filterwarnings("ignore:data outside .* that it no longer needs was not removed")
 def test_a_disk_that_is_full(tmp_path: Path, figures: Any) -> None:
     """The server's folder in memory, with a little room; making such a file system needs rights that not every machine has."""
     folder, name = tmp_path / "index", "add, PostgreSQL: disk full"

@@ -141,8 +141,8 @@ class References:
         if self._by_year is None:
             self._by_year = {}
             for entry in (*self.listed.values(), *self.unmarked):
-                for written in set(_YEAR.findall(entry.title[:_BEGINNING])):
-                    self._by_year.setdefault(written, []).append(entry)
+                for year_found in set(_YEAR.findall(entry.title[:_BEGINNING])):
+                    self._by_year.setdefault(year_found, []).append(entry)
         works = [
             work
             for work in self._by_year.get(year, [])
@@ -154,7 +154,7 @@ class References:
     def entries(self) -> Iterator[Reference]:
         """Yield every entry that counts, in the order of the report."""
         entries = [*self.defined.values(), *self.listed.values(), *self.notes.values(), *self.unmarked]
-        yield from sorted(entries, key=lambda one: one.line)
+        yield from sorted(entries, key=lambda entry: entry.line)
 
     def add(self, kind: dict[str, Reference], entry: Reference) -> None:
         """Add an entry; the first one of a mark that has a URL counts, or the first one if none has a URL."""
@@ -208,14 +208,14 @@ def _lists(blocks: Sequence[TextBlock]) -> set[int]:
     cited: Counter[str] | None = None
     for number, block in enumerate(blocks):
         # the parser takes "7. References" over a line of dashes for an item
-        alone = block.kind == "paragraph" or (block.kind == "item" and block.name.isdecimal() and block.level == 1)
-        if not alone and block.kind != "heading":
+        is_own_block = block.kind == "paragraph" or (block.kind == "item" and block.name.isdecimal() and block.level == 1)
+        if not is_own_block and block.kind != "heading":
             continue
-        name = _plain(block.pieces[0] if not alone else _lines(block)[0][1])
-        if _is_list_name(name, alone=alone):
+        name = _plain(block.pieces[0] if not is_own_block else _lines(block)[0][1])
+        if _is_list_name(name, alone=is_own_block):
             headings.add(number)
             continue
-        if block.kind == "item" or (alone and not _may_head(block, name)):
+        if block.kind == "item" or (is_own_block and not _may_head(block, name)):
             continue
         marks = _marks_of_entries(_below(blocks, number))
         if marks is None:
@@ -376,9 +376,9 @@ class _OpenEntry:
         self._mark, self._line, self._depth, self._pieces = "", 0, 0, []
 
 
-def _starts(found: re.Match[str], pieces: Sequence[Piece]) -> bool:
+def _starts(match: re.Match[str], pieces: Sequence[Piece]) -> bool:
     """Return whether a later line begins an entry: a number with a full stop may also be the year at the end of a title."""
-    return not found[3] or (bool(pieces) and int(found[3]) < 1000)
+    return not match[3] or (bool(pieces) and int(match[3]) < 1000)
 
 
 def _is_work(text: str) -> bool:

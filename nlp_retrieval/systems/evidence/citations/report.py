@@ -404,17 +404,21 @@ def read_report(text: str) -> CitedReport:
             for name, url, named, entry in _cited(mark, references):
                 if entry is not None:
                     cited.add(entry)
-                one = Citation(len(citations) + 1, name, sentence.text, url, named, mark.line, sentence.quoted)
-                citations.append(one)
+                citation = Citation(len(citations) + 1, name, sentence.text, url, named, mark.line, sentence.quoted)
+                citations.append(citation)
                 addresses.add(url)
                 if name and entry is None and not url:
-                    missing.append(one)
+                    missing.append(citation)
     return CitedReport(
         title,
         citations,
-        [UncitedSentence(one.text, one.line) for one in sentences if one.states and not one.marks and states_fact(one.text)],
+        [
+            UncitedSentence(sentence.text, sentence.line)
+            for sentence in sentences
+            if sentence.states and not sentence.marks and states_fact(sentence.text)
+        ],
         missing,
-        [one for one in references.entries() if one not in cited and (one.mark or one.url not in addresses)],
+        [entry for entry in references.entries() if entry not in cited and (entry.mark or entry.url not in addresses)],
         references.duplicates,
     )
 

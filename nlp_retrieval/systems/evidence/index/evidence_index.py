@@ -538,25 +538,25 @@ class EvidenceIndex:
         return passages
 
 
-def _searcher(given: object) -> BaseSearcher:
+def _searcher(searcher: object) -> BaseSearcher:
     """Return the given searcher, that of a named model, or the default."""
-    if given is None:
+    if searcher is None:
         return _default_searcher()
-    if isinstance(given, BaseSearcher):
-        return given
-    if not isinstance(given, str) or not given.strip():
+    if isinstance(searcher, BaseSearcher):
+        return searcher
+    if not isinstance(searcher, str) or not searcher.strip():
         raise ConfigurationError(
-            f"searcher={given!r:.80} is {type(given).__name__} not a searcher; pass Searcher([...]), "
+            f"searcher={searcher!r:.80} is {type(searcher).__name__} not a searcher; pass Searcher([...]), "
             "or the name of a ColBERT model as text"
         )
-    if not ("/" in given or Path(given).expanduser().is_dir()):
+    if not ("/" in searcher or Path(searcher).expanduser().is_dir()):
         raise ConfigurationError(
-            f"searcher={given!r:.80} is neither a folder nor the name of a model on the hub, as colbert-ir/colbertv2.0 is; "
+            f"searcher={searcher!r:.80} is neither a folder nor the name of a model on the hub, as colbert-ir/colbertv2.0 is; "
             "pass Searcher([...]) for other engines"
         )
     from nlp_retrieval import ColbertRetriever
 
-    return Searcher([ColbertRetriever(given)])
+    return Searcher([ColbertRetriever(searcher)])
 
 
 def _default_searcher() -> BaseSearcher:

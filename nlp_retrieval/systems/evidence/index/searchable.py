@@ -131,8 +131,8 @@ class SearchablePassages:
 
         To be called by one process at a time.
         """
-        for left in self.folder.parent.glob(f"{_GONE}*"):
-            shutil.rmtree(left, ignore_errors=True)
+        for leftover in self.folder.parent.glob(f"{_GONE}*"):
+            shutil.rmtree(leftover, ignore_errors=True)
         wanted = {sha256: text for sha256, text in store.texts().items() if text.live}
         if not wanted:
             self._remove()
@@ -153,9 +153,9 @@ class SearchablePassages:
         }
         if changed:
             searcher.update(_items(store, changed, spans))
-        gone = [item_id for item_id in stored if not _is_wanted(item_id, wanted, spans)]
-        if gone:
-            searcher.delete(gone)
+        unwanted = [item_id for item_id in stored if not _is_wanted(item_id, wanted, spans)]
+        if unwanted:
+            searcher.delete(unwanted)
 
     def _readable(self) -> tuple[BaseSearcher | None, dict[str, dict[str, Any]]]:
         """Return the searcher and the metadata of the items in its index; None if it cannot read an index."""

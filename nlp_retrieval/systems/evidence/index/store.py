@@ -102,10 +102,12 @@ def checked_source(
     else:
         grade = check_grade(source_quality, "source_quality")
     shown = _title(title)
-    given = {name for name, value in (("quality", source_quality), ("title", shown)) if value}
+    provided = {name for name, value in (("quality", source_quality), ("title", shown)) if value}
     moment = "" if fetch_date == "" else moment_of(fetch_date)
     anchor = anchor_of(url)
-    return NewSource(normal_text(content), canonical, url.strip(), shown, grade, fetch_date, moment, frozenset(given), anchor)
+    return NewSource(
+        normal_text(content), canonical, url.strip(), shown, grade, fetch_date, moment, frozenset(provided), anchor
+    )
 
 
 def read_source(document: SourceDocument) -> NewSource:
@@ -267,11 +269,11 @@ class EvidenceStore:
                 _refresh(connection, same[0], source)
                 return False
             source = _kept(connection, source)
-            given = " ".join(sorted(source.given))
+            provided = " ".join(sorted(source.given))
             connection.execute(
                 "INSERT INTO versions (canonical, moment, text_id, url, title, quality, fetch_date, given) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (source.canonical, source.moment, text, source.url, source.title, source.quality, source.fetch_date, given),
+                (source.canonical, source.moment, text, source.url, source.title, source.quality, source.fetch_date, provided),
             )
         return True
 
@@ -393,14 +395,14 @@ class EvidenceStore:
 
 def _placed(connection: sqlite3.Connection, source: NewSource, text: int) -> NewSource:
     """Give a fragment of a page a source of its own if another fragment has another text."""
-    held = "SELECT text_id, url FROM versions WHERE canonical = ? ORDER BY moment DESC, id DESC LIMIT 1"
+    query = "SELECT text_id, url FROM versions WHERE canonical = ? ORDER BY moment DESC, id DESC LIMIT 1"
     own = source.canonical + source.anchor
-    if source.anchor and connection.execute(held, (own,)).fetchone() is not None:
+    if source.anchor and connection.execute(query, (own,)).fetchone() is not None:
         return replace(source, canonical=own)
-    there = connection.execute(held, (source.canonical,)).fetchone()
-    if there is None or there[0] == text:
+    row = connection.execute(query, (source.canonical,)).fetchone()
+    if row is None or row[0] == text:
         return source
-    return source if anchor_of(there[1]) == source.anchor or not source.anchor else replace(source, canonical=own)
+    return source if anchor_of(row[1]) == source.anchor or not source.anchor else replace(source, canonical=own)
 
 
 def _dated(connection: sqlite3.Connection, source: NewSource) -> NewSource:
@@ -417,11 +419,11 @@ def _kept(connection: sqlite3.Connection, source: NewSource) -> NewSource:
         "SELECT title, quality, given FROM versions WHERE canonical = ? AND moment <= ? ORDER BY moment DESC, id DESC LIMIT 1"
     )
     before = connection.execute(select, (source.canonical, source.moment)).fetchone()
-    given = set() if before is None else set(before[2].split())
-    if "quality" in given - source.given:
+    provided = set() if before is None else set(before[2].split())
+    if "quality" in provided - source.given:
         source = replace(source, quality=before[1], given=source.given | {"quality"})
-    if before is not None and ("title" in given - source.given or not source.title):
-        source = replace(source, title=before[0], given=source.given | (given & {"title"}))
+    if before is not None and ("title" in provided - source.given or not source.title):
+        source = replace(source, title=before[0], given=source.given | (provided & {"title"}))
     return source
 
 
@@ -429,14 +431,14 @@ def _refresh(connection: sqlite3.Connection, version: int, source: NewSource) ->
     title, quality, given_before = connection.execute(
         "SELECT title, quality, given FROM versions WHERE id = ?", (version,)
     ).fetchone()
-    given = set(given_before.split())
-    if source.title and ("title" in source.given or "title" not in given):
+    provided = set(given_before.split())
+    if source.title and ("title" in source.given or "title" not in provided):
         title = source.title
-    if "quality" in source.given or "quality" not in given:
+    if "quality" in source.given or "quality" not in provided:
         quality = source.quality
     connection.execute(
         "UPDATE versions SET quality = ?, moment = min(moment, ?), title = ?, given = ? WHERE id = ?",
-        (quality, source.moment, title, " ".join(sorted(given | source.given)), version),
+        (quality, source.moment, title, " ".join(sorted(provided | source.given)), version),
     )
     if source.fetch_date:
         (dated,) = connection.execute("SELECT fetch_date FROM versions WHERE id = ?", (version,)).fetchone()

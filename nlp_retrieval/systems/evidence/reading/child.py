@@ -70,8 +70,8 @@ def read_in_child(kind: str, data: bytes, where: str, seconds: float = CHILD_SEC
 
 
 def _environment() -> dict[str, str]:
-    here = str(Path(__file__).parents[4])
-    paths = [here, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    root = str(Path(__file__).parents[4])
+    paths = [root, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
     return kept | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 

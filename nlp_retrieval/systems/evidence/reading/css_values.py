@@ -245,13 +245,13 @@ def is_valid(name: str, value: Sequence[Any]) -> bool:  # noqa: PLR0911
 
 
 def _is_length(name: str, parts: list[Any]) -> bool:
-    sizes = [one for one in parts if keyword((one,)) not in _LENGTHS[name]]
+    sizes = [token for token in parts if keyword((token,)) not in _LENGTHS[name]]
     if len(parts) > (3 if name == "text-indent" else 1):
         return False
     if name == "line-height" and len(sizes) == 1 and sizes[0].type == "number":
         return float(sizes[0].value) >= 0
-    lengths = [length([one], 16, 1000) if one.type != "number" or one.value == 0 else None for one in sizes]
-    return all(one is not None and (one >= 0 or name not in _POSITIVE) for one in lengths)
+    lengths = [length([token], 16, 1000) if token.type != "number" or token.value == 0 else None for token in sizes]
+    return all(size is not None and (size >= 0 or name not in _POSITIVE) for size in lengths)
 
 
 def words(value: Sequence[Any]) -> Iterator[Any]:
@@ -322,7 +322,7 @@ def length(value: Sequence[Any], letter: float, whole: float, depth: int = 0) ->
     if token.lower_name not in ("min", "max", "clamp"):
         return None
     values = [_sum(part, letter, whole, depth + 1) for part in split(token.arguments)]
-    known_values = [one for one in values if one is not None]
+    known_values = [known_value for known_value in values if known_value is not None]
     if len(known_values) != len(values) or not values:
         return None
     if token.lower_name == "clamp":
@@ -429,11 +429,11 @@ def _mixture(token: Any) -> Colour | None:
     """Return ``color-mix()`` of two colours, mixed in sRGB, which is accurate enough to tell whether text can be seen."""
     colours, shares = [], []
     for part in split(token.arguments)[1:]:
-        parsed = [colour_of((one,)) for one in part if one.type != "percentage"]
+        parsed = [colour_of((value,)) for value in part if value.type != "percentage"]
         if len(parsed) != 1 or parsed[0] is None:
             return None
         colours.append(parsed[0])
-        shares.append(next((max(0.0, one.value) / 100 for one in part if one.type == "percentage"), None))
+        shares.append(next((max(0.0, value.value) / 100 for value in part if value.type == "percentage"), None))
     if len(colours) != 2:
         return None
     first, second = shares
@@ -443,6 +443,8 @@ def _mixture(token: Any) -> Colour | None:
     total = first + second
     if total <= 0:
         return None
-    one, other = colours
-    red, green, blue, alpha = ((mine * first + yours * second) / total for mine, yours in zip(one, other, strict=True))
+    one_colour, other_colour = colours
+    red, green, blue, alpha = (
+        (mine * first + yours * second) / total for mine, yours in zip(one_colour, other_colour, strict=True)
+    )
     return red, green, blue, alpha

@@ -187,10 +187,10 @@ class _ShownPage:
 
     def _drop(self, node: Any, reason: str) -> None:
         is_element = isinstance(node.tag, str)
-        held = node.text_content() if is_element else node.text if reason == "comment" else ""
-        if reason and held and held.strip():
+        text = node.text_content() if is_element else node.text if reason == "comment" else ""
+        if reason and text and text.strip():
             self.unrendered += 1
-            self.listed.append(("not shown by browsers", " ".join(held.split())))
+            self.listed.append(("not shown by browsers", " ".join(text.split())))
         if is_element:
             node.tag = _LEFT_OUT
 
@@ -303,9 +303,9 @@ def _inherited(tag: str, attributes: Mapping[str, str], style: Mapping[str, Toke
         look = replace(look, ink=_BLUE)
     elif tag in ("mark", "button", "svg"):
         look = replace(look, ink=_BLACK)
-    given = {"font": "color", "body": "text"}.get(tag)
-    if given is not None and given in attributes:
-        look = replace(look, ink=_legacy(attributes[given]) or look.ink)
+    attribute = {"font": "color", "body": "text"}.get(tag)
+    if attribute is not None and attribute in attributes:
+        look = replace(look, ink=_legacy(attributes[attribute]) or look.ink)
     if "fill" in attributes:
         look = replace(look, ink=_ink((attributes["fill"],), look))
     for name in ("color", "fill"):
@@ -353,13 +353,13 @@ def _background(
         word = keyword(value)
         colour = look.ink if word == "currentcolor" else around.paper if word == "inherit" else colour_of(value)
         unknown = colour is None and word not in ("initial", "unset", "revert", "revert-layer")
-    images = [one for one in words(style.get("background-image", ())) if one != "," and keyword((one,)) == ""]
+    images = [part for part in words(style.get("background-image", ())) if part != "," and keyword((part,)) == ""]
     clips = keyword(style.get("background-clip", ())) == "text"
     if clips and (images or colour):
         return replace(look, has_glyphs=True)
     if colour is not None and colour[3] > 0:
         alpha = colour[3]
-        mixed = tuple(one * alpha + other * (1 - alpha) for one, other in zip(colour[:3], look.sure[:3], strict=True))
+        mixed = tuple(above * alpha + below * (1 - alpha) for above, below in zip(colour[:3], look.sure[:3], strict=True))
         painted: Colour = (mixed[0], mixed[1], mixed[2], 1.0)
         # a translucent colour over an unknown one stays unknown
         look = replace(look, sure=painted, paper=painted if look.paper is not None or alpha >= 1 else None)
@@ -368,24 +368,24 @@ def _background(
     if "background" in attributes or unknown:
         look = replace(look, paper=None)
     if images:
-        even = _even(images)
+        even = _single_colour(images)
         look = replace(look, paper=even, sure=even or look.sure)
     return look
 
 
-def _even(images: list[Any]) -> Colour | None:
+def _single_colour(images: list[Any]) -> Colour | None:
     """Return the colour of a gradient that has only one."""
     colours: list[Colour] = []
     for name, parts in functions(images):
         if not name.endswith("gradient"):
             return None
-        found = [colour_of((one,)) for part in parts for one in part]
-        colours += [one for one in found if one is not None]
-    if len(colours) < 2 or any(one.type == "url" for one in images):
+        parsed = [colour_of((colour,)) for part in parts for colour in part]
+        colours += [colour for colour in parsed if colour is not None]
+    if len(colours) < 2 or any(image.type == "url" for image in images):
         return None
     first = colours[0]
-    same = all(abs(mine - yours) <= _NEAR for one in colours for mine, yours in zip(first[:3], one[:3], strict=True))
-    return first if same and all(one[3] >= 1 for one in colours) else None
+    same = all(abs(mine - yours) <= _NEAR for colour in colours for mine, yours in zip(first[:3], colour[:3], strict=True))
+    return first if same and all(colour[3] >= 1 for colour in colours) else None
 
 
 def _faded(style: Mapping[str, Tokens], look: _Look) -> _Look:
@@ -413,14 +413,14 @@ def _faded(style: Mapping[str, Tokens], look: _Look) -> _Look:
 
 def _masked(style: Mapping[str, Tokens], look: _Look, is_placed: bool) -> _Look:
     masks = list(words(style.get("mask-image", ())))
-    if any(one.type == "url" or (one.type == "function" and not one.lower_name.endswith("gradient")) for one in masks):
+    if any(token.type == "url" or (token.type == "function" and not token.lower_name.endswith("gradient")) for token in masks):
         look = replace(look, is_doubtful=True)
-    colours = [colour_of((one,)) for _, parts in functions(masks) for part in parts for one in part]
-    drawn = [one for one in colours if one is not None]
+    colours = [colour_of((token,)) for _, parts in functions(masks) for part in parts for token in part]
+    drawn = [colour for colour in colours if colour is not None]
     if drawn and all(map(_is_clear, drawn)):
         look = replace(look, is_gone=True)
     shapes = list(functions(style.get("clip-path", ())))
-    if any(one.type == "url" for one in words(style.get("clip-path", ()))):
+    if any(token.type == "url" for token in words(style.get("clip-path", ()))):
         look = replace(look, is_doubtful=True)
     for name, parts in shapes:
         cuts = _cuts(name, parts)
@@ -430,7 +430,7 @@ def _masked(style: Mapping[str, Tokens], look: _Look, is_placed: bool) -> _Look:
             look = replace(look, is_gone=True)
     if is_placed:
         for name, parts in functions(style.get("clip", ())):
-            edges = [length([one], 16, 0) for part in parts for one in part]
+            edges = [length([token], 16, 0) for part in parts for token in part]
             if name == "rect" and len(edges) == 4:
                 top, right, bottom, left = edges
                 tall = bottom is None or bottom - (top or 0.0) > 1
@@ -442,27 +442,35 @@ def _masked(style: Mapping[str, Tokens], look: _Look, is_placed: bool) -> _Look:
 def _cuts(name: str, parts: list[list[Any]]) -> bool | None:  # noqa: PLR0911
     """Return whether a shape leaves nothing of a box with sides of 100; None if unknown."""
     if name == "polygon":
-        points = [[length([one], 0.16, 100) for one in part if one.type != "ident"] for part in parts]
-        corners = [(one[0], one[1]) for one in points if len(one) == 2 and one[0] is not None and one[1] is not None]
+        points = [[length([token], 0.16, 100) for token in part if token.type != "ident"] for part in parts]
+        corners = [
+            (point[0], point[1]) for point in points if len(point) == 2 and point[0] is not None and point[1] is not None
+        ]
         if not corners:
             return None
         edges = zip(corners, corners[1:] + corners[:1], strict=True)
-        area = abs(sum(x * there - next_x * y for (x, y), (next_x, there) in edges)) / 2
-        outside = any(max(one[side] for one in corners) <= 0 or min(one[side] for one in corners) >= 1000 for side in (0, 1))
+        area = abs(sum(x * next_y - next_x * y for (x, y), (next_x, next_y) in edges)) / 2
+        outside = any(
+            max(corner[side] for corner in corners) <= 0 or min(corner[side] for corner in corners) >= 1000 for side in (0, 1)
+        )
         return area < 1 or outside
-    sizes = [length([one], 16, 100) for one in parts[0] if one.type not in ("ident", "literal")] if parts else []
-    numbers = [0.0 if one is None else one for one in sizes]
+    sizes = [length([token], 16, 100) for token in parts[0] if token.type not in ("ident", "literal")] if parts else []
+    numbers = [0.0 if size is None else size for size in sizes]
     if name == "inset":
-        before = [one for one in parts[0] if one.type != "literal"] if parts else []
-        rounded = next((place for place, one in enumerate(before) if keyword((one,)) == "round"), len(before))
+        before = [token for token in parts[0] if token.type != "literal"] if parts else []
+        rounded = next((position for position, token in enumerate(before) if keyword((token,)) == "round"), len(before))
         numbers = numbers[:rounded]
         if not numbers:
             return False
         top, right, bottom, left = (numbers * 4)[:4] if len(numbers) != 3 else [*numbers, numbers[1]]
         return top + bottom >= 99 or left + right >= 99
     if name in ("circle", "ellipse"):
-        first = next((place for place, one in enumerate(parts[0]) if keyword((one,)) == "at"), len(parts[0])) if parts else 0
-        return any(one <= 1 for one in numbers[:first])
+        first = (
+            next((position for position, token in enumerate(parts[0]) if keyword((token,)) == "at"), len(parts[0]))
+            if parts
+            else 0
+        )
+        return any(number <= 1 for number in numbers[:first])
     if name == "rect" and len(numbers) == 4:
         return numbers[2] - numbers[0] <= 1 or numbers[1] - numbers[3] <= 1
     if name == "xywh" and len(numbers) >= 4:
@@ -514,14 +522,14 @@ def _turned(style: Mapping[str, Tokens], look: _Look) -> _Look:
     for name, parts in functions(style.get("transform", ())):
         if name.startswith("scale"):
             factors = [share(part) if len(part) == 1 else None for part in parts]
-            numbers = [1.0 if one is None else one for one in factors]
+            numbers = [1.0 if factor is None else factor for factor in factors]
             scales += numbers[:2] if name in ("scale", "scale3d") else numbers[:1] if name != "scalez" else []
         elif name == "matrix" and len(parts) == 6:
             a, b, c, d = (share(part) or 0.0 for part in parts[:4])
             scales.append(math.sqrt(abs(a * d - b * c)))
         elif name in ("rotatex", "rotatey", "skew", "skewx", "skewy"):
             angles = [_angle(part[0]) if part else 0.0 for part in parts]
-            scales += [0.0 for one in angles if abs(math.cos(one)) < _UPRIGHT]
+            scales += [0.0 for angle in angles if abs(math.cos(angle)) < _UPRIGHT]
             turned += angles[0] if name.startswith("rotate") else 0.0
         elif name == "rotate3d" and len(parts) == 4 and parts[3]:
             axis = [share(part) or 0.0 for part in parts[:3]]
@@ -530,13 +538,13 @@ def _turned(style: Mapping[str, Tokens], look: _Look) -> _Look:
                 scales.append(0.0)
             turned += angle if axis[2] == 0 else 0.0
     scales += [
-        share([one]) or 0.0 for one in words(style.get("scale", ())) if one.type in ("number", "percentage", "function")
+        share([token]) or 0.0 for token in words(style.get("scale", ())) if token.type in ("number", "percentage", "function")
     ][:2]
     rotation = list(words(style.get("rotate", ())))
     axis_word = keyword(rotation[:1])
-    numbers = [one.value for one in rotation if one.type == "number"]
+    numbers = [token.value for token in rotation if token.type == "number"]
     if rotation and (axis_word in ("x", "y") or (len(numbers) == 3 and numbers[2] == 0)):
-        angle = next((_angle(one) for one in rotation if one.type == "dimension"), 0.0)
+        angle = next((_angle(token) for token in rotation if token.type == "dimension"), 0.0)
         scales += [0.0] if abs(math.cos(angle)) < _UPRIGHT else []
         turned += angle
     if keyword(style.get("backface-visibility", ())) == "hidden" and math.cos(turned) < -_UPRIGHT:
@@ -545,8 +553,8 @@ def _turned(style: Mapping[str, Tokens], look: _Look) -> _Look:
         zoom = share(list(words(style["zoom"])))
         scales += [zoom] if zoom is not None and zoom > 0 else []
     least = 1.0
-    for one in scales:
-        least *= min(1.0, abs(one))
+    for scale in scales:
+        least *= min(1.0, abs(scale))
     return replace(look, scale=look.scale * least)
 
 
@@ -560,7 +568,7 @@ def _angle(token: Any) -> float:
 def _boxed(style: Mapping[str, Tokens], look: _Look, position: str) -> _Look:
     """Return the look of an element that may be an empty box which cuts off its content."""
     cuts = [
-        any(keyword((one,)) in ("hidden", "clip", "scroll", "auto") for one in words(style.get(f"overflow-{axis}", ())))
+        any(keyword((word,)) in ("hidden", "clip", "scroll", "auto") for word in words(style.get(f"overflow-{axis}", ())))
         for axis in "xy"
     ]
     if not any(cuts):
@@ -570,10 +578,10 @@ def _boxed(style: Mapping[str, Tokens], look: _Look, position: str) -> _Look:
         return length(list(words(style[name])), look.letter, 1000) if name in style else None
 
     def is_narrow(size: str, sides: tuple[str, str]) -> bool:
-        given = [one for one in (pixels(size), pixels(f"max-{size}")) if one is not None]
+        lengths = [limit for limit in (pixels(size), pixels(f"max-{size}")) if limit is not None]
         padded = sum(pixels(f"padding-{side}") or 0.0 for side in sides)
         least = pixels(f"min-{size}") or 0.0
-        return bool(given) and max(min(given), least) + padded <= _NARROW
+        return bool(lengths) and max(min(lengths), least) + padded <= _NARROW
 
     flat = is_narrow("height", ("top", "bottom"))
     if not flat and "height" not in style and "min-height" not in style and "line-height" in style:

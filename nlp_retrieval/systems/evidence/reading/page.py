@@ -249,8 +249,8 @@ def _short(element: Any) -> str:
 
 def _is_mark(element: Any, tag: str, text: str, before: str) -> bool:
     links = [element] if tag == "a" else list(islice(element.iter("a"), 4))
-    named = " ".join(element.get(name, "") for name in ("class", "id", "role", "epub:type", "rel")).lower()
-    leads = any(_NOTE_PLACE.search(link.get("href", "")) for link in links) or bool(_NOTE_NAMES.search(named))
+    names = " ".join(element.get(name, "") for name in ("class", "id", "role", "epub:type", "rel")).lower()
+    leads = any(_NOTE_PLACE.search(link.get("href", "")) for link in links) or bool(_NOTE_NAMES.search(names))
     bracketed = _BRACKETED.fullmatch(text) is not None
     if tag == "a":
         if not leads or not element.get("href", "").strip().startswith(("#", "http", "/")):
@@ -312,7 +312,7 @@ def main_lines(page: Any, lines: Sequence[Line]) -> list[bool]:
         page: the root of the page, without its hidden parts; it is not changed.
         lines: of its body, in order.
     """
-    selected = _taken(page, lines)
+    selected = _main_text_lines(page, lines)
     if sum(len(line.text) for line, is_selected in zip(lines, selected, strict=True) if is_selected) < _LEAST_MAIN_TEXT:
         return [True] * len(lines)
     navigation = _navigation(page, lines)
@@ -323,14 +323,14 @@ def main_lines(page: Any, lines: Sequence[Line]) -> list[bool]:
         for number, (is_selected, aside, within) in enumerate(zip(selected, navigation, inside, strict=True))
     ]
     counts = [len(line.text.split()) or 1 for line in lines]
-    held = sum(count for count, keep in zip(counts, kept, strict=True) if keep)
+    n_kept = sum(count for count, keep in zip(counts, kept, strict=True) if keep)
     besides = sum(count for count, aside in zip(counts, navigation, strict=True) if not aside)
-    if held < _LEAST_PART * besides:
+    if n_kept < _LEAST_PART * besides:
         return [keep or not aside for keep, aside in zip(kept, navigation, strict=True)]
     return kept
 
 
-def _taken(page: Any, lines: Sequence[Line]) -> list[bool]:
+def _main_text_lines(page: Any, lines: Sequence[Line]) -> list[bool]:
     """Return which lines trafilatura selects as the main text."""
     from trafilatura import bare_extraction
 
@@ -339,18 +339,18 @@ def _taken(page: Any, lines: Sequence[Line]) -> list[bool]:
         return [False] * len(lines)
     text = block_text(extracted.body)
     whole = {_plain(line) for line in text.split("\n")} - {""}
-    there = set(text.casefold().split())
-    return [_plain(line.text) in whole or _is_among(line.text, there) for line in lines]
+    words = set(text.casefold().split())
+    return [_plain(line.text) in whole or _is_among(line.text, words) for line in lines]
 
 
 def _plain(line: str) -> str:
     return "".join(char for char in line if char.isalnum()).casefold()
 
 
-def _is_among(line: str, there: set[str]) -> bool:
+def _is_among(line: str, page_words: set[str]) -> bool:
     """Return whether the words of a long line occur, as when two lines were joined."""
     words = line.casefold().split()
-    return len(words) >= _FEWEST_WORDS and sum(word in there for word in words) >= _MOST_OF_IT * len(words)
+    return len(words) >= _FEWEST_WORDS and sum(word in page_words for word in words) >= _MOST_OF_IT * len(words)
 
 
 def _inside(lines: Sequence[Line], selected: Sequence[bool]) -> list[bool]:
@@ -358,15 +358,15 @@ def _inside(lines: Sequence[Line], selected: Sequence[bool]) -> list[bool]:
     weights: Counter[Any] = Counter()
     for line, is_selected in zip(lines, selected, strict=True):
         if is_selected:
-            for around in _around(line.element):
+            for around in _with_ancestors(line.element):
                 weights[around] += len(line.text)
     most = _MOST_OF_IT * max(weights.values())
     holding = {around for around, weight in weights.items() if weight >= most}
     innermost = max(holding, key=lambda is_selected: sum(1 for _ in is_selected.iterancestors()))
-    return [any(around is innermost for around in _around(line.element)) for line in lines]
+    return [any(around is innermost for around in _with_ancestors(line.element)) for line in lines]
 
 
-def _around(element: Any) -> list[Any]:
+def _with_ancestors(element: Any) -> list[Any]:
     return [element, *element.iterancestors()]
 
 
@@ -385,11 +385,11 @@ def _navigation(page: Any, lines: Sequence[Line]) -> list[bool]:
     length = sum(len(line.text) for line in lines)
     weights: Counter[Any] = Counter()
     for line in lines:
-        for around in _around(line.element):
+        for around in _with_ancestors(line.element):
             if around in aside:
                 weights[around] += len(line.text)
     aside = {element for element in aside if weights[element] <= length / 2}
-    return [any(around in aside for around in _around(line.element)) for line in lines]
+    return [any(around in aside for around in _with_ancestors(line.element)) for line in lines]
 
 
 def _link_lists(page: Any) -> set[Any]:
@@ -466,7 +466,7 @@ def _read(text: str, where: str, removed: Removed, main_text_only: bool) -> Read
     kept = main_lines(page, lines) if main_text_only else [True] * len(lines)
     outside = [line.text for line, keep in zip(lines, kept, strict=True) if not keep]
     left_out += [("outside the main text", _DOUBT_MARKS.sub("", part)) for part in outside]
-    content, spans, removed_after = _without_marks(text_of_lines(_only(lines, kept)))
+    content, spans, removed_after = _without_marks(text_of_lines(_kept_lines(lines, kept)))
     return ReadText(
         title,
         content,
@@ -478,7 +478,7 @@ def _read(text: str, where: str, removed: Removed, main_text_only: bool) -> Read
     )
 
 
-def _only(lines: list[Line], kept: list[bool]) -> Iterator[Line]:
+def _kept_lines(lines: list[Line], kept: list[bool]) -> Iterator[Line]:
     """Yield the lines that are kept; a paragraph also ends where a dropped line ended one."""
     last: Line | None = None
     for line, keep in zip(lines, kept, strict=True):
@@ -504,10 +504,10 @@ def _without_marks(text: str) -> tuple[str, list[tuple[int, int]], Removed]:
             begin = length if piece == DOUBT else -1
             continue
         # entities (&#8203;) become characters only when the page is parsed
-        cleaned, gone = clean_text(piece)
+        cleaned, n_removed = clean_text(piece)
         cleaned = cleaned if parts else cleaned.lstrip()
         parts.append(cleaned)
-        removed += gone
+        removed += n_removed
         length += len(cleaned)
     content = "".join(parts).rstrip()
     return content, [(start, min(end, len(content))) for start, end in spans if start < len(content)], removed

@@ -72,12 +72,12 @@ def files_in(folder: Path, left_out: LeftOut) -> Iterator[Path]:
     def unreadable(error: OSError) -> None:
         left_out.add("folders skipped because they cannot be opened", f"{printable(str(error.filename))}: {error.strerror}")
 
-    for here, folders, names in os.walk(folder, onerror=unreadable, followlinks=False):
-        for name in [name for name in folders if (Path(here) / name).is_symlink()]:
-            left_out.add("symbolic links skipped", printable(str(Path(here) / name)))
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and not (Path(here) / name).is_symlink())
+    for current, folders, names in os.walk(folder, onerror=unreadable, followlinks=False):
+        for name in [name for name in folders if (Path(current) / name).is_symlink()]:
+            left_out.add("symbolic links skipped", printable(str(Path(current) / name)))
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and not (Path(current) / name).is_symlink())
         for name in sorted(names):
-            path = Path(here) / name
+            path = Path(current) / name
             if name.startswith("."):
                 continue
             if path.is_symlink():
@@ -245,12 +245,12 @@ class _Reading:
     def _row(self, where: str, row: JsonObject) -> SourceDocument:
         name = next((name for name in ("content", "text") if name in row), None)
         if name is None:
-            meant = likely("content", row, CONTENT_NAMES)
-            cure = f'rename "{meant}" to "content"' if meant else "give every line its text under that name"
+            likely_name = likely("content", row, CONTENT_NAMES)
+            cure = f'rename "{likely_name}" to "content"' if likely_name else "give every line its text under that name"
             raise SourceError(f'{where}: no "content" field (found: {quoted(row)}); {cure}')
         if "url" not in row:
-            meant = likely("url", row, _URL_NAMES)
-            cure = f'rename "{meant}" to "url"' if meant else "a source is cited by its URL"
+            likely_name = likely("url", row, _URL_NAMES)
+            cure = f'rename "{likely_name}" to "url"' if likely_name else "a source is cited by its URL"
             raise SourceError(f'{where}: no "url" field (found: {quoted(row)}); {cure}')
         values = {
             field: "" if row.get(field) is None else as_text(where, field, row[field]) for field in _FIELDS if field in row
@@ -272,8 +272,8 @@ class _Reading:
             raise SourceError(f'{where}: "quality" is {quality[:40]!r}; grades are A, B, C, D and E')
         url = values["url"]
         graded = self._grade(where, url)  # even if the grade is not needed: this detects a wrong URL
-        given = self._given(*(name for name in ("title", "quality", "fetch_date") if values.get(name)))
-        return SourceDocument(content.strip(), url, title, quality or self.quality or graded, date, given)
+        provided = self._given(*(name for name in ("title", "quality", "fetch_date") if values.get(name)))
+        return SourceDocument(content.strip(), url, title, quality or self.quality or graded, date, provided)
 
     def _grade(self, where: str, url: str) -> str:
         try:

@@ -139,10 +139,10 @@ class Sheets:
             return {}
         own, own_important = declarations(tinycss2.parse_blocks_contents(style or "", skip_comments=True))
         declared: dict[str, Tokens] = {}
-        for _, rule in sorted(matching, key=lambda one: (one[1].layer, one[0])):
+        for _, rule in sorted(matching, key=lambda entry: (entry[1].layer, entry[0])):
             declared |= rule.normal
         declared |= own
-        for _, rule in sorted(matching, key=lambda one: (-one[1].layer, one[0])):
+        for _, rule in sorted(matching, key=lambda entry: (-entry[1].layer, entry[0])):
             declared |= rule.important
         return declared | own_important
 
@@ -209,8 +209,8 @@ class Sheets:
             names = [part.strip() for part in tinycss2.serialize(rule.prelude).split(",")]
             inside = "" if layer is None else f"{layer}."
             if rule.content is None:
-                for one in names:
-                    self._layers.setdefault(inside + one, len(self._layers))
+                for layer_name in names:
+                    self._layers.setdefault(inside + layer_name, len(self._layers))
                 return
             layer = f"{inside}{names[0] or len(self._layers)}"
             self._layers.setdefault(layer, len(self._layers))
@@ -322,8 +322,8 @@ def _replaced(value: Sequence[Any], variables: Mapping[str, Tokens]) -> Tokens |
                 name = getattr(arguments[0], "value", "") if arguments else ""
                 if name in variables and name not in seen:
                     done += put(variables[name], seen | {name})
-                elif len(arguments) > 1 and any(one == "," for one in arguments):
-                    at = next(position for position, one in enumerate(arguments) if one == ",")
+                elif len(arguments) > 1 and any(part == "," for part in arguments):
+                    at = next(position for position, part in enumerate(arguments) if part == ",")
                     done += put(arguments[at + 1 :], seen)
                 else:
                     raise ValueError

@@ -124,7 +124,7 @@ def fit_calibration(
     scaled = np.clip((values - mean) / scale, -10, 10)
     design = np.concatenate([scaled, np.ones((len(values), 1))], axis=1)
     weights = np.ones(len(values)) if weight is None else np.asarray(weight, np.float64)
-    fitted = _maximised(design, _possible(labels), weights * (len(values) / weights.sum()), ridge)
+    fitted = _fitted_weights(design, _possible_labels(labels), weights * (len(values) / weights.sum()), ridge)
     return Calibration(
         signals=list(names),
         mean=mean.tolist(),
@@ -135,13 +135,13 @@ def fit_calibration(
     )
 
 
-def _possible(labels: Sequence[str]) -> NDArray[np.float64]:
+def _possible_labels(labels: Sequence[str]) -> NDArray[np.float64]:
     """Return ``[pairs, 3]``: 1 for each label that a pair may have."""
     rows = {"support": (1, 0, 0), "contradict": (0, 1, 0), "neutral": (0, 0, 1), "not_support": (0, 1, 1)}
     return np.array([rows[label] for label in labels], np.float64)
 
 
-def _maximised(
+def _fitted_weights(
     design: NDArray[np.float64], possible: NDArray[np.float64], weights: NDArray[np.float64], ridge: float
 ) -> NDArray[np.float64]:
     """Return ``[2, signals + 1]`` weights, by Newton's method on the expected labels (EM if a label is only partly known)."""
@@ -160,10 +160,10 @@ def _maximised(
         expected = probabilities * possible / mass[:, None]
         gradient = (weights[:, None] * (expected - probabilities)[:, :2]).T @ design - penalty * fitted
         hessian = np.zeros((2 * n, 2 * n))
-        for one in range(2):
+        for label in range(2):
             for other in range(2):
-                curve = weights * probabilities[:, one] * ((one == other) - probabilities[:, other])
-                hessian[one * n : (one + 1) * n, other * n : (other + 1) * n] = design.T @ (curve[:, None] * design)
+                curve = weights * probabilities[:, label] * ((label == other) - probabilities[:, other])
+                hessian[label * n : (label + 1) * n, other * n : (other + 1) * n] = design.T @ (curve[:, None] * design)
         hessian += np.diag(np.tile(penalty, 2))
         fitted = fitted + np.linalg.solve(hessian, gradient.ravel()).reshape(2, n)
     return fitted

@@ -75,7 +75,7 @@ def fit_verifier(
         ConfigurationError: there are fewer than two families.
     """
     rng = random.Random(seed)  # noqa: S311  # nothing secret is drawn
-    used = with_perturbations(_drawn(pairs, limit, rng), perturbations, rng)
+    used = with_perturbations(_sampled(pairs, limit, rng), perturbations, rng)
     n_families = len({pair.family for pair in used})
     if n_families < 2:
         raise ConfigurationError(f"{n_families} families of pairs; a calibration is fitted on at least two")
@@ -106,9 +106,9 @@ def _read(verifier: BaseVerifier, pairs: Sequence[JudgedPair]) -> tuple[list[Jud
     read: list[JudgedPair] = []
     signals: list[dict[str, float]] = []
     batches = [list(pairs[first : first + _AT_ONCE]) for first in range(0, len(pairs), _AT_ONCE)]
-    for some in tracked("judging", batches, len(pairs)):
-        judgements = verifier.judge([pair.claim for pair in some], [pair.passage for pair in some])
-        for pair, judgement in zip(some, judgements, strict=True):
+    for batch in tracked("judging", batches, len(pairs)):
+        judgements = verifier.judge([pair.claim for pair in batch], [pair.passage for pair in batch])
+        for pair, judgement in zip(batch, judgements, strict=True):
             if not judgement.signals.get(UNREAD):
                 read.append(pair)
                 signals.append(judgement.signals)
@@ -130,13 +130,13 @@ def best_threshold(support: NDArray[np.float64], supported: NDArray[np.bool_]) -
     return float(cuts[int(np.argmax(balanced))])
 
 
-def _drawn(pairs: Sequence[JudgedPair], limit: int | None, rng: random.Random) -> list[JudgedPair]:
+def _sampled(pairs: Sequence[JudgedPair], limit: int | None, rng: random.Random) -> list[JudgedPair]:
     if limit is None:
         return list(pairs)
     by_collection: defaultdict[str, list[JudgedPair]] = defaultdict(list)
     for pair in pairs:
         by_collection[pair.collection].append(pair)
-    return [pair for _, some in sorted(by_collection.items()) for pair in rng.sample(some, min(limit, len(some)))]
+    return [pair for _, members in sorted(by_collection.items()) for pair in rng.sample(members, min(limit, len(members)))]
 
 
 def _figures(pairs: Sequence[JudgedPair], probabilities: NDArray[np.float64]) -> list[CollectionFigures]:
@@ -145,11 +145,13 @@ def _figures(pairs: Sequence[JudgedPair], probabilities: NDArray[np.float64]) ->
         by_collection[pair.collection].append(number)
     figures = []
     for collection, rows in sorted(by_collection.items()):
-        labels, some = [pairs[row].label for row in rows], probabilities[rows]
-        likely = [one[0] if label == "support" else _mass(one, label) for label, one in zip(labels, some, strict=True)]
+        labels, chosen = [pairs[row].label for row in rows], probabilities[rows]
+        likely = [
+            masses[0] if label == "support" else _mass(masses, label) for label, masses in zip(labels, chosen, strict=True)
+        ]
         supported = np.array([label == "support" for label in labels])
         loss = float(-np.log(np.maximum(likely, 1e-12)).mean())
-        figures.append(CollectionFigures(collection, len(rows), macro_f1(labels, some), auc(some[:, 0], supported), loss))
+        figures.append(CollectionFigures(collection, len(rows), macro_f1(labels, chosen), auc(chosen[:, 0], supported), loss))
     return figures
 
 
@@ -173,8 +175,8 @@ def macro_f1(labels: Sequence[str], probabilities: NDArray[np.float64]) -> float
     scores = []
     for label in sorted(set(labels)):
         right = sum(call == label == true for call, true in zip(called, labels, strict=True))
-        both = called.count(label) + list(labels).count(label)
-        scores.append(2 * right / both if both else 0.0)
+        total = called.count(label) + list(labels).count(label)
+        scores.append(2 * right / total if total else 0.0)
     return float(np.mean(scores))
 
 

@@ -155,12 +155,12 @@ class LanguageModelVerifier(CalibratedVerifier):
         spans = window_spans(passage, self.window) or [(0, len(passage))]
         nearest = sorted(range(len(spans)), key=lambda n: (-len(wanted & set(words_of(passage[slice(*spans[n])]))), spans[n]))
         chosen: list[int] = []
-        left = self.most_characters
+        characters_left = self.most_characters
         for n in nearest:
             length = spans[n][1] - spans[n][0]
-            if length <= left or not chosen:
+            if length <= characters_left or not chosen:
                 chosen.append(n)
-                left -= length
+                characters_left -= length
         lines: list[str] = []
         before = -1
         for n in sorted(chosen):

@@ -160,15 +160,15 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
         order = sorted(range(len(pairs)), key=lambda number: len(pairs[number][1]))
         evidence = np.zeros((len(pairs), 2))
         for first in range(0, len(order), self.batch_size):
-            some = order[first : first + self.batch_size]
-            logits = np.asarray(model.logits([pairs[n] for n in some]), np.float64)
-            if logits.shape != (len(some), len(columns)):
+            batch = order[first : first + self.batch_size]
+            logits = np.asarray(model.logits([pairs[n] for n in batch]), np.float64)
+            if logits.shape != (len(batch), len(columns)):
                 raise ModelError(f"{self.model} gives {logits.shape[1]} outputs per pair, and its labels are {len(columns)}")
             if not np.isfinite(logits).all():
                 raise ModelError(
                     f"{self.model} gives NaN or infinity for {int((~np.isfinite(logits)).any(axis=1).sum())} pairs"
                 )
-            evidence[some] = _against_neutral(logits, columns)
+            evidence[batch] = _against_neutral(logits, columns)
         return evidence
 
     def _deciding_sentences(

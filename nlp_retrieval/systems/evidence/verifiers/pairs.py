@@ -169,5 +169,5 @@ def _text(pair: JudgedPair, span: Span) -> str:
     return pair.passage[span[0] : span[1]]
 
 
-def _meet(one: Span, other: Span) -> bool:
-    return one[0] < other[1] and other[0] < one[1]
+def _meet(first: Span, second: Span) -> bool:
+    return first[0] < second[1] and second[0] < first[1]

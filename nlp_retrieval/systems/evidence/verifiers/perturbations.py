@@ -36,15 +36,15 @@ def with_perturbations(pairs: Sequence[JudgedPair], share: float, rng: random.Ra
     """
     supported = [pair for pair in pairs if pair.label == "support"]
     names = _names(pairs)
-    made: list[JudgedPair | None] = []
+    perturbed: list[JudgedPair | None] = []
     for pair in supported:
         if rng.random() < share:
-            made.append(changed_number(pair, rng))
+            perturbed.append(changed_number(pair, rng))
         if rng.random() < share:
-            made.append(swapped_name(pair, names[pair.collection], rng))
+            perturbed.append(swapped_name(pair, names[pair.collection], rng))
         if rng.random() < share:
-            made.append(negated(pair, rng))
-    made += [negated(pair, rng) for pair in pairs if pair.label == "contradict" and rng.random() < share]
+            perturbed.append(negated(pair, rng))
+    perturbed += [negated(pair, rng) for pair in pairs if pair.label == "contradict" and rng.random() < share]
     # a collection without neutral pairs gets claims with unrelated passages
     neutral = Counter(pair.collection for pair in pairs if pair.label == "neutral")
     by_word = _by_word(pairs)
@@ -55,8 +55,8 @@ def with_perturbations(pairs: Sequence[JudgedPair], share: float, rng: random.Ra
                 for word in sorted(set(words_of(pair.claim)), key=lambda word: (len(word), word))[-4:]
                 for other in by_word.get(word, ())
             ]
-            made.append(elsewhere(pair, rng.choice(near if near and rng.random() < 0.6 else pairs)))
-    return [*pairs, *(pair for pair in made if pair is not None)]
+            perturbed.append(elsewhere(pair, rng.choice(near if near and rng.random() < 0.6 else pairs)))
+    return [*pairs, *(pair for pair in perturbed if pair is not None)]
 
 
 def changed_number(pair: JudgedPair, rng: random.Random) -> JudgedPair | None:
@@ -67,13 +67,15 @@ def changed_number(pair: JudgedPair, rng: random.Random) -> JudgedPair | None:
         return None
     number = rng.choice(usable)
     inside = [other.written for other in numbers_there if other.percent == number.percent and not agreeing(number, other)]
-    written = rng.choice(inside) if inside and rng.random() < 0.3 else _other(number, rng)
-    if written is None:
+    replacement = rng.choice(inside) if inside and rng.random() < 0.3 else _other(number, rng)
+    if replacement is None:
         return None
-    if written not in inside and any(agreeing(other, present) for other in numbers_of(written) for present in numbers_there):
+    if replacement not in inside and any(
+        agreeing(other, present) for other in numbers_of(replacement) for present in numbers_there
+    ):
         return None
-    claim = pair.claim[: number.begin] + written + pair.claim[number.begin + len(number.written) :]
-    return _made(pair, claim, "contradict", "number")
+    claim = pair.claim[: number.begin] + replacement + pair.claim[number.begin + len(number.written) :]
+    return _perturbed(pair, claim, "contradict", "number")
 
 
 def swapped_name(pair: JudgedPair, names: Sequence[str], rng: random.Random) -> JudgedPair | None:
@@ -87,7 +89,7 @@ def swapped_name(pair: JudgedPair, names: Sequence[str], rng: random.Random) -> 
         other = rng.choice(names)
         alike = len(other.split()) == len(name.split()) and other.isupper() == name.isupper()
         if alike and other.lower() not in pair.passage.lower() and other.lower() != name.lower():
-            return _made(pair, pair.claim[:begin] + other + pair.claim[end:], "contradict", "name")
+            return _perturbed(pair, pair.claim[:begin] + other + pair.claim[end:], "contradict", "name")
     return None
 
 
@@ -105,7 +107,7 @@ def negated(pair: JudgedPair, rng: random.Random) -> JudgedPair | None:
         claim = f"{pair.claim[: auxiliary.end()]} not{pair.claim[auxiliary.end() :]}"
     else:
         return None
-    return _made(pair, claim, "contradict" if pair.label == "support" else "support", "negated")
+    return _perturbed(pair, claim, "contradict" if pair.label == "support" else "support", "negated")
 
 
 def elsewhere(pair: JudgedPair, other: JudgedPair) -> JudgedPair | None:
@@ -130,10 +132,10 @@ def _by_word(pairs: Sequence[JudgedPair]) -> dict[str, list[JudgedPair]]:
     for pair in pairs:
         for word in set(words_of(pair.claim)):
             pairs_of[word].append(pair)
-    return {word: some for word, some in pairs_of.items() if 2 <= len(some) <= 50}
+    return {word: members for word, members in pairs_of.items() if 2 <= len(members) <= 50}
 
 
-def _made(pair: JudgedPair, claim: str, label: str, how: str) -> JudgedPair:
+def _perturbed(pair: JudgedPair, claim: str, label: str, how: str) -> JudgedPair:
     return replace(pair, claim=claim, label=label, pair_id=f"{pair.pair_id}/{how}")  # type: ignore[arg-type]
 
 

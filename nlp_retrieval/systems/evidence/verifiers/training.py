@@ -82,33 +82,33 @@ def batches_of(examples: Sequence[TrainingExample], tokenizer: Any, max_length: 
     lengths = [max(len(tokens_of[text_number]) for text_number in text_numbers) for text_numbers in parts]
     order = sorted(range(len(examples)), key=lambda number: (lengths[number], number))
     batches: list[Batch] = []
-    some: list[int] = []
+    batch: list[int] = []
     n_texts = 0
     for number in order:
-        if some and (n_texts + len(parts[number])) * lengths[number] > batch_tokens:
-            batches.append(_batch(some, parts, examples, tokens_of, types_of))
-            some, n_texts = [], 0
-        some.append(number)
+        if batch and (n_texts + len(parts[number])) * lengths[number] > batch_tokens:
+            batches.append(_batch(batch, parts, examples, tokens_of, types_of))
+            batch, n_texts = [], 0
+        batch.append(number)
         n_texts += len(parts[number])
-    return [*batches, _batch(some, parts, examples, tokens_of, types_of)] if some else batches
+    return [*batches, _batch(batch, parts, examples, tokens_of, types_of)] if batch else batches
 
 
 def _batch(
-    some: list[int],
+    rows: list[int],
     parts: list[list[int]],
     examples: Sequence[TrainingExample],
     tokens_of: list[list[int]],
     types_of: list[list[int]],
 ) -> Batch:
-    text_numbers = [text_number for number in some for text_number in parts[number]]
+    text_numbers = [text_number for number in rows for text_number in parts[number]]
     width = max(len(tokens_of[text_number]) for text_number in text_numbers)
     tokens, types, mask = (np.zeros((len(text_numbers), width), np.int64) for _ in range(3))
     for row, text_number in enumerate(text_numbers):
         length = len(tokens_of[text_number])
         tokens[row, :length], types[row, :length], mask[row, :length] = tokens_of[text_number], types_of[text_number], 1
-    example = np.repeat(np.arange(len(some)), [len(parts[number]) for number in some])
-    labels = np.array([_LABEL_NUMBERS[examples[number].label] for number in some])
-    return Batch(tokens, types, mask, example, labels, np.array(some))
+    example = np.repeat(np.arange(len(rows)), [len(parts[number]) for number in rows])
+    labels = np.array([_LABEL_NUMBERS[examples[number].label] for number in rows])
+    return Batch(tokens, types, mask, example, labels, np.array(rows))
 
 
 # Fine-tuning a small model that reads a claim and a text together, and predicts support, contradict or neutral.
@@ -222,24 +222,24 @@ class FineTuning:
         for done, number in enumerate(order[first:], start=first + 1):
             torch.manual_seed(self.settings.seed * 1_000_003 + self.step)  # a step's dropout is the same after a restart
             for group in self.optimizer.param_groups:
-                group["lr"] = self.settings.learning_rate * self._warmth()
+                group["lr"] = self.settings.learning_rate * self._warm_up_factor()
             loss = self._loss(batches[number])
             loss.backward()  # type: ignore[no-untyped-call]
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
             self.optimizer.step()
             self.optimizer.zero_grad(set_to_none=True)
             self.step += 1
-            self._take_into_mean()
+            self._update_mean()
             after_step(done)
 
-    def _take_into_mean(self) -> None:
+    def _update_mean(self) -> None:
         import torch
 
         share = max(1 - _KEPT_OF_MEAN, 10 / (10 + self.step))  # the first weights are not yet trained
         with torch.no_grad():
             torch._foreach_lerp_(list(self.mean.parameters()), list(self.model.parameters()), share)
 
-    def _warmth(self) -> float:
+    def _warm_up_factor(self) -> float:
         share = self.step / max(1, self.total_steps)
         return min(1.0, (share + 1e-3) / 0.1) * max(0.0, 1.0 - share)
 
@@ -397,7 +397,7 @@ def _loss(logits: Logits, examples: Sequence[TrainingExample]) -> float:
     for row, example in zip(probabilities, examples, strict=True):
         likely = 1 - row[0] if example.label == "not_support" else row[LABELS.index(example.label)]
         losses[example.collection].append(-float(np.log(max(likely, 1e-12))))
-    return float(np.mean([np.mean(some) for some in losses.values()]))
+    return float(np.mean([np.mean(values) for values in losses.values()]))
 
 
 _CHECKPOINT, _REPORT = "training_checkpoint.safetensors", "training_report.json"
@@ -461,8 +461,8 @@ def train_verifier(
     folder = Path(output)
     if not pairs:
         raise ConfigurationError("there are no pairs to train on")
-    held = held_out_families(pairs, chosen.held_out, chosen.seed)
-    trained, judged = [p for p in pairs if p.family not in held], [p for p in pairs if p.family in held]
+    held_out = held_out_families(pairs, chosen.held_out, chosen.seed)
+    trained, judged = [p for p in pairs if p.family not in held_out], [p for p in pairs if p.family in held_out]
     if not trained:
         raise ConfigurationError("every pair is of one family, which cannot be both trained on and held out; add more sources")
     model_folder = find_model(base, None).path
@@ -601,8 +601,8 @@ def _epoch_batches(pairs: Sequence[JudgedPair], settings: TrainingSettings, epoc
         sizes[pair.collection] += 1
     largest = max(sizes.values())
     perturbed = with_perturbations(pairs, settings.perturbations, rng)
-    again = [pair for pair in perturbed if sizes[pair.collection] < min(_SMALL_COLLECTION, largest)]
-    examples = examples_of([*perturbed, *again], settings.windows, settings.window_size, rng)
+    repeated = [pair for pair in perturbed if sizes[pair.collection] < min(_SMALL_COLLECTION, largest)]
+    examples = examples_of([*perturbed, *repeated], settings.windows, settings.window_size, rng)
     return batches_of(_read_in(examples, epoch, settings, rng), tokenizer, settings.max_length, settings.batch_tokens)
 
 

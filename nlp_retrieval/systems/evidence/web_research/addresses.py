@@ -148,7 +148,7 @@ def pages_of(folder: str | Path) -> Mapping[str, Path]:
         if not is_json_lines(path) and path != root / URLS_FILE
     }
     pages: dict[str, Path] = {}
-    named: set[str] = set()
+    seen_hosts: set[str] = set()
     for url, name in _read_urls(root / URLS_FILE).items():
         canonical = web_url(url)
         if canonical is None:
@@ -156,10 +156,10 @@ def pages_of(folder: str | Path) -> Mapping[str, Path]:
         if name not in files:
             raise SourceError(f"{root / URLS_FILE}: {shown(str(name))!r} is not a page below {root}; name a file that is there")
         pages[canonical] = files[name]
-        named.add(name)
+        seen_hosts.add(name)
     for name, path in files.items():
         host = name.partition("/")[0]
-        if name in named or "/" not in name or "." not in host:
+        if name in seen_hosts or "/" not in name or "." not in host:
             continue
         addresses = [name, *(name.removesuffix(end) for end in _INDEX if path.name == end)]
         for canonical in filter(None, (web_url(f"https://{address}") for address in addresses)):

@@ -51,9 +51,9 @@ def not_public(address: str) -> str | None:
     except ValueError:
         return f"{address[:60]!r} is not an address"
     if isinstance(ip, ipaddress.IPv4Address):
-        network = next((one for one in _NOT_PUBLIC_4 if ip in one), None)
+        network = next((known for known in _NOT_PUBLIC_4 if ip in known), None)
         return None if network is None else f"{ip} is not on the public internet ({network})"
-    if ip.scope_id is None and ip in _PUBLIC_6 and not any(ip in one for one in _NOT_PUBLIC_6):
+    if ip.scope_id is None and ip in _PUBLIC_6 and not any(ip in known for known in _NOT_PUBLIC_6):
         return None
     return f"{ip} is not on the public internet"
 
@@ -84,10 +84,10 @@ class Deadline:
         Raises:
             FetchError: none are left.
         """
-        left = self._end - time.monotonic()
-        if left <= 0:
+        seconds = self._end - time.monotonic()
+        if seconds <= 0:
             raise self.passed()
-        return left if most is None else min(left, most)
+        return seconds if most is None else min(seconds, most)
 
     def passed(self) -> FetchError:
         """Return the error for an answer that is not complete in time."""
@@ -299,10 +299,10 @@ def _unpacked(parts: Iterable[bytes], max_bytes: int, where: str) -> Iterator[by
             received += len(part)
             if received > max_bytes:
                 raise _too_large(max_bytes, where)
-            rest = part
-            while rest and not unpacking.eof:
-                yield unpacking.decompress(rest, _STEP)
-                rest = unpacking.unconsumed_tail
+            pending = part
+            while pending and not unpacking.eof:
+                yield unpacking.decompress(pending, _STEP)
+                pending = unpacking.unconsumed_tail
         while not unpacking.eof and (more := unpacking.decompress(unpacking.unconsumed_tail, _STEP)):
             yield more
     except zlib.error as error:

@@ -265,13 +265,13 @@ class HttpFetcher(BaseFetcher):
         raise FetchError(f"{shown(url)}: more than {self.max_redirects} redirects")
 
     def _is_private(self, target: WebTarget) -> bool:
-        named = {host.strip().lower() for host in self.private_hosts or ()}
-        return bool(named & {target.host, target.bracketed, f"{target.bracketed}:{target.port}"})
+        hosts = {host.strip().lower() for host in self.private_hosts or ()}
+        return bool(hosts & {target.host, target.bracketed, f"{target.bracketed}:{target.port}"})
 
     def _check(self, target: WebTarget) -> None:
         ports = self.ports or (80, 443)
-        named = {host.strip().lower() for host in self.private_hosts or ()}
-        if target.port not in ports and f"{target.bracketed}:{target.port}" not in named:
+        hosts = {host.strip().lower() for host in self.private_hosts or ()}
+        if target.port not in ports and f"{target.bracketed}:{target.port}" not in hosts:
             raise FetchRefusedError(
                 f"{shown(target.url)}: port {target.port} is not allowed; only {', '.join(map(str, ports[:9]))} are, and "
                 "those that the user allows with a host"

@@ -227,7 +227,7 @@ def read_numbers(answer: object, valid: Collection[int]) -> list[int] | None:
     pieces = list(_pieces(answer))
     numbers = [int(number) for piece in pieces for number in _NUMBER.findall(piece)]
     kept = list(dict.fromkeys(number for number in numbers if number in valid))
-    if kept or (not numbers and _says_nothing(answer, pieces)):
+    if kept or (not numbers and _says_none(answer, pieces)):
         return kept
     return None
 
@@ -252,7 +252,7 @@ def read_stances(answer: object, valid: Collection[int]) -> dict[int, Stance] | 
             if stance is not None and int(number) in valid:
                 by_number.setdefault(int(number), set()).add(stance)
     stances = {number: next(iter(opinions)) for number, opinions in by_number.items() if len(opinions) == 1}
-    if stances or (not by_number and _says_nothing(answer, pieces)):
+    if stances or (not by_number and _says_none(answer, pieces)):
         return stances
     return None
 
@@ -265,7 +265,7 @@ def _stance(piece: str) -> Stance | None:
     return "supports" if supports else "contradicts"
 
 
-def _says_nothing(answer: object, pieces: Sequence[str]) -> bool:
+def _says_none(answer: object, pieces: Sequence[str]) -> bool:
     if isinstance(answer, str):
         return answer.strip(" \n`.\"'").lower() in _NOTHING
     return isinstance(answer, list) and all(piece.strip().lower() in _NOTHING for piece in pieces)
@@ -355,13 +355,13 @@ class Extract(FullTextModule[list[int]]):
             merged_by_rank([numbers for numbers in answers if numbers], lambda passage: passage)
             for answers in self.ask(asked, numbered, parts)
         ]
-        again = [number for number, numbers in enumerate(chosen) if len(parts[number]) > 1 and len(numbers) > self.most]
+        repeated = [number for number, numbers in enumerate(chosen) if len(parts[number]) > 1 and len(numbers) > self.most]
         finals = self.ask(
-            [asked[number] for number in again],
-            [numbered[number] for number in again],
-            [[numbered[number].part(sorted(chosen[number]))] for number in again],
+            [asked[number] for number in repeated],
+            [numbered[number] for number in repeated],
+            [[numbered[number].part(sorted(chosen[number]))] for number in repeated],
         )
-        for number, (numbers,) in zip(again, finals, strict=True):
+        for number, (numbers,) in zip(repeated, finals, strict=True):
             chosen[number] = numbers or chosen[number]
         return [
             [text.passage(number) for number in numbers[: self.most]] for text, numbers in zip(numbered, chosen, strict=True)

@@ -326,6 +326,6 @@ class FolderSearch(BaseWebSearch):
         return max(passages, key=lambda passage: len(wanted & set(words_of(passage))), default="")
 
 
-def _remove(place: str, process: int) -> None:
+def _remove(path: str, process: int) -> None:
     if os.getpid() == process:  # not a child that was forked from it
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(path, ignore_errors=True)

@@ -89,17 +89,17 @@ class Layout:
         Raises:
             SourceError: a table or a column is missing.
         """
-        place = f'{shown}, schema "{self.schema}"'
+        where = f'{shown}, schema "{self.schema}"'
         missing = [table for table in (DOCUMENTS, CHUNKS) if table not in self.tables]
         if missing:
             cure = "pass create=True to create the tables" if may_create else MAKE_THEM
-            raise SourceError(f"{place}: there is no table {' and no table '.join(missing)}; {cure}")
+            raise SourceError(f"{where}: there is no table {' and no table '.join(missing)}; {cure}")
         for table, needed in _NEEDED.items():
             columns = self.tables.get(table, dict.fromkeys(needed))
             lacking = [name for name in needed if name not in columns]
             if lacking:
                 raise SourceError(
-                    f"{place}: table {table} has no column {', '.join(lacking)} (found: {', '.join(columns)}); rename "
+                    f"{where}: table {table} has no column {', '.join(lacking)} (found: {', '.join(columns)}); rename "
                     "the columns, or create a view with these names in another schema"
                 )
         return self
@@ -127,7 +127,7 @@ class Layout:
         """Return a table with its columns, for statements."""
         from sqlalchemy import column, table
 
-        columns: list[ColumnClause[Any]] = [column(one) for one in self.tables[name]]
+        columns: list[ColumnClause[Any]] = [column(column_name) for column_name in self.tables[name]]
         return table(name, *columns, schema=quoted(self.schema))
 
 
@@ -150,10 +150,10 @@ def layout_of(connection: Connection, schema: str | None) -> Layout:
     """
     from sqlalchemy import text
 
-    found = connection.execute(text("SELECT coalesce(:schema, current_schema())"), {"schema": schema}).scalar()
+    current = connection.execute(text("SELECT coalesce(:schema, current_schema())"), {"schema": schema}).scalar()
     listing = "SELECT nspname FROM pg_catalog.pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'"
     known = list(connection.execute(text(listing)).scalars())
-    if found is None or found not in known:
+    if current is None or current not in known:
         missing = "no schema of the search path exists" if schema is None else f"there is no schema {schema!r} in the database"
         raise SourceError(f"{missing}; {nearest(schema or '', known)}; or {MAKE_THEM}")
     rows = connection.execute(
@@ -163,7 +163,7 @@ def layout_of(connection: Connection, schema: str | None) -> Layout:
             "JOIN pg_catalog.pg_type t ON t.oid = a.atttypid WHERE n.nspname = :schema AND c.relname = ANY(:names) "
             "AND c.relkind = ANY('{r,p,v,m,f}') AND a.attnum > 0 AND NOT a.attisdropped ORDER BY c.relname, a.attnum"
         ),
-        {"schema": found, "names": [DOCUMENTS, CHUNKS, RELATIONS, VERSION_TABLE]},
+        {"schema": current, "names": [DOCUMENTS, CHUNKS, RELATIONS, VERSION_TABLE]},
     )
     tables: dict[str, dict[str, FoundColumn]] = {}
     for table, name, kind, modifier in rows:
@@ -174,7 +174,7 @@ def layout_of(connection: Connection, schema: str | None) -> Layout:
         from sqlalchemy import column, select
         from sqlalchemy import table as table_of
 
-        of_versions = table_of(VERSION_TABLE, column("version_num"), schema=quoted(found))
+        of_versions = table_of(VERSION_TABLE, column("version_num"), schema=quoted(current))
         version = connection.execute(select(of_versions.c.version_num)).scalar()
     rules = connection.execute(
         text(
@@ -182,9 +182,9 @@ def layout_of(connection: Connection, schema: str | None) -> Layout:
             "pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = :schema AND c.relname = ANY(:names) "
             "AND r.conname = :rule AND r.convalidated"
         ),
-        {"schema": found, "names": [DOCUMENTS, CHUNKS], "rule": ONE_PLACE},
+        {"schema": current, "names": [DOCUMENTS, CHUNKS], "rule": ONE_PLACE},
     ).scalar()
-    return Layout(found, tables, version, extension_of(connection), rules == 2)
+    return Layout(current, tables, version, extension_of(connection), rules == 2)
 
 
 def extension_of(connection: Connection) -> tuple[str, tuple[int, ...]] | None:
@@ -231,10 +231,10 @@ def check_version(layout: Layout, shown: str) -> None:
     if layout.version == newest:
         return
     known = [script.revision for script in scripts.walk_revisions()]
-    place = f'{shown}, schema "{layout.schema}": the tables are of version {layout.version!r}'
+    where = f'{shown}, schema "{layout.schema}": the tables are of version {layout.version!r}'
     if layout.version in known:
-        raise IndexMismatchError(f"{place}, and this program writes {newest!r}; call migrate() to upgrade them")
-    raise IndexMismatchError(f"{place}, which this program does not know (it knows up to {newest!r}); upgrade nlp_retrieval")
+        raise IndexMismatchError(f"{where}, and this program writes {newest!r}; call migrate() to upgrade them")
+    raise IndexMismatchError(f"{where}, which this program does not know (it knows up to {newest!r}); upgrade nlp_retrieval")
 
 
 def upgrade(
@@ -261,10 +261,10 @@ def upgrade(
 
     connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('nlp_retrieval.chunk_tables'))"))
     if schema is not None:
-        there = connection.execute(
+        existing = connection.execute(
             text("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = :name"), {"name": schema}
         ).first()
-        if there is None:
+        if existing is None:
             connection.execute(CreateSchema(quoted(schema)))
     layout = layout_of(connection, schema)
     if layout.version is None and layout.tables and not adopt:
@@ -304,8 +304,8 @@ def _with_extension(connection: Connection, shown: str) -> str:
     """Return the schema of pgvector, after installing it in this database if needed."""
     from sqlalchemy import text
 
-    found = extension_of(connection)
-    if found is None:
+    extension = extension_of(connection)
+    if extension is None:
         offered = connection.execute(text("SELECT 1 FROM pg_catalog.pg_available_extensions WHERE name = 'vector'")).first()
         if offered is None:
             version = connection.execute(text("SHOW server_version")).scalar()
@@ -314,12 +314,12 @@ def _with_extension(connection: Connection, shown: str) -> str:
                 "postgresql-NN-pgvector, NN being the server's version), then CREATE EXTENSION vector"
             )
         connection.execute(text("CREATE EXTENSION IF NOT EXISTS vector"))
-        found = extension_of(connection)
-    if found is None:
+        extension = extension_of(connection)
+    if extension is None:
         raise SourceError(
             f"{shown}: pgvector could not be installed; ask a superuser to run CREATE EXTENSION vector in this database"
         )
-    return found[0]
+    return extension[0]
 
 
 def _scripts() -> ScriptDirectory:

@@ -121,21 +121,21 @@ def country_of(item: SearchableItem) -> str | None:
     return _name(f"item {item.item_id!r:.80}", item.metadata.get(COUNTRY_KEY), COUNTRY_KEY)
 
 
-def item_of(place: str, row: Mapping[str, Any]) -> SearchableItem:
+def item_of(where: str, row: Mapping[str, Any]) -> SearchableItem:
     """Return the item of a row.
 
     Args:
-        place: of the row, for messages.
+        where: the row, for messages.
         row: ``id``, ``content``, ``doc_id``, and as JSON text ``data`` and ``about``, of chunk and document; ``filename`` and
             ``country`` of the document.
 
     Raises:
         SourceError: it is not a valid item.
     """
-    place = f"{place} {row['id']}"
-    data = _object(place, "chunk_data", row["data"])
+    where = f"{where} {row['id']}"
+    data = _object(where, "chunk_data", row["data"])
     item_id = own_id(row["id"], data.pop(ID_KEY, None))
-    metadata = _object(place, "documents.metadata", row["about"]) | data
+    metadata = _object(where, "documents.metadata", row["about"]) | data
     metadata.pop(COUNTRY_KEY, None)
     document = row["filename"] if row["filename"] is not None else row["doc_id"]
     if document is not None and document != str(document_uuid(None, item_id)):
@@ -143,8 +143,8 @@ def item_of(place: str, row: Mapping[str, Any]) -> SearchableItem:
     if row["country"] is not None:
         metadata[COUNTRY_KEY] = row["country"]
     if row["content"] is None:
-        raise SourceError(f"{place}: its content is NULL; a chunk needs text, which may be empty")
-    return make_item(place, item_id, row["content"], metadata)
+        raise SourceError(f"{where}: its content is NULL; a chunk needs text, which may be empty")
+    return make_item(where, item_id, row["content"], metadata)
 
 
 def own_id(key: str, kept: Any) -> str:
@@ -152,25 +152,25 @@ def own_id(key: str, kept: Any) -> str:
     return kept if isinstance(kept, str) and str(chunk_uuid(kept)) == key else key
 
 
-def _object(place: str, column: str, text: str | None) -> dict[str, Any]:
+def _object(where: str, column: str, text: str | None) -> dict[str, Any]:
     if text is None:
         return {}
     try:
         value = parse_json(text)
     except ValueError as error:
-        raise SourceError(f"{place}: {column} is not JSON ({error})") from None
+        raise SourceError(f"{where}: {column} is not JSON ({error})") from None
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise SourceError(f"{place}: {column} is {json.dumps(value)[:60]}, not an object; keys with values are expected")
+        raise SourceError(f"{where}: {column} is {json.dumps(value)[:60]}, not an object; keys with values are expected")
     return value
 
 
-def _name(told: str, value: object, key: str) -> str | None:
+def _name(where: str, value: object, key: str) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str) or not value or value != value.strip():
-        raise ItemError(f"{told}: its {key} is {value!r:.80}; expected text without surrounding white space, or no such key")
+        raise ItemError(f"{where}: its {key} is {value!r:.80}; expected text without surrounding white space, or no such key")
     return value
 
 
@@ -253,10 +253,10 @@ class ChunkRelation:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        told = f"relation of {self.source_id!r:.80} with {self.target_id!r:.80}"
+        described = f"relation of {self.source_id!r:.80} with {self.target_id!r:.80}"
         if self.source_id == self.target_id:
-            raise ItemError(f"{told}: both ends are the same chunk; a relation connects two")
+            raise ItemError(f"{described}: both ends are the same chunk; a relation connects two")
         if self.type not in RELATION_TYPES:
-            raise ItemError(f"{told}: there is no type {self.type!r:.80}; {nearest(str(self.type), RELATION_TYPES)}")
+            raise ItemError(f"{described}: there is no type {self.type!r:.80}; {nearest(str(self.type), RELATION_TYPES)}")
         if not 0 <= self.confidence <= 1:
-            raise ItemError(f"{told}: its confidence is {self.confidence!r}; expected 0 to 1")
+            raise ItemError(f"{described}: its confidence is {self.confidence!r}; expected 0 to 1")

@@ -124,8 +124,8 @@ class Vector(UserDefinedType[Any]):
 
     def get_col_spec(self, **_: Any) -> str:
         """Return the type for ``CREATE TABLE``."""
-        place = "" if self.schema is None else f'"{self.schema.replace(chr(34), chr(34) * 2)}".'
-        return f"{place}{self.kind}" + ("" if self.dimension is None else f"({self.dimension:d})")
+        prefix = "" if self.schema is None else f'"{self.schema.replace(chr(34), chr(34) * 2)}".'
+        return f"{prefix}{self.kind}" + ("" if self.dimension is None else f"({self.dimension:d})")
 
     def bind_processor(self, dialect: Any) -> Callable[[Any], str | None]:
         """Return the conversion of numbers to PostgreSQL's text."""
@@ -208,7 +208,7 @@ def items_statement(layout: Layout, countries: Sequence[str] | None) -> Select[A
 def counts_in(connection: Connection, layout: Layout) -> ChunkCounts:
     """Count the rows and missing values."""
     source = source_of(layout)
-    vectors = [name for name, found in layout.tables[CHUNKS].items() if found.compared_as is not None]
+    vectors = [name for name, kind in layout.tables[CHUNKS].items() if kind.compared_as is not None]
     missing = [func.count().filter(source.chunk.c[name].is_(None)) for name in vectors]
     differ = source.of_document != source.of_chunk
     row = connection.execute(
@@ -235,8 +235,8 @@ def check_countries(connection: Connection, layout: Layout, countries: Sequence[
     source = source_of(layout)
     if layout.one_place:  # and has an index
         document = layout.table(DOCUMENTS).c
-        there = connection.execute(select(document.country).where(document.country.in_(countries)).distinct()).scalars()
-        if set(there) >= set(countries):
+        existing = connection.execute(select(document.country).where(document.country.in_(countries)).distinct()).scalars()
+        if set(existing) >= set(countries):
             return
     known = set(connection.execute(select(source.country).select_from(source.rows).distinct()).scalars()) - {None}
     for country in countries:
@@ -309,9 +309,9 @@ def similarities_in(
     _warn_of_missing(connection, source, column, passing)
     compared_as = vectors_column.compared_as or "vector"
     texts = func.unnest(cast(bindparam("vectors"), ARRAY(Text))).table_valued("text", with_ordinality="number", name="texts")
-    given = texts.render_derived()
+    texts_given = texts.render_derived()
     # read once each, and not again for every chunk
-    read = select(given.c.number, _pgvector(layout, given.c.text, compared_as).label("vector"))
+    read = select(texts_given.c.number, _pgvector(layout, texts_given.c.text, compared_as).label("vector"))
     asked = read.cte("asked").prefix_with("MATERIALIZED")
     own, theirs = source.chunk.c[column], asked.c.vector
     if vectors_column.type != compared_as:
@@ -456,10 +456,10 @@ def vector_rows(
     """
     rows: list[Row] = [{} for _ in item_ids]
     zero: dict[str, int] = {}
-    for column, given in vectors.items():
+    for column, column_vectors in vectors.items():
         wanted = layout.vectors(column).dimension
         try:
-            matrix = as_floats(given, item_ids)
+            matrix = as_floats(column_vectors, item_ids)
         except ValueError as error:
             raise ModelError(f"{column}: {error}") from None
         if matrix.ndim != 2 or len(matrix) != len(item_ids):
@@ -473,8 +473,8 @@ def vector_rows(
             raise ModelError(f"{column}: the vector of item {item_ids[wrong[0]]!r} is not finite")
         known = np.count_nonzero(matrix, axis=1) > 0
         zero[column] = int((~known).sum())
-        for row, vector, there in zip(rows, matrix, known.tolist(), strict=True):
-            row[column] = as_text(vector) if there else None
+        for row, vector, exists in zip(rows, matrix, known.tolist(), strict=True):
+            row[column] = as_text(vector) if exists else None
     return rows, zero
 
 
@@ -488,19 +488,19 @@ def write_documents(
     """
     table, chunk_rows = chunk_table(layout, DOCUMENTS), chunk_table(layout, CHUNKS)
     # in one order for all writers, so that they cannot deadlock
-    by_key = {document.key: document for document in sorted(documents, key=lambda one: str(one.key))}
-    put = insert(table).on_conflict_do_nothing(index_elements=["id"])
-    connection.execute(put, [document.row() for document in by_key.values()])
+    by_key = {document.key: document for document in sorted(documents, key=lambda entry: str(entry.key))}
+    insertion = insert(table).on_conflict_do_nothing(index_elements=["id"])
+    connection.execute(insertion, [document.row() for document in by_key.values()])
     countries = select(table.c.id, table.c.country).where(table.c.id.in_(by_key)).order_by(table.c.id).with_for_update()
     filled = []
-    for key, held in connection.execute(countries).all():
+    for key, stored_country in connection.execute(countries).all():
         document = by_key[key]
-        if held is None and document.country is not None:
+        if stored_country is None and document.country is not None:
             filled.append({"key": key, "own": document.country})
-        elif held != document.country and document.country is not None:
+        elif stored_country != document.country and document.country is not None:
             first = documents[document][0].item.item_id
             raise ItemError(
-                f"document {document.name!r:.80} is of {document.country!r} in item {first!r}, and of {held!r} in "
+                f"document {document.name!r:.80} is of {document.country!r} in item {first!r}, and of {stored_country!r} in "
                 "the table; delete_document() it first, or give this one another name"
             )
     if filled:
@@ -509,8 +509,8 @@ def write_documents(
     chunks = [chunk for theirs in documents.values() for chunk in theirs]
     for start in range(0, len(chunks), _PART):
         part = {chunk.key: chunk for chunk in chunks[start : start + _PART]}
-        there = select(chunk_rows.c.id, chunk_rows.c.doc_id).where(chunk_rows.c.id.in_(part))
-        for key, document_key in connection.execute(there):
+        existing = select(chunk_rows.c.id, chunk_rows.c.doc_id).where(chunk_rows.c.id.in_(part))
+        for key, document_key in connection.execute(existing):
             if document_key != part[key].document.key:
                 raise ItemError(
                     f"item {part[key].item.item_id!r:.80} already exists in another document than "
@@ -527,8 +527,8 @@ def chunk_table(layout: Layout, name: str) -> Table:
     types: dict[str, Any] = {"uuid": UUID, "jsonb": JSONB, "json": JSON, "float8": Float, "float4": Float}
     extension = layout.extension[0] if layout.extension is not None else None
     columns = [
-        Column(column, Vector(None, extension) if found.type == "vector" else types.get(found.type, Text))
-        for column, found in layout.tables[name].items()
+        Column(column, Vector(None, extension) if kind.type == "vector" else types.get(kind.type, Text))
+        for column, kind in layout.tables[name].items()
     ]
     return Table(name, MetaData(), *columns, schema=quoted(layout.schema))
 
@@ -548,12 +548,12 @@ def write_relations(connection: Connection, layout: Layout, relations: Sequence[
         item_id: chunk_uuid(item_id) for relation in latest.values() for item_id in (relation.source_id, relation.target_id)
     }
     chunks, table = chunk_table(layout, CHUNKS), chunk_table(layout, RELATIONS)
-    wanted, there = list(keys.values()), set[uuid.UUID]()
+    wanted, existing = list(keys.values()), set[uuid.UUID]()
     for start in range(0, len(wanted), _RELATIONS_AT_ONCE):
-        there |= set(
+        existing |= set(
             connection.execute(select(chunks.c.id).where(chunks.c.id.in_(wanted[start : start + _RELATIONS_AT_ONCE]))).scalars()
         )
-    if missing := [item_id for item_id, key in keys.items() if key not in there]:
+    if missing := [item_id for item_id, key in keys.items() if key not in existing]:
         shown = ", ".join(map(repr, missing[:_SHOWN]))
         raise ItemError(
             f"{len(missing):,} items of relations are not stored as chunks (the first: {shown}); write the chunks first"
@@ -569,11 +569,11 @@ def write_relations(connection: Connection, layout: Layout, relations: Sequence[
         }
         for _, relation in sorted(latest.items())
     ]
-    put = insert(table)
-    changed = {name: put.excluded[name] for name in ("confidence_score", "metadata")}
+    insertion = insert(table)
+    changed = {name: insertion.excluded[name] for name in ("confidence_score", "metadata")}
     for start in range(0, len(rows), _RELATIONS_AT_ONCE):
         connection.execute(
-            put.on_conflict_do_update(index_elements=["id"], set_=changed), rows[start : start + _RELATIONS_AT_ONCE]
+            insertion.on_conflict_do_update(index_elements=["id"], set_=changed), rows[start : start + _RELATIONS_AT_ONCE]
         )
 
 

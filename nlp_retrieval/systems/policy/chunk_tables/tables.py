@@ -92,7 +92,7 @@ class ChunkReader:
     def dimensions(self) -> dict[str, int | None]:
         """Return the dimension of each column's vectors; None if the column has none."""
         columns = self._layout.tables[CHUNKS]
-        return {name: found.dimension for name, found in columns.items() if found.compared_as is not None}
+        return {name: column.dimension for name, column in columns.items() if column.compared_as is not None}
 
     def counts(self) -> ChunkCounts:
         """Return the numbers of rows, and of missing vectors and countries.
@@ -188,7 +188,7 @@ def _several(country: str | Sequence[str] | None) -> list[str] | None:
     if country is None:
         return None
     wanted = [country] if isinstance(country, str) else list(country)
-    if not wanted or not all(isinstance(one, str) and one.strip() for one in wanted):
+    if not wanted or not all(isinstance(value, str) and value.strip() for value in wanted):
         raise ConfigurationError(f"country={country!r}: expected the name of a country, or several; None means all")
     return wanted
 
@@ -338,8 +338,8 @@ class ChunkTables(ChunkReader):
 
         self._require_own()
         count = 0
-        left = iter(relations)
-        while part := list(islice(left, _RELATIONS_TOGETHER)):
+        remaining = iter(relations)
+        while part := list(islice(remaining, _RELATIONS_TOGETHER)):
             self._server.write(partial(write_relations, layout=self._layout, relations=part))
             count += len(part)
         return count
@@ -352,7 +352,7 @@ class ChunkTables(ChunkReader):
             OutputError: the database cannot be written, or the vectors are longer than pgvector indexes.
         """
         self._require_own()
-        found = self._layout.vectors(column)
+        vectors = self._layout.vectors(column)
         extension = self._layout.extension[0] if self._layout.extension is not None else "public"
 
         def make(connection: Connection) -> None:
@@ -362,7 +362,7 @@ class ChunkTables(ChunkReader):
                 sql.Identifier(f"ix_{CHUNKS}_{column}"),
                 sql.Identifier(self._layout.schema, CHUNKS),
                 sql.Identifier(column),
-                sql.Identifier(extension, f"{found.compared_as}_cosine_ops"),
+                sql.Identifier(extension, f"{vectors.compared_as}_cosine_ops"),
             )
             driver_of(connection).execute(statement)
 

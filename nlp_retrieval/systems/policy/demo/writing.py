@@ -98,14 +98,14 @@ def write_collection(folder: Path) -> Path:
     places: dict[str, int] = {}
     ids = []
     for passage in passages:
-        place = places[passage.document] = places.get(passage.document, -1) + 1
-        ids.append(f"{passage.document}-{place:02}")
-    named = dict(zip(ids, passages, strict=True))
-    queries, qrels = _queries(named)
-    _write_lines(folder / "corpus.jsonl", (_as_item(name, one) for name, one in named.items()))
+        position = places[passage.document] = places.get(passage.document, -1) + 1
+        ids.append(f"{passage.document}-{position:02}")
+    by_id = dict(zip(ids, passages, strict=True))
+    queries, qrels = _queries(by_id)
+    _write_lines(folder / "corpus.jsonl", (_as_item(name, passage_of) for name, passage_of in by_id.items()))
     _write_lines(folder / "queries.jsonl", queries)
     _write_table(folder / "qrels" / "test.tsv", ("query-id", "corpus-id", "score"), qrels)
-    _write_table(folder / "changes.tsv", ("later", "earlier", "relation", "figures"), _changes(named))
+    _write_table(folder / "changes.tsv", ("later", "earlier", "relation", "figures"), _changes(by_id))
     return folder
 
 
@@ -126,7 +126,7 @@ def _passages_of(country: Config, phrases: list[Config], edition: int) -> Iterat
             yield PlanPassage(name, edition, year, phrase["topic"], _capitalised(text), tuple(phrase["answers"]), amount)
     for own in country["passages"]:
         if own.get("only") in (None, _WHEN[edition]):
-            text = _ALTERNATIVE.sub(lambda found: found[edition + 1], own["text"])
+            text = _ALTERNATIVE.sub(lambda match: match[edition + 1], own["text"])
             yield PlanPassage(name, edition, year, own["key"], text, tuple(own["answers"]))
 
 
@@ -172,12 +172,12 @@ _QUESTIONS = {
 }
 
 
-def _queries(named: dict[str, PlanPassage]) -> tuple[list[Config], list[tuple[str, str, int]]]:
+def _queries(by_id: dict[str, PlanPassage]) -> tuple[list[Config], list[tuple[str, str, int]]]:
     queries, qrels = [], []
-    relations = _changes(named)
-    for country in dict.fromkeys(passage.country for passage in named.values()):
+    relations = _changes(by_id)
+    for country in dict.fromkeys(passage.country for passage in by_id.values()):
         slug = _slug(country)
-        own = {name: passage for name, passage in named.items() if passage.country == country}
+        own = {name: passage for name, passage in by_id.items() if passage.country == country}
         for number, text in _QUESTIONS.items():
             query = f"{slug}-q{number}"
             queries.append(_query(query, text.format(name=country), country, number, "question"))
@@ -200,10 +200,10 @@ def _query(name: str, text: str, country: str, number: int, kind: str) -> Config
     }
 
 
-def _changes(named: dict[str, PlanPassage]) -> list[tuple[str, str, str, str]]:
+def _changes(by_id: dict[str, PlanPassage]) -> list[tuple[str, str, str, str]]:
     """Return the change of each passage: later id, earlier id, relation, and the change of its figures."""
     by_key: dict[tuple[str, str], dict[int, str]] = {}
-    for name, passage in named.items():
+    for name, passage in by_id.items():
         by_key.setdefault((passage.country, passage.key), {})[passage.edition] = name
     rows = []
     for by_edition in by_key.values():
@@ -211,7 +211,7 @@ def _changes(named: dict[str, PlanPassage]) -> list[tuple[str, str, str, str]]:
         if not earlier or not later:
             rows.append((later, earlier, "added" if later else "dropped", ""))
             continue
-        before, after = named[earlier], named[later]
+        before, after = by_id[earlier], by_id[later]
         same = before.text == after.text
         rows.append((later, earlier, "unchanged" if same else "edited", "same" if _same_figures(before, after) else "changed"))
     return rows
@@ -228,8 +228,8 @@ _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 
 
 def _tonnes(text: str) -> float | None:
-    found = _AMOUNT.search(text)
-    return round(float(found[1].replace(",", "")) * _UNITS[found[2]]) if found else None
+    match = _AMOUNT.search(text)
+    return round(float(match[1].replace(",", "")) * _UNITS[match[2]]) if match else None
 
 
 def _of_edition(value: Any, edition: int) -> Any:

@@ -215,42 +215,44 @@ def relations_between(
     for its in other.statements:
         for kind, along, pattern, source, target in _caused(its, one.statements):
             keep(kind, not along, pattern, source, target)
-    found = []
+    relations = []
     for (kind, along), (pattern, source, target) in best.items():
         ends = (one.row, other.row) if along else (other.row, one.row)
         spans = (source.begin, source.end), (target.begin, target.end)
-        found.append(Relation(*ends, kind, confidence_of(semantic, pattern, nearness), *spans))
-    return found
+        relations.append(Relation(*ends, kind, confidence_of(semantic, pattern, nearness), *spans))
+    return relations
 
 
-def _contradicts(one: Statement, other: Statement, subject: frozenset[str]) -> bool:
+def _contradicts(first: Statement, second: Statement, subject: frozenset[str]) -> bool:
     """Return whether two sentences on one subject give different values of a measure."""
-    if one.negated != other.negated or _differ(one.names, other.names):
+    if first.negated != second.negated or _differ(first.names, second.names):
         return False
-    for mine, its in _otherwise(one.quantities, other.quantities):
-        about = clause_terms(one, mine, subject)
-        if len(about) >= _FEWEST_ABOUT and about == clause_terms(other, its, subject):
+    for mine, its in _differing_quantities(first.quantities, second.quantities):
+        about = clause_terms(first, mine, subject)
+        if len(about) >= _FEWEST_ABOUT and about == clause_terms(second, its, subject):
             return True
     return False
 
 
-def _differ(one: frozenset[str], other: frozenset[str]) -> bool:
+def _differ(first: frozenset[str], second: frozenset[str]) -> bool:
     """Return whether each has a name that the other lacks: two projects, two places."""
-    return bool(one - other) and bool(other - one)
+    return bool(first - second) and bool(second - first)
 
 
-def _otherwise(one: tuple[Quantity, ...], other: tuple[Quantity, ...]) -> list[tuple[Quantity, Quantity]]:
+def _differing_quantities(first: tuple[Quantity, ...], second: tuple[Quantity, ...]) -> list[tuple[Quantity, Quantity]]:
     """Return quantities of one measure with different values, without those that both sentences have."""
-    mine = [quantity for quantity in one if not any(same_measure(quantity, its) and same_value(quantity, its) for its in other)]
-    its = [quantity for quantity in other if not any(same_measure(quantity, my) and same_value(quantity, my) for my in one)]
+    mine = [
+        quantity for quantity in first if not any(same_measure(quantity, its) and same_value(quantity, its) for its in second)
+    ]
+    its = [quantity for quantity in second if not any(same_measure(quantity, my) and same_value(quantity, my) for my in first)]
     return [(my, your) for my in mine for your in its if same_measure(my, your) and my.bound == your.bound]
 
 
-def _agree(one: Statement, other: Statement) -> bool:
+def _agree(first: Statement, second: Statement) -> bool:
     """Return whether each has all quantities of the other, and not only one is negated."""
-    if one.negated != other.negated or _differ(one.names, other.names):
+    if first.negated != second.negated or _differ(first.names, second.names):
         return False
-    pairs = ((one.quantities, other.quantities), (other.quantities, one.quantities))
+    pairs = ((first.quantities, second.quantities), (second.quantities, first.quantities))
     return all(
         any(same_measure(quantity, its) and same_value(quantity, its) for its in there)
         for mine, there in pairs
@@ -262,10 +264,10 @@ def _caused(statement: Statement, others: tuple[Statement, ...]) -> list[tuple[s
     """Return the relations of a sentence with a cause to other sentences, each with whether its passage is the cause."""
     if not statement.effect and not statement.cause:
         return []
-    found = []
+    relations = []
     for other in others:
         for side, along in ((statement.effect, True), (statement.cause, False)):
             if len(side & other.terms) >= _FEWEST and (overlap := overlap_of(side, other.terms)) >= _ONE_SIDE:
                 ends = (statement, other) if along else (other, statement)
-                found.append(("CAUSES", along, overlap, *ends))
-    return found
+                relations.append(("CAUSES", along, overlap, *ends))
+    return relations

@@ -75,7 +75,7 @@ def neighbours_before(
         queries, best = _unit(vectors_at(part)), Pairs.joined([])
         for block in _blocks(others[: before[min(first + _ROWS, len(rows)) - 1]], _BEFORE):
             near = _near(part, queries, block, _unit(vectors_at(block)), np.full(len(part), least), apart)
-            best = _foremost([best, near], most)
+            best = _top_of_row([best, near], most)
         parts.append(best)
     return Pairs.joined(parts)
 
@@ -102,7 +102,7 @@ def _in_cells(
             waiting.append(_near(part, _unit(vectors_at(part)), members, units, floors[places], apart))
             n_waiting += len(waiting[-1].rows)
         if n_waiting > max(_KEPT_PAIRS, len(best.rows)) or cell == len(centres) - 1:
-            best, waiting, n_waiting = _foremost([best, *waiting], most), [], 0
+            best, waiting, n_waiting = _top_of_row([best, *waiting], most), [], 0
             ends = np.flatnonzero(np.diff(best.rows, append=-1))
             full = ends[np.diff(ends, prepend=-1) == most]
             floors[np.searchsorted(rows, best.rows[full])] = best.similarities[full]
@@ -143,15 +143,15 @@ def _near(
     allowed = (others[None] < rows[:, None]) & (cosines >= floors[:, None])
     if apart is not None:
         allowed &= apart[others][None] != apart[rows][:, None]
-    number, place = np.nonzero(allowed)
-    return Pairs(rows[number], others[place], cosines[number, place])
+    number, column = np.nonzero(allowed)
+    return Pairs(rows[number], others[column], cosines[number, column])
 
 
 def _blocks(rows: Rows, size: int) -> Iterator[Rows]:
     return (rows[first : first + size] for first in range(0, len(rows), size))
 
 
-def _foremost(parts: list[Pairs], most: int) -> Pairs:
+def _top_of_row(parts: list[Pairs], most: int) -> Pairs:
     pairs = Pairs.joined(parts)
     order = np.lexsort((pairs.before, -pairs.similarities, pairs.rows))
     rows = pairs.rows[order]

@@ -80,16 +80,16 @@ def change_asked(question: str, kind: Literal["auto", "added", "dropped", "none"
     text = question[:_LONGEST]
     if kind == "none":
         return None
-    found = _kind_of(text) if kind == "auto" else kind
-    if found is None:
+    kind_asked = _kind_of(text) if kind == "auto" else kind
+    if kind_asked is None:
         return None
     rest = text
     for pattern in (_NEW_ABOUT, _NO_LONGER):
         rest = pattern.sub(" ", rest)
     if _VERSION.search(rest):
-        rest = (_DROPPED if found == "dropped" else _ADDED).sub(" ", _VERSION.sub(" ", rest))
+        rest = (_DROPPED if kind_asked == "dropped" else _ADDED).sub(" ", _VERSION.sub(" ", rest))
     rest = " ".join(_FRAME.sub(" ", _FRAME.sub(" ", rest)).split())
-    return ChangeQuestion(found, rest if re.search(r"\w", rest) else question)
+    return ChangeQuestion(kind_asked, rest if re.search(r"\w", rest) else question)
 
 
 def _kind_of(text: str) -> ChangeKind | None:
@@ -97,10 +97,10 @@ def _kind_of(text: str) -> ChangeKind | None:
         return "dropped"
     version = _VERSION.search(text)
     if version is not None:
-        apart = text[: version.start()] + " " + text[version.end() :]  # "the new plan" is a version, not a change
-        if _DROPPED.search(apart):
+        remaining = text[: version.start()] + " " + text[version.end() :]  # "the new plan" is a version, not a change
+        if _DROPPED.search(remaining):
             return "dropped"
-        if _ADDED.search(apart):
+        if _ADDED.search(remaining):
             return "added"
     return "added" if _NEW_ABOUT.search(text) else None
 
@@ -139,12 +139,12 @@ def pooled(rows: Rows, own: Scores, paths: list[RelationPath], hop_weight: float
     """Rank found passages, and those reached from them."""
     reached = np.array([path.row for path in paths], np.int64)
     every = np.union1d(rows, reached)
-    found, walked, hops = np.zeros(len(every)), np.zeros(len(every)), np.full(len(every), np.nan)
-    found[np.searchsorted(every, rows)] = own
+    scores_found, walked, hops = np.zeros(len(every)), np.zeros(len(every)), np.full(len(every), np.nan)
+    scores_found[np.searchsorted(every, rows)] = own
     places = np.searchsorted(every, reached)
     walked[places] = [path.strength for path in paths]
     hops[places] = [len(path.relations) for path in paths]
-    scores = (found + hop_weight * walked + central[every]).round(9)
+    scores = (scores_found + hop_weight * walked + central[every]).round(9)
     order = np.lexsort((every, -scores))[:k]
     return RankedPassages(every[order], scores[order], {"path": walked[order], "hops": hops[order]})
 
@@ -200,10 +200,10 @@ class VersionChanges:
         by_row = np.full(len(self.versions), np.nan)
         by_row[rows] = scores
         sums, counts = np.nan_to_num(by_row), np.ones(len(by_row))
-        for one, other in ((self.following, self.followed), (self.followed, self.following)):
-            known = ~np.isnan(by_row[other])
-            np.add.at(sums, one[known], weight * by_row[other[known]])
-            np.add.at(counts, one[known], weight)
+        for ahead, behind in ((self.following, self.followed), (self.followed, self.following)):
+            known = ~np.isnan(by_row[behind])
+            np.add.at(sums, ahead[known], weight * by_row[behind[known]])
+            np.add.at(counts, ahead[known], weight)
         means: Scores = sums / counts
         return means[rows]
 
@@ -239,10 +239,10 @@ def changed(
     if not len(rows):
         return RankedPassages(rows, scores, {})
     others, other_scores = search(query, depth, side & ~is_changed)
-    both = np.concatenate([scores, other_scores])
-    lowest = float(both.min())
-    span = float(both.max()) - lowest
-    relevance = (both - lowest) / span if span > 0 else np.ones(len(both))
+    all_scores = np.concatenate([scores, other_scores])
+    lowest = float(all_scores.min())
+    span = float(all_scores.max()) - lowest
+    relevance = (all_scores - lowest) / span if span > 0 else np.ones(len(all_scores))
     smooth = changes.smoothed(np.concatenate([rows, others]), relevance, weight)[: len(rows)]
     shares = (changes.new if kind == "added" else changes.gone)[rows]
     final = ((0.01 + smooth) * shares**power).round(9)

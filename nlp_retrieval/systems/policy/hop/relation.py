@@ -302,8 +302,8 @@ class RelationTables:
             kept_nodes.append(nodes.where(live[nodes.rows] & ~np.isin(nodes.families, stale)))
             newest |= set(table.told.tolist())
         editions = np.concatenate([table.editions for table in tables])
-        told = np.array(sorted(newest), np.uint64)
-        return cls(Relations.joined(kept_relations), families, editions, told, Nodes.joined(kept_nodes), tables[-1].centrality)
+        keys = np.array(sorted(newest), np.uint64)
+        return cls(Relations.joined(kept_relations), families, editions, keys, Nodes.joined(kept_nodes), tables[-1].centrality)
 
     def renumbered(self, first_row: int, live: Mask) -> RelationTables:
         """Return the same without deleted passages: rows from ``first_row`` on are renumbered.

@@ -119,25 +119,25 @@ def find_relations(
     new_rows = np.arange(first_row, n_rows)
     new_rows = new_rows[live[new_rows]]
     members = _members(all_families, live)
-    told = np.unique(families)
-    told = told[told > 0]
-    found: list[Relations] = []
+    numbers = np.unique(families)
+    numbers = numbers[numbers > 0]
+    tables: list[Relations] = []
     nodes: list[Nodes] = []
-    with progress("relations: comparing versions", len(told)) as advance:
-        for family in told:
+    with progress("relations: comparing versions", len(numbers)) as advance:
+        for family in numbers:
             part = _family(everything, int(family), members.get(int(family), new_rows[:0]), vectors_at, settings)
-            found.append(Relations.of(part[0]))
+            tables.append(Relations.of(part[0]))
             nodes.append(part[1])
             advance(1)
     pairs = _pairs(new_rows, all_families, all_editions, vectors_at, settings, live)
-    found.append(Relations.of(list(_judged(everything, pairs, all_families, settings))))
-    relations = Relations.joined(found).checked(n_rows)
+    tables.append(Relations.of(list(_judged(everything, pairs, all_families, settings))))
+    relations = Relations.joined(tables).checked(n_rows)
     everything_related = relations
     if before is not None:
-        kept = ~(is_structure(before.relations) & np.isin(all_families[before.relations.sources], told))
+        kept = ~(is_structure(before.relations) & np.isin(all_families[before.relations.sources], numbers))
         everything_related = Relations.joined([before.relations.where(kept), relations])
     centrality = centrality_of(everything_related, n_rows)
-    return RelationTables(relations, families, editions, told, Nodes.joined(nodes), centrality)
+    return RelationTables(relations, families, editions, numbers, Nodes.joined(nodes), centrality)
 
 
 def _places_of(everything: ItemTable, first_row: int, fields: RelationFields) -> list[Place]:
@@ -183,8 +183,8 @@ def _pairs(
             new = rows[np.searchsorted(rows, new_rows[0]) :]
             parts.append(neighbours_before(new, rows, vectors_at, settings.neighbours, least))
     _, apart = np.unique(families, return_inverse=True)
-    alone = np.flatnonzero(families == 0)
-    apart[alone] = -1 - alone  # a passage without a family is a family of its own
+    without_family = np.flatnonzero(families == 0)
+    apart[without_family] = -1 - without_family  # a passage without a family is a family of its own
     parts.append(neighbours_before(new_rows, np.flatnonzero(live), vectors_at, settings.across, least, apart))
     pairs = Pairs.joined(parts)
     order = np.lexsort((pairs.before, pairs.rows))
@@ -205,9 +205,9 @@ def _judged(everything: ItemTable, pairs: Pairs, families: Hashes, settings: Rel
             for row, item in zip(wanted.tolist(), everything.items(wanted), strict=True):
                 read[row] = Passage(row, statements_of(item.content)), settings.fields.place_of(item)
             for row, other, similarity in zip(rows.tolist(), others.tolist(), similarities.tolist(), strict=True):
-                (one, its_place), (passage, place) = read[row], read[other]
+                (earlier, its_place), (passage, place) = read[row], read[other]
                 subject = terms_of(place.name) if families[row] == families[other] != 0 else None
-                yield from relations_between(one, passage, similarity, nearness_of(its_place, place), subject)
+                yield from relations_between(earlier, passage, similarity, nearness_of(its_place, place), subject)
             advance(len(rows))
 
 
@@ -342,15 +342,15 @@ def graph_relations(relations: Iterable[ChunkRelation], rows: Mapping[str, int])
     return Relations.of(converted)
 
 
-def _span(told: object) -> tuple[int, int]:
-    if isinstance(told, list) and len(told) == 2 and all(isinstance(end, int) and 0 <= end < 2**31 for end in told):
-        return (told[0], told[1])
+def _span(value: object) -> tuple[int, int]:
+    if isinstance(value, list) and len(value) == 2 and all(isinstance(end, int) and 0 <= end < 2**31 for end in value):
+        return (value[0], value[1])
     return (0, 0)
 
 
-def _number(told: object, otherwise: float) -> float:
-    known = isinstance(told, int | float) and math.isfinite(told) and abs(told) < 2**31
-    return float(told) if known and not isinstance(told, bool) else otherwise  # type: ignore[arg-type]
+def _number(value: object, otherwise: float) -> float:
+    known = isinstance(value, int | float) and math.isfinite(value) and abs(value) < 2**31
+    return float(value) if known and not isinstance(value, bool) else otherwise  # type: ignore[arg-type]
 
 
 _SEEN = "told_by.npy"
@@ -368,11 +368,11 @@ class StoredRelations(RelationFiles):
         self.source = source
 
     def build(self, items: ItemTable, folder: Path) -> None:
-        relations, n_left_out, seen = _told(self.source, items, np.ones(len(items), bool))
+        relations, n_left_out, checksum = _stored_relations(self.source, items, np.ones(len(items), bool))
         if not len(relations):
-            found = f"none of its {n_left_out:,} relations connects two items of this index" if n_left_out else "it has none"
+            problem = f"none of its {n_left_out:,} relations connects two items of this index" if n_left_out else "it has none"
             raise SourceError(
-                f"hop: the table logical_relationships of {self.source!r} has no relations: {found}; index the chunks of the "
+                f"hop: the table logical_relationships of {self.source!r} has no relations: {problem}; index the chunks of the "
                 "same tables (the loader chunk_tables), or omit `relations` to compute them"
             )
         if n_left_out:
@@ -382,14 +382,14 @@ class StoredRelations(RelationFiles):
                 RetrievalWarning,
                 stacklevel=2,
             )
-        _write(relations, relations, seen, len(items), len(items), folder)
+        _write(relations, relations, checksum, len(items), len(items), folder)
 
     def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
-        relations, _, seen = _told(self.source, everything, live_among(everything, segments))
+        relations, _, checksum = _stored_relations(self.source, everything, live_among(everything, segments))
         before = RelationTables.of_segments(segments).relations
-        known, found = (_keys(some, len(everything)) for some in (before, relations))
-        relations = relations.where(~np.isin(found, known))
-        _write(relations, Relations.joined([before, relations]), seen, len(items), len(everything), folder)
+        known, new_keys = (_keys(some, len(everything)) for some in (before, relations))
+        relations = relations.where(~np.isin(new_keys, known))
+        _write(relations, Relations.joined([before, relations]), checksum, len(items), len(everything), folder)
 
     def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
         tables = RelationTables.of_segments(segments).renumbered(segments[0].first_row, live_of(segments))
@@ -412,7 +412,7 @@ class StoredRelations(RelationFiles):
             )
 
 
-def _told(source: ChunkTablesLoader, everything: ItemTable, live: Mask) -> tuple[Relations, int, Hashes]:
+def _stored_relations(source: ChunkTablesLoader, everything: ItemTable, live: Mask) -> tuple[Relations, int, Hashes]:
     """Return the relations between rows, the number of others, and the checksum of all."""
     rows = {item_id: row for row, item_id in enumerate(everything.ids()) if live[row]}
     stored = list(source.relations())
@@ -426,19 +426,19 @@ def _keys(relations: Relations, n_rows: int) -> Rows:
     return (relations.sources * n_rows + relations.targets) * kinds + relations.types
 
 
-def _sum_of(told: list[ChunkRelation]) -> Hashes:
+def _sum_of(relations: list[ChunkRelation]) -> Hashes:
     """Return the number of relations, and the sum of their hashes, which does not depend on their order."""
-    texts = (f"{relation.source_id}\0{relation.target_id}\0{relation.type}\0{relation.confidence!r}" for relation in told)
+    texts = (f"{relation.source_id}\0{relation.target_id}\0{relation.type}\0{relation.confidence!r}" for relation in relations)
     total = sum(hash_of(text.encode(errors="replace").decode()) for text in texts)
-    return np.array([len(told), total % 2**64], np.uint64)
+    return np.array([len(relations), total % 2**64], np.uint64)
 
 
 def _seen(folder: Path) -> Hashes:
     return mapped(folder / _SEEN, np.uint64, (2,))
 
 
-def _write(relations: Relations, related: Relations, seen: Hashes, n_items: int, n_rows: int, folder: Path) -> None:
-    np.save(folder / _SEEN, seen, allow_pickle=False)
+def _write(relations: Relations, related: Relations, checksum: Hashes, n_items: int, n_rows: int, folder: Path) -> None:
+    np.save(folder / _SEEN, checksum, allow_pickle=False)
     none = np.zeros(n_items, np.uint64)
     centrality = centrality_of(related, n_rows)
     RelationTables(relations, none, none, np.zeros(0, np.uint64), Nodes.joined([]), centrality).write(folder)

@@ -128,7 +128,7 @@ def change_in_words(kind: str, share: float, counterpart: Relation | None, asked
         counterpart: the relation to its closest counterpart in the other version; None if it has none.
         asked: the subject of the question.
     """
-    what = "new since the version before" if kind == "added" else "gone in the next version"
+    description = "new since the version before" if kind == "added" else "gone in the next version"
     if counterpart is None:
         edited = "it has no counterpart there"
     elif kind == "added":
@@ -137,7 +137,7 @@ def change_in_words(kind: str, share: float, counterpart: Relation | None, asked
         edited = f"its counterpart there keeps {counterpart.carried:.0%} of the words"
     if counterpart is not None and counterpart.changed:
         edited += f", with {counterpart.changed} changed quantit{'y' if counterpart.changed == 1 else 'ies'}"
-    return f'{share:.0%} of its words are {what}; {edited}; ranked by the rest of the question: "{asked}"'
+    return f'{share:.0%} of its words are {description}; {edited}; ranked by the rest of the question: "{asked}"'
 
 
 def _step(source: int, target: int, relation: Relation, items: Mapping[int, SearchableItem]) -> Step:
@@ -241,11 +241,11 @@ class HopRetriever(BaseRetriever):
         merge: MergeRule = "alternate",
         relations: ChunkTablesLoader | ByName | None = None,
     ) -> None:
-        made = resolve_components(self, HopRetriever, start=start, relations=relations)
-        given: BaseRetriever | None = made["start"]
-        self.told_by = source_of(made["relations"])
-        self.encoder = encoder_of(given, encoder)
-        self.start = FaissRetriever(self.encoder) if given is None else given
+        parts = resolve_components(self, HopRetriever, start=start, relations=relations)
+        start_given: BaseRetriever | None = parts["start"]
+        self.told_by = source_of(parts["relations"])
+        self.encoder = encoder_of(start_given, encoder)
+        self.start = FaissRetriever(self.encoder) if start_given is None else start_given
         # an explicit default is the same; an unused encoder need not be available
         self._arguments |= {"start": self.start, "encoder": self.encoder if self.told_by is None else None}
         self.subject = subject
@@ -323,19 +323,19 @@ class HopRetriever(BaseRetriever):
         return replace(Hits.from_lists([(ranked.rows, ranked.scores) for ranked in lists]), signals=signals)
 
     def explain(self, query: str, rows: Rows, items: ItemTable) -> list[Explanation | None]:
-        found, scores = self._open_start.find([query], min(self.depth, self._n_rows), self._n_rows).of(0)
+        start_rows, scores = self._open_start.find([query], min(self.depth, self._n_rows), self._n_rows).of(0)
         asked = self._asked(query)
         is_changed = None if asked is None else self._changes.side(asked.kind, self._live)[1]
-        paths = {path.row: path for path in self._paths(found, scores, None)}
-        own = dict(zip(found.tolist(), scaled(scores, min(self.depth, self._n_rows)).tolist(), strict=True))
+        paths = {path.row: path for path in self._paths(start_rows, scores, None)}
+        own = dict(zip(start_rows.tolist(), scaled(scores, min(self.depth, self._n_rows)).tolist(), strict=True))
         explained: list[Explanation | None] = []
         for row in rows.tolist():
-            origin = start_of(row, self._open_start.name, found, scores)
+            origin = start_of(row, self._open_start.name, start_rows, scores)
             if asked is not None and is_changed is not None and is_changed[row]:
                 (item,) = items.items(np.array([row], np.int64))
                 explained.append(Explanation(item, self._change(row, asked), (), 1.0))
             elif row in paths and (not origin or own[row] < own[paths[row].rows[0]]):  # a path from a better hit
-                first = start_of(paths[row].rows[0], self._open_start.name, found, scores)
+                first = start_of(paths[row].rows[0], self._open_start.name, start_rows, scores)
                 explained.append(path_explained(paths[row], self._graph.relations, first, items))
             elif origin:
                 (item,) = items.items(np.array([row], np.int64))
@@ -359,8 +359,8 @@ class HopRetriever(BaseRetriever):
             ranked = first.head(k).then(ranked, k)
         order = np.argsort(rows)
         places = order[np.minimum(np.searchsorted(rows[order], ranked.rows), max(len(rows) - 1, 0))] if len(rows) else order
-        found = rows[places] == ranked.rows if len(rows) else np.zeros(len(ranked.rows), bool)
-        start = np.where(found, scores[places], np.nan) if len(rows) else np.full(len(ranked.rows), np.nan)
+        is_start = rows[places] == ranked.rows if len(rows) else np.zeros(len(ranked.rows), bool)
+        start = np.where(is_start, scores[places], np.nan) if len(rows) else np.full(len(ranked.rows), np.nan)
         signals = {"start": start} | ranked.signals
         for number, name in enumerate(("degree", "pagerank", "betweenness")):
             signals[name] = self._centrality[ranked.rows, number].astype(np.float64)

@@ -228,7 +228,9 @@ def aligned(earlier: Sequence[str], later: Sequence[str], least: float) -> Align
     kept = sorted((pair for pair in pairs.values() if pair.carried >= least), key=lambda pair: (pair.later, pair.earlier))
     later_grams = {gram for passage in new for _, gram in passage.grams()}
     return Aligned(
-        [_shown(pair, new, old) for pair in kept], new_shares, np.array([_gone(passage, later_grams) for passage in old])
+        [_shown(pair, new, old) for pair in kept],
+        new_shares,
+        np.array([_share_uncarried(passage, later_grams) for passage in old]),
     )
 
 
@@ -237,10 +239,10 @@ def _pair(number: int, passage: _Passage, owner: int, other: _Passage, mask: Mas
     return Counterpart(number, owner, min(1.0, 2 * float(mask.sum()) / words), (0, 0), (0, 0))
 
 
-def _gone(passage: _Passage, there: set[Gram]) -> float:
+def _share_uncarried(passage: _Passage, grams_there: set[Gram]) -> float:
     carried = np.zeros(len(passage.words), bool)
     for first, gram in passage.grams():
-        if gram in there:
+        if gram in grams_there:
             carried[first : first + passage.size] = True
     return float(1 - carried.mean()) if len(carried) else 0.0
 
@@ -252,15 +254,15 @@ def _shown(pair: Counterpart, new: Sequence[_Passage], old: Sequence[_Passage]) 
     best = (0, 0, 0)  # length, first in later, first in earlier
     length, expected = 0, -1
     for first, gram in later.grams():
-        place = begins.get(gram, -1)
-        if place >= 0 and place == expected:
+        position = begins.get(gram, -1)
+        if position >= 0 and position == expected:
             length += 1
         else:
-            length = 1 if place >= 0 else 0
-        expected = place + 1 if place >= 0 else -1
+            length = 1 if position >= 0 else 0
+        expected = position + 1 if position >= 0 else -1
         if length > best[0]:
-            best = (length, first - length + 1, place - length + 1)
-    length, first, place = best
+            best = (length, first - length + 1, position - length + 1)
+    length, first, position = best
     if not length:
         return pair
     last = length - 1 + later.size - 1
@@ -269,7 +271,7 @@ def _shown(pair: Counterpart, new: Sequence[_Passage], old: Sequence[_Passage]) 
         pair.earlier,
         pair.carried,
         (later.spans[first][0], later.spans[first + last][1]),
-        (earlier.spans[place][0], earlier.spans[place + last][1]),
+        (earlier.spans[position][0], earlier.spans[position + last][1]),
     )
 
 
@@ -322,8 +324,8 @@ def structure_of(
     unit = vectors.astype(np.float64)
     unit /= np.maximum(np.sqrt(np.einsum("ij,ij->i", unit, unit)), 1e-12)[:, None]
 
-    def likeness(one: int, other: int) -> float:
-        return float((unit[one] @ unit[other]).round(6))
+    def likeness(first: int, second: int) -> float:
+        return float((unit[first] @ unit[second]).round(6))
 
     versions = np.full(len(rows), -1, np.int32)
     order = {version: number for number, version in enumerate(version_order(places))}
@@ -358,4 +360,4 @@ def _next_to_each_other(places: Sequence[Place]) -> list[tuple[int, int]]:
     for number, place in enumerate(places):
         if place.document and place.position is not None:
             documents.setdefault((place.document, place.edition), []).append((place.position, number))
-    return [(one, other) for members in documents.values() for (_, one), (_, other) in pairwise(sorted(members))]
+    return [(first, second) for members in documents.values() for (_, first), (_, second) in pairwise(sorted(members))]

@@ -170,13 +170,13 @@ def relation_graph(chunks: Sequence[AnswerChunk]) -> Markup:
     if not edges:
         return Markup()
     ranks = {chunk.id: rank for rank, chunk in enumerate(chunks, start=1)}
-    met = dict.fromkeys(name for source, target, _ in edges for name in (source, target))
-    nodes = sorted(met, key=lambda name: (ranks.get(name, len(ranks) + 1), name))[:_MOST]
+    linked = dict.fromkeys(name for source, target, _ in edges for name in (source, target))
+    nodes = sorted(linked, key=lambda name: (ranks.get(name, len(ranks) + 1), name))[:_MOST]
     places = {name: _place(number, len(nodes)) for number, name in enumerate(nodes)}
     drawn = [(edge, places[edge[0]], places[edge[1]]) for edge in edges if edge[0] in places and edge[1] in places]
     kinds = sorted({edge[2] for edge, _, _ in drawn})
     parts = [_arrow(kind, begin, end) for (_, _, kind), begin, end in drawn]
-    parts += [_node(name, ranks.get(name), place) for name, place in places.items()]
+    parts += [_node(name, ranks.get(name), centre) for name, centre in places.items()]
     parts += [_legend(number, kind) for number, kind in enumerate(kinds)]
     label = f"{len(drawn)} relations between {len(nodes)} passages"
     height = _HEIGHT + 16 * len(kinds)
@@ -203,38 +203,38 @@ def _arrow(kind: str, begin: tuple[float, float], end: tuple[float, float]) -> M
     right = tip[0] - 8 * unit[0] + 4 * unit[1], tip[1] - 8 * unit[1] - 4 * unit[0]
     path = f"M{_at(start)}L{_at(tip)}M{_at(left)}L{_at(tip)}L{_at(right)}"
     return Markup('<path class="{}" d="{}" fill="none" stroke="currentColor"><title>{}</title></path>').format(
-        _class(kind), path, _said(kind)
+        _class(kind), path, _kind_in_words(kind)
     )
 
 
-def _node(name: str, rank: int | None, place: tuple[float, float]) -> Markup:
+def _node(name: str, rank: int | None, centre: tuple[float, float]) -> Markup:
     if rank is None:
         return Markup('<circle class="passed" cx="{:.1f}" cy="{:.1f}" r="6"><title>{}</title></circle>').format(
-            *place, visible(name)
+            *centre, visible(name)
         )
     return Markup(
         '<g class="found"><title>{}</title><circle cx="{:.1f}" cy="{:.1f}" r="{}"/>'
         '<text x="{:.1f}" y="{:.1f}" text-anchor="middle">{}</text></g>'
-    ).format(visible(name), *place, _NODE, place[0], place[1] + 4, rank)
+    ).format(visible(name), *centre, _NODE, centre[0], centre[1] + 4, rank)
 
 
 def _legend(number: int, kind: str) -> Markup:
     y = _HEIGHT + 16 * number + 4
     return Markup(
         '<path class="{}" d="M10,{}h22" fill="none" stroke="currentColor"/><text class="label" x="38" y="{}">{}</text>'
-    ).format(_class(kind), y, y + 4, _said(kind))
+    ).format(_class(kind), y, y + 4, _kind_in_words(kind))
 
 
 def _class(kind: str) -> str:
     return RELATION_CLASSES.get(kind.upper(), _OTHER)
 
 
-def _said(kind: str) -> str:
+def _kind_in_words(kind: str) -> str:
     return visible(kind.replace("_", " ").lower())
 
 
-def _at(place: tuple[float, float]) -> str:
-    return f"{place[0]:.1f},{place[1]:.1f}"
+def _at(point: tuple[float, float]) -> str:
+    return f"{point[0]:.1f},{point[1]:.1f}"
 
 
 METHOD_NAMES = {"vector_similarity": "By signals", "graph_hop": "Along relations"}
@@ -259,7 +259,8 @@ def study_view(report: StudyReport, study: PolicyStudy) -> StudyView:
     n_lists = sum(len(answer.lists(file.metadata.retrieval_method)) for file in files for answer in file.questions.values())
     shown = min(max(_MOST_PASSAGES // max(1, n_lists), _SHOWN[0]), _SHOWN[1])
     subjects = [
-        _subject(place, file, report, study.changes(file.metadata.subject), shown) for place, file in enumerate(files, start=1)
+        _subject(file_number, file, report, study.changes(file.metadata.subject), shown)
+        for file_number, file in enumerate(files, start=1)
     ]
     groups = {
         match.group
@@ -289,7 +290,7 @@ def marked_runs(content: str, matches: Sequence[ChunkMatch]) -> list[tuple[str, 
     """Return a text in pieces, each with the groups whose matches cover it, joined by commas; empty for none."""
     borders = {0, len(content)}
     for match in matches:
-        borders |= {place for place in (match.begin, match.end) if 0 <= place <= len(content)}
+        borders |= {position for position in (match.begin, match.end) if 0 <= position <= len(content)}
     places = sorted(borders)
     runs: list[tuple[str, str]] = []
     for begin, end in pairwise(places):
@@ -301,13 +302,18 @@ def marked_runs(content: str, matches: Sequence[ChunkMatch]) -> list[tuple[str, 
     return runs
 
 
-def _subject(place: int, file: AnswerFile, report: StudyReport, editions: list[EditionChanges], shown: int) -> SubjectView:
+def _subject(number: int, file: AnswerFile, report: StudyReport, editions: list[EditionChanges], shown: int) -> SubjectView:
     name = file.metadata.subject
-    anchor = f"s{place}"
-    answers = {one.question_number: _answer(anchor, one, file, shown) for one in file.questions.values()}
+    anchor = f"s{number}"
+    answers = {question.question_number: _answer(anchor, question, file, shown) for question in file.questions.values()}
     path = report.present[name]
     return SubjectView(
-        anchor, name, _relative(path, report.output), file.metadata.passages, answers, [_edition(one) for one in editions]
+        anchor,
+        name,
+        _relative(path, report.output),
+        file.metadata.passages,
+        answers,
+        [_edition(edition) for edition in editions],
     )
 
 

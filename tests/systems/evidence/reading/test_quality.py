@@ -151,7 +151,7 @@ WRONG = {
     "rules:\n- {grade: A, domain: a.com, why: [x]}": "rule 1, why: not text",
     "rules:\n- {grade: A, grade: B, domain: a.com}": "line 2: 'grade' appears twice",
     "rules: !!python/object/apply:os.system [ls]": "the tag .* is refused",
-    "rules: &a [*a]": "an alias stands inside of what it stands for",
+    "rules: &a [*a]": "an alias refers to a value that contains it",
     "[]": "not a mapping of settings",
 }
 

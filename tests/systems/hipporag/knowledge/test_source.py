@@ -161,7 +161,7 @@ def test_knowledge_that_changes_while_items_are_added_adds_none(kind, tmp_path, 
     searcher.index(ITEMS[:3], tmp_path / "index")
     before = (tmp_path / "index" / "manifest.json").read_bytes()
     monkeypatch.setattr(Meanwhile, "do", staticmethod(change))
-    with pytest.raises(SourceError, match=r"hipporag: what knowledge names changed while the index was written.*do it again"):
+    with pytest.raises(SourceError, match=r"hipporag: what knowledge names changed while the index was written.*try again"):
         searcher.add(ITEMS[3:])
     assert (tmp_path / "index" / "manifest.json").read_bytes() == before
     assert held in before.decode()
@@ -172,7 +172,7 @@ def test_knowledge_that_changes_while_an_index_is_built_makes_none(kind, tmp_pat
     knowledge, change = changing(kind, tmp_path)
     monkeypatch.setattr(Meanwhile, "do", staticmethod(change))
     searcher = Searcher([HippoRagRetriever(Meanwhile(), knowledge)])
-    with pytest.raises(SourceError, match=r"hipporag: what knowledge names changed while the index was written.*do it again"):
+    with pytest.raises(SourceError, match=r"hipporag: what knowledge names changed while the index was written.*try again"):
         searcher.index(ITEMS, tmp_path / "index")
     assert not (tmp_path / "index" / "manifest.json").exists()
     searcher.index(ITEMS, tmp_path / "index")

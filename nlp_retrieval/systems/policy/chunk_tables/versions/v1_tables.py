@@ -21,8 +21,8 @@ down_revision = None
 
 def upgrade() -> None:
     """Make the tables."""
-    told = op.get_context().opts
-    schema: str = told["chunk_schema"]
+    options = op.get_context().opts
+    schema: str = options["chunk_schema"]
 
     def to(table: str) -> ForeignKey:
         return ForeignKey(f"{schema}.{table}.id", ondelete="CASCADE")
@@ -30,7 +30,7 @@ def upgrade() -> None:
     def json() -> Column[object]:
         return Column("metadata", JSONB, nullable=False, server_default="{}")
 
-    vectors = [Column(name, Vector(told["dimensions"][name], told["extension"])) for name in VECTOR_COLUMNS]
+    vectors = [Column(name, Vector(options["dimensions"][name], options["extension"])) for name in VECTOR_COLUMNS]
     one_country = CheckConstraint("country = btrim(country) AND country <> ''", name=ONE_PLACE)
     types = ", ".join(f"'{name}'" for name in RELATION_TYPES)
     _make(DOCUMENTS, schema, [Column("filename", Text), Column("country", Text), json()], [one_country])
@@ -68,12 +68,12 @@ def _make(
     table: str, schema: str, columns: Sequence[Column[object]], rules: Sequence[CheckConstraint | UniqueConstraint] = ()
 ) -> None:
     """Create a table or, if it exists, add its missing columns, which are empty then."""
-    found = op.get_context().opts["found"]
-    if table not in found:
+    existing = op.get_context().opts["found"]
+    if table not in existing:
         op.create_table(table, Column("id", UUID, primary_key=True), *columns, *rules, schema=schema)
         return
     for column in columns:
-        if column.name not in found[table]:
+        if column.name not in existing[table]:
             op.add_column(table, column, schema=schema)
 
 

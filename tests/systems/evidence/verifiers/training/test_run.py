@@ -201,7 +201,7 @@ def test_what_is_kept_is_as_sure_as_it_is_right_on_held_out_pairs(base: str, tmp
 def test_the_running_mean_of_the_weights_is_kept(base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = "bert.encoder.layer.0.output.dense.weight"
     weights: list[torch.Tensor] = []
-    take = FineTuning._take_into_mean
+    take = FineTuning._update_mean
 
     def watched(tuning: FineTuning) -> None:
         if not weights:
@@ -209,7 +209,7 @@ def test_the_running_mean_of_the_weights_is_kept(base: str, tmp_path: Path, monk
         take(tuning)
         weights.append(tuning.model.get_parameter(name).detach().clone())
 
-    monkeypatch.setattr(FineTuning, "_take_into_mean", watched)
+    monkeypatch.setattr(FineTuning, "_update_mean", watched)
     train_verifier(judged(), base, tmp_path / "model", replace(SETTINGS, epochs=1, short_epochs=0))
     mean, *steps = weights
     for number, one in enumerate(steps, start=1):
